@@ -44,7 +44,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Which tests are left is known now. What collection made stays to the end: no garbage collection walks it again."""
+    """The tests are chosen. What collecting them made stays to the end: no garbage collection walks it again."""
     session.stash[_LAST] = LastTests(session.items)
     gc.collect()
     gc.freeze()

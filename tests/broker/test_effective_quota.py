@@ -20,6 +20,7 @@ from console.admin.settings import ConnectionSettings
 from console.model.changes import AlterQuotas, CreateTopics, DeleteTopics, NewTopic
 from console.model.quota import USER_LEVELS, QuotaEntity, effective, levels
 from tests.support.kafka_cluster import KafkaCluster
+from tests.support.patience import PATIENCE
 
 pytestmark = pytest.mark.slow
 
@@ -57,12 +58,12 @@ class Clients:
     def refusal(self, parts: Parts) -> str:
         """Why the broker takes no limit of this entity."""
         wanted = AlterQuotas({QuotaEntity.of(dict(parts)): {KEY: LOW}})
-        (outcome,) = self._admin.submit(changes.send, wanted, validate_only=False).result(60)
+        (outcome,) = self._admin.submit(changes.send, wanted, validate_only=False).result(PATIENCE)
         assert outcome.failure is not None
         return outcome.failure.message
 
     def _send(self, request: Any) -> None:
-        for outcome in self._admin.submit(changes.send, request, validate_only=False).result(60):
+        for outcome in self._admin.submit(changes.send, request, validate_only=False).result(PATIENCE):
             assert outcome.ok, outcome
 
     def make_topic(self) -> None:
@@ -78,7 +79,7 @@ class Clients:
         self._sentinels += 1
         pair = (NOBODY, f"sentinel-{self._sentinels}")
         self.set([*limits, ({"user": pair[0], "client-id": pair[1]}, LOW)])
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + PATIENCE
         async with self.producer(pair) as producer:
             while not await self.throttled(producer, pair, BIG):
                 assert time.monotonic() < deadline, "the limits do not count after 30 s"

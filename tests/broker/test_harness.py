@@ -15,6 +15,7 @@ import pytest
 from tests.support.broker_probe import live_brokers
 from tests.support.kafka_cluster import ClusterStartError, KafkaCluster
 from tests.support.kafka_jars import KAFKA_4_3, keytool
+from tests.support.patience import PATIENCE
 from tests.support.zookeeper_cluster import ZooKeeperCluster
 
 CONFIGS = "kafka.admin.ConfigCommand"
@@ -96,12 +97,12 @@ def test_brokers_do_not_outlive_an_owner_that_was_killed() -> None:
         assert live_brokers((host, int(port))) == {1}
         os.kill(owner.pid, signal.SIGKILL)
         owner.wait()
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE
     while folder.exists() and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not folder.exists()
     with pytest.raises(ConnectionRefusedError):
-        socket.create_connection((host, int(port)), timeout=5)
+        socket.create_connection((host, int(port)), timeout=PATIENCE)
 
 
 def test_a_cluster_in_zookeeper_has_a_controller_that_its_metadata_names(kafka28: ZooKeeperCluster) -> None:

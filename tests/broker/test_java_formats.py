@@ -18,6 +18,7 @@ from console.contexts.properties import parse_properties
 from console.model.secret import Secret
 from tests.support.certificates import Authority, Identity
 from tests.support.kafka_jars import KAFKA_4_3, BrokersUnavailableError, jars, java, keytool
+from tests.support.patience import PATIENCE
 
 HERE = Path(__file__).parent
 
@@ -31,7 +32,7 @@ def what_java_makes_of(kind: str, texts: list[bytes]) -> Iterator[Mapping[str, s
     """For each text what Java reads, None where it refuses it."""
     command = [java(), "-Xmx256m", "-cp", f"{jars(KAFKA_4_3)}/*", str(HERE / "JavaFormats.java"), kind]
     lines = "\n".join(base64.b64encode(text).decode() for text in texts)
-    done = subprocess.run(command, input=lines, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(command, input=lines, capture_output=True, text=True, check=False, timeout=PATIENCE)
     if done.returncode and "jdk.compiler" in done.stderr:
         pytest.skip("this Java has no compiler: install a JDK (Debian: apt install openjdk-17-jdk-headless)")
     assert done.returncode == 0, done.stderr
@@ -103,7 +104,7 @@ def client(authority: Authority) -> Identity:
 
 
 def run_keytool(*arguments: str) -> None:
-    subprocess.run([keytool(), *arguments], check=True, capture_output=True, timeout=60)
+    subprocess.run([keytool(), *arguments], check=True, capture_output=True, timeout=PATIENCE)
 
 
 @pytest.mark.parametrize("kind", ["JKS", "PKCS12", "PKCS12 of Java 8"])

@@ -22,6 +22,7 @@ from console.cli.noun import NounCommand
 from console.cli.nouns import noun
 from console.cli.opening import client_of, context_of
 from tests.support.kafka_cluster import KafkaCluster
+from tests.support.patience import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 
@@ -65,7 +66,7 @@ def process(plain_cluster: KafkaCluster) -> Kac:
             text=True,
             check=False,
             stdin=subprocess.DEVNULL,
-            timeout=60,
+            timeout=PATIENCE,
             env={**os.environ, "PYTHONPATH": str(ROOT), **environ},
         )
         return done.returncode, done.stdout, done.stderr

@@ -39,6 +39,7 @@ from console.model.quota import Match, QuotaEntity, QuotaFilter, QuotaMatch, fil
 from console.model.secret import Secret
 from tests.support.changing import applied
 from tests.support.kafka_cluster import KafkaCluster
+from tests.support.patience import PATIENCE
 
 
 def is_4(kafka: KafkaCluster) -> bool:
@@ -201,7 +202,7 @@ async def test_scram_users(link: Link, name: str) -> None:
 
 async def test_log_dirs(kafka: KafkaCluster, link: Link, name: str) -> None:
     assert await applied(link, CreateTopics((NewTopic(name, 2, len(kafka.broker_ids)),)))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         # Every broker makes the folders when the news of the topic reaches it.
         while True:
             listing = await log_dirs.describe_log_dirs(link)

@@ -27,6 +27,7 @@ from console.session.describe_again import read_again
 from console.session.plan_facts import deletions, read_retention
 from console.session.session import Session
 from tests.support.kafka_cluster import KafkaCluster
+from tests.support.patience import PATIENCE
 from tests.support.real_clusters import running
 
 SEGMENT = 2**20
@@ -108,7 +109,7 @@ async def test_the_estimate_is_what_is_then_deleted(quick_cluster: KafkaCluster,
     }
     before = await sizes(client)
     assert (await apply_plan(session, ApplyOptions(risks=frozenset(NAMES)))).ok
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     while not all(await starts(client)):
         assert time.monotonic() < deadline
     after = await sizes(client)
@@ -192,7 +193,7 @@ async def cleaned_once(bootstrap: str, client: AdminClient, now: int) -> None:
     try:
         for _ in range(3):
             sent = await producer.send_and_wait(SENTINEL, b"x", partition=0, timestamp_ms=now - 90 * DAY)
-            deadline = time.monotonic() + 120
+            deadline = time.monotonic() + PATIENCE
             while True:
                 found, _ = await client.run(list_offsets.list_offsets, {(SENTINEL, 0): list_offsets.EARLIEST})
                 if found[SENTINEL, 0] > sent.offset:

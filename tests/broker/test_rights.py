@@ -22,6 +22,7 @@ from console.model.acl import Acl
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 from tests.embedded.raw_client import RawClient
 from tests.support.kafka_cluster import KafkaCluster
+from tests.support.patience import PATIENCE
 from tests.support.rights_table import CASES, GROUP, SECRET, errors_of
 
 ALICE = "User:CN=alice"
@@ -87,7 +88,7 @@ async def metadata(client: RawClient, names: Sequence[str], *, operations: bool)
 
 async def seen(admin: RawClient, *names: str) -> list[UUID]:
     """The topics' ids, as soon as this broker knows all."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while True:
             topics = await metadata(admin, names, operations=False)
             if not any(topic.error_code for topic in topics):
@@ -221,7 +222,7 @@ async def test_the_same_acls_let_do_the_same(admin: RawClient, alice: RawClient)
     for seed in range(40):
         acls = some_acls(seed)
         await change_acls(admin, acls)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             while not await knows(admin, acls):
                 pass
         told = {
@@ -281,7 +282,7 @@ async def refusals(client: RawClient, topic_id: UUID) -> dict[tuple[str, int], s
 
 async def settled(client: RawClient, topic: UUID, wanted: dict[Any, Any]) -> dict[Any, Any]:
     """What real brokers refuse, once it is what is wanted, or after a while: one may hear of an ACL after another."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE
     while True:
         real = await refusals(client, topic)
         if all(real[case] == wanted[case] for case in real.keys() & wanted.keys()) or time.monotonic() > deadline:
@@ -299,7 +300,7 @@ async def test_rights_one_by_one_as_on_an_embedded_cluster(admin: RawClient, ali
         add_topic(cluster.state, SECRET, 1)
         for wanted in ONE_BY_ONE:
             await change_acls(admin, acls := rights(ALICE, *wanted))
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(PATIENCE):
                 while not await knows(admin, acls):
                     pass
             for acl in list(cluster.state.acls):

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.support.kafka_cluster import KafkaCluster
+from tests.support.patience import PATIENCE
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -29,7 +30,7 @@ def kac(kafka: KafkaCluster, tmp_path: Path) -> Any:
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=PATIENCE,
             env=environ,
         )
         return done.returncode, done.stdout, done.stderr

@@ -25,6 +25,7 @@ from console.contexts import Context, load, resolve
 from tests.support.certificates import Authority
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_jars import keytool
+from tests.support.patience import PATIENCE
 
 LOGIN = "org.apache.kafka.common.security"
 MODULES = {
@@ -283,7 +284,7 @@ async def test_a_store_that_does_not_open(secure_cluster: KafkaCluster, configur
 def kac(*arguments: str, home: Path, **environ: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "HOME": str(home), **environ}
     command = [sys.executable, "-m", "console", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, env=environment)
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE, env=environment)
 
 
 def test_the_command_line(secure_cluster: KafkaCluster, configure: Configure, tmp_path: Path) -> None:

@@ -62,6 +62,7 @@ from console.session.session import Session
 from console.wire import connection
 from console.wire.schemas import version_range
 from tests.support.changing import overrides, statuses
+from tests.support.patience import PATIENCE
 from tests.support.zookeeper_cluster import ZooKeeperCluster
 
 USER = ScramMechanism(1)
@@ -232,7 +233,7 @@ async def test_the_controller_moves(link: Link, kafka28: ZooKeeperCluster, name:
 
     await applied(CreateTopics((NewTopic(name, 1, 2),)))
     before = await controller()
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         while await controller() in (before, None, -1):
             await asyncio.to_thread(kafka28.forget_controller)
     mark = kafka28.request_log.mark()

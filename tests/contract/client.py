@@ -11,9 +11,8 @@ from typing import Any
 from console.model.secret import Secret
 from console.wire.frames import decode_body, encode_header, encode_payload, split_response
 from console.wire.schemas import request_module, response_type
+from tests.support.patience import PATIENCE
 
-PATIENCE = 20.0
-"""Seconds for an answer."""
 Build = Callable[[ModuleType], Any]
 
 

@@ -27,6 +27,7 @@ from console.session.session import Session
 from console.shell.line import Line
 from console.shell.shell import Shell
 from console.tui.app import Console
+from tests.support.patience import PATIENCE
 from tests.tui.console_app import Driven
 
 ORDERS, OTHERS = topic_resource("orders"), topic_resource("others")
@@ -198,7 +199,7 @@ class Gate:
 
     def _hold(self, _state: ClusterState) -> None:
         self.arrived.set()
-        assert self.opened.wait(60)
+        assert self.opened.wait(PATIENCE)
 
 
 # -- front ends with somebody at them ----------------------------------------------------------------------------------
@@ -254,6 +255,6 @@ async def stage(it: Driven, key: str, value: str) -> None:
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         while not holds():  # noqa: ASYNC110
             await asyncio.sleep(0.01)

@@ -14,6 +14,7 @@ from console.embedded.state import View
 from console.model.codes import AclOperation, AclResourceType
 from console.wire.frames import encode_header, encode_payload, split_response, with_open_codes
 from console.wire.schemas import messages
+from tests.support.patience import PATIENCE
 
 
 async def ask(cluster: EmbeddedCluster, request: Any, broker: int | None = None) -> Any:
@@ -54,7 +55,7 @@ async def until(cluster: EmbeddedCluster, is_so: Callable[[], bool]) -> None:
     settled = asyncio.Event()
     unsubscribe = cluster.state.subscribe(lambda _: settled.set() if is_so() else None)
     if not is_so():
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             await settled.wait()
     unsubscribe()
 

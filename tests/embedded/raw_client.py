@@ -12,8 +12,8 @@ from typing import Any, Self
 from console.embedded.brokers import EmbeddedCluster
 from console.wire.frames import decode_body, encode_header, encode_payload, split_response
 from console.wire.schemas import request_module, response_type
+from tests.support.patience import PATIENCE
 
-PATIENCE = 10.0
 """Seconds for what should come at once."""
 
 

@@ -57,6 +57,7 @@ from tests.embedded.apply_fronts import (
     stage,
     until,
 )
+from tests.support.patience import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 CONFIGS = next(front for front in FRONTS if front.name == "configs")
@@ -547,12 +548,12 @@ def test_a_command_that_is_ended_says_how_what_was_sent_went(
 ) -> None:
     words = ["run", "-e", TWICE] if front.name == "run" else front.command(tmp_path, PLAIN, *front.unasked)
     process = start(cluster, words)
-    assert gate.arrived.wait(60)
+    assert gate.arrived.wait(PATIENCE)
     process.send_signal(number)
     assert process.stderr is not None
     told = process.stderr.readline()
     gate.opened.set()
-    out, complaints = process.communicate(timeout=60)
+    out, complaints = process.communicate(timeout=PATIENCE)
     assert process.returncode == 128 + number, (out, complaints)
     assert "is not answered yet; nothing more is sent" in told
     assert "orders" in out + complaints
@@ -562,13 +563,13 @@ def test_a_command_that_is_ended_says_how_what_was_sent_went(
 
 def test_a_command_that_is_ended_twice_does_not_wait(cluster: ThreadedCluster, gate: Gate) -> None:
     process = start(cluster, ["run", "-e", TWICE])
-    assert gate.arrived.wait(60)
+    assert gate.arrived.wait(PATIENCE)
     process.send_signal(signal.SIGTERM)
     assert process.stderr is not None
     told = process.stderr.readline()
     assert "is not answered yet; nothing more is sent" in told
     process.send_signal(signal.SIGTERM)
-    _, complaints = process.communicate(timeout=60)
+    _, complaints = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1
     assert "outcome unknown: change 1, `kac history` settles it" in complaints
 

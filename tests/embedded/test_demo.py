@@ -20,6 +20,7 @@ from console.contexts.configured import Given
 from console.contexts.context import ContextError
 from console.embedded.command import add_options, argv_of
 from console.embedded.spec import RELEASE_NAMES, SCENARIO_NAMES
+from tests.support.patience import PATIENCE
 from tests.support.terminal import Terminal
 
 HERE = Path(__file__).parents[2]
@@ -35,7 +36,7 @@ def demo(home: Path, *argv: str) -> Terminal:
 
 
 def said(*argv: str) -> tuple[int, str]:
-    done = subprocess.run((*KAC, *argv), cwd=HERE, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run((*KAC, *argv), cwd=HERE, capture_output=True, text=True, timeout=PATIENCE, check=False)
     return done.returncode, done.stderr
 
 
@@ -86,7 +87,7 @@ def test_a_cluster_tells_its_addresses_first_and_stops_when_told() -> None:
             socket.create_connection((host, int(port)), 5).close()
         cluster.send_signal(signal.SIGTERM)
         began = time.monotonic()
-        assert cluster.wait(10) == 0
+        assert cluster.wait(PATIENCE) == 0
         assert time.monotonic() - began < 5
 
 

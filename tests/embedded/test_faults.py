@@ -41,6 +41,7 @@ from console.wire.frames import decode_body, encode_body
 from console.wire.schemas import messages
 from tests.embedded.raw_client import RawClient, framed, header
 from tests.embedded.test_cluster_clients import add_topic
+from tests.support.patience import PATIENCE
 from tests.support.recorded_requests import Recording, load, replay
 from tests.wire.samples import sample
 
@@ -132,7 +133,7 @@ async def test_a_delay_waits_for_the_clusters_own_time() -> None:
     async with EmbeddedCluster(clock=clock) as cluster, RawClient(cluster) as client, RawClient(cluster) as other:
         cluster.faults.add(Fault(Delay(60.0), times=1))
         client.request("metadata", 1, all_topics)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             await clock.asleep()
         assert (await other.ask("metadata", 1, all_topics)).topics == ()
         clock.advance(60.0)
@@ -156,7 +157,7 @@ async def test_a_broker_goes_down_and_comes_back() -> None:
         cluster.faults.add(Fault(BrokerDown(seconds=5.0), "api_versions", times=1))
         answer = await client.ask("metadata", 1, all_topics)
         assert [broker.node_id for broker in answer.brokers] == [1, 3]
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             await clock.asleep()
         clock.advance(5.0)
         await cluster.settled()
@@ -164,7 +165,7 @@ async def test_a_broker_goes_down_and_comes_back() -> None:
         assert [broker.node_id for broker in answer.brokers] == [1, 2, 3]
         client.send(framed(header(18, 0)))
         assert await client.rest() == b""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             await clock.asleep()
         assert cluster.state.alive() == (2, 3)
 

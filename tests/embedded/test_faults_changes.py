@@ -68,6 +68,7 @@ from console.session.session import Session
 from console.wire.schemas import api_key
 from tests.support.cutting_proxy import Cut as Lose
 from tests.support.cutting_proxy import CuttingProxy
+from tests.support.patience import PATIENCE
 from tests.support.recorded_requests import Recording, load, replay
 
 ALIVE = (1, 2, 3)
@@ -349,7 +350,7 @@ async def test_held_back_by_a_quota_it_is_sent_again_when_there_is_room() -> Non
         cluster.state.alter_quota(QuotaEntity.of({"client-id": "kac"}), {"controller_mutation_rate": 100.0})
         assert (await single(link, CreateTopics((NewTopic("wide", 1120, 1),)))).ok
         sending = asyncio.ensure_future(outcomes(link, CreateTopics((NewTopic("a", 1, 1), NewTopic("b", 1, 1)))))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             await clock.asleep()  # the broker takes nothing more of this client
         assert set(cluster.state.topics) == {"wide"}
         clock.advance(1.0)

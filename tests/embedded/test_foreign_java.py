@@ -11,6 +11,7 @@ from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.embedded.spec import ClusterSpec
 from tests.support.kafka_commands import ACLS, CONFIGS, TOPICS, KafkaCommands, Ran
 from tests.support.kafka_jars import KAFKA_4_3, jars, java
+from tests.support.patience import PATIENCE
 from tests.support.real_clusters import running
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
@@ -116,5 +117,5 @@ def _produce(cluster: ThreadedCluster, topic: str, lines: list[str]) -> None:
         text=True,
         check=True,
         capture_output=True,
-        timeout=120,
+        timeout=PATIENCE,
     )

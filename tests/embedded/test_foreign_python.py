@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 RECORDS = 60
 VALUES = [b"value %d" % number for number in range(RECORDS)]
 NO_DELAY = {"group.initial.rebalance.delay.ms": "0"}
-PATIENCE = 30
+PATIENCE = 300
 CODECS = ("gzip", "snappy", "lz4", "zstd", "none")
 
 

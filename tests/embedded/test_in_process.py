@@ -14,6 +14,7 @@ import pytest
 from console.embedded.brokers import run_in_thread
 from console.embedded.command import ClusterProcessFailed, run_in_process
 from console.embedded.spec import ClusterSpec
+from tests.support.patience import PATIENCE
 
 
 def listens(address: str) -> bool:
@@ -69,7 +70,7 @@ def test_it_ends_when_its_starter_is_killed() -> None:
     assert listens(address)
     os.kill(starter.pid, signal.SIGKILL)
     starter.communicate()
-    until = time.monotonic() + 10
+    until = time.monotonic() + PATIENCE
     while listens(address):
         assert time.monotonic() < until
         time.sleep(0.02)

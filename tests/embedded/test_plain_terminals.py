@@ -19,6 +19,7 @@ from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
 from console.terminal import HANDLER, never_fail, register
+from tests.support.patience import PATIENCE
 from tests.support.terminal import Terminal
 
 ROOT = Path(__file__).parents[2]
@@ -68,7 +69,7 @@ def test_a_terminal_without_a_screen_is_sent_to_the_shell(
         environment=environment(**{"TERM": "xterm", "LANG": "C.UTF-8", **more}),
     ) as terminal:
         terminal.wait_for("kac shell")
-        assert terminal.process.wait(timeout=60) == 2
+        assert terminal.process.wait(timeout=PATIENCE) == 2
         assert why in " ".join(terminal.text.split())
         assert b"\x1b" not in terminal.written
 

@@ -24,11 +24,12 @@ from console.embedded.spec import ClusterSpec
 from console.model.quota import QuotaEntity
 from console.session.session import Session
 from console.tui.app import Console
+from tests.support.patience import PATIENCE
 
 pytestmark = pytest.mark.slow
 MINUTE = 12
 """Ticks at the refresh of 5 seconds that the console has."""
-WAIT = 120.0
+WAIT = PATIENCE
 ROWS = 40
 
 

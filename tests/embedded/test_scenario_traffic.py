@@ -17,6 +17,7 @@ from console.embedded.scenarios.quiet import GROUPS
 from console.embedded.spec import ClusterSpec
 from tests.embedded.raw_client import RawClient
 from tests.embedded.record_batches import batch, fetch, produce, values
+from tests.support.patience import PATIENCE
 
 
 async def test_groups_of_a_scenario_have_members_and_lag() -> None:
@@ -104,6 +105,6 @@ async def test_what_was_produced_is_written_soon(tmp_path: Path) -> None:
         leader = cluster.state.topics[LOADED].partitions[0].leader
         async with RawClient(cluster, leader) as client:
             await produce(client, batch(b"a", times=[int(cluster.clock.time() * 1000)]), LOADED)
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(PATIENCE):
                 while path.stat().st_mtime_ns == before:
                     await client.ask("api_versions", 0, lambda m: m.ApiVersionsRequest())

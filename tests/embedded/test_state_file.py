@@ -17,6 +17,7 @@ from console.embedded.spec import ClusterSpec, clusters_of
 from console.embedded.state_file import CODECS, StateFileError, encode_state, write_state
 from console.model.config import topic_resource
 from tests.embedded.test_cluster_clients import add_topic
+from tests.support.patience import PATIENCE
 
 
 def content(cluster: EmbeddedCluster) -> dict[str, Mapping[Any, Any]]:
@@ -106,7 +107,7 @@ async def started(*argv: str) -> tuple[asyncio.subprocess.Process, str]:
         sys.executable, "-c", RUN, *argv, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
     )
     assert process.stdout is not None
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         line = await process.stdout.readline()
     return process, line.decode()
 
@@ -119,7 +120,7 @@ async def test_the_command_tells_its_addresses_and_stops_on_sigterm() -> None:
         _, writer = await asyncio.open_connection(host, int(port))
         writer.close()
     process.send_signal(signal.SIGTERM)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         _, errors = await process.communicate()
     assert (process.returncode, errors) == (0, b"")
 

@@ -19,6 +19,7 @@ from console.model.config import topic_resource
 from tests.embedded.proposals_client import Rights, until
 from tests.embedded.raw_client import RawClient
 from tests.embedded.topic_requests import elect, move, moving
+from tests.support.patience import PATIENCE
 
 DONE = (0, None)
 ALIVE = (1, 2, 3)
@@ -97,7 +98,7 @@ async def test_a_move_is_seen_and_comes_to_its_end() -> None:
         assert await moving(client, {"t": [1]}) == {}
         assert await moving(client, {}) == {}
         assert (partition(cluster).leader, partition(cluster).isr) == (1, (1, 2))
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             await clock.asleep()
         clock.advance(30.0)
         await cluster.settled()
@@ -293,7 +294,7 @@ async def test_a_throttle_of_replication_is_kept_to() -> None:
         places = [(name, number) for name in (throttled, free) for number in range(3)]
         assert set(await move(client, *((*place, [1]) for place in places))) == {DONE}
         assert set(await move(client, *((*place, [1, 3]) for place in places))) == {DONE}
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             await clock.asleep()
         clock.advance(30.0)
         await until(cluster, lambda: not any(map(is_moving, state.topics[free].partitions)))

@@ -32,6 +32,7 @@ from console.session.applying import apply_plan
 from console.session.describe_again import read_again
 from console.session.journal_changes import stage_revert
 from console.session.session import Session
+from tests.support.patience import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 ORDERS = topic_resource("orders")
@@ -207,9 +208,9 @@ def test_ctrl_c_waits_for_a_change_in_flight(cluster: ThreadedCluster, tmp_path:
         process = subprocess.Popen(
             command, stdout=out, stderr=out, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}
         )
-        assert running.wait(60)
+        assert running.wait(PATIENCE)
         process.send_signal(signal.SIGINT)
-        assert process.wait(60) == cli.INTERRUPTED
+        assert process.wait(PATIENCE) == cli.INTERRUPTED
     cluster.call(lambda c: c.faults.clear())
     assert own(cluster) == {"retention.ms": "86400000"}
     kinds = [json.loads(line)["kind"] for line in journal().read_text().splitlines()]

@@ -11,6 +11,7 @@ from tests.hostile.cluster import HostileCluster
 from tests.hostile.consumer import HostileConsumer
 from tests.hostile.inflated import ALLOWED
 from tests.hostile.limited import died_of_a_signal, run_kac, run_python
+from tests.support.patience import PATIENCE
 
 CLAIM = bytes.fromhex("0000 7fffffff")
 """The version of an assignment, and 2,147,483,647 topics that do not follow."""
@@ -62,7 +63,7 @@ def test_a_padded_metadata_with_a_huge_count(hostile: HostileCluster) -> None:
 )
 def test_no_count_in_any_message_reserves_what_did_not_come(kind: str, at_least: int) -> None:
     """A limit on address space, as `ulimit -v`; and what the process grew by is a small multiple of a message."""
-    result = run_python("-m", "tests.hostile.inflated", kind, timeout=250)
+    result = run_python("-m", "tests.hostile.inflated", kind, timeout=PATIENCE)
     assert result.returncode == 0, result.stderr[-2000:]
     messages, grown = map(int, result.stdout.split())
     assert messages >= at_least

@@ -19,6 +19,7 @@ from console.embedded.spec import ClusterSpec, SaslSpec
 from console.embedded.tables import Partition, Topic
 from console.model.secret import Secret
 from tests.embedded.raw_client import RawClient, framed, header
+from tests.support.patience import PATIENCE
 
 LOGIN = SaslSpec(plain={"ops": Secret("x")})
 VERSIONS = framed(header(18, 0))
@@ -61,7 +62,7 @@ async def test_who_reads_no_answers_is_not_written_to_for_ever() -> None:
         assert await client.frame()
         client.writer.transport.pause_reading()  # type: ignore[attr-defined]
         client.send(100 * framed(header(3, 1) + struct.pack(">i", -1)))
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE):
             await asyncio.gather(*cluster._listeners[1]._open)
 
 

@@ -16,6 +16,7 @@ from console.embedded.spec import ClusterSpec, SaslSpec
 from console.model.secret import Secret
 from tests.hostile.cluster import HostileCluster, hostile_cluster
 from tests.hostile.limited import run_kac
+from tests.support.patience import PATIENCE
 
 SINCE = re.compile(r"since \d\d:\d\d:\d\d$")
 
@@ -94,7 +95,7 @@ async def test_nothing_that_listens_is_still_said_so() -> None:
 
 def test_a_command_says_it(hostile: HostileCluster) -> None:
     hostile.hang()
-    result = run_kac("topics", "-b", hostile.bootstrap, "--list", timeout=60)
+    result = run_kac("topics", "-b", hostile.bootstrap, "--list", timeout=PATIENCE)
     assert result.returncode == 1
     assert "something listens there, but it does not answer" in result.stderr
     assert "no Kafka" not in result.stderr

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.installed import PACKAGES, ROOT, build_wheel, install
+from tests.support.patience import PATIENCE
 from tests.support.terminal import Terminal
 
 pytestmark = pytest.mark.slow
@@ -39,7 +40,7 @@ def held(wheel: Path) -> set[str]:
 
 
 def run(command: list[str], outside: Path) -> str:
-    done = subprocess.run(command, cwd=outside, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(command, cwd=outside, capture_output=True, text=True, check=False, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

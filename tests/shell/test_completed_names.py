@@ -118,7 +118,7 @@ class Shell:
             ("setsid", "-c", *START[shell]), cwd=self.work, environment=environment, columns=200, rows=50
         )
         self.terminal.send(SETUP[shell] + "\r")
-        self.terminal.wait_for("ready>", 60)
+        self.terminal.wait_for("ready>")
         (self.work / f"kac.{shell}").unlink()
         self._ran = 0
 
@@ -127,7 +127,7 @@ class Shell:
         (self.where / "names.json").write_text(json.dumps(list(names)), encoding="utf-8")
         self._ran += 1
         self.terminal.send(f"kac {typed}\t\r")
-        self.terminal.wait_for(f"ended:{self._ran}.", 60)
+        self.terminal.wait_for(f"ended:{self._ran}.")
         assert list(self.work.iterdir()) == []
         return (self.where / "got").read_bytes().decode().split("\0")[:-1]
 

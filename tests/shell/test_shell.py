@@ -27,6 +27,7 @@ from console.session.command_history import CommandHistory
 from console.session.session import Session
 from console.shell.line import Line, ShellCompleter
 from console.shell.shell import DONE, FAILED, UNAPPLIED, Shell
+from tests.support.patience import PATIENCE
 
 TOPIC = "checkout.orders"
 ENTER, CTRL_D = "\r", "\x04"
@@ -161,7 +162,7 @@ def texts(folder: Path) -> list[str]:
 
 def wait_for(cluster: ThreadedCluster, fault: Fault) -> None:
     """Until a request has met the fault."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE
     while not cluster.call(lambda one: one.faults.happened(fault)):
         assert time.monotonic() < deadline
 

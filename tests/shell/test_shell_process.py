@@ -12,6 +12,7 @@ import pytest
 
 from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.embedded.spec import ClusterSpec
+from tests.support.patience import PATIENCE
 from tests.support.terminal import Terminal
 
 ROOT = Path(__file__).parent.parent.parent
@@ -82,7 +83,7 @@ def test_a_pipe_is_a_script(
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=PATIENCE,
         env=environment(tmp_path),
     )
     assert done.returncode == code

@@ -16,6 +16,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import pkcs12
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from tests.support.patience import PATIENCE
+
 _LIFETIME = datetime.timedelta(days=2)
 
 
@@ -144,6 +146,6 @@ def _write(path: Path, content: bytes) -> Path:
 
 
 def _run(command: list[str]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
     if done.returncode:
         raise RuntimeError(f"{command[0]} failed: {done.stdout.strip()} {done.stderr.strip()}")

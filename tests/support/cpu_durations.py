@@ -1,4 +1,4 @@
-"""Where a test run's CPU time goes: ``pytest -p tests.support.cpu_durations --cpu-durations 30``.
+"""The CPU time of each test: ``pytest -p tests.support.cpu_durations --cpu-durations 30``.
 
 Counts the process and every process under it (brokers, commands, Spark), so it says the same on a busy machine as on a
 quiet one. A process that is still running counts for the test during which it used the time. Works with ``-n``.
@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import resource
 import time
-from collections import Counter
-from collections.abc import Generator
+from collections import defaultdict
+from collections.abc import Generator, Mapping
 from pathlib import Path
 
 import pytest
@@ -61,30 +61,34 @@ class _Report:
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
-        self._tests: Counter[str] = Counter()
+        self._tests: dict[str, float] = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """One phase of one test."""
-        self._tests[report.nodeid.partition("@")[0]] += dict(report.user_properties).get(_PROPERTY, 0.0)
+        for name, value in report.user_properties:
+            if name == _PROPERTY:
+                self._tests[report.nodeid.partition("@")[0]] = float(str(value))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """The tables."""
         lines = self._config.getoption("--cpu-durations")
-        files: Counter[str] = Counter()
-        functions: Counter[str] = Counter()
-        for test, seconds in self._tests.items():
-            files[test.partition("::")[0]] += seconds
-            functions[test.partition("[")[0]] += seconds
-        total = sum(files.values())
         terminalreporter.section(
-            f"CPU: tests {total:.1f} s, all of this process and those under it {cpu_seconds():.1f} s"
+            f"CPU: tests {sum(self._tests.values()):.1f} s, this process and those under it {cpu_seconds():.1f} s"
         )
-        for table in (files, functions):
-            for name, seconds in table.most_common(lines):
+        for separator in ("::", "["):
+            for name, seconds in _largest(self._tests, separator)[:lines]:
                 terminalreporter.write_line(f"{seconds:8.2f} {name}")
             terminalreporter.write_line("")
         if file := self._config.getoption("--cpu-durations-file"):
-            file.write_text("".join(f"{seconds:.3f}\t{test}\n" for test, seconds in self._tests.most_common()))
+            file.write_text("".join(f"{seconds:.3f}\t{test}\n" for test, seconds in _largest(self._tests, None)))
+
+
+def _largest(tests: Mapping[str, float], separator: str | None) -> list[tuple[str, float]]:
+    """Seconds of what stands before the separator in the tests' ids, largest first."""
+    sums: dict[str, float] = defaultdict(float)
+    for test, seconds in tests.items():
+        sums[test.partition(separator)[0] if separator else test] += seconds
+    return sorted(sums.items(), key=lambda item: -item[1])
 
 
 def cpu_seconds() -> float:

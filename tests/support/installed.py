@@ -10,6 +10,7 @@ import venv
 from pathlib import Path
 
 from tests.support.cached_folder import cache_home, cached_folder
+from tests.support.patience import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
 LOCK = ROOT / "requirements" / "run.txt"
@@ -48,6 +49,6 @@ def _locked_wheels() -> Path:
 
 
 def _run(command: list[str]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)}:\n{done.stdout}{done.stderr}")

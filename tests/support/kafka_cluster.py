@@ -28,6 +28,7 @@ from tests.support.broker_probe import live_brokers
 from tests.support.certificates import Authority, Identity
 from tests.support.free_ports import LOOPBACK, free_ports
 from tests.support.kafka_jars import KAFKA_4_3, BrokersUnavailableError, jars, java, major
+from tests.support.patience import PATIENCE
 from tests.support.request_log import RequestLog
 from tests.support.server_properties import (
     NodePorts,
@@ -188,7 +189,7 @@ class KafkaCluster:
         self._end_all()
         if self._reaper.stdin is not None and not self._reaper.stdin.closed:
             self._reaper.stdin.close()
-        self._reaper.wait(timeout=30)
+        self._reaper.wait(timeout=PATIENCE)
 
     def stop(self, broker: int, timeout: float = 60.0) -> None:
         """Shut one broker down in order (SIGTERM) and wait until its process is gone."""
@@ -199,7 +200,7 @@ class KafkaCluster:
     def kill(self, broker: int) -> None:
         """End one broker at once (SIGKILL), as a crash would."""
         self._processes[broker].kill()
-        self._processes[broker].wait(30)
+        self._processes[broker].wait(PATIENCE)
         self._forget(broker)
 
     @contextmanager
@@ -208,7 +209,7 @@ class KafkaCluster:
         process = self._processes[broker]
         process.send_signal(signal.SIGSTOP)
         try:
-            deadline = time.monotonic() + 30
+            deadline = time.monotonic() + PATIENCE
             while not _is_stopped(process.pid):
                 assert time.monotonic() < deadline, f"broker {broker} does not stop"
                 os.sched_yield()

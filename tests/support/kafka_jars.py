@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tests.support import jars_without_maven
 from tests.support.cached_folder import cache_home, cached_folder
+from tests.support.patience import PATIENCE
 
 OLDEST_JAVA = 17
 FETCH_SECONDS = 600
@@ -50,7 +51,7 @@ def java() -> str:
     if command is None or not Path(command).exists():
         where = f"JAVA_HOME ({home}) holds no bin/java" if home else "no Java found"
         raise BrokersUnavailableError(f"{where}: install Java {OLDEST_JAVA} or newer ({_java_package()})")
-    shown = subprocess.run([command, "-version"], capture_output=True, text=True, check=False, timeout=60).stderr
+    shown = subprocess.run([command, "-version"], capture_output=True, text=True, check=False, timeout=PATIENCE).stderr
     found = re.search(r'version "(\d+)', shown)
     if found is None or int(found[1]) < OLDEST_JAVA:
         said = shown.strip().splitlines()[0] if shown.strip() else "nothing"

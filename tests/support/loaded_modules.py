@@ -7,6 +7,8 @@ import subprocess
 import sys
 from dataclasses import dataclass
 
+from tests.support.patience import PATIENCE
+
 _RUN = """
 import json, sys
 from console.cli.main import run
@@ -34,7 +36,7 @@ class Loaded:
 def loaded_by(*argv: str) -> Loaded:
     """Run ``kac`` with these arguments."""
     command = [sys.executable, "-c", _RUN, *argv]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
     if done.returncode:
         raise AssertionError(f"kac {' '.join(argv)} broke down:\n{done.stderr}")
     code, modules = json.loads(done.stderr.splitlines()[-1])

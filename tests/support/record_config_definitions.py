@@ -17,6 +17,7 @@ from typing import Any
 
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_jars import KAFKA_2_8, KAFKA_3_9, KAFKA_4_3, jars, java
+from tests.support.patience import PATIENCE
 from tests.support.zookeeper_cluster import ZooKeeperCluster
 
 HERE = Path(__file__).parent
@@ -36,7 +37,7 @@ def ask_kafka(release: str, *arguments: str, text: str = "") -> str:
     """What ConfigDefinitions.java prints with the jars of a release. Raises RuntimeError where it fails."""
     options = ("-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", f"{jars(VERSIONS[release])}/*")
     command = [java(), *options, str(HERE / "ConfigDefinitions.java"), *arguments]
-    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False, timeout=180)
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False, timeout=PATIENCE)
     if done.returncode:
         raise RuntimeError(f"the definitions of Kafka {release}: {done.stderr.strip()}")
     return done.stdout

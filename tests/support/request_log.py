@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.support.patience import PATIENCE
+
 _LINE = re.compile(r"^\[(?P<at>[^\]]+)\] \w+ Completed request:(?P<json>\{.*\}) \(kafka\.request\.logger\)$")
 _POLL_SECONDS = 0.02
 
@@ -61,7 +63,13 @@ class RequestLog:
         )
 
     def wait_for(
-        self, count: int, api: str, *, since: Mark | None = None, client_id: str | None = None, timeout: float = 10.0
+        self,
+        count: int,
+        api: str,
+        *,
+        since: Mark | None = None,
+        client_id: str | None = None,
+        timeout: float = PATIENCE,
     ) -> tuple[LoggedRequest, ...]:
         """As read, once there are at least that many: a broker logs a request after it sent the answer.
 

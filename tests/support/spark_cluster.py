@@ -95,7 +95,7 @@ def spark_cluster(folder: Path, workers: int = 2) -> Iterator[SparkCluster]:
             process.send_signal(signal.SIGTERM)
         for process in cluster.processes:
             try:
-                process.wait(20)
+                process.wait(PATIENCE)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()

@@ -17,6 +17,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from tests.support.patience import PATIENCE
+
 _ESCAPES = re.compile(rb"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)|[PX^_].*?\x1b\\|[ -/]*[0-~])", re.DOTALL)
 
 
@@ -61,7 +63,7 @@ class Terminal:
         """Type."""
         os.write(self._master, keys.encode())
 
-    def wait_for(self, text: str, timeout: float = 20.0, times: int = 1) -> None:
+    def wait_for(self, text: str, timeout: float = PATIENCE, times: int = 1) -> None:
         """Read until this text was written in one piece, so many times. Raises TimeoutError with what was."""
         deadline = time.monotonic() + timeout
         while self.text.count(text) < times:
@@ -74,7 +76,7 @@ class Terminal:
         while self._read(deadline):
             pass
 
-    def wait_for_end(self, timeout: float = 20.0) -> int:
+    def wait_for_end(self, timeout: float = PATIENCE) -> int:
         """Read until the program ends; its exit code. Raises TimeoutError."""
         deadline = time.monotonic() + timeout
         while self._read(deadline):

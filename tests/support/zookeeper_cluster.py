@@ -9,6 +9,7 @@ from pathlib import Path
 from tests.support.free_ports import LOOPBACK, free_ports
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_jars import KAFKA_2_8
+from tests.support.patience import PATIENCE
 from tests.support.server_properties import log4j_properties, zoo_cfg, zookeeper_mode_properties
 
 
@@ -65,6 +66,6 @@ class ZooKeeperCluster(KafkaCluster):
         super()._end_all()
         if self._zookeeper is not None:
             self._zookeeper.kill()
-            self._zookeeper.wait(30)
+            self._zookeeper.wait(PATIENCE)
             self._tell_reaper(f"-{self._zookeeper.pid}")
             self._zookeeper = None

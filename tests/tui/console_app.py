@@ -22,9 +22,9 @@ from console.model.quota import QuotaEntity
 from console.session.session import Session
 from console.tui.app import Console
 from tests.support.model_cluster import ModelCluster
+from tests.support.patience import PATIENCE
 from tests.tui.model_client import ModelClient, lag
 
-WAIT = 10.0
 PASSING = ("goto", "command", "check", "apply", "palette")
 """The workers that end by themselves."""
 
@@ -94,7 +94,7 @@ class Driven:
             event.set_sender(self.app)
             driver.send_message(event)
         await self.pilot._wait_for_screen()
-        async with asyncio.timeout(WAIT):
+        async with asyncio.timeout(PATIENCE):
             while self.app.keys_under_way:
                 await self.pilot._wait_for_screen()
         await self.settle()
@@ -125,7 +125,7 @@ class Driven:
 
     async def until(self, holds: Callable[[], bool], what: str = "") -> None:
         """Wait for something that the console does by itself."""
-        async with asyncio.timeout(WAIT):
+        async with asyncio.timeout(PATIENCE):
             while not holds():
                 await self.pilot.pause(0.01)
         assert holds(), what

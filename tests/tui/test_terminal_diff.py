@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import get_character_cell_size
 
+from tests.support.patience import PATIENCE
 from tests.support.terminal import Terminal
 from widgets.lean_driver import erases_in_color
 from widgets.terminal_diff import PLAIN, Pen, TerminalDiff, UnreadableFrame, change, on_blank, read_pen
@@ -291,7 +292,7 @@ def test_keys_and_changes_cost_few_bytes(tmp_path: Path) -> None:
         def written_for(key: str) -> int:
             before = len(terminal.written)
             terminal.send(key)
-            deadline = time.monotonic() + 20
+            deadline = time.monotonic() + PATIENCE
             while FRAME_END not in terminal.written[before:] and terminal._read(deadline):
                 pass
             assert FRAME_END in terminal.written[before:]

@@ -13,6 +13,7 @@ import pytest
 
 from console.tui.keymap import EVERYWHERE, KEYS, PANE_KEYS
 from screenshots.take import WALK
+from tests.support.patience import PATIENCE
 from tests.support.terminal import Terminal
 from widgets.lean_driver import EscapeKeys
 
@@ -92,7 +93,7 @@ class Typist:
     def shown(self) -> dict[str, object]:
         """What stands on the screen once all is done, without what changes by itself."""
         self.terminal.send(WRITE_DOWN)
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE
         while not self._into.exists() or self._into.read_text().count("\n") <= self._seen:
             self.terminal.read_for(0.02)
             assert time.monotonic() < deadline, self.terminal.text[-2000:]
@@ -115,7 +116,6 @@ class Typist:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
 def test_a_walk_typed_in_one_write_does_what_it_does_slowly(tmp_path: Path) -> None:
     folders = [tmp_path / way for way in ("hasty", "patient")]
     for folder in folders:
@@ -123,11 +123,11 @@ def test_a_walk_typed_in_one_write_does_what_it_does_slowly(tmp_path: Path) -> N
     hasty, patient = map(Typist, folders)
     with hasty.terminal, patient.terminal:
         for one in (hasty, patient):
-            one.terminal.wait_for("checkout.carts", 60)
+            one.terminal.wait_for("checkout.carts")
             one.shown()
         for keys in WALKS:
             shown, expected = hasty.at_once(keys), patient.slowly(keys)
-            deadline = time.monotonic() + 20
+            deadline = time.monotonic() + PATIENCE
             while shown != expected and time.monotonic() < deadline:
                 # What is read in the background comes when it comes.
                 shown, expected = hasty.shown(), patient.shown()

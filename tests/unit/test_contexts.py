@@ -13,6 +13,7 @@ from console.admin.settings import ConnectionSettings, SaslSettings, Store, TlsS
 from console.contexts import Context, ContextError, Contexts, load, resolve
 from console.contexts.context import COMMAND_LINE
 from console.model.secret import Secret
+from tests.support.patience import PATIENCE
 
 Configure = Callable[..., Contexts]
 
@@ -575,4 +576,4 @@ assert not any(name.startswith("console.contexts.foreign") for name in sys.modul
 
 
 def test_a_start_with_an_address_loads_nothing_heavy(tmp_path: Path) -> None:
-    subprocess.run([sys.executable, "-c", COLD, str(tmp_path)], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", COLD, str(tmp_path)], check=True, timeout=PATIENCE)

@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.cached_folder import cached_folder
 from tests.support.kafka_jars import BrokersUnavailableError, coordinates, java
+from tests.support.patience import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
 BROKER_TEST = "tests/broker/test_harness.py::test_every_broker_sees_all_three"
@@ -20,7 +21,7 @@ def run_broker_test(**environment: str) -> subprocess.CompletedProcess[str]:
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("KAC_", "JAVA_", "PYTEST_"))}
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", BROKER_TEST]
     return subprocess.run(
-        command, env=clean | environment, cwd=ROOT, capture_output=True, text=True, check=False, timeout=50
+        command, env=clean | environment, cwd=ROOT, capture_output=True, text=True, check=False, timeout=PATIENCE
     )
 
 

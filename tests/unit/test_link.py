@@ -31,6 +31,7 @@ from console.admin.routing import ANY, CONTROLLER, broker
 from console.admin.settings import ConnectionSettings, SaslSettings
 from console.model.secret import Secret
 from console.wire.schemas import for_version
+from tests.support.patience import PATIENCE
 from tests.wire.fake_broker import (
     CREATE_TOPICS,
     KRAFT,
@@ -102,7 +103,13 @@ async def test_an_address_that_hangs_does_not_cost_its_timeout() -> None:
 
     hanging = await asyncio.start_server(mute, LOOPBACK, 0)
     address = hanging.sockets[0].getsockname()
-    async with hanging, FakeBroker(GOOD) as alive, asyncio.timeout(5), linked(address, alive.address) as link:
+    settings = {"connect_timeout": 2 * PATIENCE, "request_timeout": 2 * PATIENCE}
+    async with (
+        hanging,
+        FakeBroker(GOOD) as alive,
+        asyncio.timeout(PATIENCE),
+        linked(address, alive.address, **settings) as link,
+    ):
         assert (await link.call("metadata", ask)).controller_id == 1
 
 
@@ -119,7 +126,7 @@ async def test_when_no_address_answers_one_line_names_them_all() -> None:
 
 
 async def test_a_first_connection_that_fails_is_not_tried_for_long() -> None:
-    async with linked(await nobody()) as link, asyncio.timeout(2):
+    async with linked(await nobody(), request_timeout=2 * PATIENCE) as link, asyncio.timeout(PATIENCE):
         with pytest.raises(Unreachable):
             await link.call("metadata", ask)
 

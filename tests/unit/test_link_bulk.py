@@ -10,6 +10,7 @@ import pytest
 
 from console.admin import gc_pause as bulk
 from console.admin.gc_pause import gc_paused
+from tests.support.patience import PATIENCE
 
 
 @pytest.fixture(autouse=True)
@@ -53,15 +54,15 @@ def test_threads_that_overlap_wait_for_the_last() -> None:
     def other() -> None:
         with gc_paused():
             inside.set()
-            leave.wait(10)
+            leave.wait(PATIENCE)
 
     thread = threading.Thread(target=other)
     with gc_paused():
         thread.start()
-        assert inside.wait(10)
+        assert inside.wait(PATIENCE)
     assert not gc.isenabled()
     leave.set()
-    thread.join(10)
+    thread.join(PATIENCE)
     assert gc.isenabled()
 
 

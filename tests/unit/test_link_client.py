@@ -14,6 +14,7 @@ from console.admin.client import AdminClient
 from console.admin.errors import Unreachable
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
+from tests.support.patience import PATIENCE
 
 NOWHERE = ConnectionSettings(bootstrap=(("127.0.0.1", 1),), request_timeout=5, connect_timeout=5)
 
@@ -71,7 +72,7 @@ def test_closing_cancels_what_is_under_way_and_ends_the_thread() -> None:
     client = AdminClient(NOWHERE)
     client.start()
     future = client.submit(endless)
-    assert endless.began.wait(5)
+    assert endless.began.wait(PATIENCE)
     client.close()
     client.close()
     assert endless.cancelled.is_set()
@@ -108,7 +109,7 @@ def test_no_warning_and_no_trace_is_left_behind() -> None:
         gc.collect()
     """
     command = [sys.executable, "-W", "always", "-c", textwrap.dedent(code)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE)
     assert (done.stdout, done.stderr) == ("True 1\n", "")
 
 
@@ -130,5 +131,5 @@ def test_a_name_that_takes_long_to_look_up_does_not_keep_the_interpreter() -> No
         print("closed")
     """
     command = [sys.executable, "-c", textwrap.dedent(code)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE)
     assert (done.stdout, done.stderr) == ("closed\n", "")

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.admin.happy_eyeballs import ClientLoop, by_turns
+from tests.support.patience import PATIENCE
 
 V4, V6 = socket.AF_INET, socket.AF_INET6
 
@@ -38,7 +39,7 @@ def test_families_take_turns_and_nothing_is_lost(families: list[int]) -> None:
 def run(main: Callable[[], Awaitable[None]]) -> None:
     loop = ClientLoop()
     try:
-        loop.run_until_complete(asyncio.wait_for(main(), 20))
+        loop.run_until_complete(asyncio.wait_for(main(), PATIENCE))
     finally:
         loop.close()
 
@@ -112,5 +113,5 @@ def test_a_connection_given_up_at_any_moment_leaves_no_socket_open() -> None:
         gc.collect()
     """
     command = [sys.executable, "-W", "always", "-c", textwrap.dedent(code)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE)
     assert done.stderr == ""

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.patience import PATIENCE
+
 SCRIPT = Path(__file__).resolve().parents[2] / "requirements" / "make_venv.py"
 # Runs the script in an interpreter that is made to look like another.
 RUN_AS = "import runpy, sys; {}; sys.argv[:] = sys.argv[1:]; runpy.run_path(sys.argv[0], run_name='__main__')"
@@ -15,7 +17,7 @@ RUN_AS = "import runpy, sys; {}; sys.argv[:] = sys.argv[1:]; runpy.run_path(sys.
 
 def make(folder: Path, lock: Path, *, pretend: str = "pass") -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", RUN_AS.format(pretend), str(SCRIPT), str(folder), str(lock)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
 
 
 def test_a_python_without_ensurepip_is_told_which_package_to_install(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from console.lake.spark_session import write_package
 from console.log_file import KEPT, open_log
 from console.safe_files import PRIVATE, SHARED, UntrustedPath, open_private, read_text, write_whole
 from console.session.command_history import CommandHistory
+from tests.support.patience import PATIENCE
 
 OTHER = 12_345
 root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of another user")
@@ -100,7 +101,7 @@ def test_a_pipe_is_written_into(tmp_path: Path) -> None:
     reader = threading.Thread(target=lambda: found.append((tmp_path / "pipe").read_text()), daemon=True)
     reader.start()
     write_whole(tmp_path / "pipe", "content")
-    reader.join(30)
+    reader.join(PATIENCE)
     assert found == ["content"]
     assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
 

@@ -23,6 +23,7 @@ from console.plan.edits import AddAcl, SetConfig, SetQuota
 from console.plan.kafka_tools import Command
 from console.plan.plan import EMPTY, stage
 from console.present.text import is_harmless
+from tests.support.patience import PATIENCE
 
 SHELLS = {
     "dash": ("dash",),
@@ -87,7 +88,7 @@ def run(command: Sequence[str], script: str, where: Path, locale: str = "C.UTF-8
     """What a script prints; it starts in an empty folder, and nothing but the script may come of it."""
     env = {"PATH": "/usr/bin:/bin", "LC_ALL": locale, "HOME": str(where)}
     done = subprocess.run(
-        command, input=script.encode(), capture_output=True, cwd=where, env=env, check=False, timeout=60
+        command, input=script.encode(), capture_output=True, cwd=where, env=env, check=False, timeout=PATIENCE
     )
     assert (done.returncode, done.stderr) == (0, b"")
     assert list(where.iterdir()) == []
@@ -139,7 +140,14 @@ def test_a_comment_that_is_pasted_at_a_prompt_does_nothing(shell: tuple[str, ...
     script = f"{shell_comment(note)}\nprintf 'still %s' here\n"
     env = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "HISTFILE": ""}
     done = subprocess.run(
-        [*shell, "-s"], input=script, capture_output=True, text=True, cwd=tmp_path, env=env, check=False, timeout=60
+        [*shell, "-s"],
+        input=script,
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=env,
+        check=False,
+        timeout=PATIENCE,
     )
     assert "still here" in done.stdout
     assert not (tmp_path / "ran").exists()

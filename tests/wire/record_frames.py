@@ -22,6 +22,7 @@ from console.wire.aiokafka_request import Exchange
 from console.wire.schemas import for_version
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_jars import jars, java, major
+from tests.support.patience import PATIENCE
 from tests.wire.recordings import VERSIONS, Recorded, Recording, write
 
 TOPIC, BROKER, LOGGER, METRICS, GROUP = 2, 4, 8, 16, 32
@@ -49,7 +50,7 @@ class Recorder:
         """Sends one request, under that name. until: ask again until this holds of the answer, and keep that exchange:
         in KRaft a broker takes a moment to see what the controller did."""
         self._step = (step, api)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE):
             while not until(await self.link.call(api, build)):
                 self.kept.pop()
                 await asyncio.sleep(0.05)

@@ -6,11 +6,13 @@ import subprocess
 import sys
 import textwrap
 
+from tests.support.patience import PATIENCE
+
 
 def run(code: str) -> str:
     """The output of a fresh interpreter; the tests' own has everything imported already."""
     command = [sys.executable, "-c", textwrap.dedent(code)]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE).stdout
 
 
 def test_neither_consumer_nor_producer_is_imported() -> None:
