@@ -38,23 +38,9 @@ pad = cells.fit
 
 # Styled text without a screen: what stands in a cell or a line, and the names of its meanings.
 #
-# A meaning is a name that a theme gives a look; the text says the same without it.
+# A meaning is one of `widgets.line_view.STYLE_NAMES`, which a theme gives a look, or `""`. The text says the same
+# without it.
 
-MEANINGS = (
-    "override",
-    "default",
-    "sensitive",
-    "read-only",
-    "pending",
-    "failed",
-    "changed",
-    "danger",
-    "ok",
-    "muted",
-    "strong",
-    "header",
-)
-"""The meanings; ``""`` is plain text."""
 Span = tuple[str, str]
 """A text and its meaning."""
 Cell = str | Span | list[Span]
