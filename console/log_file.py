@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Mapping
-from io import TextIOWrapper
-from logging.handlers import RotatingFileHandler
+from functools import cached_property
 from pathlib import Path
 
 from console.safe_files import open_private
@@ -33,15 +32,35 @@ class WithoutSecrets(logging.Formatter):
         return without_secrets(indented(super().format(record)), "…")
 
 
-class PrivateLog(RotatingFileHandler):
-    """A rotated log whose files are 0600, and never behind a link of another user."""
+class PrivateLog(logging.Handler):
+    """A rotated log, opened for its first record: its files are 0600, and never behind a link of another user."""
 
-    def _open(self) -> TextIOWrapper:
-        descriptor = open_private(Path(self.baseFilename), os.O_APPEND | os.O_WRONLY)
-        return open(descriptor, "a", encoding=self.encoding)  # noqa: PTH123 - a descriptor, not a Path
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self._path = path
 
-    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - a name of logging's
-        """A full disk is no reason to write a traceback over the screen."""
+    @cached_property
+    def _rotated(self) -> logging.Handler:
+        from io import TextIOWrapper
+        from logging.handlers import RotatingFileHandler
+
+        class Private(RotatingFileHandler):
+            """Its files are private."""
+
+            def _open(self) -> TextIOWrapper:
+                descriptor = open_private(Path(self.baseFilename), os.O_APPEND | os.O_WRONLY)
+                return open(descriptor, "a", encoding=self.encoding)  # noqa: PTH123 - a descriptor, not a Path
+
+            def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - a name of logging's
+                """A full disk is no reason to write a traceback over the screen."""
+
+        handler = Private(self._path, maxBytes=MAX_BYTES, backupCount=KEPT, encoding="utf-8", delay=True)
+        handler.setFormatter(self.formatter)
+        return handler
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a record."""
+        self._rotated.emit(record)
 
 
 def open_log(environ: Mapping[str, str]) -> str | None:
@@ -57,7 +76,7 @@ def open_log(environ: Mapping[str, str]) -> str | None:
     try:
         path = directory / "kac.log"
         os.close(open_private(path, os.O_APPEND | os.O_WRONLY))
-        handler = PrivateLog(path, maxBytes=MAX_BYTES, backupCount=KEPT, encoding="utf-8", delay=True)
+        handler = PrivateLog(path)
         for number in range(1, KEPT + 1):
             if (rotated := directory / f"kac.log.{number}").exists():
                 os.close(open_private(rotated, os.O_RDONLY))

@@ -6,7 +6,6 @@ import errno
 import os
 import stat
 import sys
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -119,6 +118,8 @@ def private_folder(path: Path) -> None:
 
 
 def _replace(target: Path, data: bytes, mode: int) -> None:
+    import tempfile
+
     descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.")
     scratch = Path(name)
     try:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TextIO
 
-from console.answers.results import Detail, Result, Table, to_data
 from console.language.quoting import DEFAULT_NAME
 from console.model.numbers import Data, json_text
 from console.model.quota import CLIENT_ID, IP, USER
@@ -14,6 +13,8 @@ from widgets.cells import clean
 
 if TYPE_CHECKING:
     import yaml
+
+    from console.answers.results import Result
 
 
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
@@ -95,6 +96,8 @@ def write(result: Sequence[Result], form: str, out: TextIO) -> None:
     elif form == "csv":
         out.writelines(_csv(each) for each in result)
     else:
+        from console.answers.results import to_data
+
         data: Data = [to_data(each) for each in result] if len(result) != 1 else to_data(result[0])
         out.write(_document(data, form))
     out.flush()
@@ -118,7 +121,9 @@ def _plain(data: Data) -> object:
 
 
 def _csv(result: Result) -> str:
-    rows = [_flat(row) for row in _rows(result)]
+    from console.answers.results import rows_of
+
+    rows = [_flat(row) for row in rows_of(result)]
     columns = sorted(dict.fromkeys(key for row in rows for key in row), key=lambda key: key not in _ENTITY)
     return csv_text([columns, *([_cell(row.get(column)) for column in columns] for row in rows)])
 
@@ -135,27 +140,9 @@ def _flat(row: Mapping[str, Data]) -> dict[str, Data]:
     return flat
 
 
-def _rows(result: Result) -> list[Mapping[str, Data]]:
-    """A table's rows; of a detail those of its first table, or else its own fields."""
-    if isinstance(result, Table):
-        return [row.data for row in result.rows]
-    return _detail_rows(result)
-
-
-def _detail_rows(detail: Detail) -> list[Mapping[str, Data]]:
-    for part in (detail.parts or {}).values():
-        rows = _rows(part) if isinstance(part, Table) else [row for item in part for row in _detail_rows(item)]
-        if rows:
-            return rows
-    return [detail.data]
-
-
 def _cell(data: Data) -> str:
     if data is None:
         return ""
     if isinstance(data, bool):
         return "true" if data else "false"
-    if isinstance(data, str | int | float):
-        return str(data)
-
-    return json_text(data)
+    return str(data) if isinstance(data, str | int | float) else json_text(data)

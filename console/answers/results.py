@@ -94,3 +94,18 @@ def _problem(problem: ReadFailure) -> dict[str, Data]:
         "message": failure.message,
         "remedy": failure.remedy,
     }
+
+
+def rows_of(result: Result) -> list[Mapping[str, Data]]:
+    """A table's rows; of a detail those of its first table, or else its own fields."""
+    if isinstance(result, Table):
+        return [row.data for row in result.rows]
+    return _detail_rows(result)
+
+
+def _detail_rows(detail: Detail) -> list[Mapping[str, Data]]:
+    for part in (detail.parts or {}).values():
+        rows = rows_of(part) if isinstance(part, Table) else [row for item in part for row in _detail_rows(item)]
+        if rows:
+            return rows
+    return [detail.data]

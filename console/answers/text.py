@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TextIO
+
+from msgspec import Struct, field
 
 from console.answers.results import Column, Detail, Result, Row, Table, to_data
 from console.model.numbers import Data, json_text
@@ -85,8 +86,7 @@ def _cell(text: str, width: int, right: bool) -> str:
 # Results of a command on standard output, as text or as a line of JSON each.
 
 
-@dataclass
-class Printer:
+class Printer(Struct):
     """Prints results. output: ``text`` or ``json``."""
 
     output: str = "text"

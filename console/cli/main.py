@@ -7,8 +7,10 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 USAGE = 2
 FAILED = 1
@@ -175,9 +177,15 @@ def add_connection(parser: argparse.ArgumentParser) -> None:
 
     add("-b", "--bootstrap-server", metavar="HOST:PORT,…", help="brokers to ask first")
     add("-c", "--context", metavar="NAME", help="a context, see `kac contexts`")
-    add("--command-config", metavar="FILE", type=Path, help="a client.properties as Kafka's tools take it")
+    add("--command-config", metavar="FILE", type=_path, help="a client.properties as Kafka's tools take it")
     add("--read-only", action="store_true", help="refuse every change")
     add("--no-journal", action="store_true", help="change without writing it into the journal: no revert, no history")
+
+
+def _path(text: str) -> Path:
+    from pathlib import Path
+
+    return Path(text)
 
 
 def run(argv: Sequence[str]) -> int:

@@ -325,7 +325,7 @@ def noun_options(name: str, parser: argparse.ArgumentParser) -> None:
 
 def run_noun(name: str, options: argparse.Namespace) -> int:
     """0 done, 1 failed, 2 not understood and nothing done."""
-    from console.cli.noun import NounCommand
+    from console.cli.noun_command import NounCommand
 
     open_log_file()
     return NounCommand(noun(name), options).run(lambda: context_of(options), client_of)

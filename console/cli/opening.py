@@ -5,20 +5,17 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from console.contexts import Context, Contexts
-from console.contexts.context import format_bootstrap
-from console.contexts.own_file import own_path
 from console.present.text import clean
 from console.terminal import complain, put
 
 if TYPE_CHECKING:
     from console.admin.client import AdminClient
+    from console.contexts import Context, Contexts
     from console.session.session import Session
 
 
@@ -82,6 +79,8 @@ def with_session(options: argparse.Namespace, door: str, work: Callable[[Session
     context = context_of(options)
     if context is None:
         return USAGE
+    import asyncio
+
     from console.admin.errors import AdminError
     from console.session.session import Session
     from console.session.snapshot_reader import Refused
@@ -125,6 +124,8 @@ NONE = """No contexts are configured. Name a cluster with -b HOST:PORT or --comm
 
 def listing(found: Contexts) -> str:
     """The contexts as lines; `*` marks the one that is used where nobody names another."""
+    from console.contexts.own_file import own_path
+
     file = found.surroundings.shown(own_path(found.surroundings))
     rows: list[tuple[str, ...]] = [("", "Name", "Brokers", "Security", "Guards", "From")]
     rows += [_context_row(context, found.current) for context in found.contexts]
@@ -135,6 +136,8 @@ def listing(found: Contexts) -> str:
 
 
 def _context_row(context: Context, current: str | None) -> tuple[str, ...]:
+    from console.contexts.context import format_bootstrap
+
     settings = context.settings
     security = settings.security_protocol + (f" {settings.sasl.mechanism}" if settings.sasl else "")
     guards = [name for name, held in (("read-only", context.read_only), ("confirm", context.confirm)) if held]

@@ -6,9 +6,10 @@ import re
 import shlex
 import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from console.contexts.context import ContextError, Place, Surroundings, printable
 from console.model.numbers import is_natural
@@ -112,8 +113,7 @@ MAX_SECRET_FILE = 1 << 20
 """Bytes; a secret is not longer, and a device file never ends."""
 
 
-@dataclass(slots=True)
-class References:
+class References(Struct):
     """Resolves references in values. bases: where relative paths start, the first where there is such a file.
 
     exposed: the files it read that others may read too.

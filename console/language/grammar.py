@@ -13,11 +13,11 @@ Keywords are unquoted. A statement is one function, here or in `change_grammar`;
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import cache
 from types import MappingProxyType
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from console.language import change_grammar
 from console.language.arguments import assign, entity, key_of, list_filter, named

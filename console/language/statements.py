@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct
 
 from console.language.tokenizer import NOWHERE, Span
 from console.model.codes import AclOperation, AclResourceType, Permission, ScramMechanism
@@ -13,82 +13,91 @@ Subject = ConfigResource | QuotaEntity
 """What `set`, `show` and the like are about."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entity:
+_WRITTEN = frozenset({"span", "value_span", "for_span", "operations_span", "quoted"})
+"""Fields that say how and where something was written."""
+
+
+class _Node(Struct, frozen=True, eq=False):
+    """Equal where it means the same, wherever and however it was written."""
+
+    def _meaning(self) -> tuple[object, ...]:
+        return tuple([getattr(self, name) for name in self.__struct_fields__ if name not in _WRITTEN])
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self) or not isinstance(other, _Node):
+            return NotImplemented
+        return self._meaning() == other._meaning()
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._meaning()))
+
+
+class Entity(_Node, frozen=True):
     """An entity as it was named: ``topic orders``, ``user alice client <default>``."""
 
     subject: Subject
-    span: Span = field(default=NOWHERE, compare=False, repr=False)
+    span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(_Node, frozen=True):
     """A config's or quota's key. quoted: it was not written plainly, so it is meant as it stands."""
 
     name: str
-    quoted: bool = field(default=False, compare=False)
-    span: Span = field(default=NOWHERE, compare=False, repr=False)
+    quoted: bool = False
+    span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class FromFile:
+class FromFile(_Node, frozen=True):
     """``@FILE``: the value stands in a file."""
 
     path: str
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(_Node, frozen=True):
     """``?``: the value is asked for, hidden."""
 
 
 SecretSource = FromFile | Asked
 
 
-@dataclass(frozen=True, slots=True)
-class Assign:
+class Assign(_Node, frozen=True):
     """``KEY=VALUE``. value_span: of the value alone."""
 
     key: Key
     value: str | SecretSource
-    span: Span = field(default=NOWHERE, compare=False, repr=False)
-    value_span: Span = field(default=NOWHERE, compare=False, repr=False)
+    span: Span = NOWHERE
+    value_span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class Name:
+class Name(_Node, frozen=True):
     """A name, None for the unquoted ``<default>``."""
 
     text: str | None
-    span: Span = field(default=NOWHERE, compare=False, repr=False)
+    span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class Glob:
+class Glob(_Node, frozen=True):
     """A pattern as `fnmatch` reads it; what was quoted stands for itself. None: the unquoted ``<default>``."""
 
     pattern: str | None
-    span: Span = field(default=NOWHERE, compare=False, repr=False)
+    span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class FieldFilter:
+class FieldFilter(_Node, frozen=True):
     """``KEY=VALUE`` of a list, or another comparison. pattern: None for the unquoted ``<default>``. operator: one of
     ``= != > >= < <=``."""
 
     key: str
     pattern: str | None
     operator: str = "="
-    span: Span = field(default=NOWHERE, compare=False, repr=False)
+    span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class _Statement:
-    span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
+class _Statement(_Node, frozen=True, kw_only=True):
+    span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class Show(_Statement):
+class Show(_Statement, frozen=True):
     """``show`` (brief: what is set) or ``describe`` (full: everything; documentation for the keys that are named)."""
 
     entity: Entity | None
@@ -96,8 +105,7 @@ class Show(_Statement):
     full: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class List(_Statement):
+class List(_Statement, frozen=True):
     """``list KIND``; all filters have to hold, globs among themselves are alternatives."""
 
     kind: str
@@ -105,27 +113,24 @@ class List(_Statement):
     fields: tuple[FieldFilter, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Alter(_Statement):
+class Alter(_Statement, frozen=True):
     """``set``, ``append`` or ``subtract``. for_ms: how long, None for good."""
 
     verb: str
     entity: Entity | None
     assigns: tuple[Assign, ...]
     for_ms: int | None = None
-    for_span: Span = field(default=NOWHERE, compare=False, repr=False)
+    for_span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class Unset(_Statement):
+class Unset(_Statement, frozen=True):
     """``unset``."""
 
     entity: Entity | None
     keys: tuple[Key, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Create(_Statement):
+class Create(_Statement, frozen=True):
     """``create topic``. partitions and replication: -1 for the broker's default; assignments instead of both;
     timeout_ms: None for the client's own."""
 
@@ -137,23 +142,20 @@ class Create(_Statement):
     configs: tuple[Assign, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Grow(_Statement):
+class Grow(_Statement, frozen=True):
     """``grow topic``: to this many partitions in all."""
 
     name: Name
     partitions: int
 
 
-@dataclass(frozen=True, slots=True)
-class Delete(_Statement):
+class Delete(_Statement, frozen=True):
     """``delete topic``."""
 
     name: Name
 
 
-@dataclass(frozen=True, slots=True)
-class Access(_Statement):
+class Access(_Statement, frozen=True):
     """``allow`` or ``deny``, or ``revoke`` of either. resource_name: None for the cluster."""
 
     revoke: bool
@@ -164,11 +166,10 @@ class Access(_Statement):
     resource_name: str | None
     prefixed: bool = False
     host: str = "*"
-    operations_span: Span = field(default=NOWHERE, compare=False, repr=False)
+    operations_span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class ScramSet(_Statement):
+class ScramSet(_Statement, frozen=True):
     """``scram set``. iterations: None for the default."""
 
     user: str
@@ -177,16 +178,14 @@ class ScramSet(_Statement):
     iterations: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ScramDelete(_Statement):
+class ScramDelete(_Statement, frozen=True):
     """``scram delete``."""
 
     user: str
     mechanism: ScramMechanism
 
 
-@dataclass(frozen=True, slots=True)
-class EffectiveQuota(_Statement):
+class EffectiveQuota(_Statement, frozen=True):
     """``effective user U client C``: names, never ``<default>``; client ``""`` for a client without an id; key
     None for all."""
 
@@ -199,21 +198,18 @@ RUNBOOK = "--runbook"
 ACCEPT = "--accept"
 
 
-@dataclass(frozen=True, slots=True)
-class ShowPlan(_Statement):
+class ShowPlan(_Statement, frozen=True):
     """``plan``; in the bar with a filter. runbook: as the commands of Kafka's own tools."""
 
     filter: str = ""
     runbook: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Check(_Statement):
+class Check(_Statement, frozen=True):
     """``check``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Apply(_Statement):
+class Apply(_Statement, frozen=True):
     """``apply``. yes: without asking. force: over what another client changed meanwhile. accept: names of warnings that
     are no hindrance."""
 
@@ -223,63 +219,54 @@ class Apply(_Statement):
     accept: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Discard(_Statement):
+class Discard(_Statement, frozen=True):
     """``discard``: everything, an entity, or one key of it."""
 
     entity: Entity | None = None
     key: Key | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Undo(_Statement):
+class Undo(_Statement, frozen=True):
     """``undo``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Redo(_Statement):
+class Redo(_Statement, frozen=True):
     """``redo``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Revert(_Statement):
+class Revert(_Statement, frozen=True):
     """``revert CHANGE``."""
 
     change: str
 
 
-@dataclass(frozen=True, slots=True)
-class History(_Statement):
+class History(_Statement, frozen=True):
     """``history``: of all, of an entity, or with a text in a line."""
 
     entity: Entity | None = None
     filter: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class View(_Statement):
+class View(_Statement, frozen=True):
     """A pane by its name, with a filter (``""``: none)."""
 
     pane: str
     filter: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class UseContext(_Statement):
+class UseContext(_Statement, frozen=True):
     """``ctx NAME``."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Help(_Statement):
+class Help(_Statement, frozen=True):
     """``help``, ``help WORD``."""
 
     word: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Quit(_Statement):
+class Quit(_Statement, frozen=True):
     """``q``."""
 
 

@@ -24,7 +24,6 @@ library.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -105,8 +104,7 @@ class QuotaMatch(NamedTuple):
     name: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class QuotaFilter:
+class QuotaFilter(NamedTuple):
     """Which entities to read: those with all of these components and, where `strict`, no others.
 
     Without components it finds all; without components and strict, none.
@@ -170,16 +168,14 @@ OWN_LEVELS = (1, 3, 7)
 """The levels whose entity is named throughout, so that its limit is for one scope."""
 
 
-@dataclass(frozen=True, slots=True)
-class Level:
+class Level(NamedTuple):
     """An entity that has a value for the key."""
 
     entity: QuotaEntity
     value: float
 
 
-@dataclass(frozen=True, slots=True)
-class Effective:
+class Effective(NamedTuple):
     """The limit that applies to one key, and the levels that it beat, the strongest first.
 
     shared: ``"client"`` (this user's connections with this client id), ``"user"`` (all clients of the user),

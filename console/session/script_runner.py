@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct, field
 
 from console.answers.text import Printer
 from console.language.errors import CommandError, LanguageError
@@ -35,7 +36,6 @@ from console.model.numbers import is_natural
 from console.model.secret import Secret
 from console.present.text import clean
 from console.safe_files import read_stdin, read_text
-from console.session.apply_flow import Asks, Flags
 from console.session.reading import read_needs
 from console.session.session import Session
 from console.session.snapshot_reader import Client, Refused
@@ -49,7 +49,8 @@ if TYPE_CHECKING:
     from console.plan.retention import Deletion
     from console.plan.settle import ApplyReport
 
-FLAGS = Flags("apply --yes", "apply --accept", "apply --force overwrites them")
+FLAGS = ("apply --yes", "apply --accept", "apply --force overwrites them")
+"""Of `console.session.apply_flow.Flags`."""
 DONE, FAILED, USAGE, UNAPPLIED = 0, 1, 2, 3
 LARGEST_SCRIPT = 64 << 20
 """Bytes of a script."""
@@ -103,8 +104,7 @@ def run_script(
         client.close()
 
 
-@dataclass
-class Runner:
+class Runner(Struct):
     """Carries out statements one after another; an edit that fails keeps the next apply from sending anything.
 
     printer: where results go; operator: who confirms an apply and knows the secrets; hears_signals: whether an apply
@@ -253,7 +253,7 @@ class Runner:
 
     async def _apply(self, statement: Apply) -> None:
         from console.plan.settle import ApplyOptions
-        from console.session.apply_flow import NotApplied, apply_flow
+        from console.session.apply_flow import Asks, Flags, NotApplied, apply_flow
 
         if not self.session.plan:
             self.printer.note("nothing is staged", {"outcomes": []})
@@ -265,13 +265,11 @@ class Runner:
         front = TerminalFront(self.session, self.operator, self._show, complain)
         options = ApplyOptions(statement.valid_only, statement.force, risks=frozenset(statement.accept))
         try:
-            reports = await apply_flow(self.session, front, options, self._asks(statement), FLAGS)
+            asks = Asks(silent=statement.yes, signals=self.hears_signals)
+            reports = await apply_flow(self.session, front, options, asks, Flags(*FLAGS))
         except NotApplied as refused:
             raise CommandError(refused.message, refused.hint, statement.span) from None
         self.failed += not reports[-1].ok
-
-    def _asks(self, statement: Apply) -> Asks:
-        return Asks(silent=statement.yes, signals=self.hears_signals)
 
     def _show(self, report: ApplyReport) -> None:
         from console.answers.plan_results import report_tables

@@ -7,8 +7,9 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct
 
 from console.model.secret import Secret
 from console.terminal import ask, ask_secret
@@ -85,8 +86,7 @@ MOST_LINES = 10
 """Lines of one kind before a question."""
 
 
-@dataclass
-class TerminalFront:
+class TerminalFront(Struct):
     """A front end of the apply flow that asks on a terminal, if there is one.
 
     show: prints a report. say: prints a line, made harmless, apart from results. before: lines that a question begins

@@ -13,7 +13,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -86,7 +85,6 @@ class _Gone(Exception):
     """What stands behind it is not for this session."""
 
 
-@dataclass
 class EntryRunner(Runner):
     """What an entry asks of the shell itself comes back here. leave: to end it; context: to go on with another."""
 

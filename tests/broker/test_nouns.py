@@ -18,7 +18,7 @@ import pytest
 
 from console.cli.kafka_configs.command import ConfigsCommand, connection
 from console.cli.main import COMMANDS, command_parser
-from console.cli.noun import NounCommand
+from console.cli.noun_command import NounCommand
 from console.cli.nouns import noun
 from console.cli.opening import client_of, context_of
 from tests.support.kafka_cluster import KafkaCluster

@@ -15,7 +15,7 @@ from console.admin import acls, configs, topics
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
 from console.cli.main import COMMANDS, command_parser
-from console.cli.noun import NounCommand
+from console.cli.noun_command import NounCommand
 from console.cli.nouns import noun
 from console.cli.opening import client_of, context_of
 from console.model.config import topic_resource

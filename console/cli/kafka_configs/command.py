@@ -7,11 +7,11 @@ import asyncio
 import os
 import shutil
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from console.answers.data_forms import yaml_text
+from msgspec import Struct, field
+
 from console.cli.kafka_configs.command_line import (
     OPTIONS,
     Arguments,
@@ -25,11 +25,9 @@ from console.cli.kafka_configs.command_line import (
 )
 from console.cli.kafka_configs.request import ConfigsRequest, request_of
 from console.cli.opening import client_of, context_of, open_log_file
-from console.language.sensitive import looks_sensitive
 from console.model.failure import Failure
 from console.model.numbers import json_text
 from console.present.text import clean
-from console.session.terminal_front import Operator, Terminal, TerminalFront
 from console.terminal import complain, stderr, stdout
 
 if TYPE_CHECKING:
@@ -40,6 +38,7 @@ if TYPE_CHECKING:
     from console.session.script_runner import Closing
     from console.session.session import Session
     from console.session.snapshot_reader import Client
+    from console.session.terminal_front import Operator
 
 
 DONE, FAILED = 0, 1
@@ -48,19 +47,18 @@ _FILE_LIMIT = 1 << 20
 _LONGEST = 4_000
 
 
-@dataclass
-class ConfigsCommand:
+class ConfigsCommand(Struct):
     """One run of `kac configs`.
 
     context: finds which cluster is meant by the arguments, None after saying why there is none; connect: a started
-    client of it. operator: whom to ask.
+    client of it. operator: whom to ask, whoever sits at the terminal where None.
     """
 
     context: Callable[[Arguments], Context | None]
     connect: Callable[[Context], Closing]
     out: TextIO = field(default_factory=stdout)
     err: TextIO = field(default_factory=stderr)
-    operator: Operator = field(default_factory=Terminal)
+    operator: Operator | None = None
     form: str = KAFKA
 
     def run(self, argv: Sequence[str]) -> int:
@@ -213,6 +211,7 @@ class ConfigsCommand:
         asks nothing: warnings are said and nobody is asked. Raises UsageError where nothing was sent."""
         from console.plan.settle import ApplyOptions
         from console.session.apply_flow import Asks, Ended, Flags, NotApplied, apply_flow
+        from console.session.terminal_front import Terminal, TerminalFront
 
         reports: list[ApplyReport] = []
 
@@ -220,7 +219,7 @@ class ConfigsCommand:
             self._tell_conflicts(report)
             reports.append(report)
 
-        front = TerminalFront(session, self.operator, show, self._note)
+        front = TerminalFront(session, self.operator or Terminal(), show, self._note)
         drop_in = request.output == KAFKA
         asks = Asks(plan=False, name=not request.force, risks=not drop_in, over=not drop_in, silent=request.force)
         options = ApplyOptions(force=request.force, risks=frozenset(request.accept))
@@ -263,6 +262,8 @@ class ConfigsCommand:
         elif self.form == "json":
             self.out.write(json_text(forms.as_data(blocks), indent=2) + "\n")
         elif self.form == "yaml":
+            from console.answers.data_forms import yaml_text
+
             self.out.write(yaml_text(forms.as_data(blocks)))
         else:
             self.out.write(forms.csv_text(blocks))
@@ -284,6 +285,8 @@ class ConfigsCommand:
 
 
 def _is_secret(key: str) -> bool:
+    from console.language.sensitive import looks_sensitive
+
     return looks_sensitive(key) or key.startswith("SCRAM-")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from console.answers import data_forms
 from console.cli.kafka_configs.describe import (
     Absent,
     Described,
@@ -140,13 +139,15 @@ def as_data(found: Sequence[Block]) -> list[dict[str, object]]:
 
 def csv_text(found: Sequence[Block]) -> str:
     """A row for each config; the default's name is ``<default>``, what is hidden is empty."""
+    from console.answers.data_forms import csv_text as write_csv
+
     rows = [("entity", "name", "value", "sensitive", "read_only", "default", "source")]
     for block in found:
         entity = ",".join(f"{kind}={_name(name)}" for kind, name in block.entity)
         for line in block.lines:
             flags = (_flag(line.sensitive), _flag(line.read_only), _flag(line.default))
             rows.append((entity, line.name, line.value or "", *flags, line.source or ""))
-    return data_forms.csv_text(rows)
+    return write_csv(rows)
 
 
 # What was found and done in kafka-configs' own lines. Its order is that of Java's hashes; ours is by name.
