@@ -82,8 +82,11 @@ class Driven:
         return "\n".join(self.lines)
 
     def line(self, part: str) -> str:
-        """The first line that holds a text."""
-        return next((line for line in self.lines if part in line), f"no line holds {part!r} in\n{self.text}")
+        """The first line that contains a text. Raises AssertionError where none does."""
+        found = next((line for line in self.lines if part in line), None)
+        if found is None:
+            raise AssertionError(f"no line contains {part!r} in\n{self.text}")
+        return found
 
     async def press(self, *keys: str) -> None:
         """Press keys, all at once, and wait until what they started is done."""
