@@ -12,8 +12,6 @@ from widgets.cells import cell_width, clean, fit, fit_number, truncate
 from widgets.line_view import LineView
 from widgets.row_source import Cell, Column, Span
 
-# What columns a table has, and which of them fit where. Pure decisions, no drawing.
-
 GAP = 2
 """Blank cells between two columns."""
 MORE_SIGN = 2
@@ -122,8 +120,6 @@ def _place(columns: Sequence[Column], natural: Sequence[int], shown: Sequence[in
         spare -= given
     return tuple(Placed(index, widths[index], gap) for index, gap in zip(shown, gaps, strict=True))
 
-
-# Lines made of columns: the labels on top, the cells below, and what gives way where the terminal is narrow.
 
 SAMPLE = 200
 """How many lines are measured for a column's width."""

@@ -96,7 +96,7 @@ class DiffView(LineView):
 
     @property
     def cursor_group(self) -> DiffGroup | None:
-        """The group the cursor is in, or None where there are none."""
+        """The group the cursor is in, None where there are no groups."""
         return self._spot(self._cursor).group if self.line_count() else None
 
     # -- lines ----------------------------------------------------------------------------------------------------
@@ -217,7 +217,7 @@ class DiffView(LineView):
         return starts
 
     def on_resize(self) -> None:
-        """Wrap the texts anew."""
+        """Wrap the texts again."""
         if self._numbered_for != self.size.width:
             held = self._hold()
             self._number()

@@ -194,8 +194,6 @@ class FlatTree:
         return (block.key for _, block in self._blocks.values() if block.branch is None)
 
 
-# A tree with columns, whose children are asked for when their parent opens.
-
 OPEN, CLOSED, LEAF = "▾ ", "▸ ", "  "
 INDENT = "  "
 

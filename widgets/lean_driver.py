@@ -115,7 +115,7 @@ class LeanDriver(LinuxDriver):
         self._readable = True
 
     def redraw(self) -> None:
-        """Paint everything anew: something else has written to the terminal."""
+        """Repaint everything: something else has written to the terminal."""
         self._stale = True
         self._app.refresh(layout=True)
 

@@ -110,8 +110,6 @@ class LineEditor(NamedTuple):
         return LineEditor(self.text[:start] + self.text[end:], start)
 
 
-# What was entered before, and looking for it by how it starts.
-
 LIMIT = 1000
 
 

@@ -71,7 +71,7 @@ class LinePainter:
             self._widget.refresh()
 
     def forget_styles(self) -> None:
-        """Look styles up anew: theme or focus changed."""
+        """Look styles up again: theme or focus changed."""
         self._styles.clear()
 
     def _style(self, name: str, state: str) -> Style:

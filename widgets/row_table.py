@@ -129,9 +129,6 @@ def in_order(order: Sequence[int], hits: Sequence[int]) -> list[int]:
     return list(compress(order, map(chosen.__getitem__, order)))
 
 
-# A table over rows that somebody else holds; the cost of showing it does not depend on their number.
-
-
 class RowTable(ColumnView):
     """A table of rows by key: `set_rows` gives it another source, and cursor, marks and place stay on their keys."""
 

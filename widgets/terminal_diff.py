@@ -105,7 +105,7 @@ def on_blank(pen: Pen) -> Pen:
 
 # What a terminal shows, and the fewest bytes that make it show something else.
 #
-# Textual repaints whole lines and names every colour anew in every segment. Over a slow link that is most of what is
+# Textual repaints whole lines and names every colour again in every segment. Over a slow link that is most of what is
 # sent, so frames are read here, kept as cells, and only cells that differ are written, with the shortest changes of
 # colour, erasures for runs of blanks and, where lines moved, a scroll.
 
@@ -115,7 +115,7 @@ _TOKEN = re.compile(
 )
 CLEAR = "\x1b[m\x1b[2J"
 UNKNOWN = "\x00"
-"""The character of a cell that shows nobody knows what."""
+"""The character of a cell of unknown content."""
 BRIDGE = 4
 """So many unchanged cells are written again rather than jumped over: a jump takes as many bytes."""
 ERASE_FROM = 12

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from console.tui.reading import Contact
 
 
-# The lines around a view: the panes with the plan's count, and the keys that work here now.
-
 _KEY_SIGNS = {
     "escape": "Esc",
     "tab": "Tab",

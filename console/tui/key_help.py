@@ -30,8 +30,6 @@ from console.tui.keymap import (
 from console.tui.panes import sort_columns
 from widgets.cells import cell_width
 
-# The keys of a view, in words, as `?` shows them and the documentation lists them.
-
 MOVES = (
     ("j k ↓ ↑", "Move; PgUp PgDn (^↑ ^↓) by a window, ^U ^D by half of one"),
     ("g G", "First and last line; Home and End too"),
@@ -64,28 +62,28 @@ COLUMNS = (
         "URP",
         "under-replicated: partitions with fewer in-sync replicas than replicas; of a broker, replicas out of sync",
     ),
-    ("Off", "partitions without a leader: they can neither be read nor written"),
-    ("Over", "overrides: how many configs are set here, and not inherited"),
+    ("Off", "partitions without a leader: neither readable nor writable"),
+    ("Over", "overrides: configs that are set here, not inherited"),
     ("Part RF", "partitions; replication factor"),
     ("Memb Coord", "members of the group; the broker that coordinates it"),
     ("▴ ▾", "sorted by this column: the smallest or first on top, the largest or latest"),
     ("‹ ›", "there are more columns on that side"),
     ("▸ » +", "the cursor, on a marked row; a marked row"),
-    ("· – ?", "not read yet; none, or unknown; not all of it could be read"),
-    ("12k #", "rounded, because the number does not fit; not even that fits: widen the terminal"),
+    ("· – ?", "not read yet; none, or unknown; read in part"),
+    ("12k #", "rounded, because the number does not fit; too narrow even for that: widen the terminal"),
 )
 STATES = (
-    ("live", "answers arrive; paused: nothing is read; connecting: nothing has been answered yet"),
-    ("! STALE", "no broker answers since then: what is shown, without colours, was so at that time"),
-    ("as of", "when a part was read that is older than a tick"),
+    ("live", "answers arrive; paused: nothing is read; connecting: no answer yet"),
+    ("! STALE", "no broker has answered since then: what is shown, without colours, is as of that time"),
+    ("as of", "when a part was read that is older than one refresh"),
 )
 LETTERS = (
-    ("O D", "override: set here; default: inherited, or nobody set it"),
+    ("O D", "override: set here; default: inherited, or not set"),
     ("* !", "pending in the plan; trouble, or refused by the brokers"),
-    ("S R", "sensitive; read-only as the broker says, which it may get wrong: check tells"),
+    ("S R", "sensitive; read-only according to the broker, which may be wrong: check it"),
     ("+ -", "to be created; to be deleted"),
-    ("R J", "who: one request fits; kac's own journal says so"),
-    ("? -", "who: several requests fit, all are named; nothing tells"),
+    ("R J", "who: from the one request that fits; from kac's own journal"),
+    ("? -", "who: several requests fit, all are named; unknown"),
     ("H M L", "drift: severe, middling, slight"),
     ("! ~", "usage: throttled, or over the limit; near it. History: ~ not polled"),
 )
@@ -109,7 +107,7 @@ def help_lines(
     lines.append([("Moving", "header")])
     lines += [_help_line(sign, text, "") for sign, text in MOVES]
     if sorts:
-        lines += [[], [("Sorting: once more turns it round, a third time ends it", "header")]]
+        lines += [[], [("Sorting: again reverses the order, a third time ends it", "header")]]
         lines.append([("  " + "   ".join(f"{sign} {column.lower()}" for sign, column in sorts), "")])
     for title, legend in (
         ("Letters in front of a row", LETTERS),
@@ -128,8 +126,6 @@ def _help_line(sign: str, text: str, why_not: str) -> Line:
         line.append((f"  ({why_not})", "muted"))
     return line
 
-
-# The page on the keys, from the keymap: ``python -m console.tui.key_help > docs/keys.md``.
 
 _VIEWS = (
     (EVERYWHERE, "Everywhere"),
@@ -173,7 +169,7 @@ def _page() -> Iterator[str]:
         rows = [(f"`{signs(key.keys)}`", _sentence(key), f"`{key.id}`") for key in KEYS if view in key.where]
         if rows:
             yield from _table(title, iter(rows))
-    yield from _table("Sorting: once more turns it round, a third time ends it", iter(_sorting()))
+    yield from _table("Sorting: again reverses the order, a third time ends it", iter(_sorting()))
     for title, legend in (
         ("A line that is typed: commands, filters, names", LINE_KEYS),
         ("Questions", QUESTIONS),

@@ -151,7 +151,7 @@ class KeysInOrder(App[Result]):
             self._done(event)
 
     async def _on_key(self, event: events.Key) -> None:
-        """A key that nobody kept has come up to the app, whose bindings carry it out."""
+        """A key that no widget handled has bubbled up to the app, whose bindings carry it out."""
         await super()._on_key(event)
         event.prevent_default()
         self._done(event)

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-# Every key of the console, declared once: bindings, footer, `?` and the tables of the documentation come from here.
-
 EVERYWHERE = "everywhere"
 CONFIGS, TOPICS, TOPIC, BROKERS = "configs", "topics", "topic", "brokers"
 ENTITIES, QUOTAS, ACLS, GROUPS, GROUP, PLAN = "entities", "quotas", "acls", "groups", "group", "plan"
@@ -42,49 +40,58 @@ KEYS: tuple[Key, ...] = (
     # Going about
     _key("brokers", "1", "brokers", "The brokers, the controller and the cluster default"),
     _key("topics", "2", "topics", "The topics"),
-    _key("configs", "3", "configs", "Everything that has configs"),
+    _key("configs", "3", "configs", "All entities that have configs"),
     _key("quotas", "4", "quotas", "The quotas of users, clients and addresses"),
-    _key("acls", "5", "acls", "Who may do what"),
+    _key("acls", "5", "acls", "ACLs: who may do what"),
     _key("groups", "6", "groups", "Consumer groups and their lag"),
-    _key("plan", "7", "plan", "What is staged: check and apply it here", rank=60),
+    _key("plan", "7", "plan", "The staged edits: check and apply them here", rank=60),
     _key("history", "8", "history", "What changed, when, and who did it"),
-    _key("drift", "9", "drift", "What differs from its peers: by broker, by cluster, from the baseline"),
+    _key("drift", "9", "drift", "Configs that differ from their peers: by broker, by cluster, from the baseline"),
     _key("usage", "0", "usage", "Who uses how much of which quota"),
-    _key("back", "escape", "back", "Back to where you came from; a filter goes first", rank=70),
-    _key("last", "minus", "last", "The view before this one, and back again"),
+    _key("back", "escape", "back", "Clear the filter, else go back to the view before", rank=70),
+    _key("last", "minus", "last", "Switch between this view and the last one"),
     _key("command", "colon", "command", "Type a command", rank=50),
-    _key("filter", "slash", "filter", "Show only rows with a text; /!text those without it, //regex", rank=40),
+    _key("filter", "slash", "filter", "Show only rows that contain a text; /!text those without it, //regex", rank=40),
     _key("help", "question_mark", "help", "The keys of this view", rank=90),
-    _key("palette", "ctrl+p", "palette", "Find an action by its name"),
-    _key("quit", "q,ctrl+q", "quit", "Leave; asks where edits are staged"),
+    _key("palette", "ctrl+p", "palette", "Find an action by name"),
+    _key("quit", "q,ctrl+q", "quit", "Quit; asks first while edits are staged"),
     # Seeing
-    _key("refresh", "r,ctrl+r", "refresh", "Read this view again now, and clear the marks of what changed", rank=85),
-    _key("pause", "p", "pause", "Stop the live refresh, or go on with it", rank=80),
+    _key("refresh", "r,ctrl+r", "refresh", "Read this view now, and clear the change marks", rank=85),
+    _key("pause", "p", "pause", "Stop or resume the live refresh", rank=80),
     _key("copy", "y", "copy", "Copy to the terminal's clipboard (OSC 52)", rank=88),
     _key(
         "section",
         "tab",
         "next part",
-        "The next part of the topic: configs, partitions, ACLs",
+        "The next section of the topic: configs, partitions, ACLs",
         CONFIGS,
         TOPIC,
         ACLS,
         needs=("topic",),
         rank=35,
     ),
-    _key("section-back", "shift+tab", "part before", "The part before", CONFIGS, TOPIC, ACLS, needs=("topic",)),
+    _key(
+        "section-back",
+        "shift+tab",
+        "part before",
+        "The previous section of the topic",
+        CONFIGS,
+        TOPIC,
+        ACLS,
+        needs=("topic",),
+    ),
     _key("internal", "i", "internal", "Show or hide internal topics", TOPICS, rank=75),
-    _key("overrides", "o", "overrides", "Only what is set here, or all", CONFIGS, ENTITIES, rank=32),
+    _key("overrides", "o", "overrides", "Show only overrides, or all", CONFIGS, ENTITIES, rank=32),
     _key(
         "details",
         "d",
         "details",
-        "All about the key: documentation, where its value comes from",
+        "Details of the key: documentation, where its value comes from",
         CONFIGS,
         QUOTAS,
         rank=34,
     ),
-    _key("grouping", "o", "by resource", "In order of principals, or of resources", ACLS, rank=32),
+    _key("grouping", "o", "by resource", "Sort by principal or by resource", ACLS, rank=32),
     _key(
         "past",
         "H",
@@ -101,10 +108,12 @@ KEYS: tuple[Key, ...] = (
         USAGE,
         rank=38,
     ),
-    _key("journal", "o", "lake / host", "The lake's timeline, or what was applied from this host", HISTORY, rank=32),
-    _key("scope", "tab", "among whom", "Among brokers, among clusters, or against the baseline", DRIFT, rank=32),
+    _key(
+        "journal", "o", "lake / host", "Show the lake's timeline, or what was applied from this host", HISTORY, rank=32
+    ),
+    _key("scope", "tab", "among whom", "Compare brokers, clusters, or with the baseline", DRIFT, rank=32),
     _key("plot", "d", "plot", "The pair's rate over time, with its limit", USAGE, needs=("row",), rank=32),
-    _key("effective", "f", "effective", "What holds for a user and a client", QUOTAS, rank=30),
+    _key("effective", "f", "effective", "The effective quota of a user and a client", QUOTAS, rank=30),
     # Changing, all of it staged
     _key(
         "edit",
@@ -124,21 +133,21 @@ KEYS: tuple[Key, ...] = (
         "unset",
         "x",
         "unset",
-        "Delete the override, so that the key inherits again",
+        "Delete the override; the key inherits again",
         CONFIGS,
         QUOTAS,
         needs=("writable", "row"),
         rank=12,
     ),
-    _key("append", "a", "append", "Add to a list", CONFIGS, needs=("writable", "row", "list"), rank=14),
-    _key("add", "a", "add", "Allow or deny, in the command bar", ACLS, needs=("writable",), rank=10),
+    _key("append", "a", "append", "Append to a list", CONFIGS, needs=("writable", "row", "list"), rank=14),
+    _key("add", "a", "add", "Add an ACL, in the command bar", ACLS, needs=("writable",), rank=10),
     _key("add-quota", "a", "add", "Set a quota for another entity", QUOTAS, needs=("writable",), rank=14),
-    _key("revoke", "x", "revoke", "Take the binding away", ACLS, needs=("writable", "row"), rank=12),
+    _key("revoke", "x", "revoke", "Remove the ACL", ACLS, needs=("writable", "row"), rank=12),
     _key("create", "n", "new", "Create a topic, in the command bar", TOPICS, needs=("writable",), rank=36),
-    _key("grow", "plus", "grow", "Give the topic more partitions", TOPICS, TOPIC, needs=("writable", "row")),
+    _key("grow", "plus", "grow", "Add partitions to the topic", TOPICS, TOPIC, needs=("writable", "row")),
     _key("delete", "D", "delete", "Delete the topic; asks for its name", TOPICS, needs=("writable", "row")),
-    _key("undo", "u", "undo", "Take back the last change to the plan", needs=("writable", "past"), rank=62),
-    _key("redo", "U", "redo", "Put back what was undone", needs=("writable", "future")),
+    _key("undo", "u", "undo", "Undo the last change to the plan", needs=("writable", "past"), rank=62),
+    _key("redo", "U", "redo", "Redo what was undone", needs=("writable", "future")),
     # The plan
     _key(
         "check",
@@ -150,7 +159,7 @@ KEYS: tuple[Key, ...] = (
         rank=5,
     ),
     _key("apply", "A", "apply", "Send the plan; asks first", PLAN, needs=("writable", "staged"), rank=6),
-    _key("drop", "x", "drop", "Take the edit out of the plan", PLAN, needs=("writable", "row"), rank=12),
+    _key("drop", "x", "drop", "Remove the edit from the plan", PLAN, needs=("writable", "row"), rank=12),
     _key("script", "s", "script", "The plan as a script of commands", PLAN, needs=("staged",), rank=34),
     _key("runbook", "R", "runbook", "The plan as commands of Kafka's own tools", PLAN, needs=("staged",), rank=36),
     _key("drop-all", "X", "drop all", "Empty the plan", PLAN, needs=("writable", "staged")),
@@ -168,9 +177,6 @@ def keys_of(view: str) -> tuple[Key, ...]:
 GLOBAL = keys_of(EVERYWHERE)
 PANE_KEYS = ("brokers", "topics", "configs", "quotas", "acls", "groups", "plan", "history", "drift", "usage")
 """The ids of the keys of the panes, in their order."""
-
-
-# What has to hold for a key to do something, and the one line that says why it does not.
 
 
 class KeyState(NamedTuple):

@@ -63,9 +63,6 @@ class ReadView(Protocol):
         ...
 
 
-# Whether the cluster answers: what the header, the message line and the panes say about it. Pure.
-
-
 class Contact(Struct, frozen=True):
     """How the last looks at the cluster went.
 
@@ -119,8 +116,6 @@ def elsewhere(contact: Contact) -> Contact:
     return replace(contact, unread=None, unread_since=None) if contact.unread is not None else contact
 
 
-# When to read: one look at a time, later where the cluster is slow, at once when asked.
-
 REST = 10
 """A read that took t seconds is followed by at least this many times t without one, so that brokers stay under a tenth
 of their time."""
@@ -136,7 +131,7 @@ class Live:
         self._every = every
         self._wake = asyncio.Event()
         self.resting = False
-        """Whether nothing is being read, and nobody asked."""
+        """Whether nothing is being read, and no read was asked for."""
         self.paused = every <= 0
 
     @property
@@ -162,7 +157,7 @@ class Live:
             await self._sleep(max(self._every, rest))
 
     async def _sleep(self, seconds: float) -> None:
-        """Until it is time, or somebody asks; a pause that begins meanwhile counts."""
+        """Wait until it is time, or a read is asked for; a pause that begins in between counts."""
         self.resting = not self._wake.is_set()
         while True:
             try:
@@ -188,7 +183,7 @@ class Pace:
         return time.monotonic() >= self._next
 
     def hurry(self) -> None:
-        """It is due now: somebody asked."""
+        """Make it due now: the operator asked."""
         self._next = 0.0
 
     def __enter__(self) -> None:
@@ -197,9 +192,6 @@ class Pace:
     def __exit__(self, *_: object) -> None:
         now = time.monotonic()
         self._next = now + max(self._every, self._rest * (now - self._began))
-
-
-# What the workers tell the app.
 
 
 class SessionChanged(Message):
@@ -240,8 +232,6 @@ class StatusMessage(Message):
         self.meaning = meaning
         super().__init__()
 
-
-# What is read when: the visible view on each tick, what the header tells now and then, sweeps in the background.
 
 SWEEP_CHUNK = 2_000
 """Resources that a background sweep reads at once, before it rests."""
@@ -298,7 +288,7 @@ class Reading:
         self._looks_take = 0.0
         self._slow_rests = False
         self.held = False
-        """True while a plan is being applied: half of it must not look like somebody else's change."""
+        """True while a plan is being applied: half of it must not look like another client's change."""
 
     def is_late(self, at: datetime) -> bool:
         """Whether something that was read then should have been read again by now."""

@@ -17,11 +17,9 @@ from widgets.cells import cell_width
 from widgets.command_bar import BarMode, CommandBar
 from widgets.line_view import LineView
 
-# Lines of text to read: scrolled like every other view, wrapped by whoever made them.
-
 
 class TextView(LineView):
-    """Lines made for the width at hand; made anew when that changes."""
+    """Lines made for the current width; remade when that changes."""
 
     def __init__(self, make: Callable[[int], Sequence[Line]]) -> None:
         super().__init__(markable=False)
@@ -42,7 +40,7 @@ class TextView(LineView):
         self._restore(held)
 
     def on_resize(self) -> None:
-        """Wrap anew."""
+        """Wrap the lines again."""
         if self._made_for != self.size.width:
             self.remake()
         super().on_resize()
@@ -71,9 +69,6 @@ class TextView(LineView):
 
     def header(self, width: int) -> None:
         """None: the screen around it has a title."""
-
-
-# Something to read above the panes: the details of a key, the answer to a query, help.
 
 
 class TextScreen(ModalScreen[None]):
@@ -128,8 +123,6 @@ class TextScreen(ModalScreen[None]):
         """Copy the text through the terminal."""
         self.app.copy_to_clipboard(self._body.text)
 
-
-# Questions before something that can't be taken back. Enter alone never answers one with yes.
 
 _NAME = BarMode("name", "", remembers=False)
 
@@ -257,9 +250,6 @@ class Confirm(ModalScreen[bool]):
     def action_refuse(self) -> None:
         """Nothing is done."""
         self.dismiss(False)
-
-
-# Leaving while a change is on its way: what is waited for, since when, and what a second key does.
 
 
 class Waiting(ModalScreen[bool | None]):

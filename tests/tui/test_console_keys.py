@@ -180,7 +180,7 @@ async def test_help_lists_the_keys_of_the_view_with_reasons() -> None:
         await it.press("question_mark")
         await it.shows("keys: topics")
         await it.shows("Show or hide internal topics")
-        assert "there is nothing to undo" in it.line("Take back the last change")
+        assert "there is nothing to undo" in it.line("Undo the last change")
         await it.shows("O over")
         await it.press("escape")
         await it.shows("payments")

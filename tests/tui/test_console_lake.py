@@ -65,7 +65,7 @@ async def test_the_timeline_says_what_changed_when_and_who_did_it(lake: str) -> 
         assert line.split() == words
         assert "alice or …" in it.line("cleanup.policy")
         assert it.line("cleanup.policy").split()[0] == "?"
-        assert "······ → ······" in it.line("keystore.passw")
+        assert "······ → ······" in it.line("broker 1 listener.name")
         assert "1 gap" in it.lines[2]
         assert "built" in it.lines[2]
         assert it.line("kac's own journal says so")

@@ -19,8 +19,6 @@ from console.tui.places import Place
 from console.tui.reading import Swept
 from widgets.row_table import RowTable
 
-# The groups.
-
 
 class GroupsView(TableView[Group]):
     """One row for each group; Enter shows its lag by partition."""
@@ -105,9 +103,6 @@ def _known(lag: GroupLag | None) -> int:
     """A group's lag, of one that is unknown less than none: it comes last."""
     total = lag.known_total if lag is not None else None
     return -1 if total is None else total
-
-
-# One group: how far it is behind, by partition.
 
 
 class GroupView(TableView[PartitionLag]):

@@ -179,7 +179,7 @@ class HistoryView(LakeView[PastRow]):
     # -- filter --------------------------------------------------------------------------------------------------------
 
     def take_filter(self, text: str) -> None:
-        """``since=2h key=retention.* by=alice`` and words, or a pattern; raises BadQuery for what is none."""
+        """``since=2h key=retention.* by=alice`` and words, or a pattern; raises BadQuery for an invalid filter."""
         wanted = self.parsed(text)
         self._filter = text.strip()
         if wanted != self._wanted:

@@ -94,7 +94,7 @@ class LakeView(TableView[Row]):
         return self.snapshot.cluster.cluster_id or self.host.session.context.cluster_id or ""
 
     def known(self) -> bool:
-        """Whether the lake has answered, or there is none."""
+        """Whether the lake has answered, or is missing."""
         return self._is_known
 
     def inputs(self) -> tuple[object, ...]:
@@ -151,7 +151,7 @@ class LakeView(TableView[Row]):
         try:
             unobserved = gaps(tables, cluster)
         except LakeError as error:  # one table's fault is not another's
-            log.warning("when nobody looked is not known: %s", error)
+            log.warning("coverage gaps are not known: %s", error)
             unobserved = []
         return LakeAnswer(rows, fresh, unobserved, tables.clusters(*SHOWN))
 
@@ -187,7 +187,7 @@ class LakeView(TableView[Row]):
         return "\n".join(textwrap.wrap(clean(text, 900), max(20, self.host.size.width - 6)))
 
     def status(self) -> Line:
-        """How fresh it is, the times in which nobody looked, how many rows."""
+        """How fresh it is, the coverage gaps, the number of rows."""
         from console.present.lake import fresh_text, gap_text
 
         now, unobserved = datetime.now(UTC), self._told.gaps

@@ -68,7 +68,7 @@ class PlanView(View):
         return self.plan, self.host.session.applied, known.configs, known.quotas, known.acls, known.topics
 
     async def read(self) -> None:
-        """What the plan changes, so that somebody else's changes show."""
+        """What the plan changes, so that changes by other clients show."""
         resources = {t for s in self.plan.staged if isinstance(t := s.edit.target, ConfigResource)}
         if CLUSTER_DEFAULT in resources:  # whether they inherit it is told
             resources |= set(map(broker_resource, self.answering()))

@@ -246,7 +246,7 @@ class QuotasView(View):
         if not self.known():
             return []
         count, sparse = len(self.snapshot.quotas), self.snapshot.quotas_sparse
-        # Of many, a user's clients are counted once somebody looked at the user.
+        # Of many, a user's clients are counted once the user was opened.
         told = f"{count:,}+ entities" if sparse else plural(count, "entity", "entities")
         return [*self.age("", self._surveyed), (f"{told}{each}", "muted")]
 

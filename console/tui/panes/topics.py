@@ -35,9 +35,6 @@ if TYPE_CHECKING:
     from console.tui.reading import Swept
 
 
-# The topics.
-
-
 class TopicsView(TableView[Topic]):
     """One row for each topic; Enter opens it."""
 
@@ -194,9 +191,6 @@ class TopicsView(TableView[Topic]):
 def _or_unknown(count: int | None) -> int:
     """A count that stands behind all others where it is not known."""
     return -1 if count is None else count
-
-
-# The partitions of one topic.
 
 
 class PartitionsView(TableView[Partition]):

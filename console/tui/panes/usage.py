@@ -106,7 +106,7 @@ class UsageView(LakeView[Usage]):
         return [[(pair_text(row.pair), "")], *usage_lines(row), does]
 
     def take_filter(self, text: str) -> None:
-        """``since=2h by=alice`` and words; raises BadQuery for what is none."""
+        """``since=2h by=alice`` and words; raises BadQuery for an invalid filter."""
         wanted = self.parsed(text)
         before, self._wanted = self._wanted, wanted
         super().take_filter(text)

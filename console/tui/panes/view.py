@@ -176,7 +176,7 @@ class View(Widget):
     # -- what the app asks ---------------------------------------------------------------------------------------------
 
     def show(self, place: Place) -> None:
-        """Show a place; another entity than before begins anew."""
+        """Show a place; another entity than before starts at its top."""
         anew = place.about != self.place.about
         self.place = place
         if anew:
@@ -301,7 +301,7 @@ class View(Widget):
         return ""
 
     def take_filter(self, text: str) -> None:
-        """Show only rows that pass; raises ValueError for a filter that is none."""
+        """Show only rows that pass; raises ValueError for an invalid filter."""
 
     @property
     def filter_text(self) -> str:
@@ -476,7 +476,7 @@ class TableView(View, Generic[Row]):
         return self._filter
 
     def take_filter(self, text: str) -> None:
-        """Show only rows that pass; raises ValueError for a filter that is none."""
+        """Show only rows that pass; raises ValueError for an invalid filter."""
         wanted = text.strip()
         parse_query(wanted)
         self._filter = wanted
