@@ -186,7 +186,7 @@ def history_row(change: Change, place: int, entry: Entry) -> Row:
 
 
 def _inheritance(entry: Entry) -> Inheritance:
-    """What the key's own entry tells of what it inherits."""
+    """The inheritance that the key's own entry holds."""
     edit, was = entry.staged.edit, entry.staged.was
     if isinstance(edit.target, ConfigResource) and isinstance(was, ConfigEntry):
         return Inheritance(Snapshot(configs={edit.target: ConfigSet((was,))}))

@@ -112,7 +112,7 @@ def _counting(entity: QuotaEntity, snapshot: Snapshot) -> dict[str, Table | tupl
 
 
 def effective_result(statement: EffectiveQuota, snapshot: Snapshot) -> Table:
-    """`effective user U client C [KEY]`. Raises CommandError for a key that is none."""
+    """`effective user U client C [KEY]`. Raises CommandError for an unknown key."""
     keys: tuple[str, ...] = CLIENT_KEYS
     if statement.key is not None:
         check_key(QuotaEntity.of({USER: statement.user, CLIENT_ID: statement.client}), statement.key)

@@ -28,7 +28,7 @@ class Row(NamedTuple):
 
 
 class Table(Struct, frozen=True):
-    """Rows under columns. name: what they are called in JSON; empty: said where there are none; notes: said below;
+    """Rows under columns. name: the key in JSON; empty: the text without rows; notes: lines below the rows;
     problems: what could not be read."""
 
     name: str

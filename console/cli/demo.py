@@ -80,7 +80,7 @@ def _running(
     if options.scenario in OWN_PROCESS:
         from console.embedded.command import run_in_process
 
-        # The other process has its own start to do: meanwhile this one reads what the screen needs.
+        # While the other process starts, this one imports what the screen needs.
         Thread(target=import_module, args=("console.tui.app",), daemon=True).start()
         with run_in_process(argv_of(options)) as bootstrap:
             yield dict.fromkeys(clusters, bootstrap)

@@ -194,7 +194,7 @@ def apply_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--accept", metavar="NAME,…", default="", help="go on in spite of these warnings")
     parser.add_argument(
-        "--force", action="store_true", help="go over what another client changed meanwhile, and name it"
+        "--force", action="store_true", help="overwrite what another client has changed since, and name it"
     )
 
 
@@ -260,7 +260,7 @@ async def _apply(session: Session, options: argparse.Namespace) -> int:
 
 
 def _plan_file(names: list[str]) -> PlanFile | None:
-    """The plan where a single file is one; None where it is none, or can't be read as a text at all. Raises
+    """The plan of a single plan file; None for other files, and for one that can't be read as text. Raises
     FileProblem, a ValueError."""
     from console.files.plan_file import is_plan, read_plan
     from console.files.reading import LARGEST

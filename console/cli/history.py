@@ -65,7 +65,7 @@ class Opened(NamedTuple):
     now: datetime
 
     def fresh(self, table: LakeTable) -> list[str]:
-        """How fresh a table is: a line for each cluster that is shown, with the times in which nobody looked."""
+        """How fresh a table is: a line for each cluster that is shown, with the times without a poll."""
         from console.history.reader.queries import freshness, gaps
         from console.present.lake import fresh_text, gap_text
 
@@ -79,7 +79,7 @@ class Opened(NamedTuple):
 
 
 def read_lake(options: argparse.Namespace, work: Callable[[Opened], int]) -> int:
-    """What `work` gives: the exit code; 1 where the lake can't be read, 2 where the cluster is none of the lake's."""
+    """What `work` gives: the exit code; 1 where the lake can't be read, 2 for a cluster that the lake does not have."""
     from console.history.reader.tables import Tables
     from console.history.store.errors import LakeError
 
@@ -107,7 +107,7 @@ def lake_of(options: argparse.Namespace, context: Context | None) -> str:
 
 
 def named_context(options: argparse.Namespace) -> Context | int | None:
-    """The context that is named, or the current one; an exit code where the named one can't be used. None: there is
+    """The context that is named, or the current one; an exit code where the named one can't be used. None without
     none, which a lake can be read without."""
     from console.cli.opening import context_of
 
@@ -152,7 +152,7 @@ def _cluster(options: argparse.Namespace, context: Context | None, tables: Table
 
 
 def cluster_id_of(options: argparse.Namespace) -> str | int:
-    """The id of the cluster of the options, as it answers; an exit code after saying why there is none."""
+    """The id of the cluster of the options, as it answers; an exit code after the reason was printed."""
     from typing import Any
 
     from console.cli.opening import with_session
@@ -297,7 +297,7 @@ def _journal(options: argparse.Namespace) -> int:
     async def work(session: Session) -> int:
         if options.mend:
             mended = await mend(session)
-            complain("the line is ended; what it was to say is lost" if mended else "no line is cut")
+            complain("the truncated record is closed" if mended else "no line is cut")
             return DONE
         if options.settle:
             number, outcome = options.settle

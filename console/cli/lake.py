@@ -30,7 +30,7 @@ JOBS = {
         "take in what is new in metadata logs, request logs and journals",
     ),
     "build": ("console.cli.lake_jobs", "run_jobs", "make the tables that the console shows: TABLE …, or all of them"),
-    "status": ("console.cli.lake", "run_status", "tell what is in the lake, and how its last runs went"),
+    "status": ("console.cli.lake", "run_status", "show what is in the lake, and how its last runs went"),
     "report": (
         "console.cli.history",
         "run_report",
@@ -41,7 +41,7 @@ JOBS = {
     "doctor": (
         "console.cli.lake",
         "run_doctor",
-        "tell what is here and what is missing to run it, and what to do",
+        "show what is here and what is missing to run it, and what to do",
     ),
     "package": ("console.cli.lake", "run_package", "write the zip that a Spark cluster needs"),
     "demo": ("console.cli.lake_jobs", "run_lake_demo", "make a lake with a day of three clusters, to try it all on"),
@@ -99,7 +99,7 @@ def lake_options(parser: argparse.ArgumentParser) -> None:
     add("--timezone", metavar="ZONE", default=hidden, help="ingest: of the times in request logs (default UTC)")
     bad = "ingest: how much of an input may be unreadable (default 0.01)"
     add("--max-bad-ratio", type=_ratio, metavar="RATIO", default=hidden, help=bad)
-    add("--archive", action="store_true", default=hidden, help="doctor: build the archive of Spark's classes anew")
+    add("--archive", action="store_true", default=hidden, help="doctor: rebuild the archive of Spark's classes")
     add("--file", type=Path, metavar="FILE", default=hidden, help="package: the zip (default kac-lake.zip)")
 
 
@@ -267,7 +267,7 @@ def run_doctor(options: argparse.Namespace) -> int:
 
 
 def _archived() -> None:
-    """Builds the archive of Spark's classes anew."""
+    """Rebuilds the archive of Spark's classes."""
     from console.lake.java import NoJava, class_archive, find_java, forget_archive
     from console.lake.progress import shown
     from console.lake.spark_session import archived, cache_folder

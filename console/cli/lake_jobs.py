@@ -90,7 +90,7 @@ def _nothing_new(options: argparse.Namespace, where: str, sources: Sources) -> R
 
 
 def _sources(options: argparse.Namespace, where: str) -> Sources:
-    """FileProblems, OSError; ValueError in words for the operator."""
+    """Raises FileProblems, OSError, ValueError with a message for the operator."""
     from console.lake.sources import FILE, given_sources, read_sources
     from console.log_file import state_directory
 
@@ -196,7 +196,7 @@ def with_spark(
         complain("interrupted: the lake is as it was")
         raise
     except (LakeError, NoSpark, ModuleNotFoundError):
-        raise  # told in words by whoever called
+        raise  # the caller prints it
     except Exception as error:  # never a traceback in the face
         from console.history.jobs.interrupts import interrupted
 

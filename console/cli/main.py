@@ -51,7 +51,7 @@ COMMANDS = (
     ),
     Command("topics", "console.cli.nouns", "topics_options", "list, describe, create, delete and alter topics"),
     Command(
-        "quotas", "console.cli.nouns", "quotas_options", "list, describe and alter quotas, and tell which one counts"
+        "quotas", "console.cli.nouns", "quotas_options", "list, describe and alter quotas, and show which one applies"
     ),
     Command("acls", "console.cli.nouns", "acls_options", "list, add and remove ACLs"),
     Command("brokers", "console.cli.nouns", "brokers_options", "list, describe and configure brokers"),
@@ -59,11 +59,14 @@ COMMANDS = (
     Command("scram", "console.cli.nouns", "scram_options", "list, set and delete SCRAM credentials"),
     Command("snapshot", "console.cli.files", "snapshot_options", "print the whole state as JSON"),
     Command("export", "console.cli.files", "export_options", "write what is wanted of a cluster as YAML"),
-    Command("diff", "console.cli.files", "diff_options", "tell what would change for a cluster to be as files want it"),
+    Command("diff", "console.cli.files", "diff_options", "show what would change for a cluster to be as files want it"),
     Command("plan", "console.cli.files", "plan_options", "the same, checked by the brokers, and kept in a file"),
     Command("apply", "console.cli.files", "apply_options", "make a cluster as files want it, or carry out a kept plan"),
     Command(
-        "compare", "console.cli.compare", "compare_options", "tell what differs: clusters, files, entities, brokers"
+        "compare",
+        "console.cli.compare",
+        "compare_options",
+        "show the differences of clusters, files, entities, brokers",
     ),
     Command(
         "demo",

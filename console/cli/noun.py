@@ -13,7 +13,7 @@ Statements = tuple[str, ...]
 
 
 class OptionsError(Exception):
-    """Options that don't go together, or miss one; in words."""
+    """Options that don't go together, or a missing option; the text is for the operator."""
 
 
 class Noun(NamedTuple):
@@ -21,7 +21,7 @@ class Noun(NamedTuple):
 
     actions: what it can do, by the option that says so, the first being what is done where none is given.
     add_options: the options besides the actions and those that all share. statements: what they mean, as statements of
-    the language. destructive: actions that take away what nobody can bring back, and so ask first.
+    the language. destructive: actions that can't be undone, and so ask first.
     """
 
     name: str

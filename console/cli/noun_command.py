@@ -165,7 +165,7 @@ class NounCommand(Struct):
         return await self.operator.secret(slot.prompt)
 
     def _complain_of(self, error: LanguageError) -> None:
-        # Without its place, which is one in a text that nobody wrote.
+        # Without its place: it is one in a generated text.
         self._complain("; ".join(part for part in (error.message, error.hint) if part))
 
     def _complain(self, text: str) -> None:

@@ -164,7 +164,7 @@ def _parts(given: argparse.Namespace, pattern: bool = False) -> list[tuple[str, 
 
 QUOTAS = Noun(
     "quotas",
-    "list, describe and alter quotas, and tell which one counts",
+    "list, describe and alter quotas, and show which one applies",
     {
         "list": "the quotas that are set",
         "describe": "an entity's quotas",

@@ -26,7 +26,7 @@ DONE, FAILED, USAGE = 0, 1, 2
 
 
 def context_of(options: argparse.Namespace) -> Context | None:
-    """The context that flags, environment and files name; None after saying why there is none."""
+    """The context that flags, environment and files name; None after the reason was printed."""
     from msgspec.structs import replace
 
     from console.contexts import ContextError, load, resolve
@@ -123,7 +123,7 @@ NONE = """No contexts are configured. Name a cluster with -b HOST:PORT or --comm
 
 
 def listing(found: Contexts) -> str:
-    """The contexts as lines; `*` marks the one that is used where nobody names another."""
+    """The contexts as lines; `*` marks the default."""
     from console.contexts.own_file import own_path
 
     file = found.surroundings.shown(own_path(found.surroundings))

@@ -106,7 +106,7 @@ _COLUMNS = tuple(map(Column, ("Entity", "Key", "Value", "Why")))
 
 
 async def read_stale_throttles(session: Session) -> tuple[StaleThrottle, ...]:
-    """Read what tells of them, and find them. What could not be read is in the snapshot's failures."""
+    """Read what they are found by, and find them. What could not be read is in the snapshot's failures."""
     await read_needs(session, _NEEDS)
     return stale_throttles(session.snapshot)
 

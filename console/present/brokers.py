@@ -120,7 +120,7 @@ def _place_in_quorum(snapshot: Snapshot, broker: int) -> str:
 
 
 def disk(dirs: tuple[LogDir, ...] | None) -> Cell:
-    """Bytes that the replicas take, and how full the volumes are where the broker tells."""
+    """Bytes that the replicas take, and how full the volumes are where the broker reports it."""
     if dirs is None:
         return ""
     failed = [d for d in dirs if d.failure is not None]

@@ -43,7 +43,7 @@ def changes(old: Snapshot, new: Snapshot) -> Iterator[Change]:
     if old.quotas is not new.quotas and "quotas" in old.read_at:
         for entity, had, has in _differing(old.quotas, new.quotas):
             if had is None and new.quotas_sparse:
-                continue  # it may have been there, and nobody looked
+                continue  # it may have been there, unread
             for key in {*(had or ()), *(has or ())}:
                 if (had or {}).get(key) != (has or {}).get(key):
                     yield Change(entity, key)

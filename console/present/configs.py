@@ -98,7 +98,7 @@ def flags(row: ConfigRow) -> list[Cell]:
 
 
 def flag_words(row: ConfigRow) -> str:
-    """The same in words, where there is room."""
+    """The same as words, where there is room."""
     entry = row.entry
     found = [
         "failed" if row.outcome is not None and not row.outcome.ok else "pending" if row.line else "",
@@ -138,7 +138,7 @@ def _source(shown: ConfigLine) -> Cell:
 
 
 def _of_entry(get: Callable[[ConfigEntry], Data]) -> Callable[[ConfigLine], Data | Absent]:
-    """A value that a key has of which only the plan tells has not."""
+    """A value that a key without an entry, which only the plan names, does not have."""
     return lambda shown: ABSENT if shown.row.entry is None else get(shown.row.entry)
 
 
@@ -211,7 +211,7 @@ CONFIGS: Columns[ConfigLine] = Columns(
     ),
     data_order=("name", "value", "source", "read_only", "is_default", "is_sensitive", "synonyms", "pending"),
 )
-"""Four letters, key, value, source, flags in words; a hidden value is null."""
+"""Four letters, key, value, source, flags as words; a hidden value is null."""
 
 
 def entry_data(entry: ConfigEntry) -> dict[str, Data]:
@@ -332,7 +332,7 @@ def _link(entry: ConfigEntry, synonym: Synonym, broker: int | None) -> str:
 
 
 def _synonym_text(entry: ConfigEntry, synonym: Synonym) -> str:
-    """A value in another unit than the entry's is said in words too."""
+    """A value in another unit than the entry's gets its human form too."""
     if key_unit(synonym.name) != key_unit(entry.name):
         return with_unit(synonym.name, synonym.value, entry.sensitive)
     return config_text(synonym.value, entry.sensitive, _SHORT)

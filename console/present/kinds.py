@@ -167,7 +167,7 @@ def metrics_rows(snapshot: Snapshot) -> Iterator[MetricsRow]:
 
 
 class CredentialRow(NamedTuple):
-    """A SCRAM credential: what a broker tells of it, never a password."""
+    """A SCRAM credential: what a broker describes, never a password."""
 
     user: str
     credential: ScramCredential

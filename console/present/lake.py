@@ -1,4 +1,4 @@
-"""What a lake tells, in words: entities, values, who and how sure, how fresh, rates over time. Texts are untrusted."""
+"""What a lake holds, as text: entities, values, who and how sure, how fresh, rates over time. Texts are untrusted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from console.present.values import config_value
 DEFAULT = "<default>"
 NOTHING = "–"
 FIRST_SEEN = "first seen"
-"""What something was before the first look at its cluster: nobody knows."""
+"""The old value of what the first poll of a cluster found: unknown."""
 HIDDEN = "······"
 REDACTED = "[hidden]"
 """What tables that compare values have for a secret (console.history.redact)."""
@@ -24,9 +24,9 @@ HOW_SURE = {
     "request": ("R", "one request fits in time and content"),
     "journal": ("J", "kac's own journal says so"),
     "several": ("?", "several requests fit: all are named"),
-    "none": ("-", "nothing tells"),
+    "none": ("-", "no source says who"),
 }
-"""How it is known who: a letter, and in words."""
+"""How it is known who: a letter, and its text."""
 LEVELS = (
     "(user, client)",
     "(user, default client)",
@@ -92,7 +92,7 @@ def value_text(type_: str, attr: str, value: str | None) -> str:
 
 
 class Sides(NamedTuple):
-    """Old and new, and what is to say instead where there are none. hidden: the lake does not have the value."""
+    """Old and new, and what to say instead without them. hidden: the lake does not have the value."""
 
     old: str
     new: str
@@ -125,13 +125,13 @@ def who_text(principal: str | None) -> str:
 
 
 def how_sure(change: Change) -> tuple[str, str]:
-    """How it is known who: a letter, and in words. Where nobody is named, nothing tells."""
+    """How it is known who: a letter, and its text; `none` without a principal."""
     named = change.attribution if change.principal is not None else "none"
     return HOW_SURE.get(named, HOW_SURE["none"])
 
 
 def level_text(level: int | None) -> str:
-    """The level of a quota that won, in words."""
+    """The name of the level of the quota that won."""
     return LEVELS[level - 1] if level is not None and 1 <= level <= len(LEVELS) else "no quota"
 
 

@@ -51,7 +51,7 @@ class PastRow(NamedTuple):
 
 
 def of_change(change: Change, first_poll: datetime | None = None) -> PastRow:
-    """A row of a lake's timeline. first_poll: when somebody first looked at the cluster."""
+    """A row of a lake's timeline. first_poll: the time of the first poll of the cluster."""
     when = f"{change.valid_from.astimezone():%m-%d %H:%M}"
     if change.is_gap:
         until = f"until {change.valid_to.astimezone():%m-%d %H:%M}" if change.valid_to is not None else "until now"
@@ -114,7 +114,7 @@ def change_lines(change: Change) -> list[Line]:
     lines.append([(f"since {since} {until}", "")])
     letter, words = how_sure(change)
     who = who_text(change.principal)
-    lines.append([("nobody knows who" if who == NOTHING else who, "strong"), (f"   {letter} {words}", "muted")])
+    lines.append([("unknown" if who == NOTHING else who, "strong"), (f"   {letter} {words}", "muted")])
     lines.append([(f"told by {clean(change.source, 40).replace('_', ' ')}", "muted")])
     return lines
 

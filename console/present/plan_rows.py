@@ -185,7 +185,7 @@ def _whole(line: DiffLine) -> str:
 
 
 def _meant(line: DiffLine, meaning: PlanMeaning) -> list[Span]:
-    """The configs of a topic that is created are one edit, which is told of once."""
+    """The configs of a topic that is created are one edit, which is described once."""
     edit = line.staged.edit
     return meaning.below(edit) if line.key == edit.key else []
 
@@ -217,7 +217,7 @@ def tally(plan: Plan, requests: int | None) -> Line:
     return line
 
 
-# What will be sent, in words, before it is.
+# The requests that will be sent, as text.
 
 
 def request_text(request: ChangeRequest) -> tuple[str, str]:

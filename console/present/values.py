@@ -75,7 +75,7 @@ EMPTY = '""'
 
 
 def config_text(value: str | None, sensitive: bool = False, limit: int = 500) -> str:
-    """A config's value in a line: dots where it is hidden, ``–`` where there is none, quotes where it is empty."""
+    """A config's value in a line: dots where it is hidden, ``–`` for null, quotes where it is empty."""
     if value is None:
         return HIDDEN if sensitive else NOTHING
     return clean(value, limit) if value else EMPTY

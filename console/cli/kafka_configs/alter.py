@@ -139,7 +139,7 @@ def quota_changes(
 
 
 def _quota(key: str, text: str) -> float:
-    """As Java's Double.parseDouble reads it; not a number is refused: brokers store it, and nobody knows what then."""
+    """As Java's Double.parseDouble reads it; not a number is refused: brokers store it, with an undefined effect."""
     stripped = text.strip()
     if not _DOUBLE.fullmatch(stripped):
         raise UsageError(f"Cannot parse quota configuration value for {key}: {text}", "a plain number, as 1048576")
@@ -220,7 +220,7 @@ async def alter(
 
 
 async def _describe(session: Session, resource: ConfigResource) -> None:
-    """What is there; of the brokers' default a broker tells more: which keys are secrets."""
+    """What is there; a broker's own configs also say which keys of the brokers' default are secrets."""
     if not resource.is_cluster_default:
         await session.read_configs([resource])
         return
@@ -238,7 +238,7 @@ async def _send(session: Session, staged: Sequence[Staged], send: Send) -> Apply
 
 def _as_written(edits: Sequence[ConfigEdit], known: ConfigSet | None) -> list[Staged]:
     """Staged without the plan's own rules: values as they are, nothing left out as needless. The brokers judge them,
-    and to write a broker's value again is how it is told to read a key store again."""
+    and writing a broker's value again makes it read a key store again."""
 
     def was(key: str) -> Was:
         return UNREAD if known is None else known.get(key)

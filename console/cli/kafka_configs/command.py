@@ -50,8 +50,8 @@ _LONGEST = 4_000
 class ConfigsCommand(Struct):
     """One run of `kac configs`.
 
-    context: finds which cluster is meant by the arguments, None after saying why there is none; connect: a started
-    client of it. operator: whom to ask, whoever sits at the terminal where None.
+    context: finds which cluster is meant by the arguments, None after the reason was printed; connect: a started
+    client of it. operator: answers questions; by default the user at the terminal.
     """
 
     context: Callable[[Arguments], Context | None]
@@ -108,7 +108,7 @@ class ConfigsCommand(Struct):
             )
         if arguments.has("bootstrap-controller"):
             raise UsageError(
-                "--bootstrap-controller is not spoken here",
+                "--bootstrap-controller is unsupported",
                 "name brokers with --bootstrap-server: they forward to the controller",
             )
 
@@ -208,7 +208,7 @@ class ConfigsCommand(Struct):
 
     async def _apply(self, session: Session, request: ConfigsRequest) -> ApplyReport:
         """By the way of all changes. With --output kafka this stands in for kafka-configs, which warns of nothing and
-        asks nothing: warnings are said and nobody is asked. Raises UsageError where nothing was sent."""
+        asks nothing: warnings are printed without a question. Raises UsageError where nothing was sent."""
         from console.plan.settle import ApplyOptions
         from console.session.apply_flow import Asks, Ended, Flags, NotApplied, apply_flow
         from console.session.terminal_front import Terminal, TerminalFront

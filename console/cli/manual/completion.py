@@ -62,7 +62,7 @@ ENTITY_KINDS = {
 """Entity type as kafka-configs spells it -> what its names are."""
 
 PATIENCE = 2.0
-"""Seconds after which nobody waits for a completion any more."""
+"""Seconds that a completion may take."""
 
 _ENTITIES = {
     "--topic": "topic",
@@ -98,9 +98,9 @@ def _quota_keys(words: Sequence[str], command: str) -> Sequence[str]:
     return ()
 
 
-def _entity(words: Sequence[str], command: str) -> tuple[str, str]:
+def _entity(typed: Sequence[str], command: str) -> tuple[str, str]:
     """What the line is about: its kind in the singular, and its name as far as it is given."""
-    split = [part for word in words for part in (word.split("=", 1) if word.startswith("--") else [word])]
+    split = [part for each in typed for part in (each.split("=", 1) if each.startswith("--") else [each])]
     pairs = list(zip(split, [*split[1:], ""], strict=True))
     for word, value in pairs:
         if word in _ENTITIES:
@@ -147,7 +147,7 @@ def _connection(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("-c", "--context", dest="context")
     parser.add_argument("--command-config", "--config.properties", dest="command_config", type=Path)
     try:
-        return parser.parse_known_args([word for word in words if word])[0]
+        return parser.parse_known_args(list(filter(None, words)))[0]
     except argparse.ArgumentError:  # the line ends where a value has to follow
         return argparse.Namespace(bootstrap=None, context=None, command_config=None)
 
@@ -408,18 +408,18 @@ def _is_positional(option: OptionHelp) -> bool:
     return not option.names[0].startswith("-")
 
 
-def _command(words: Sequence[str]) -> tuple[str, CommandHelp]:
-    """The command that a line names and its options; what may stand before one where there is none."""
+def _command(typed: Sequence[str]) -> tuple[str, CommandHelp]:
+    """The command that a line names and its options; without a command the options before it."""
     takes_value = {name for option in top().options if option.value for name in option.names}
     skip = False
-    for word in words:
+    for given in typed:
         if skip:
             skip = False
-        elif word.startswith("-"):
-            skip = word in takes_value
+        elif given.startswith("-"):
+            skip = given in takes_value
         else:
-            known = next((each for each in commands() if each.name == word), None)
-            return word, help_of(known) if known is not None else CommandHelp(word, "", ())
+            known = next((each for each in commands() if each.name == given), None)
+            return given, help_of(known) if known is not None else CommandHelp(given, "", ())
     return "", top()
 
 

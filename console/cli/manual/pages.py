@@ -41,7 +41,7 @@ spelled like an entity's keyword is then quoted.
 """
 
 _VALUES = """\
-- Units, where the key's name or type tells what it counts: `10MB` is 10,000,000, `10MiB` is 10,485,760; `7d`, `12h`,
+- Units, where the key's name or type says what it counts: `10MB` is 10,000,000, `10MiB` is 10,485,760; `7d`, `12h`,
   `30min`, `90s`, `250ms`; rates may end in `/s`. The result has to be exact. Everywhere else the text is the value.
 - `KEY=` is the empty value.
 - A sensitive value is `KEY=@FILE` or `KEY=?` (asked for, hidden), never written out.
@@ -96,8 +96,8 @@ def _verb(verb: Verb) -> Iterator[str]:
         yield "```\n"
 
 
-def _codes(words: tuple[str, ...]) -> str:
-    return ", ".join(f"`{word}`" for word in words)
+def _codes(names: tuple[str, ...]) -> str:
+    return ", ".join(f"`{each}`" for each in names)
 
 
 # The man page.
