@@ -197,8 +197,8 @@ async def test_what_shows_no_effect_is_unknown_and_never_said_to_have_one(
 @pytest.mark.parametrize("case", [case for case in CASES if not hasattr(case.change, "timeout_ms")])
 async def test_a_change_that_comes_later_than_the_client_waits(running: EmbeddedCluster, case: Case) -> None:
     """It is still on its way when the client gives up on the answer, and is found as soon as it is there."""
-    running.faults.add(Fault(Delay(0.3), case.api, times=1))
-    async with linked(running, request_timeout=0.1, lost_answer_timeout=5.0) as link:
+    running.faults.add(Fault(Delay(1.5), case.api, times=1))
+    async with linked(running, request_timeout=1.0, lost_answer_timeout=60.0) as link:
         await link.refresh()
         outcome = await single(link, case.change)
         assert outcome.status is Status.APPLIED, outcome
