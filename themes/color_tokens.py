@@ -1,6 +1,6 @@
 """Three themes, dark, light and ansi, over one list of meanings.
 
-Every theme gives every meaning; `DEFAULTS` lets an app that shows somebody else's theme still know them
+Every theme gives every meaning; `DEFAULTS` lets an app that shows a theme of another origin still know them
 (return it from `App.get_theme_variable_defaults`).
 """
 

@@ -24,7 +24,7 @@ BELOW_INDENT = 7
 
 
 class DiffLine(NamedTuple):
-    """One change: `status` is a letter, `note` stands at the right edge, `below` is told underneath, wrapped.
+    """One change: `status` is a letter, `note` stands at the right edge, `below` stands underneath, wrapped.
 
     With `arrow` False there is no old value: the line says what is added or taken away. Where the two sides do not fit
     beside the name, they are told underneath too, in full.

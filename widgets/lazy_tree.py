@@ -143,7 +143,7 @@ class FlatTree:
     """The lines of a tree with some of its nodes open.
 
     `opened` holds for each node (None for the left edge) the keys of its children that are open; what is open
-    inside a closed node is remembered by whoever keeps that mapping.
+    inside a closed node is remembered by the owner of that mapping.
     """
 
     def __init__(self, source: TreeSource, opened: Mapping[Hashable | None, Set[Hashable]]) -> None:

@@ -25,7 +25,7 @@ ESC: Final = "\x1b"
 _NO_KEY = "[]OPNX^_\\" + ESC
 """What other sequences begin with, behind Esc."""
 WITH_ALT: Final[Mapping[str, str]] = {"b": "alt+b", "f": "alt+f", "d": "alt+d", "\x7f": "alt+backspace"}
-"""The keys that stay keys with Alt, as in every line editor; where they are none, an app takes them apart."""
+"""The keys that stay keys with Alt, as in every line editor; elsewhere an app takes them apart."""
 _KEY_BEHIND = re.compile(rf"\x1b([^{re.escape(_NO_KEY)}])")
 _PASTE = re.compile(r"\x1b\[20[01]~")
 

@@ -1,4 +1,4 @@
-"""What a view of lines tells its owner. Handlers are named `on_line_view_…` for table, tree and diff alike."""
+"""The messages of a view of lines to its owner. Handlers are named `on_line_view_…` for table, tree and diff alike."""
 
 from __future__ import annotations
 

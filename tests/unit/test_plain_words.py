@@ -29,10 +29,6 @@ BETTER = {
 """Phrase -> what to write instead."""
 
 NOT_YET = {
-    "ARCHITECTURE.md",
-    "CHANGELOG.md",
-    "CONTRIBUTING.md",
-    "README.md",
     "console/admin",
     "console/contexts",
     "console/files",
@@ -44,8 +40,6 @@ NOT_YET = {
     "console/tui",
     "console/wire",
     "docs",
-    "themes",
-    "widgets",
 }
 """Rooms and pages that still have some of them."""
 
