@@ -90,8 +90,16 @@ def show(context: Context, contexts: Choice, lake: str | None = None) -> int:
     try:
         # The first reads are on their way while Textual is imported here.
         session = sessions.session(context)
-        from console.tui.app import run_console
+        from console.session.command_history import command_history
+        from console.tui.app import Console
 
-        return run_console(session, found.settings, sessions, contexts, lake)
+        while True:
+            history = command_history(os.environ)
+            app = Console(session, found.settings, history, contexts, lake, sessions.arrived)
+            chosen: Context | None = app.run(mouse=found.settings.mouse)
+            if app.return_code or chosen is None:
+                return app.return_code or 0
+            # Another context: the app ends, and opens again on a session of that one.
+            session = sessions.session(chosen)
     finally:
         sessions.close()

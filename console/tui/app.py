@@ -50,15 +50,13 @@ from widgets.line_view import LineView
 if TYPE_CHECKING:
     from textual.worker import Worker
 
-    from console.contexts import Context
+    from console.contexts import Context  # noqa: F401  # of the base class
     from console.language.errors import LanguageError
     from console.language.statements import Statement, Subject
     from console.session.command_history import CommandHistory
     from console.session.session import Applied, Session
     from console.tui.applying import Applying
     from console.tui.bar import Bar
-    from console.tui.execute import Executor
-    from console.tui.prefetch import SessionFactory
     from widgets.command_bar import CommandBar
 
 log = logging.getLogger(__name__)
@@ -86,8 +84,8 @@ class Console(KeysInOrder["Context"]):
         lake: str | None = None,
         prefetched: Callable[[float], Awaitable[bool]] | None = None,
     ) -> None:
-        """history: where typed commands are kept, None for nowhere. contexts: those that can be switched to; None: what
-        is configured. lake: where it is, before what the environment and the context say."""
+        """history: None for none. contexts: to switch to, None for what is configured. lake: before the configured one.
+        prefetched: waits at most so many seconds for the first answers."""
         super().__init__(driver_class=LeanDriver, ansi_color=native_ansi(os.environ))
         self.session = session
         self.settings = settings or ConsoleSettings()
@@ -148,8 +146,7 @@ class Console(KeysInOrder["Context"]):
         self.start(self.reading.live.run, group="live", name="live")
 
     async def on_unmount(self) -> None:
-        """The end of the console. However it came, a change that is on its way is waited for, unless that was given
-        up."""
+        """At the end, wait for a change that is on its way, unless that was given up."""
         await self.session.settled()
         self.lake.close()
 
@@ -201,8 +198,7 @@ class Console(KeysInOrder["Context"]):
         return start(self, work, group=group, name=name, exclusive=exclusive)
 
     def is_busy(self, event: events.Event) -> bool:
-        """Whether a key that was typed ahead has to wait: for a command that is being carried out, for the view that is
-        being shown, and where it may complete a word, for the names. A question is answered by the next key."""
+        """Whether a key typed ahead waits: for a command, the view, the names of a completion; not for a question."""
         if "applying" in self.__dict__ and self.applying.busy:
             return True
         bar = self.__dict__.get("bar")
@@ -213,8 +209,6 @@ class Console(KeysInOrder["Context"]):
             is_text = isinstance(event, events.Paste) or (isinstance(event, events.Key) and event.is_printable)
             return not is_text and any(w.name == TYPING and not w.is_finished for w in self.workers)
         return not self.view.known() and self.contact.is_current and not self.reading.live.resting
-
-    # -- keys ----------------------------------------------------------------------------------------------------------
 
     def state(self) -> KeyState:
         """What the conditions of keys look at."""
@@ -319,8 +313,6 @@ class Console(KeysInOrder["Context"]):
         remap = self.settings.keys.get(action)
         return ",".join(remap.keys) if remap else BY_ID[action].keys
 
-    # -- the command bar -----------------------------------------------------------------------------------------------
-
     def do_command(self) -> None:
         """Type a command."""
         self.prefill("")
@@ -344,8 +336,6 @@ class Console(KeysInOrder["Context"]):
             hidden = self.view.left_out()
             self.say(f"for the {len(entities)} that are marked{left_out_text(hidden)}", "muted")
             self.prefill("set ")
-
-    # -- the plan ------------------------------------------------------------------------------------------------------
 
     def stage(self, edits: Sequence[Edit], lasts_ms: int | None = None, left_out: Sequence[str] = ()) -> None:
         """Put edits into the plan and say what became of them. lasts_ms: how long they are to hold once applied.
@@ -376,13 +366,9 @@ class Console(KeysInOrder["Context"]):
 
     async def execute(self, statements: Sequence[Statement]) -> LanguageError | None:
         """Carry out commands; an error of the language is returned with its place."""
-        return await self._executor.run(statements)
-
-    @cached_property
-    def _executor(self) -> Executor:
         from console.tui.execute import Executor
 
-        return Executor(self, self.bar.ask_secret)
+        return await Executor(self, self.bar.ask_secret).run(statements)
 
     def context_names(self) -> Sequence[str]:
         """The names of the contexts that can be switched to."""
@@ -404,11 +390,8 @@ class Console(KeysInOrder["Context"]):
         """Textual's own key for it, which works on any screen."""
         self.applying.ask_and_quit()
 
-    def action_help_quit(self) -> None:
-        """Ctrl-C."""
-        self.applying.ask_and_quit()
-
-    # -- what the session and the workers tell -------------------------------------------------------------------------
+    action_help_quit = do_quit
+    """Ctrl-C."""
 
     @on(SessionChanged)
     def _session_told(self, message: SessionChanged) -> None:
@@ -441,7 +424,6 @@ class Console(KeysInOrder["Context"]):
         self.call_after_refresh(self._prepare_bar)
 
     async def _prepare_bar(self) -> None:
-        """Create the command bar once the first rows are painted, so that the first command need not wait for it."""
         await self.bar.ready()
 
     @on(ClusterLost)
@@ -483,8 +465,6 @@ class Console(KeysInOrder["Context"]):
         log.critical("the console ended", exc_info=error)
         self.exit(return_code=1, message=f"kac: {INTERNAL}")
 
-    # -- what the widgets tell -----------------------------------------------------------------------------------------
-
     @on(LineView.Highlighted)
     def _cursor_moved(self) -> None:
         self.frame.forget(moved=True)
@@ -518,25 +498,3 @@ class Console(KeysInOrder["Context"]):
     async def _footer_pressed(self, message: TextLines.Pressed) -> None:
         if action := self.frame.action_at(message.x):
             await self.action_do(action)
-
-
-def run_console(
-    session: Session,
-    settings: ConsoleSettings,
-    sessions: SessionFactory,
-    contexts: Choice,
-    lake: str | None = None,
-) -> int:
-    """Open the console on a session; the result is the exit code.
-
-    settings: of our own file. sessions: creates the session of another context; switching ends the app and opens it
-    again. contexts: those that can be switched to. lake: see `Console`.
-    """
-    from console.session.command_history import command_history
-
-    while True:
-        app = Console(session, settings, command_history(os.environ), contexts, lake, sessions.arrived)
-        chosen: Context | None = app.run(mouse=settings.mouse)
-        if app.return_code or chosen is None:
-            return app.return_code or 0
-        session = sessions.session(chosen)

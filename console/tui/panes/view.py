@@ -173,8 +173,6 @@ class View(Widget):
         silent = self.host.contact.silent
         return [broker.id for broker in self.snapshot.cluster.brokers if broker.id not in silent]
 
-    # -- what the app asks ---------------------------------------------------------------------------------------------
-
     def show(self, place: Place) -> None:
         """Show a place; another entity than before starts at its top."""
         anew = place.about != self.place.about
@@ -308,8 +306,6 @@ class View(Widget):
         """The filter that holds now."""
         return ""
 
-    # -- the line on top -----------------------------------------------------------------------------------------------
-
     def crumbs(self) -> Line:
         """Where this is."""
         about = title_of(self.place)
@@ -350,8 +346,6 @@ class TableView(View, Generic[Row]):
         yield self.where
         yield self.table
 
-    # -- what a pane says ----------------------------------------------------------------------------------------------
-
     def rows(self) -> Sequence[Row]:
         """All rows, before filter and order; the very same sequence where only cells differ, which spares much work."""
         raise NotImplementedError
@@ -371,8 +365,6 @@ class TableView(View, Generic[Row]):
     def sort_key(self, column: str) -> Callable[[Row], Any]:
         """What the rows are ordered by where a column is asked for."""
         raise NotImplementedError
-
-    # -- drawing -------------------------------------------------------------------------------------------------------
 
     def draw(self) -> None:
         """Order the rows, filter them, and give them to the table, which paints the lines that differ."""
