@@ -251,7 +251,11 @@ async def _apply(session: Session, options: argparse.Namespace) -> int:
     given = ApplyOptions(options.valid_only, options.force, risks=accept)
     try:
         reports = await apply_flow(
-            session, front, given, Asks(silent=options.yes), Flags(force="--force overwrites them")
+            session,
+            front,
+            given,
+            Asks(silent=options.yes),
+            Flags(accept="apply --accept", force="--force overwrites them"),
         )
     except NotApplied as refused:
         complain(f"{refused.message}; {refused.hint}")
