@@ -49,7 +49,7 @@ log = logging.getLogger(__name__)
 
 
 async def send(session: Session, step: Step, *, validate_only: bool) -> tuple[Outcome, ...]:
-    """Send a request or its check; an outcome for each target. Never raises for what a cluster does."""
+    """Send a request or its check. Returns an outcome for each target. Never raises for what a cluster does."""
     from console.admin import changes
     from console.admin.errors import AdminError
 
@@ -61,18 +61,18 @@ async def send(session: Session, step: Step, *, validate_only: bool) -> tuple[Ou
     try:
         return await session.client.run(changes.send, step.request, validate_only=validate_only, on_progress=progress)
     except AdminError as error:
-        # Nothing of this request left: an outcome that is not known comes back as one.
+        # The request was not sent: for one that was, an unknown outcome is returned.
         log.warning("%s not sent: %s", type(step.request).__name__, error.failure)
         return not_sent(step, error.failure, Status.FAILED)
 
 
 def not_sent(step: Step, why: Failure, status: Status = Status.NOT_APPLIED) -> tuple[Outcome, ...]:
-    """The outcomes of a request that was kept back."""
+    """The outcomes of a request that was not sent."""
     targets: Iterable[Target] = dict.fromkeys(staged.edit.target for staged in step.staged)
     return tuple(Outcome(target, status, why) for target in targets)
 
 
-SKIPPED = Failure("SKIPPED", "not sent: what has to come before it failed", "Mend what failed and apply again.")
+SKIPPED = Failure("SKIPPED", "not sent: a change that it depends on failed", "Correct what failed, and apply again.")
 
 
 def tally(outcomes: Iterable[Outcome]) -> str:
@@ -84,8 +84,8 @@ def tally(outcomes: Iterable[Outcome]) -> str:
 
 
 async def facts_of(session: Session, plan: Plan, configs: Mapping[ConfigResource, ConfigSet] | None = None) -> Facts:
-    """Which of the named brokers can be reached, and whether they have the incremental call. configs: as they were
-    described last, where that is not what the session knows."""
+    """Which of the named brokers are reachable, and whether they have IncrementalAlterConfigs. configs: as described
+    last, if not those of the session."""
     named = {
         int(resource.name)
         for staged in plan.staged
@@ -121,22 +121,22 @@ async def _probe(link: Link, named: frozenset[int]) -> tuple[frozenset[int], boo
 CONFLICT = Failure(
     "CONFLICT",
     "another client changed it since it was read",
-    "Look at what is there now; then discard the edit, or apply with --force to go over it.",
+    "Look at what is there now; then discard the edit, or apply with --force to overwrite it.",
 )
 STOPPED = Failure(
     "STOPPED",
     "not sent: another client changed something else that the plan touches",
     "Look at what changed, and apply again.",
 )
-INTERRUPTED = Failure("INTERRUPTED", "not sent: the apply was ended before", "Apply again to send it.")
+INTERRUPTED = Failure("INTERRUPTED", "not sent: the apply was ended before it", "Apply again to send it.")
 
 
 @dataclass
 class Delivery:
-    """Sends steps in their order, until the session is stopped. force: over what another client changed meanwhile.
+    """Sends steps in their order, until the session is stopped. force: overwrite another client's changes.
 
-    results: of each step. conflicts: what another client changed between the look at the whole plan and the request:
-    with `force` it was gone over, else this request and all after it were kept back. sent: how many went out.
+    results: of each step. conflicts: what another client changed after the whole plan was described again: with `force`
+    it was overwritten, else this request and all later ones were not sent. sent: the number of requests sent.
     """
 
     session: Session
@@ -148,7 +148,7 @@ class Delivery:
     sent: int = 0
 
     async def send(self, steps: Sequence[Step]) -> None:
-        """Send all of them. Never raises for what a cluster or a disk does: the outcomes say it."""
+        """Send all steps. Never raises for what a cluster or a disk does: the outcomes report it."""
         for place, step in enumerate(steps):
             self.session.progress("apply", place, len(steps))
             result = StepResult(step, await self._next(step, place))
@@ -179,10 +179,10 @@ class Delivery:
             self.session.in_flight = None
 
     async def _moved(self, step: Step) -> tuple[Outcome, ...] | None:
-        """The outcomes of a request that must not go out, since what it touches has changed.
+        """The outcomes of a request that must not be sent, since what it touches has changed; None if it may.
 
-        Writing it down and the requests before it took their time. What an edit inherits may have been changed by those
-        very requests, so that only what is its own counts.
+        Recording it and sending the requests before it took time. Inherited values may have been changed by those very
+        requests, so only own values count.
         """
         from console.admin.errors import AdminError
 
@@ -279,7 +279,7 @@ async def _apply(session: Session, options: ApplyOptions) -> ApplyReport:
 
 
 async def _stopped(session: Session, checked: ApplyReport, found: tuple[Conflict, ...]) -> ApplyReport:
-    """Nothing is sent: the rows say why, and the session knows what is there now."""
+    """The report of a plan that is not sent because of conflicts; the session reads what is there now."""
     failed = {c.staged.edit.slot: Outcome(c.staged.edit.target, Status.NOT_APPLIED, CONFLICT) for c in found}
     session.replan(with_outcomes(session.plan, {**session.plan.outcomes, **failed}))
     await read_again(session, (conflict.staged.edit for conflict in found))
@@ -287,7 +287,7 @@ async def _stopped(session: Session, checked: ApplyReport, found: tuple[Conflict
 
 
 def _applied(before: tuple[DiffGroup, ...], plan: Plan) -> Applied | None:
-    """The lines that were applied; None where there are none."""
+    """The lines that were applied, None if there are none."""
     done = {staged.edit.slot for staged in _done(plan)}
     groups = []
     for group in before:

@@ -1,4 +1,4 @@
-"""The commands of former sessions, a line each."""
+"""The command history: commands of former sessions, one in each line of a file, without their secrets."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ LONGEST = 2_000
 
 
 class CommandHistory:
-    """A file of one command a line, 0600, appended to and now and then cut. What can't be read or written is no
-    hindrance: the commands of this session are remembered all the same."""
+    """A file with a command in each line, mode 0600, truncated from time to time. Errors are ignored: the commands of
+    this session are remembered in any case."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def read(self) -> list[str]:
-        """The commands, the oldest first; empty where there are none."""
+        """Return the commands, the oldest first."""
         from console.language.secret_values import redact
 
         try:
             lines = self._path.read_text(encoding="utf-8", errors="replace").splitlines()
         except OSError:
             return []
-        # Also out of what was kept when less was known to be a secret.
+        # An older version may have kept what counts as a secret now.
         return [redact(line) for line in lines if line.strip()][-KEPT:]
 
     def add(self, text: str) -> None:
@@ -48,12 +48,12 @@ class CommandHistory:
             return
 
     def _cut(self, commands: Sequence[str]) -> None:
-        """Begin the file anew with its last half where it has grown full; put in place at once, never half written."""
+        """Keep the last half of a full file; the file is replaced atomically."""
         if len(commands) < KEPT:
             return
         write_whole(self._path, "".join(f"{command}\n" for command in commands[-KEPT // 2 :]), PRIVATE)
 
 
 def command_history(environ: Mapping[str, str]) -> CommandHistory:
-    """The console's own, in the state directory."""
+    """The console's own history, in the state directory."""
     return CommandHistory(state_directory(environ) / "commands")

@@ -1,4 +1,4 @@
-"""Describes again what edits touch: right before they are sent, and once they are applied."""
+"""Describes again what edits touch: right before they are sent, and after they are applied."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 SINGLY = 50
-"""Up to so many quota entities or bindings are asked for one by one; of more, all are read at once."""
+"""Up to so many quota entities or ACLs are described one by one; for more, all of the cluster are read."""
 
 T = TypeVar("T")
 
 
 class Touched(Struct, frozen=True):
-    """What edits touch, each in the order in which it first comes. homes: the other topics that have to be there."""
+    """What edits touch, in the order of the edits. homes: other topics that must exist."""
 
     resources: tuple[ConfigResource, ...]
     topics: tuple[str, ...]
@@ -45,8 +45,8 @@ class Touched(Struct, frozen=True):
 
 
 def touched(edits: Iterable[Edit]) -> Touched:
-    """What to describe. Configs of a topic that the same edits create are not there to be described; those of one that
-    they delete are, since they go with it."""
+    """Return what to describe for these edits. A topic that they create has no configs yet; those of a topic that they
+    delete are described, since they are deleted too."""
     all_ = tuple(edits)
     created = {name for edit in all_ if (name := edit.new_topic) is not None}
     unread = {topic_resource(name) for name in created}
@@ -65,10 +65,10 @@ def touched(edits: Iterable[Edit]) -> Touched:
 
 
 async def describe_again(session: Session, edits: Iterable[Edit]) -> Snapshot:
-    """What the session knows, with all that the edits touch as the cluster has it now. What could not be read is not
-    in it. Not for the session to keep: it says that parts were read whole of which only this was.
+    """Return the session's snapshot with everything that the edits touch as the cluster has it now.
 
-    Raises AdminError where the cluster is lost.
+    What could not be read is missing. The session must not keep it: parts count as read of which only this was read.
+    Raises AdminError if the cluster is lost.
     """
     from console.admin import configs, topics
 
@@ -111,14 +111,14 @@ async def describe_again(session: Session, edits: Iterable[Edit]) -> Snapshot:
 
 
 def _marked(snapshot: Snapshot, part: str, *, read: bool, at: datetime) -> Snapshot:
-    """Whether what is not in a part is not there."""
+    """Mark a part as read or unread: what is missing in a part that was read does not exist."""
     read_at = {name: when for name, when in snapshot.read_at.items() if name != part}
     return replace(snapshot, read_at={**read_at, part: at} if read else read_at)
 
 
 def _with_homes(snapshot: Snapshot, listing: TopicListing, homes: Sequence[str]) -> Snapshot:
-    """With the topics whose configs are edited as they are now; without those that could not be described, of which
-    nothing is known. Whether a topic is there is for its configs to say: another broker described them."""
+    """The snapshot with these topics as they are now, and without those that could not be described. Whether a topic
+    exists is decided by its configs, which another broker described."""
     if not homes:
         return snapshot
     others = {name: topic for name, topic in snapshot.topics.items() if name not in set(homes)}
@@ -162,7 +162,7 @@ async def _scram(session: Session, users: Sequence[str]) -> dict[str, tuple[Scra
 
 
 async def _allowed(read: Awaitable[T]) -> T | None:
-    """What was read; None where the brokers refuse it."""
+    """Return what was read, None if the brokers refuse it."""
     from console.admin.errors import BrokerError
 
     try:
@@ -173,8 +173,8 @@ async def _allowed(read: Awaitable[T]) -> T | None:
 
 
 async def read_again(session: Session, edits: Iterable[Edit]) -> None:
-    """Read what edits touch into the session, with the brokers where it is their default; a failure to read is no
-    failure of a change, and is in the snapshot."""
+    """Read into the session what edits touch; for the cluster default, the brokers too. Never raises: a failure to read
+    is in the snapshot's failures."""
     from console.admin.errors import AdminError
 
     what = touched(edits)
@@ -199,7 +199,7 @@ async def read_again(session: Session, edits: Iterable[Edit]) -> None:
 
 
 async def _read_quotas(session: Session, entities: Sequence[QuotaEntity]) -> None:
-    """These alone where the others are known already: there may be a million."""
+    """Read these alone if the others are known already: there may be a million."""
     if len(entities) <= SINGLY and "quotas" in session.snapshot.read_at:
         await session.read_quotas_of([filter_for_entity(entity) for entity in entities])
     else:

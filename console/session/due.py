@@ -1,4 +1,4 @@
-"""`kac due`: what was set for a time, and taking back what is due."""
+"""`kac due`: lists edits that were set for a time, and takes back those that are due."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _COLUMNS = tuple(map(Column, ("Change", "Due", "Entity", "Key", "Set to", "State
 
 
 def due_table(expiring: Sequence[Due], now: datetime) -> Table:
-    """What holds for a time, the first to be due first."""
+    """The edits that were set for a time, the first to be due first."""
     rows = []
     for due in expiring:
         edit = due.entry.staged.edit
@@ -52,12 +52,11 @@ def due_table(expiring: Sequence[Due], now: datetime) -> Table:
 async def take_back(
     session: Session, tell: Callable[[Result], None], operator: Operator, accept: Iterable[str] = ()
 ) -> bool:
-    """Take back everything that is due; whether all of it went well. accept: the names of warnings that are no
-    hindrance.
+    """Take back everything that is due. Returns whether all of it succeeded. accept: names of accepted warnings.
 
-    What belongs to one change goes in one apply. Where something of it can't be taken back, each edit goes for itself,
-    so that a topic that was deleted, or another client's change, blocks no other. What can't be taken back is shown and
-    stays due until it is forgotten or set right. Raises Refused, AdminError: what came before is done.
+    The edits of one change go in one apply. If one of them can't be taken back, each goes alone, so that a deleted
+    topic or another client's change blocks no other edit. What can't be taken back is shown, and stays due until it is
+    forgotten or corrected. Raises Refused, AdminError: what came before is done.
     """
     past = await read_open(session)
     now = datetime.now(UTC)
@@ -85,8 +84,8 @@ class _Taking:
     options: ApplyOptions
 
     async def whole(self, some: Sequence[Due]) -> Sequence[Due]:
-        """Take back all of these in one apply; those that are left to be taken back alone. Nothing is said of what
-        failed: that is said of each."""
+        """Take back all of these in one apply. Returns those that have to be taken back alone; failures are not shown,
+        they are shown for each of those."""
         report = await self._stage(some)
         if report.notes or report.staging.refused:
             self.session.discard()
@@ -104,7 +103,7 @@ class _Taking:
         return [due for due in some if due.place in left]
 
     async def alone(self, due: Due) -> bool:
-        """Take back one edit, or say why not; whether it is done."""
+        """Take back one edit, or show why that failed. Returns whether it is done."""
         report = await self._stage([due])
         if report.notes or report.staging.refused:
             reasons = (f"{each.reason}. {each.remedy}" for each in report.staging.refused)
@@ -138,7 +137,7 @@ class _Taking:
 
 
 _ASKS = Asks(plan=False, name=False, over=False)
-"""That it is taken back was confirmed with the change: it was made for a time."""
+"""The change was confirmed for a time, and so is its end."""
 _FLAGS = Flags(accept="kac due --apply --accept", force="kac due --forget lets it stay")
 
 
@@ -148,9 +147,9 @@ def _refused(notes: Iterable[str], reasons: Iterable[str], number: int) -> Table
 
 
 async def forget(session: Session, number: int) -> int:
-    """What a change set for a time is to stay; how many edits that were. Raises Refused, AdminError."""
+    """Keep what a change set for a time. Returns the number of its edits. Raises Refused, AdminError."""
     past = await read_open(session)
     mine = [due for due in past.expiring() if due.place.change == number]
     for due in mine:
-        await close(session, due, "it is to stay")
+        await close(session, due, "it stays")
     return len(mine)

@@ -1,4 +1,4 @@
-"""What a start has to say of the journal: changes of unknown outcome, and what is due to be taken back."""
+"""What former changes left open: unknown outcomes, and edits that are due to be taken back."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ if TYPE_CHECKING:
 
 
 class FormerChanges(Struct, frozen=True):
-    """lines: what to tell, a line each. expiring: what is to be taken back, now or later. past: the changes that are
-    open, None if there are none."""
+    """lines: what to show at a start. expiring: edits to be taken back, now or later. past: the open changes, None
+    without a journal."""
 
     lines: tuple[str, ...] = ()
     expiring: tuple[Due, ...] = ()
     past: History | None = None
 
     def due(self, now: datetime) -> tuple[Due, ...]:
-        """What should have been taken back by now."""
+        """The edits that are due to be taken back."""
         return tuple(due for due in self.expiring if due.until <= now)
 
 
 NOTHING = FormerChanges()
 _ATTENDED = frozenset({"console", "shell"})
-"""Doors at which an operator reads what a start says; elsewhere only a terminal makes that sure."""
+"""Front ends where an operator reads the lines of a start; elsewhere only a terminal makes that sure."""
 
 
 def any_journal(environ: Mapping[str, str]) -> bool:
-    """Whether anything was ever written down on this host: where not, a start need not ask who the cluster is."""
+    """Whether there is any journal on this host. If not, a start need not ask for the cluster's id."""
     try:
         with os.scandir(state_directory(environ) / "journal") as found:
             return any(found)
@@ -47,7 +47,7 @@ def any_journal(environ: Mapping[str, str]) -> bool:
 
 
 async def former_lines(session: Session) -> tuple[str, ...]:
-    """The lines of `former_changes`; empty once the operator was told. Raises Refused, AdminError."""
+    """Return the lines of `former_changes`, once for a session. Raises Refused, AdminError."""
     if session.former_told:
         return ()
     lines = (await former_changes(session)).lines
@@ -56,8 +56,8 @@ async def former_lines(session: Session) -> tuple[str, ...]:
 
 
 async def former_changes(session: Session) -> FormerChanges:
-    """Read the journal, look what became of what is unfinished, and say so. A journal that can't be opened is a
-    line of its own. Raises AdminError where the cluster is lost, Refused."""
+    """Read the journal, and settle unknown outcomes that the cluster shows. A journal that can't be opened is a line of
+    its own. Raises AdminError if the cluster is lost, Refused."""
     if not any_journal(os.environ):
         return NOTHING
     from console.journal.records import still_runs
@@ -71,7 +71,7 @@ async def former_changes(session: Session) -> FormerChanges:
             return NOTHING
     except JournalError as error:
         return FormerChanges((str(error.failure),))
-    # What follows is more to import, and seldom needed.
+    # These imports take long, and are seldom needed.
     from console.answers.history_results import ahead_lines, due_line, open_lines
     from console.journal.history import history
     from console.session.journal_changes import read_open, record_shown, settle_unfinished

@@ -1,4 +1,4 @@
-"""What was changed before: read from the journal, settled where an outcome was never heard, and taken back."""
+"""Changes of the past: reads them from the journal, settles unknown outcomes, and stages what takes them back."""
 
 from __future__ import annotations
 
@@ -43,41 +43,43 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 IN_FLIGHT = 5.0
-"""Seconds for which a start waits at most for requests that were sent right before: as long as the client looks for a
+"""Seconds for which a start waits at most for requests that were sent right before; as long as the client looks for a
 lost answer."""
 
 
 async def read_open(session: Session) -> History:
-    """The changes of the session's cluster that are open: of unknown outcome, ended in the middle, or set for a time.
-    Raises Refused where the journal is there and can't be read."""
+    """Return the open changes of the session's cluster: of unknown outcome, ended in the middle, or set for a time.
+
+    Raises Refused if there is a journal that can't be read.
+    """
     return await _in_journal(session, lambda journal: _history(journal.open()))
 
 
 async def read_around(session: Session, number: int) -> History:
-    """A change, and the later ones of the same places. Raises Refused for a number that no change has, and as
+    """Return a change, and the later changes of the same places. Raises Refused for an unknown number, and as
     `read_open` does."""
     from console.session.snapshot_reader import Refused
 
     past = await _in_journal(session, lambda journal: _history(journal.around(number)))
     if number not in past.changes:
         numbers = await _in_journal(session, JournalFile.numbers)
-        known = f"its changes are {numbers[0]} to {numbers[1]}" if numbers else "it has none yet"
+        known = f"its changes are {numbers[0]} to {numbers[1]}" if numbers else "it is empty"
         failure = Failure("NO_SUCH_CHANGE", f"there is no change {number} in the journal; {known}", "See: history")
         raise Refused(failure)
     return past
 
 
 async def read_latest(session: Session, use: Callable[[Iterator[Change]], T]) -> T:
-    """What `use` makes, in a thread, of the changes of the session's cluster, the latest first; as few are read as it
-    takes. Raises Refused as `read_open` does."""
+    """Return the result of `use`, called in a thread with the changes of the session's cluster, the latest first. Only
+    as many are read as it takes. Raises Refused as `read_open` does."""
     return await _in_journal(session, lambda journal: use(latest_changes(journal.latest(), still_runs)))
 
 
 async def read_history_table(
     session: Session, entity: Entity | None = None, text: str = "", *, all_: bool = False
 ) -> Table:
-    """The changes of the journal as `console.answers.history_results.history_table` shows them; of the journal as much
-    is read as is shown. Raises Refused, AdminError."""
+    """Return the table of `console.answers.history_results.history_table`; only as much of the journal is read as is
+    shown. Raises Refused, AdminError."""
     from console.answers.history_results import history_table
 
     past = await read_open(session)
@@ -98,17 +100,21 @@ async def _in_journal(session: Session, read: Callable[[JournalFile], T]) -> T:
 
 
 class Found(Struct, frozen=True):
-    """A change that had edits of unknown outcome, as it stands now, and for each such edit, by its place, what a look
-    at the cluster says: APPLIED if the cluster has what the edit wants, else UNKNOWN."""
+    """A change that had edits of unknown outcome, with its present state.
+
+    edits: by place, for each such edit: APPLIED if the cluster has what the edit wants, else UNKNOWN.
+    """
 
     change: Change
     edits: Mapping[int, Status]
 
 
 async def settle_unfinished(session: Session, past: History) -> tuple[Found, ...]:
-    """Look in the cluster for edits whose outcome is unknown, and write down those that are there, if the journal can
-    be written. What is not there stays unknown: its request may still be held somewhere. Requests that were sent
-    right before are waited for, at most `IN_FLIGHT` seconds in all. Raises AdminError where the cluster is lost."""
+    """Look in the cluster for edits of unknown outcome, and record those that are found, if the journal can be written.
+
+    What is not found stays unknown: its request may still be on its way. Requests that were sent right before are
+    waited for, at most `IN_FLIGHT` seconds in all. Raises AdminError if the cluster is lost.
+    """
     from console.admin.routing import delays
 
     open_ = past.unfinished()
@@ -134,8 +140,8 @@ async def settle_unfinished(session: Session, past: History) -> tuple[Found, ...
 
 
 def _may_arrive_within(change: Change, now: datetime) -> float:
-    """Seconds for which it is worth to wait for a change's last request; 0 for one that is dated in the future: how
-    long ago that was is unknown."""
+    """Seconds for which a change's last request may still arrive; 0 for one dated in the future, whose age is
+    unknown."""
     if change.last_sent is None:
         return 0.0
     age = (now - change.last_sent).total_seconds()
@@ -145,7 +151,7 @@ def _may_arrive_within(change: Change, now: datetime) -> float:
 async def _look_for(
     session: Session, past: History, changes: Sequence[Change]
 ) -> list[tuple[dict[int, Status], dict[int, str]]]:
-    """What a look says of each change's edits of unknown outcome, and the ids of the topics that they created."""
+    """For each change: the status of its edits of unknown outcome, and the ids of the topics that they created."""
     open_ = {change.number: change.in_state(State.UNKNOWN) for change in changes}
     now = await describe_again(
         session, (change.entries[place].staged.edit for change in changes for place in open_[change.number])
@@ -156,8 +162,8 @@ async def _look_for(
 def seen_now(
     past: History, change: Change, places: Iterable[int], now: Snapshot
 ) -> tuple[dict[int, Status], dict[int, str]]:
-    """APPLIED for the edits that the cluster shows, else UNKNOWN, by their places; and the ids of the topics that they
-    created. A place that a later change may have changed tells nothing of this one. Pure."""
+    """Return the status of edits by their places, APPLIED if the cluster shows them, else UNKNOWN; and the ids of the
+    topics that they created. A place that a later change may have changed stays UNKNOWN. Pure."""
     open_ = frozenset(places)
     edits = dict.fromkeys(sorted(open_), Status.UNKNOWN)
     topic_ids = {}
@@ -180,11 +186,11 @@ def seen_now(
 
 
 async def decide(session: Session, number: int, status: Status, why: str) -> int:
-    """Write down what an operator says of a change whose outcome is unknown, or was decided before: APPLIED or
-    NOT_APPLIED. Returns how many edits that settles. A look at the cluster comes first: what it shows needs no
-    decision.
+    """Record an operator's decision on a change whose outcome is unknown, or was decided before: APPLIED or
+    NOT_APPLIED. Edits that the cluster shows are settled first, and need no decision.
 
-    Raises Refused for a change that has no such edit, or where the journal can't be written; AdminError.
+    Returns the number of settled edits. Raises Refused for a change without such edits, and if the journal can't be
+    written; AdminError.
     """
     from console.session.snapshot_reader import Refused
 
@@ -208,7 +214,7 @@ async def decide(session: Session, number: int, status: Status, why: str) -> int
 
 
 async def record_shown(session: Session, changes: Iterable[Change]) -> None:
-    """Write down that an operator was shown these changes, which ended in the middle."""
+    """Record that an operator was shown these changes, which ended in the middle."""
     for change in changes:
         await _write_down(session, Told(change.number, _now()))
 
@@ -223,7 +229,7 @@ async def _write_down(session: Session, note: Settled | Told) -> None:
 
 
 async def close(session: Session, due: Due, why: str) -> None:
-    """An edit is not to be taken back any more. Raises Refused where that can't be written down."""
+    """Record that an edit is no longer to be taken back. Raises Refused if the journal can't be written."""
     from console.session.snapshot_reader import Refused
 
     try:
@@ -233,7 +239,7 @@ async def close(session: Session, due: Due, why: str) -> None:
 
 
 async def mend(session: Session) -> bool:
-    """End the journal's last line where it was cut short; False where it is whole. Raises Refused, AdminError."""
+    """Close the journal's last line if it was truncated. Returns False if it was not. Raises Refused, AdminError."""
     from console.session.snapshot_reader import Refused
 
     mended = Mended(_now(), this_operator(session.context.principal, os.environ))
@@ -244,15 +250,16 @@ async def mend(session: Session) -> bool:
 
 
 class Back(NamedTuple):
-    """What takes an edit back, staged upon what the edit had left; why it can't be, or what does not come back."""
+    """The reversal of an edit. staged: based on what the edit left, None if there is no reversal. note: why there is
+    none, or what does not come back."""
 
     staged: Staged | None
     note: str
 
 
 class RevertReport(Struct, frozen=True):
-    """What became of a revert: the staging, what it could not take back or not whole, and what another client changed
-    since, which an apply is going to stop at."""
+    """The result of staging a revert. notes: what could not be taken back, or not whole. moved: what another client
+    changed since; an apply stops there."""
 
     staging: StageReport
     notes: tuple[str, ...]
@@ -260,7 +267,7 @@ class RevertReport(Struct, frozen=True):
 
 
 def opposites(change: Change, places: Iterable[int] | None = None) -> tuple[Back, ...]:
-    """How a change's edits are taken back. places: of these alone. Pure."""
+    """Return the reversals of a change's edits, or of those at `places`. Pure."""
     edits = [entry.staged.edit for entry in change.entries]
     new = frozenset(name for edit in edits if (name := edit.new_topic) is not None)
     return tuple(_opposite(change, place, new) for place in (range(len(edits)) if places is None else places))
@@ -287,9 +294,12 @@ def _opposite(change: Change, place: int, new: frozenset[str]) -> Back:
 
 
 async def stage_opposites(session: Session, past: History, backs: Sequence[Back]) -> RevertReport:
-    """Stage what takes edits back, as one step to undo. Each is bound to what its edit made: where another topic has
-    taken the place, a later change was there, or that can't be told of something that is deleted, an apply stops. past:
-    the changes, by which later ones are known. Raises Refused in a read-only context, AdminError."""
+    """Stage reversals, as one step to undo.
+
+    Each is bound to what its edit made: an apply stops where another topic has taken the name, where a later change
+    touched the same place, and where that can't be known of something that is deleted. past: the changes, with later
+    ones. Raises Refused in a read-only context, AdminError.
+    """
     session.refuse_if_read_only()
     wanted = {back.staged.edit.slot: back.staged for back in backs if back.staged is not None}
     await read_again(session, (staged.edit for staged in wanted.values()))
@@ -314,7 +324,7 @@ async def stage_opposites(session: Session, past: History, backs: Sequence[Back]
 
 
 def _doubt(past: History, back: Staged, snapshot: Snapshot) -> str:
-    """Why what takes an edit back may meet something else than what that made; ``""`` where nothing speaks for it."""
+    """Why a reversal may meet something else than what its edit made; ``""`` if nothing suggests that."""
     assert back.reverts is not None
     number = back.reverts.change
     later = past.touched_later(number, back.edit.slot)
@@ -329,7 +339,7 @@ def _base(left: Was, now: Was) -> Was:
 
 
 async def stage_revert(session: Session, number: int) -> RevertReport:
-    """Stage the opposite of a change. Raises Refused for a number that no change has, AdminError."""
+    """Stage the reversal of a change. Raises Refused for an unknown number, AdminError."""
     await settle_unfinished(session, await read_open(session))
     past = await read_around(session, number)
     return await stage_opposites(session, past, opposites(past.changes[number]))

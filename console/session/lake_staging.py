@@ -51,21 +51,19 @@ if TYPE_CHECKING:
     from console.session.session import Session
 
 
-# From what a lake tells to edits: the undo of a change, the alignment of an odd one, a quota that is suggested. Pure.
-#
-# The lake tells of the past: whoever stages these reads what is there now first, and says where the two differ.
+# -- from rows of a lake to edits. Pure --------------------------------------------------------------------------------
 
 CONFIG_TYPES = ("topic", "broker", "group", "client-metrics", "broker-logger")
 
 
 class NoEdit(NamedTuple):
-    """Why there is no edit for it, in a line, and what else may be done."""
+    """Why there is no edit, in a line, and what else can be done."""
 
     why: str
 
 
 def undo(change: Change) -> Edit | NoEdit:
-    """What sets back the value that was there before, or takes away what was not."""
+    """Return the edit that restores what was there before a change."""
     if change.is_gap:
         return NoEdit("that is no change: the cluster was not polled then")
     if is_hidden(change):
@@ -82,7 +80,7 @@ def undo(change: Change) -> Edit | NoEdit:
 
 
 def wanted(type_: str, key: str, attr: str, value: str | None) -> Edit | NoEdit:
-    """What gives an entity's key a value, or with None takes away the one that it has of its own."""
+    """Return the edit that sets a key of an entity, or that removes its own value for None."""
     if type_ == "quota":
         return _quota(QuotaEntity.of(entities.quota_parts(key)), attr, value)
     resource = config_resource(type_, key)
@@ -94,7 +92,7 @@ def wanted(type_: str, key: str, attr: str, value: str | None) -> Edit | NoEdit:
 
 
 def config_resource(type_: str, key: str) -> ConfigResource | None:
-    """The resource of an entity that has configs, None for what has none."""
+    """The resource of an entity, None for an entity without configs."""
     if type_ not in CONFIG_TYPES:
         return None
     if type_ == "broker" and key == entities.DEFAULT:
@@ -108,17 +106,17 @@ def _quota(entity: QuotaEntity, key: str, value: str | None) -> Edit | NoEdit:
     try:
         return SetQuota(entity, key, float(value))
     except ValueError:
-        return NoEdit(f"{clean(value, 100)} is no quota")
+        return NoEdit(f"{clean(value, 100)} is not a quota")
 
 
 def _undo_whole(change: Change) -> NoEdit:
-    """Of what is no config nothing goes back by itself."""
+    """Why a change of a topic itself, not of a config, can't be undone."""
     name = entity_text(change.entity_type, change.entity_key)
     match change.attr:
         case ":topic_id" if change.is_deleted:
             return NoEdit(f"{name} was deleted: its records are gone. `create topic` makes an empty one")
         case ":topic_id" | ":partitions" if change.old_value is None:
-            return NoEdit(f"{name} was created then: `delete topic` takes it away, with all its records")
+            return NoEdit(f"{name} was created then: `delete topic` deletes it, with all its records")
         case ":partitions":
             return NoEdit("partitions can't be taken away again")
         case _:
@@ -133,7 +131,7 @@ def _undo_acl(change: Change) -> Edit | NoEdit:
 
 
 def acl_of(key: str, attr: str) -> Acl | None:
-    """The binding that an ACL's key and attribute spell; None where they spell none."""
+    """The binding that an ACL's key and attribute stand for, None for an unknown kind."""
     try:
         resource_type, pattern_type, name = entities.acl_resource(key)
         permission, operation, principal, host = entities.acl_parts(attr)
@@ -152,7 +150,7 @@ def acl_of(key: str, attr: str) -> Acl | None:
 
 def _undo_scram(change: Change) -> Edit | NoEdit:
     if change.is_deleted or change.old_value is not None:
-        return NoEdit("what the password was is not known: `scram set` gives a new one")
+        return NoEdit("the old password is unknown: `scram set` sets a new one")
     try:
         return DeleteScram(ScramUser(change.entity_key, ScramMechanism.parse(change.attr)))
     except ValueError:
@@ -160,12 +158,12 @@ def _undo_scram(change: Change) -> Edit | NoEdit:
 
 
 def align(row: Drifted) -> Edit | NoEdit:
-    """What gives an odd one the majority's value, or the baseline's."""
+    """Return the edit that gives an outlier the majority's value, or the baseline's."""
     type_, key = row.entity
     if REDACTED in (row.majority_value, row.this_value):
         return NoEdit("the value is hidden: the lake never had it. Set it with KEY=? or KEY=@FILE")
     if row.attr.startswith(":"):
-        return NoEdit(f"{clean(row.attr[1:], 60)} is no config: it can't be aligned from here")
+        return NoEdit(f"{clean(row.attr[1:], 60)} is not a config: it can't be aligned from here")
     if type_ == "acl":
         binding = acl_of(key, row.attr)
         if binding is None:
@@ -175,7 +173,8 @@ def align(row: Drifted) -> Edit | NoEdit:
 
 
 def suggested(usage: Usage) -> Edit | NoEdit:
-    """The quota that would fit a pair, on the pair itself: the level that counts for it now may count for others."""
+    """Return the edit that sets the suggested quota of a user and client, on the pair itself: the quota that applies to
+    it now may apply to others too."""
     if usage.suggested_value is None:
         return NoEdit(f"nothing is suggested: {clean(usage.reason, 200)}")
     parts: dict[str, str | None] = {}
@@ -188,7 +187,7 @@ def suggested(usage: Usage) -> Edit | NoEdit:
     return SetQuota(QuotaEntity.of(parts), usage.pair.quota_key, usage.suggested_value)
 
 
-# What a lake tells, staged against what the cluster has now: read first, and told where the two differ.
+# -- staging them, against what the cluster has now --------------------------------------------------------------------
 
 
 class Unknown(Enum):
@@ -198,14 +197,17 @@ class Unknown(Enum):
 
 
 UNKNOWN = Unknown.UNKNOWN
-"""What is there is not known: nothing is compared."""
+"""The value is unknown: nothing is compared."""
 Value = str | None | Unknown
 
 
 class Wish(Struct, frozen=True):
-    """An edit, or why there is none, and what the lake says is there now: None for nothing of its own. note: what else
-    whoever stages it has to know. effective: it is about what counts, of its own or not: the lake's value is that, and
-    what would be inherited anyway is not set but inherited."""
+    """A proposal of the lake.
+
+    edit: the edit, or why there is none. lake: the value that the lake has for the place, None for no own value. note:
+    what else the operator has to know. effective: the proposal is about the effective value: `lake` is that, and a value
+    that would be inherited anyway is inherited, not set.
+    """
 
     edit: Edit | NoEdit
     lake: Value = UNKNOWN
@@ -214,14 +216,16 @@ class Wish(Struct, frozen=True):
 
 
 class Wished(Struct, frozen=True):
-    """What was staged, None for nothing; notes: what can't be, and where the cluster is not as the lake says."""
+    """The result of staging. report: None if nothing was staged. notes: what can't be staged, and where the cluster
+    differs from the lake."""
 
     report: StageReport | None
     notes: tuple[str, ...]
 
 
 async def stage_wishes(session: Session, wishes: Iterable[Wish]) -> Wished:
-    """Read what the edits touch, and stage what can be. Raises Refused in a read-only context, AdminError."""
+    """Read what the edits touch, and stage those that are possible. Raises Refused in a read-only context,
+    AdminError."""
     session.refuse_if_read_only()
     asked = tuple(wishes)
     notes = [wish.edit.why for wish in asked if isinstance(wish.edit, NoEdit)]
@@ -235,7 +239,7 @@ async def stage_wishes(session: Session, wishes: Iterable[Wish]) -> Wished:
     wanted = []
     for edit, wish in edits.items():
         if _is_gone(edit, session.snapshot):
-            notes.append(f"{target(edit.target)} is not there any more")
+            notes.append(f"{target(edit.target)} does not exist any more")
         elif why := _only_in_file(edit, session.snapshot):
             notes.append(why)
         else:
@@ -246,7 +250,7 @@ async def stage_wishes(session: Session, wishes: Iterable[Wish]) -> Wished:
 
 
 def said(wished: Wished) -> tuple[str, str]:
-    """What became of it, in a line, and its meaning."""
+    """Return the result as a line, and its colour token."""
     from console.present.failures import staged_text
 
     text, meaning = staged_text(wished.report) if wished.report is not None else ("", "failed")
@@ -260,7 +264,7 @@ def _is_gone(edit: Edit, known: Snapshot) -> bool:
 
 
 def _only_in_file(edit: Edit, known: Snapshot) -> str:
-    """Why a value can't be taken away: it stands in the broker's own file."""
+    """Why a value can't be removed: it is in the broker's own file; ``""`` if it can."""
     if not isinstance(edit, UnsetConfig):
         return ""
     entries = known.configs.get(edit.resource)
@@ -271,7 +275,7 @@ def _only_in_file(edit: Edit, known: Snapshot) -> str:
 
 
 def _inheriting(edit: Edit, known: Snapshot) -> Edit:
-    """Where a value would be inherited without one of its own, taking that away."""
+    """The removal of the own value, if the wanted one would be inherited; else the edit."""
     if not isinstance(edit, SetConfig):
         return edit
     entries = known.configs.get(edit.resource)
@@ -283,17 +287,17 @@ def _inheriting(edit: Edit, known: Snapshot) -> Edit:
 
 
 def _moved(edit: Edit, wish: Wish, known: Snapshot) -> list[str]:
-    """Where the cluster is not as the lake says."""
+    """A line if the cluster differs from the lake."""
     lake, now = wish.lake, value_now(edit, known, effective=wish.effective)
     if UNKNOWN in (lake, now) or _same(edit, lake, now):
         return []
-    here, there = (clean(str(each), 60) if each is not None else "nothing of its own" for each in (now, lake))
+    here, there = (clean(str(each), 60) if each is not None else "no own value" for each in (now, lake))
     return [f"{target(edit.target)} {clean(edit.key, 80)} has {here} now, not {there} as the lake says"]
 
 
 def value_now(edit: Edit, known: Snapshot, *, effective: bool = False) -> Value:
-    """What the cluster has in an edit's place: its own value, or the one in a broker's file; None for neither.
-    effective: what counts, as long as somebody set it."""
+    """Return what the cluster has in an edit's place: the own value, or the one in a broker's file; None for neither.
+    effective: the effective value, None for a default."""
     place = edit.target
     if not isinstance(place, ConfigResource | QuotaEntity):
         return UNKNOWN
@@ -317,7 +321,7 @@ def _same(edit: Edit, lake: Value, now: Value) -> bool:
 
 
 def edit_text(edit: Edit | NoEdit) -> str:
-    """What is staged, as a command where it is one, or why it can't be: for the screen, harmless and not to be run."""
+    """An edit as a command, or why there is none: for the screen, harmless and not to be run."""
     from console.language.interpret import command_of
 
     return clean(edit.why if isinstance(edit, NoEdit) else command_of(edit), 400)

@@ -1,4 +1,8 @@
-"""Reads what a plan is judged by: the facts that warnings need, and what a shorter retention would delete."""
+"""Reads the facts that a plan is judged by: what its warnings need, and what a shorter retention would delete.
+
+Reading is bounded: the configs of `READ_TOPICS` topics that may inherit a default, the sizes of `READ_PARTITIONS`
+partitions, the ages of `MOST` partitions. The texts of the warnings count what was left out.
+"""
 
 from __future__ import annotations
 
@@ -19,21 +23,16 @@ from console.plan.staged import Staged
 from console.plan.topic_risks import may_inherit
 from console.session.session import RetentionReading, RiskReading, Session
 
-# Reads what warnings are judged by, whatever was read before: `RiskNeeds` of a plan in, `RiskFacts` out.
-#
-# Bounded: of the topics that may inherit a default the configs of `READ_TOPICS` are read, and the sizes of
-# `READ_PARTITIONS` partitions. The texts of the warnings count what was left out.
-
-RISKS_GOOD_FOR = 30.0
-"""Seconds after which it is read again."""
+GOOD_FOR = 30.0
+"""Seconds after which facts are read again."""
 
 
 async def read_for_risks(session: Session, staged: Iterable[Staged]) -> RiskFacts:
-    """Read what the warnings about these edits need, where that was not done some seconds ago. What a broker refuses to
-    show stays unknown. Raises AdminError where the cluster is lost."""
+    """Read what the warnings about these edits need, unless that was done some seconds ago. What a broker refuses to
+    show stays unknown. Raises AdminError if the cluster is lost."""
     edits = tuple(staged)
     known = session.risk_reading
-    if known is not None and known.staged == edits and time.monotonic() - known.at < RISKS_GOOD_FOR:
+    if known is not None and known.staged == edits and time.monotonic() - known.at < GOOD_FOR:
         return known.facts
     needs = risk_needs(edits)
     sizes = await _read_needs(session, needs, edits) if needs != NOTHING else {}
@@ -43,21 +42,21 @@ async def read_for_risks(session: Session, staged: Iterable[Staged]) -> RiskFact
 
 
 async def judge(session: Session, staged: Iterable[Staged], snapshot: Snapshot | None = None) -> tuple[Risk, ...]:
-    """The warnings about these edits, after reading what they need. snapshot: what is there, where that is not what the
-    session knows. Raises AdminError where the cluster is lost."""
+    """Read what the warnings about these edits need, and return the warnings. snapshot: the cluster, if not the
+    session's snapshot. Raises AdminError if the cluster is lost."""
     edits = tuple(staged)
     facts = await read_for_risks(session, edits)
     return await asyncio.to_thread(risks, edits, snapshot or session.snapshot, facts)
 
 
 def facts_so_far(session: Session) -> RiskFacts:
-    """What is known without reading: for what is shown while a plan is made."""
+    """Return the facts that were read so far, for what is shown while a plan is made."""
     known = session.risk_reading
     return known.facts if known is not None else RiskFacts(principal=principal_of(session.context))
 
 
 def principal_of(context: Context) -> str:
-    """``User:admin`` as the brokers name the operator; ``""`` where the settings do not say it."""
+    """The operator's principal as brokers name it, ``User:admin``; ``""`` if the settings do not say it."""
     sasl, tls = context.settings.sasl, context.settings.tls
     if sasl is not None:
         return f"User:{sasl.username}" if sasl.username else ""
@@ -88,7 +87,7 @@ async def _read_needs(session: Session, needs: RiskNeeds, staged: Sequence[Stage
 
 
 async def _topic_sizes(session: Session, topics: Iterable[str]) -> dict[str, int]:
-    """Bytes on all replicas of each topic of which every partition was found."""
+    """Bytes of all replicas of each topic, without the topics of which a partition was not found."""
     from console.admin.cluster import describe_log_dirs
 
     wanted: dict[str, list[int]] = {}
@@ -104,35 +103,24 @@ async def _topic_sizes(session: Session, topics: Iterable[str]) -> dict[str, int
     if not wanted:
         return {}
     listing = await session.client.run(describe_log_dirs, sorted(holding), wanted)
-    found = _by_partition(listing.dirs)
+    found = _replica_sizes(listing.dirs)
     return {
-        name: sum(found[name, number] for number in numbers)
+        name: sum(sum(found[name, number]) for number in numbers)
         for name, numbers in wanted.items()
         if all((name, number) in found for number in numbers)
     }
 
 
-def _by_partition(dirs: Mapping[int, tuple[LogDir, ...]]) -> dict[tuple[str, int], int]:
-    found: dict[tuple[str, int], int] = {}
-    for replica in (replica for each in dirs.values() for log_dir in each for replica in log_dir.replicas):
-        if not replica.is_future:
-            place = replica.topic, replica.partition
-            found[place] = found.get(place, 0) + replica.size
-    return found
-
-
-# Reads what a plan's shorter retention would delete: sizes from log directories, ages from offsets by time.
+# -- what a shorter retention would delete: sizes from log directories, ages from offsets by time ----------------------
 
 MOST = 2_000
-"""Partitions that are looked at."""
-RETENTION_GOOD_FOR = 30.0
-"""Seconds after which it is looked at again."""
+"""Partitions whose sizes and ages are read."""
 
 Place = tuple[str, int]
 
 
 def deletions(session: Session) -> dict[Slot, Deletion]:
-    """What each edit of the plan deletes, as far as it was read."""
+    """Return what each edit of the plan deletes, as far as it was read."""
     known, staged = session.retention, session.plan.staged
     if known is None:
         return {}
@@ -141,8 +129,8 @@ def deletions(session: Session) -> dict[Slot, Deletion]:
 
 
 async def read_retention(session: Session) -> None:
-    """Read it for all edits of the plan that have topics keep less, where it is not known for some seconds already.
-    What can't be read is told by the deletions. Never raises AdminError: the plan can be applied without."""
+    """Read what the edits of the plan delete that shorten retention, unless that was done some seconds ago. Never
+    raises AdminError: the deletions say what could not be read, and the plan can be applied without."""
     from console.admin.errors import AdminError
 
     staged = session.plan.staged
@@ -151,9 +139,7 @@ async def read_retention(session: Session) -> None:
             await _read_inheriting(session)
         cuts = await asyncio.to_thread(retention_cuts, staged, session.snapshot)
         known = session.retention
-        if not cuts or (
-            known and time.monotonic() - known.at < RETENTION_GOOD_FOR and all(cut in known.found for cut in cuts)
-        ):
+        if not cuts or (known and time.monotonic() - known.at < GOOD_FOR and all(cut in known.found for cut in cuts)):
             return
         found = await _deletions(session, cuts)
     except AdminError as error:
@@ -163,7 +149,7 @@ async def read_retention(session: Session) -> None:
 
 
 async def _read_inheriting(session: Session) -> None:
-    """The topics that may inherit a default, as many as are looked at."""
+    """Read the configs of the topics that may inherit a default, up to `MOST` partitions."""
     if "topics" not in session.snapshot.read_at:
         await session.read_topics()
     missing, left = [], MOST
@@ -177,7 +163,7 @@ async def _read_inheriting(session: Session) -> None:
 
 
 async def _deletions(session: Session, cuts: Sequence[RetentionCut]) -> dict[RetentionCut, Deletion]:
-    """Of each cut; of partitions beyond the most nothing is asked."""
+    """Read the deletion of each cut; partitions beyond `MOST` are not asked for."""
     from console.admin.cluster import describe_log_dirs
     from console.admin.partitions import log_spans
 
@@ -185,7 +171,7 @@ async def _deletions(session: Session, cuts: Sequence[RetentionCut]) -> dict[Ret
     if unread:
         await session.read_topics(unread)
     wanted = _wanted(cuts, session.snapshot)
-    if not wanted:  # deleted meanwhile, or nobody may see them
+    if not wanted:  # deleted, or not visible to this principal
         return {cut: Deletion(unknown=1, why=Failure("UNKNOWN_TOPIC_OR_PARTITION", cut.topic)) for cut in cuts}
     named: dict[str, list[int]] = {}
     for topic, number in wanted:
@@ -207,7 +193,7 @@ async def _deletions(session: Session, cuts: Sequence[RetentionCut]) -> dict[Ret
 
 
 def _wanted(cuts: Sequence[RetentionCut], snapshot: Snapshot) -> dict[Place, RetentionCut]:
-    """The partitions to look at, with what their topic keeps."""
+    """The partitions to ask for, with the cut of their topic."""
     places: dict[Place, RetentionCut] = {}
     for cut in cuts:
         topic = snapshot.topics.get(cut.topic)
@@ -219,7 +205,7 @@ def _wanted(cuts: Sequence[RetentionCut], snapshot: Snapshot) -> dict[Place, Ret
 
 
 def _replica_sizes(dirs: Mapping[int, tuple[LogDir, ...]]) -> dict[Place, list[int]]:
-    """Bytes of each replica that is there; one that is being copied to another directory counts once."""
+    """Bytes of each replica; one that is being moved to another directory counts once."""
     sizes: dict[Place, list[int]] = {}
     for log_dirs in dirs.values():
         for replica in (replica for log_dir in log_dirs for replica in log_dir.replicas):

@@ -1,4 +1,4 @@
-"""Reads into a session what a statement needs, at once where one read does not wait for another."""
+"""Reads into a session what statements need, and everything. Reads that do not depend on each other run at once."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ if TYPE_CHECKING:
 
 
 _LAGS_AT_ONCE = 16
-"""Groups whose lag is read at the same time: each takes a few requests."""
+"""Groups whose lag is read at the same time; each takes a few requests."""
 
 
 async def read_needs(session: Session, need: Needs, *, sparing: bool = False) -> None:
-    """Read it; what can't be read is in the snapshot's failures. sparing: where there are many quotas, not all of them
-    if it is about some. Raises AdminError where the cluster is lost."""
+    """Read what is needed. What can't be read is in the snapshot's failures.
+
+    sparing: of many quotas, only those that are needed. Raises AdminError if the cluster is lost.
+    """
     parts = set(need.parts)
     if sparing and "quotas" in parts:
         parts.remove("quotas")
@@ -30,7 +32,7 @@ async def read_needs(session: Session, need: Needs, *, sparing: bool = False) ->
     if (need.every & {BROKER, BROKER_LOGGER}) or need.a_broker:
         parts.add("cluster")
     if session.context.cluster_id:
-        parts.add("cluster")  # what another cluster says must not be taken for this one's
+        parts.add("cluster")  # its id is checked: another cluster's answers must not be taken for this one's
     if TOPIC in need.every:
         parts.add("topics")
     readers: dict[str, Callable[[], Awaitable[None]]] = {
@@ -56,12 +58,12 @@ async def read_needs(session: Session, need: Needs, *, sparing: bool = False) ->
     first.append(_configs(session, need.resources, need.documentation))
     await asyncio.gather(*first)
     await _lags(session, need)
-    # These tell of keys and of what is inherited; only what was named is shown with its documentation.
+    # They are read for keys and inherited values; only what was named is shown with its documentation.
     await _configs(session, await _dependent(session, need) - need.resources, documentation=False)
 
 
 async def _lags(session: Session, need: Needs) -> None:
-    """The lag of the groups that are there and asked for."""
+    """Read the lag of the existing groups that are needed."""
     from console.language.filters import glob_test
 
     tests = [glob_test(patterns) for patterns in need.lags_of]
@@ -80,7 +82,7 @@ async def _configs(session: Session, resources: frozenset[ConfigResource], docum
 
 
 async def _dependent(session: Session, need: Needs) -> frozenset[ConfigResource]:
-    """The resources that are known only after the first reads."""
+    """The resources whose names are known only after the first reads."""
     snapshot = session.snapshot
     ids = [broker.id for broker in snapshot.cluster.brokers]
     found: set[ConfigResource] = set()
@@ -104,9 +106,9 @@ async def _dependent(session: Session, need: Needs) -> frozenset[ConfigResource]
 
 
 async def read_everything(session: Session) -> None:
-    """Read every part of the cluster into the session; what can't be read is in the snapshot's failures.
+    """Read every part of the cluster. What can't be read is in the snapshot's failures.
 
-    Raises AdminError where the cluster can't be reached at all, Refused where it is the wrong one.
+    Raises AdminError if the cluster can't be reached, Refused if it is the wrong one.
     """
     await session.read_cluster()
     await asyncio.gather(session.read_quorum(), session.read_topics(), session.read_quotas(), session.read_acls())

@@ -29,20 +29,14 @@ from console.plan.staged import Staged
 if TYPE_CHECKING:
     from console.session.session import Session
 
-
-# The journal of a session's cluster.
+log = logging.getLogger(__name__)
 
 
 async def journal_of(session: Session) -> JournalFile:
-    """The journal of the session's cluster. Raises JournalError, and AdminError where the cluster is lost."""
+    """Return the journal of the session's cluster. Raises JournalError, and AdminError if the cluster is lost."""
     if not session.snapshot.cluster.cluster_id:
         await session.read_cluster()
     return JournalFile(journal_path(state_directory(os.environ), session.snapshot.cluster.cluster_id or ""))
-
-
-# A plan's way into the journal: all of it before anything is sent, each request as it goes out and is answered.
-
-log = logging.getLogger(__name__)
 
 
 _API_NAMES = {
@@ -62,8 +56,10 @@ def api_name(request: ChangeRequest, facts: Facts) -> str:
 
 
 class Recording:
-    """One change in the journal, or in none where the session keeps none. A record that can't be written is an error
-    before something is sent; after that it is remembered in `problem`, and nothing more is to be sent."""
+    """One change in the journal; nothing is written if the session keeps no journal.
+
+    problem: why a record could not be written after the first request was sent; nothing more may be sent then.
+    """
 
     def __init__(self, journal: JournalFile | None, number: int, slots: Mapping[Slot, int]) -> None:
         self._journal = journal
@@ -72,11 +68,11 @@ class Recording:
         self.problem: Failure | None = None
 
     async def sending(self, request: int) -> bool:
-        """Write that a request goes out; False where that failed, so that it must not."""
+        """Record that a request is about to be sent. Returns False if that failed: then it must not be sent."""
         return await self._note(Sending(self.number or 0, request, _now()))
 
     async def answered(self, request: int, result: StepResult) -> None:
-        """Write how a request went."""
+        """Record the outcome of a request."""
         await self._note(Answered(self.number or 0, request, _now(), self._ended(result)))
 
     def _ended(self, result: StepResult) -> dict[int, Ended]:
@@ -102,9 +98,9 @@ def _ended(outcome: Outcome) -> Ended:
 async def record(
     session: Session, plan: Plan, steps: Sequence[Step], facts: Facts, fresh: Snapshot, over: Iterable[Conflict]
 ) -> Recording:
-    """Write down what is about to be sent. fresh: what was found right before. over: what it overrides.
+    """Record what is about to be sent. fresh: the state right before. over: the conflicts that it overwrites.
 
-    Raises JournalError where that can't be done: then nothing may be sent.
+    Raises JournalError if it can't be written: then nothing may be sent.
     """
     slots = {staged.edit.slot: place for place, staged in enumerate(plan.staged)}
     if not session.context.journal:
@@ -130,7 +126,7 @@ def _entry(staged: Staged, fresh: Snapshot, at: datetime, overridden: frozenset[
 
 
 def _is_secret(edit: Edit) -> bool:
-    """Whether it holds what is never written down: a Secret, or a text under a key that is called like one."""
+    """Whether an edit has a value that is never recorded: a Secret, or a text under a key that looks sensitive."""
     kind = kind_of(edit)
     return kind.holds_secret(edit) or (kind.hideable and looks_sensitive(edit.key))
 

@@ -1,4 +1,5 @@
-"""`kac run`: a script without a screen. Parsed whole before anything runs; applied only when the script says so."""
+"""Runs scripts, for `kac run` and the shell. A script is parsed whole before anything runs, and applied only where it
+says so."""
 
 from __future__ import annotations
 
@@ -55,21 +56,21 @@ DONE, FAILED, USAGE, UNAPPLIED = 0, 1, 2, 3
 LARGEST_SCRIPT = 64 << 20
 """Bytes of a script."""
 HINTED = 20
-"""Errors of a run whose nearest name is looked for: each takes as long as there are names."""
+"""Errors of a run whose hint searches for the nearest name, which takes time for many names."""
 LONGEST_SHOWN = 2_000
-"""Characters of a line that is repeated with an error."""
+"""Characters; a longer line is not repeated with its error."""
 
 
 class Closing(Client, Protocol):
-    """A client that is closed at the end."""
+    """A client that can be closed."""
 
     def close(self) -> None:
-        """End it."""
+        """Close all connections."""
         ...
 
 
 def read_script(texts: Sequence[str] | None, file: str | None) -> str | None:
-    """The script: of ``-e`` options, a line each, or of a file (``-``: standard input). None where it can't be read."""
+    """Return the script of ``-e`` options, a line each, or of a file (``-``: standard input); None if unreadable."""
     if texts is not None:
         return "\n".join(texts)
     try:
@@ -85,8 +86,8 @@ def run_script(
     *,
     output: str,
 ) -> int:
-    """Run a script: 0 all applied or nothing to apply, 1 something failed, 2 not understood and nothing done, 3 edits
-    left unapplied. `context` and `connect` are called only for a script that is understood."""
+    """Run a script. Returns the exit code: 0 all applied or nothing to apply, 1 something failed, 2 invalid and nothing
+    done, 3 edits left unapplied. `context` and `connect` are called only for a valid script."""
     try:
         statements = parse(text)
     except LanguageError as error:
@@ -105,10 +106,10 @@ def run_script(
 
 
 class Runner(Struct):
-    """Carries out statements one after another; an edit that fails keeps the next apply from sending anything.
+    """Runs statements one after another. After a failed edit, the next apply sends nothing.
 
-    printer: where results go; operator: who confirms an apply and knows the secrets; hears_signals: whether an apply
-    itself hears Ctrl-C, SIGTERM and SIGHUP.
+    printer: where results go. operator: confirms an apply, and enters secrets. hears_signals: whether an apply handles
+    Ctrl-C, SIGTERM and SIGHUP itself.
     """
 
     session: Session
@@ -120,12 +121,12 @@ class Runner(Struct):
     _read_up_to: int = 0
 
     async def run(self, statements: Sequence[Statement]) -> None:
-        """What former changes left open, then all statements."""
+        """Show what former changes left open, then run all statements."""
         await self._tell_outstanding()
         await self.carry_out(statements)
 
     async def carry_out(self, statements: Sequence[Statement]) -> None:
-        """Run them all; a cluster that is lost ends the run."""
+        """Run all statements; a lost cluster ends the run."""
         from console.admin.errors import AdminError
 
         for place, statement in enumerate(statements):
@@ -144,7 +145,7 @@ class Runner(Struct):
                 return
 
     async def _tell_outstanding(self) -> None:
-        """What a former change left open. Where the cluster does not answer, the statements say so."""
+        """Show what former changes left open. If the cluster does not answer, the statements report it."""
         from console.admin.errors import AdminError
         from console.session.former_changes import former_lines
 
@@ -157,7 +158,7 @@ class Runner(Struct):
             complain(line)
 
     def exit_code(self) -> int:
-        """Failures beat edits that were left."""
+        """The exit code; a failure outranks edits that were left."""
         if self.failed:
             return FAILED
         if self.session.plan:
@@ -166,7 +167,7 @@ class Runner(Struct):
         return DONE
 
     async def _read_ahead(self, statements: Sequence[Statement], place: int) -> None:
-        """What this statement and those up to the next apply need, in one go."""
+        """Read what this statement and those up to the next apply need, at once."""
         if place < self._read_up_to:
             return
         end = place + 1
@@ -226,8 +227,8 @@ class Runner(Struct):
                 self.printer(stage_table(report_, session.staging().draft))
 
     async def _elsewhere(self, statement: View | UseContext | Help | Quit) -> None:
-        """What a script has no use for."""
-        raise CommandError("this works on the screen alone", "see kac --help", statement.span)
+        """A statement that has no meaning in a script."""
+        raise CommandError("this works only on the screen", "see kac --help", statement.span)
 
     async def _ask_secret(self, slot: SecretSlot) -> Secret:
         from console.language.secret_values import nobody_to_ask
@@ -237,7 +238,7 @@ class Runner(Struct):
         return await self.operator.secret(slot.prompt)
 
     async def _deletions(self) -> dict[Slot, Deletion]:
-        """What the plan's edits of retention delete."""
+        """Read what the plan's edits of retention delete."""
         from console.session.plan_facts import deletions, read_retention
 
         await read_retention(self.session)
@@ -283,7 +284,7 @@ class Runner(Struct):
         from console.session.journal_changes import stage_revert
 
         if not is_natural(change):
-            raise CommandError("a change is called by its number", "history shows them", statement.span)
+            raise CommandError("CHANGE must be the number of a change", "history shows them", statement.span)
         report = await stage_revert(self.session, int(change))
         self.failed += bool(report.staging.refused) or not report.staging.added
         stage = stage_table(report.staging, self.session.staging().draft)
@@ -299,15 +300,15 @@ class Runner(Struct):
 
 
 def say_error(error: LanguageError, text: str, *, search: bool = True) -> None:
-    """The error, and the line it stands in with a mark below the place; a secret in that line is not repeated. search:
-    whether to look for a hint that takes a search."""
+    """Print an error, and its line with a mark below the place; a secret in that line is not repeated. search: whether
+    to search for a hint that takes time."""
     from console.language.secret_values import redact
     from widgets.cells import cell_width
 
     complain(str(error) if search or not error.searches else error.placed)
     if error.span is None or not text:
         return
-    # By the offset: a script of many lines may have an error in each.
+    # By offset, without splitting the text: a long script may have an error in each line.
     start, end = text.rfind("\n", 0, error.span.start) + 1, text.find("\n", error.span.start)
     line = text[start:end] if end >= 0 else text[start:]
     shown = redact(line)

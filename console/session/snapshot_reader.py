@@ -1,7 +1,7 @@
-"""What is known of a cluster, and reading it: a client, a snapshot, and events for those who watch.
+"""Reads a cluster into a snapshot, and notifies listeners of what changed.
 
-A snapshot is replaced, never changed. All methods belong to the caller's own loop and thread: the client does its work
-in another (console.admin.client).
+A snapshot is replaced, never changed. All methods run on the caller's own loop and thread: the client works in another
+one (console.admin.client).
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 PUBLISH_EVERY = 0.25
-"""Seconds between snapshots while a long read comes in, so that a sweep of 100,000 topics is not copied 1,000 times."""
+"""Seconds between snapshots during a long read: with 100,000 topics one for each chunk would copy them 1,000 times."""
 
 
 MANY = 5_000
-"""Topics that are compared with those known on another thread."""
+"""With more topics or ACLs, they are compared with the known ones in another thread."""
 
 
 SINGLE_QUOTAS = tuple(QuotaFilter((QuotaMatch(type_, Match.ANY_NAME),), strict=True) for type_ in (USER, CLIENT_ID, IP))
-"""What finds users, clients and addresses by themselves."""
+"""The filters that find users, clients and addresses with quotas of their own."""
 
 
 class SnapshotChanged(Struct, frozen=True):
-    """The session knows more, or something else, than before. parts: which ("topics", "configs", …)."""
+    """The snapshot was replaced. parts: what changed in it ("topics", "configs", …)."""
 
     parts: frozenset[str]
     old: Snapshot
@@ -49,14 +49,14 @@ class SnapshotChanged(Struct, frozen=True):
 
 
 class PlanChanged(Struct, frozen=True):
-    """Edits were staged, taken back, checked or settled."""
+    """The plan was replaced: edits were staged, discarded, checked or applied."""
 
     old: Plan
     new: Plan
 
 
 class Progress(Struct, frozen=True):
-    """Long work goes on: `done` of `total` (0 where it is not known) of what `what` says."""
+    """Progress of long work. what: the work. done: how many of `total` are done; total: 0 if unknown."""
 
     what: str
     done: int
@@ -67,15 +67,15 @@ SessionEvent = SnapshotChanged | PlanChanged | Progress
 
 
 class Client(Protocol):
-    """What a session needs of a client: run an operation of `console.admin` and give its result."""
+    """Runs operations of `console.admin`."""
 
     def run(self, operation: Callable[..., Awaitable[T]], *args: Any, **options: Any) -> Awaitable[T]:
-        """Run `operation(link, *args, **options)` on the client's loop; cancelling cancels a read."""
+        """Run `operation(link, *args, **options)` on the client's loop. Cancelling cancels a read."""
         ...
 
 
 class Refused(Exception):
-    """The session will not do this: the failure says why and what to do instead."""
+    """The session refuses an operation. failure: why, and what to do instead."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(str(failure))
@@ -92,7 +92,7 @@ class SnapshotReader:
         self._listeners: list[Callable[[SessionEvent], None]] = []
 
     def subscribe(self, listener: Callable[[SessionEvent], None]) -> Callable[[], None]:
-        """Call `listener` for each event, on the caller's thread; the result ends that."""
+        """Call `listener` for each event, on the caller's thread. Returns a function that ends this."""
         self._listeners.append(listener)
 
         def unsubscribe() -> None:
@@ -111,7 +111,7 @@ class SnapshotReader:
             self.notify(SnapshotChanged(frozenset(parts), old, snapshot))
 
     async def read_cluster(self) -> None:
-        """Brokers and identity. Raises Refused where the context expects another cluster id."""
+        """Read the brokers and the cluster id. Raises Refused if the context expects another cluster id."""
         from console.admin import cluster
 
         info = await self.client.run(cluster.describe_cluster)
@@ -127,8 +127,8 @@ class SnapshotReader:
         self._learn(refresh.with_cluster(self.snapshot, info, _now()), "cluster")
 
     async def read_quorum(self) -> None:
-        """The real controller in KRaft. Only a cluster that lacks the API has no quorum; one that refuses to describe
-        it has an unknown one, and where no answer comes, what was known stays."""
+        """Read the KRaft quorum. Without the API there is none; where brokers refuse to describe it, it is unknown;
+        where no answer comes, the known one stays."""
         from console.admin import cluster
         from console.admin.errors import AdminError, BrokerError, Unsupported
 
@@ -145,31 +145,31 @@ class SnapshotReader:
             self._learn(refresh.with_quorum(self.snapshot, quorum, _now()), "quorum")
 
     async def silent_brokers(self, within: float) -> frozenset[int]:
-        """The brokers that do not answer within so many seconds. Raises AdminError if none does."""
+        """Return the brokers that do not answer within so many seconds. Raises AdminError if no broker answers."""
         from console.admin import cluster
 
         return await self.client.run(cluster.silent_brokers, within)
 
     async def begin_anew(self) -> None:
-        """Use new connections from here on."""
+        """Close all connections; the next request opens new ones."""
         from console.admin import cluster
 
         await self.client.run(cluster.begin_anew)
 
     async def read_versions(self) -> None:
-        """What each broker speaks; one that does not answer is missing."""
+        """Read the API versions of each broker; one that does not answer is missing."""
         from console.admin import cluster
 
         versions = await self.client.run(cluster.describe_versions)
         self._learn(refresh.with_versions(self.snapshot, versions, _now()), "versions")
 
     async def read_topics(self, names: Sequence[str] | None = None) -> None:
-        """All topics, or some."""
+        """Read all topics, or some."""
         from console.admin import topics
 
         listing = await self.client.run(topics.describe_topics, names)
         if len(listing.topics) > MANY:
-            # Comparing 100,000 topics would keep this loop for as long.
+            # Comparing 100,000 topics would block this loop.
             shared = await asyncio.to_thread(refresh.share, self.snapshot.topics, listing.topics)
             listing = replace(listing, topics=shared)
         self._learn(refresh.with_topics(self.snapshot, listing, whole=names is None, at=_now()), "topics")
@@ -177,7 +177,7 @@ class SnapshotReader:
     async def read_configs(
         self, resources: Sequence[ConfigResource], documentation: bool = False, *, at_once: bool = False
     ) -> None:
-        """Configs of resources, published as they come, or at_once."""
+        """Read the configs of resources. They are published as they come in, or at the end if `at_once`."""
         from console.admin import configs
 
         if not resources:
@@ -218,7 +218,7 @@ class SnapshotReader:
         publish()
 
     async def read_quotas(self) -> None:
-        """All quotas."""
+        """Read all quotas."""
         from console.admin import quotas
 
         found = await self._part("quotas", self.client.run(quotas.describe_quotas))
@@ -226,8 +226,8 @@ class SnapshotReader:
             self._learn(refresh.with_quotas(self.snapshot, found, _now()), "quotas")
 
     async def look_at_quotas(self, filters: Sequence[QuotaFilter] = ()) -> None:
-        """For a screen. Where there are few, all quotas; where there are many, what the filters find, and when nothing
-        is known yet the users, clients and addresses by themselves."""
+        """Read quotas for a screen: all of them if they are few. If they are many, those that the filters find, and at
+        first those of users, clients and addresses alone."""
         if "quotas" not in self.snapshot.read_at and not await self.survey_quotas():
             return
         if not self.snapshot.quotas_sparse:
@@ -236,8 +236,8 @@ class SnapshotReader:
             await self.read_quotas_of(filters)
 
     async def survey_quotas(self) -> bool:
-        """The quotas of all users, clients and addresses by themselves, and whether they are known: where there are
-        few, these alone tell nothing new."""
+        """Read the quotas of users, clients and addresses alone. Returns whether that worked. They are kept only if
+        they are many; if they are few, all quotas are read instead."""
         from console.admin import quotas
 
         found = await self._part("quotas", self.client.run(quotas.describe_quotas_of, SINGLE_QUOTAS, batched=False))
@@ -252,7 +252,7 @@ class SnapshotReader:
         return True
 
     async def read_quotas_of(self, filters: Sequence[QuotaFilter]) -> None:
-        """The quotas that these filters find: one request, or one for each, as the brokers have it."""
+        """Read the quotas that filters find: in one request, or one for each filter, as the brokers support it."""
         from console.admin import quotas
 
         found = await self._part("quotas", self.client.run(quotas.describe_quotas_of, filters))
@@ -266,7 +266,7 @@ class SnapshotReader:
         self._fail("quotas", _once(found))
 
     async def read_acls_of(self, principals: Sequence[str]) -> None:
-        """The ACLs of these principals: one request, or one for each, as the brokers have it."""
+        """Read the ACLs of principals: in one request, or one for each principal, as the brokers support it."""
         from console.admin import acls
 
         filters = [AclFilter(principal=principal) for principal in principals]
@@ -279,7 +279,7 @@ class SnapshotReader:
         self._fail("acls", _once(found))
 
     async def read_acls(self) -> None:
-        """All ACLs."""
+        """Read all ACLs."""
         from console.admin import acls
 
         found = await self._part("acls", self.client.run(acls.describe_acls))
@@ -290,7 +290,7 @@ class SnapshotReader:
             self._learn(refresh.with_acls(self.snapshot, found, _now()), "acls")
 
     async def read_scram(self) -> None:
-        """All SCRAM users, without their secrets."""
+        """Read all SCRAM users, without their secrets."""
         from console.admin import scram
 
         found = await self._part("scram", self.client.run(scram.describe_scram))
@@ -298,7 +298,7 @@ class SnapshotReader:
             self._learn(refresh.with_scram(self.snapshot, found, _now()), "scram")
 
     async def read_groups(self) -> None:
-        """All groups by name and state."""
+        """Read the names and states of all groups."""
         from console.admin import groups
 
         listing = await self._part("groups", self.client.run(groups.list_groups))
@@ -309,7 +309,7 @@ class SnapshotReader:
             self._learn(known, "groups")
 
     async def read_group(self, name: str) -> None:
-        """Members and lag of one group."""
+        """Read the members and the lag of one group."""
         from console.admin import groups
 
         listing = await self.client.run(groups.describe_groups, [name])
@@ -318,7 +318,7 @@ class SnapshotReader:
         await self.read_group_lag(name)
 
     async def read_group_lag(self, name: str) -> None:
-        """How far a group is behind, by partition."""
+        """Read the lag of a group by partition."""
         from console.admin import groups
 
         lag = await self._part(f"lag of {name}", self.client.run(groups.group_lag, name))
@@ -326,7 +326,7 @@ class SnapshotReader:
             self._learn(refresh.with_lag(self.snapshot, name, lag), "lags")
 
     async def read_log_dirs(self) -> None:
-        """Disk use of every broker; one that does not answer is named in the failures."""
+        """Read the disk use of every broker; one that does not answer is in the failures."""
         from console.admin import cluster as log_dirs
 
         listing = await self._part("log_dirs", self.client.run(log_dirs.describe_log_dirs))
@@ -338,7 +338,7 @@ class SnapshotReader:
             self._learn(refresh.with_failures(known, "log_dirs", failures), "log_dirs")
 
     async def read_reassignments(self) -> None:
-        """Partitions that are being moved."""
+        """Read the partitions that are being reassigned."""
         from console.admin import topics
 
         moves = await self._part("reassignments", self.client.run(topics.list_reassignments))
@@ -346,14 +346,14 @@ class SnapshotReader:
             self._learn(refresh.with_reassignments(self.snapshot, moves, _now()), "reassignments")
 
     async def list_resources(self, types: Iterable[int]) -> tuple[ConfigResource, ...]:
-        """Names of resources that Metadata does not list: groups and client metrics with configs."""
+        """Return resources that Metadata does not list: groups and client metrics with configs."""
         from console.admin import configs
 
         found = await self._part("resources", self.client.run(configs.list_config_resources, tuple(types)))
         return found or ()
 
     async def _part(self, part: str, read: Awaitable[T]) -> T | None:
-        """A whole part, or None with its failure noted: the other panes go on. A lost cluster is raised."""
+        """Return what was read of a part, or None after recording the brokers' refusal. A lost cluster is raised."""
         from console.admin.errors import BrokerError
 
         try:
@@ -369,12 +369,12 @@ class SnapshotReader:
 
 
 def _of_silent(groups: Mapping[str, Group], failures: Mapping[str, Failure]) -> dict[str, Group]:
-    """The known groups of brokers that could not be asked (``broker 2``): nobody said that they are gone."""
+    """The known groups of brokers that did not answer (``broker 2``): they may still exist."""
     return {name: group for name, group in groups.items() if f"broker {group.coordinator}" in failures}
 
 
 def _once(results: Iterable[object]) -> list[tuple[str, Failure]]:
-    """The failures among the results; the same one, as of a missing right, once."""
+    """The failures among the results, equal ones (a missing right) once."""
     return [("", failure) for failure in dict.fromkeys(each for each in results if isinstance(each, Failure))]
 
 

@@ -161,7 +161,7 @@ class Journal:
         from console.session.journal_changes import stage_revert
 
         if not change.isascii() or not change.isdigit():
-            raise CommandError("a change is called by its number", ":history shows them", span)
+            raise CommandError("CHANGE must be the number of a change", ":history shows them", span)
         report = await stage_revert(self._host.session, int(change))
         text, meaning = staged_text(report.staging)
         if not report.staging.added:

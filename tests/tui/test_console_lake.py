@@ -125,7 +125,7 @@ async def test_what_can_not_be_undone_is_said(lake: str) -> None:
         for row, why in (
             ("keystore.passw", "the value is hidden"),
             ("old-orders", "its records are gone"),
-            ("evil", "is not there any more"),
+            ("evil", "does not exist any more"),
             ("orders partitions", "partitions can't be taken away again"),
             ("not polled", "that is no change"),
         ):

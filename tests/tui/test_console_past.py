@@ -126,7 +126,7 @@ async def test_taking_back_what_somebody_changed_since_asks() -> None:
 async def test_a_number_that_no_change_has() -> None:
     async with driven() as it:
         await it.command("revert 7")
-        await it.shows("there is no change 7 in the journal; it has none yet")
+        await it.shows("there is no change 7 in the journal; it is empty")
 
 
 async def test_a_change_for_a_time_stands_in_the_header_and_is_due_at_the_next_start() -> None:
