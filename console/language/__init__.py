@@ -1,1 +1,1 @@
-"""The language between operators and plans: its text, and what stands in a shell's words. Pure."""
+"""Text to statements, statements to edits, and back: tokenizer, grammar, verbs, completion, quoting. Pure."""

@@ -25,7 +25,7 @@ from console.model.numbers import is_natural
 from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity
 from console.present.text import clean
 
-# The grammar's entities, targets and numbers: ``topic NAME``, ``user NAME client <default>``, ``broker 2``.
+# -- entities, targets and numbers: ``topic NAME``, ``user NAME client <default>``, ``broker 2`` -----------------------
 
 INT_MAX = 2**31 - 1
 
@@ -51,7 +51,7 @@ _NAME_OF = {
 
 
 def entity(reader: Reader) -> Entity | None:
-    """An entity, or None where the next word is no entity keyword: then it is the selected one."""
+    """Read an entity. Returns None if the next word is not an entity keyword: then the selected entity is meant."""
     first = reader.word
     keyword = reader.take_keyword(*ENTITY_WORDS, label="an entity (topic, broker, user, …)", what=What.ENTITY)
     if keyword is None or first is None:
@@ -85,17 +85,17 @@ def _subject(reader: Reader, keyword: str) -> Subject:
 
 
 def plain_name(reader: Reader, expected: Expected, plural: str) -> Name:
-    """A name that has no default beside it: not empty, and not the unquoted ``<default>``."""
+    """Read a name of a kind without a default: neither empty nor the unquoted ``<default>``."""
     word = reader.take(expected)
     if word.is_bare(DEFAULT_NAME):
-        reader.fail(f"{plural} have no {DEFAULT_NAME}", word, f"a name that is spelled so is quoted: '{DEFAULT_NAME}'")
+        reader.fail(f"{plural} have no {DEFAULT_NAME}", word, f"quote a name that is spelled so: '{DEFAULT_NAME}'")
     if not word.text:
         reader.fail(f"{expected.label} can't be empty", word)
     return Name(word.text, reader.span(word))
 
 
 def quota_name(reader: Reader, keyword: str) -> str | None:
-    """The name of a user, client or ip, None for the unquoted ``<default>``."""
+    """Read the name of a user, client or ip. Returns None for the unquoted ``<default>``."""
     word = reader.take(_NAME_OF[keyword])
     if word.is_bare(DEFAULT_NAME):
         return None
@@ -119,7 +119,7 @@ def _broker_number(reader: Reader, word: Word, label: str) -> int:
 
 
 def whole_number(text: str, lowest: int = 0, highest: int = INT_MAX) -> int | None:
-    """The number in plain digits within the bounds, None for anything else."""
+    """The number if it is plain digits and within the bounds, else None."""
     if not is_natural(text):
         return None
     number = int(text)
@@ -127,7 +127,7 @@ def whole_number(text: str, lowest: int = 0, highest: int = INT_MAX) -> int | No
 
 
 def acl_target(reader: Reader) -> tuple[AclResourceType, str | None, bool]:
-    """``cluster``, or a type, a name and whether it is a prefix."""
+    """Read the target of an ACL: ``cluster``, or a type, a name and whether the name is a prefix."""
     kind = reader.need_keyword("cluster", *ACL_TYPES, label="cluster or TYPE NAME")
     if kind == "cluster":
         return ACL_CLUSTER, None, False
@@ -137,30 +137,30 @@ def acl_target(reader: Reader) -> tuple[AclResourceType, str | None, bool]:
 
 
 def named(reader: Reader, expected: Expected, role: Role = Role.NAME, *, may_be_empty: bool = False) -> str:
-    """A word that must not be the unquoted ``<default>``, nor empty unless that may be."""
+    """Read a word that must not be the unquoted ``<default>``, nor empty unless `may_be_empty`."""
     word = reader.take(expected, role)
     if word.is_bare(DEFAULT_NAME):
         reader.fail(
-            f"expected {expected.label}, not {DEFAULT_NAME}", word, f"a name spelled so is quoted: '{DEFAULT_NAME}'"
+            f"expected {expected.label}, not {DEFAULT_NAME}", word, f"quote a name that is spelled so: '{DEFAULT_NAME}'"
         )
     if not word.text and not may_be_empty:
         reader.fail(f"{expected.label} can't be empty", word)
     return word.text
 
 
-# ``KEY=VALUE``, secrets and patterns: what the grammar makes of single words.
+# -- ``KEY=VALUE``, secrets and patterns -------------------------------------------------------------------------------
 
 SECRET_LABEL = "@FILE or ?"  # noqa: S105  # a usage text
 _GLOB_SPECIAL = "*?["
 
 
 def key_of(reader: Reader, word: Word) -> Key:
-    """The key that a word is."""
+    """The key that a word stands for."""
     return Key(word.text, not word.bare, reader.span(word))
 
 
 def assign(reader: Reader, subject: Subject | None, what: What = What.ASSIGN, detail: str = "") -> Assign:
-    """One ``KEY=VALUE``; the value may be a secret's source."""
+    """Read one ``KEY=VALUE``; the value may be a secret's source."""
     word, key, value = reader.take_pair(Expected(what, "KEY=VALUE", subject=subject, detail=detail))
     source = secret_source(reader, value)
     return Assign(
@@ -169,19 +169,19 @@ def assign(reader: Reader, subject: Subject | None, what: What = What.ASSIGN, de
 
 
 def secret_source(reader: Reader, value: Word) -> SecretSource | None:
-    """What ``@FILE`` or ``?`` stands for; None where the value is a value."""
+    """The source that ``@FILE`` or ``?`` stands for, None for a plain value."""
     if value.is_bare("?"):
         return Asked()
     if value.first_bare != "@":
         return None
     path = value.without_first().text
     if not path:
-        reader.fail("the name of a file is missing after '@'", value, "a value that begins with @ is quoted: '@…'")
+        reader.fail("the name of a file is missing after '@'", value, "quote a value that begins with @: '@…'")
     return FromFile(path)
 
 
 def need_secret(reader: Reader, key: Word, value: Word) -> SecretSource:
-    """A secret's source; a bare value is refused without being repeated."""
+    """The source of a secret. Raises ParseError for a plain value, without repeating it."""
     source = secret_source(reader, value)
     if source is not None:
         return source
@@ -189,7 +189,7 @@ def need_secret(reader: Reader, key: Word, value: Word) -> SecretSource:
 
 
 def bare_secret(reader: Reader, key: Word, value: Word) -> NoReturn:
-    """Raise ParseError for a secret that stands in the text."""
+    """Raise ParseError for a secret in the text."""
     where = value if value.end > value.start else key
     name = quote_beside_equals(key.text)
     reader.fail(
@@ -198,7 +198,7 @@ def bare_secret(reader: Reader, key: Word, value: Word) -> NoReturn:
 
 
 def pattern(word: Word) -> str | None:
-    """The word as an `fnmatch` pattern in which quoted characters stand for themselves; None for ``<default>``."""
+    """The word as an `fnmatch` pattern, in which quoted characters match themselves; None for ``<default>``."""
     if word.is_bare(DEFAULT_NAME):
         return None
     return "".join(piece.text if not piece.quote else literal_pattern(piece.text) for piece in word.pieces)
@@ -210,14 +210,14 @@ def literal_pattern(text: str) -> str:
 
 
 def list_filter(reader: Reader, kind: str) -> Glob | FieldFilter:
-    """A glob over names, or a comparison of a column: ``KEY=VALUE``, ``KEY!=VALUE``, ``KEY>N``, ``KEY>=N``, ``KEY<N``,
-    ``KEY<=N``."""
+    """Read a glob over names, or a comparison of a column: ``KEY=VALUE``, ``KEY!=VALUE``, ``KEY>N``, ``KEY>=N``,
+    ``KEY<N``, ``KEY<=N``."""
     expected = Expected(What.LIST_FILTER, "a GLOB or KEY=VALUE", detail=kind)
     word = reader.word
     found = _compared(word) if word is not None else None
     if word is None or found is None:
         if word is not None and word.bare and word.text in _JOINING and any(map(_compared, reader.raw.words)):
-            reader.fail(hint="all filters have to hold; only a space stands between them")
+            reader.fail(hint="all filters must match; separate them by spaces only")
         word = reader.take(expected, Role.NAME)
         return Glob(pattern(word), reader.span(word))
     key, operator, value = found
@@ -235,20 +235,20 @@ def list_filter(reader: Reader, kind: str) -> Glob | FieldFilter:
 
 
 COMPARISONS = ("=", "!=", ">", ">=", "<", "<=")
-"""The comparisons of a list's filters."""
+"""The comparison operators of a list's filters."""
 _OPERATORS = "=<>!~"
 _JOINING = ("and", "or", "where", "not", "with")
 _MEANT = {"=>": ">=", "=<": "<=", "==": "=", "=!": "!=", "<>": "!=", "!": "!=", "><": "!="}
 
 
 def _compared(word: Word) -> tuple[Word, str, Word] | None:
-    """A word as key, operator and value; None for one without an operator, and for ``<default>``."""
+    """A word as key, operator and value; None for a word without an operator, and for ``<default>``."""
     if word.is_bare(DEFAULT_NAME):
         return None
     best: tuple[Word, str, Word] | None = None
     for character in _OPERATORS:
         pair = word.split(character)
-        # `!` is an operator only together with what follows: globs have it too (`[!ab]*`).
+        # `!` is an operator only before `=` or `~`: globs have it too (`[!ab]*`).
         if pair is None or (character == "!" and pair[1].first_bare not in ("=", "~")):
             continue
         if best is None or pair[0].end < best[0].end:
@@ -262,12 +262,12 @@ def _compared(word: Word) -> tuple[Word, str, Word] | None:
 
 
 def _wrong_comparison(reader: Reader, key: Word, operator: str, value: Word) -> NoReturn:
-    """Raise ParseError for a comparison that the language has not, with the one that is meant."""
+    """Raise ParseError for an unknown operator, with the one that is probably meant."""
     while value.first_bare and value.first_bare in _OPERATORS and not value.is_bare(DEFAULT_NAME):
         operator, value = operator + value.first_bare, value.without_first()
     if "~" in operator:
         hint = "there are no regular expressions; KEY=GLOB takes *, ? and [ab]"
     else:
         meant = f"{key.text}{_MEANT.get(operator, '=')}{value.text or 'VALUE'}"
-        hint = f"write {clean(meant, 80)}; a value that begins with {operator[-1]} is quoted"
-    reader.fail(f"'{operator}' is no comparison; there are {', '.join(COMPARISONS)}", hint=hint)
+        hint = f"write {clean(meant, 80)}; quote a value that begins with {operator[-1]}"
+    reader.fail(f"unknown operator '{operator}'; there are {', '.join(COMPARISONS)}", hint=hint)

@@ -15,32 +15,31 @@ from console.model.config import ConfigEntry, ConfigResource
 from console.model.inheritance import in_terms_of
 from console.model.quota import QuotaValues
 from console.plan.amounts import SIZES, TIMES, Unit, quota, unit_of
+from console.plan.config_rules import LOG_LEVELS
 from console.plan.values import LIST, parse_quota, parse_value
 from console.present.configs import plain_text
 from console.present.values import config_value
 from widgets.cells import ELLIPSIS
 
-# Ways to go on, and how they are chosen by what was typed.
-
 LIMIT = 60
-"""Candidates that anybody would look through."""
+"""Candidates that are shown at most."""
 
 
 class Form(Enum):
-    """How a candidate goes into the text."""
+    """How a candidate is written into the text."""
 
     NAME = "name"
-    """As one word that stands for exactly it, quoted where it has to be."""
+    """As one word that stands for exactly it, quoted if necessary."""
     GLOB = "glob"
-    """The same where a pattern may stand."""
+    """The same, where a pattern is allowed."""
     KEY = "key"
-    """With ``=`` behind it."""
+    """Followed by ``=``."""
     BARE = "bare"
     """As it is: a keyword, ``<default>``."""
 
 
 class Candidate(NamedTuple):
-    """A text that can stand at a place, what stands beside it in a list, and a line of help."""
+    """A text that can follow. meta: shown beside it in a list; help: a line on it."""
 
     text: str
     meta: str = ""
@@ -49,9 +48,9 @@ class Candidate(NamedTuple):
 
 
 class Completion(NamedTuple):
-    """A way to go on: `text`, quoted where it has to be, goes where ``[start, end)`` stands.
+    """A completion: `text`, quoted if necessary, replaces ``[start, end)``.
 
-    display: the text for a list, harmless; meta: what stands beside it there; help: a line on it.
+    display: the text for a list, harmless; meta: shown beside it; help: a line on it.
     """
 
     start: int
@@ -63,13 +62,13 @@ class Completion(NamedTuple):
 
 
 def matching(candidates: Iterable[Candidate], typed: str) -> list[Candidate]:
-    """Those that begin with what was typed, then those that hold it, then those with its letters in order; each in
-    the order they came."""
+    """Return the candidates that begin with the typed text, then those that contain it, then those that have its
+    letters in order; each group in the given order."""
     folded = typed.casefold()
     if not folded:
         return list(candidates)
     ranked = [(rank, place, c) for place, c in enumerate(candidates) if (rank := _rank(c.text.casefold(), folded)) < 3]
-    # Letters in order match nearly anything; they are a help only where nothing else is found.
+    # Letters in order match nearly anything; they help only if nothing else is found.
     best = min((rank for rank, _, _ in ranked), default=3)
     return [candidate for rank, _, candidate in sorted(ranked) if rank < 2 or best == 2]
 
@@ -83,8 +82,7 @@ def _rank(text: str, typed: str) -> int:
     return 2 if len(typed) > 1 and all(letter in letters for letter in typed) else 3
 
 
-# Legal values of keys whose documentation lists them, and samples for those that count something.
-#
+# -- legal values of keys whose documentation lists them, and samples for amounts --------------------------------------
 # Sources: TopicConfig, GroupConfig, BrokerSecurityConfigs, SslConfigs and QuotaConfig of Apache Kafka 3.9 to 4.3.
 
 _POLICIES = {"compact": "keep the latest value of each key", "delete": "drop old segments"}
@@ -127,9 +125,9 @@ VALUES: Mapping[str, Mapping[str, str]] = MappingProxyType(
         "sasl.mechanism.inter.broker.protocol": _MECHANISMS,
     }
 )
-"""Key (without a listener's prefix) -> value -> what it means, where its name does not say."""
+"""Key (without a listener's prefix) -> value -> its meaning, unless the name says it."""
 
-LEVELS: Mapping[str, str] = MappingProxyType(dict.fromkeys(("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"), ""))
+LEVELS: Mapping[str, str] = MappingProxyType(dict.fromkeys(LOG_LEVELS, ""))
 
 SAMPLES: Mapping[Unit, tuple[str, ...]] = MappingProxyType(
     {
@@ -141,7 +139,7 @@ SAMPLES: Mapping[Unit, tuple[str, ...]] = MappingProxyType(
         Unit.BYTES_PER_SECOND: ("1MB/s", "10MB/s", "100MB/s"),
     }
 )
-"""What to begin with, by what a key counts."""
+"""Values to offer first, by the unit of a key."""
 
 UNITS: Mapping[Unit, tuple[str, ...]] = MappingProxyType(
     {
@@ -153,7 +151,7 @@ UNITS: Mapping[Unit, tuple[str, ...]] = MappingProxyType(
         Unit.BYTES_PER_SECOND: ("MB/s", "GB/s", "kB/s", "MiB/s", "GiB/s", "KiB/s"),
     }
 )
-"""The units to offer behind a number."""
+"""The units to offer after a number."""
 
 SHORT: Mapping[Unit, str] = MappingProxyType(
     {
@@ -197,11 +195,11 @@ CREATE_HELP: Mapping[str, str] = MappingProxyType(
 )
 
 
-# Values to offer for a key: what is legal, with what it means, and which of them holds now or is the default.
+# -- values to offer for a key: legal ones with their meaning, the present one, the default ----------------------------
 
 BOOLEAN = ConfigType(1)
 _BEGINNING = 400
-"""Characters of the documentation that hold its first sentence."""
+"""Characters of the documentation in which its first sentence is looked for."""
 _NUMBER = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?)([A-Za-z/]*)")
 _IN_MS = {Unit.MILLISECONDS: 1, Unit.SECONDS: 1_000, Unit.MINUTES: 60_000, Unit.HOURS: 3_600_000}
 
@@ -217,7 +215,7 @@ def first_sentence(html: str) -> str:
 
 
 def key_help(entry: ConfigEntry | None, key: str, html: str) -> str:
-    """``long, ms, default 7 d. How long a log is kept…``: what decides comes before what may be cut off."""
+    """``long, ms, default 7 d. How long a log is kept…``: the facts first, since the end may be truncated."""
     default = default_of(entry)
     words = (
         entry.type.name.lower() if entry is not None and entry.type.known else "",
@@ -229,7 +227,7 @@ def key_help(entry: ConfigEntry | None, key: str, html: str) -> str:
 
 
 def default_of(entry: ConfigEntry | None) -> str | None:
-    """Kafka's own default of a key, in the key's own unit, as far as the broker tells it."""
+    """Kafka's default of a key, in the key's own unit; None if the broker does not report it."""
     if entry is None:
         return None
     if entry.is_default:
@@ -241,7 +239,7 @@ def default_of(entry: ConfigEntry | None) -> str | None:
 def config_candidates(
     target: ConfigResource | None, key: str, entry: ConfigEntry | None, typed: str, help_: str
 ) -> Iterator[Candidate]:
-    """Values for a config's key. typed: what of the value stands there already."""
+    """Values for a config's key. typed: the part of the value that was typed."""
     now = entry.value if entry is not None else None
     default = default_of(entry)
     unit = unit_of(key)
@@ -278,7 +276,7 @@ def _meta(meaning: str, value: str, now: str | None, default: str | None) -> str
 
 
 def _amounts(unit: Unit, typed: str, known: Iterable[str | None]) -> Iterator[str]:
-    """The number that was typed with each unit, the values that are known, samples."""
+    """The typed number with each unit, the known values, samples."""
     texts: list[str] = []
     number = _NUMBER.fullmatch(typed)
     if number is not None:
@@ -291,7 +289,7 @@ def _amounts(unit: Unit, typed: str, known: Iterable[str | None]) -> Iterator[st
 
 
 def spelled(unit: Unit, value: str) -> str:
-    """A value in the largest unit that is exact, as an operator would type it; as it is where there is none."""
+    """A value in the largest exact unit, as an operator would type it; unchanged if there is none."""
     if not value.isascii() or not value.isdigit() or len(value) > 19 or int(value) == 0:
         return value
     count = int(value)

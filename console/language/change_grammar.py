@@ -49,7 +49,7 @@ def create(reader: Reader) -> Create:
             configs.append(Assign(key_of(reader, key), given, reader.span(word), reader.span(value)))
             continue
         if key.text in taken:
-            reader.fail(f"{key.text}= stands twice", word)
+            reader.fail(f"{key.text}= is given twice", word)
         taken[key.text] = word
         if key.text == "assign":
             assignments = _assignments(reader, value)
@@ -60,7 +60,7 @@ def create(reader: Reader) -> Create:
     if "assign" in taken:
         for other in ("partitions", "replication"):
             if other in taken:
-                reader.fail(f"assign= names each partition's brokers, so {other}= can't stand beside it", taken[other])
+                reader.fail(f"assign= names each partition's brokers, so {other}= is not allowed", taken[other])
     return Create(
         name,
         numbers.get("partitions", -1),
@@ -153,12 +153,12 @@ def _principal(reader: Reader) -> str:
     kind, colon, _ = word.text.partition(":")
     if not kind or not colon:
         hint = f"did you mean 'User:{word.text}'?" if word.text.isidentifier() else ""
-        reader.fail(f"{reader.shown(word)} is no principal: a type, a colon and a name", word, hint)
+        reader.fail(f"{reader.shown(word)} is not a principal (TYPE:NAME)", word, hint)
     return word.text
 
 
 def _operations(reader: Reader) -> tuple[tuple[AclOperation, ...], Word]:
-    """Operations parted by commas, in one word."""
+    """Read operations, separated by commas, in one word."""
     word = reader.take(Expected(What.OPERATIONS, "operations such as READ,WRITE"), role=None)
     operations: list[AclOperation] = []
     for name in word.text.split(","):
@@ -181,7 +181,7 @@ def _unknown_operation(reader: Reader, word: Word, name: str) -> None:
     if not name.strip():
         reader.fail("an operation is missing beside a comma", word, "no spaces around commas: READ,WRITE")
     hint = did_you_mean(name.upper(), OPERATIONS) or f"one of {', '.join(OPERATIONS)}"
-    reader.fail(f"'{clean(name, 40)}' is no operation", word, hint)
+    reader.fail(f"unknown operation '{clean(name, 40)}'", word, hint)
 
 
 def scram(reader: Reader) -> ScramSet | ScramDelete:
@@ -202,7 +202,7 @@ def scram(reader: Reader) -> ScramSet | ScramDelete:
         word, key, value = reader.take_pair(expected, label)
         if not key.bare or key.text not in wanted:
             twice = key.text in ("iterations", "password")
-            reader.fail(f"{key.text}= stands twice" if twice else f"expected {label}, not {reader.shown(word)}", word)
+            reader.fail(f"{key.text}= is given twice" if twice else f"expected {label}, not {reader.shown(word)}", word)
         del wanted[key.text]
         if key.text == "password":
             password = need_secret(reader, key, value)

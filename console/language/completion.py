@@ -19,8 +19,6 @@ from console.model.config import ConfigResource
 from console.model.snapshot import Snapshot
 from console.present.text import clean
 
-# Completion: what the grammar expects at the cursor, filled in with what the snapshot knows.
-
 _PAIRS = (What.ASSIGN, What.CREATE_ASSIGN, What.GROW_ASSIGN, What.SCRAM_ASSIGN, What.LIST_FILTER)
 
 
@@ -33,14 +31,12 @@ class Completer:
         self._names = KnownNames()
 
     def prepare(self, snapshot: Snapshot) -> None:
-        """Make the index of topics ahead of time, so that the first key after a refresh is as quick as the others."""
+        """Build the index of topics, so that the first key after a refresh is as quick as the others."""
         self._names.topics(snapshot).make_ready()
 
     def complete(self, text: str, cursor: int, snapshot: Snapshot, selected: Subject | None = None) -> list[Completion]:
-        """Ways to go on at the cursor (an offset into the text), the likeliest first, at most `LIMIT`; never raises.
-
-        selected: what an entity that was left out stands for.
-        """
+        """Return the completions at the cursor (an offset into the text), the likeliest first, at most `LIMIT`; never
+        raises. selected: the entity that is meant where none is named."""
         reading = read(text, self.where)
         if any(mark.role is Role.COMMENT and mark.start < cursor <= mark.end for mark in reading.marks):
             return []
@@ -57,13 +53,13 @@ class Completer:
 
 
 def complete(text: str, cursor: int, snapshot: Snapshot, selected: Subject | None = None) -> list[Completion]:
-    """`Completer.complete` once, in the command bar, with nothing kept: whoever completes as somebody types keeps a
-    `Completer`."""
+    """`Completer.complete` once, in the command bar. For completion while typing, keep a `Completer`: it keeps its
+    indexes."""
     return Completer().complete(text, cursor, snapshot, selected)
 
 
 def _at_cursor(statement: StatementReading, cursor: int) -> tuple[int, Word]:
-    """The word that the cursor is in or behind, and its number; an empty one between words."""
+    """The number and the word that the cursor is in or right after; an empty word between words."""
     for number, word in enumerate(statement.words):
         if word.start < cursor <= word.end:
             return number, word
@@ -73,7 +69,7 @@ def _at_cursor(statement: StatementReading, cursor: int) -> tuple[int, Word]:
 
 
 def _typed(text: str, word: Word, cursor: int) -> Word:
-    """The part of the word before the cursor, read by itself: quotes may be open in it."""
+    """The part of the word before the cursor, scanned separately: quotes may be open in it."""
     words = scan(text[word.start : cursor]).statements[0].words if cursor > word.start else ()
     return _moved(words[0], word.start) if words else Word((), cursor, cursor)
 
@@ -110,7 +106,7 @@ def _values(expected: Expected, source: Candidates, key: Word, value: Word, end:
 
 
 def _items(candidates: list[Candidate], typed: Word, end: int) -> list[Completion]:
-    """Completions of the last of several items parted by commas, less those that stand there already."""
+    """Completions of the last of several items, separated by commas, without those that are there already."""
     before, comma, last = typed.text.rpartition(",")
     taken = set(before.split(","))
     start = typed.start + len(before) + len(comma)
@@ -133,7 +129,7 @@ def _completion(start: int, end: int, candidate: Candidate, has_equals: bool) ->
     return Completion(start, end, text, clean(shown, 200), clean(candidate.meta, 200), clean(candidate.help))
 
 
-# What a half-typed text lacks, so that its keys, values and names can be completed.
+# -- what to read for a completion -------------------------------------------------------------------------------------
 
 _PARTS = {
     What.TOPIC: "topics",
@@ -150,11 +146,12 @@ _PARTS = {
     What.HOST: "acls",
     What.GROUP: "groups",
 }
-"""Which part of the snapshot names what can stand at a place."""
+"""Expectation -> the part of the snapshot with its names."""
 
 
 def completion_needs(text: str, where: Where, snapshot: Snapshot, selected: Subject | None = None) -> Needs:
-    """What to read for it, less what was read already. selected: what an entity that is left out stands for."""
+    """Return what to read to complete a half-typed text, without what was read already. selected: the entity that is
+    meant where none is named."""
     wanted = Needs()
     for one in read(text, where).statements:
         if one.statement is not None:
@@ -178,7 +175,7 @@ def _for_expected(expected: Expected, selected: Subject | None) -> Needs:
 
 
 def _not_yet(wanted: Needs, snapshot: Snapshot) -> Needs:
-    """Without what has been read: typing must not read the same again for each key."""
+    """What was not read yet: the same must not be read again for each key pressed."""
     types = {resource.type for resource in wanted.resources}
     documented = all(any(code == type_ for code, _ in snapshot.documentation) for type_ in types)
     unread = frozenset(

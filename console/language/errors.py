@@ -1,8 +1,8 @@
-"""What a command can get wrong, in words for the operator, with its place in the text.
+"""Errors of commands: a message for the operator, with the place in the text.
 
 LanguageError
-├── ParseError      the text is no statement of the language; nothing was done
-└── CommandError    the statement is well formed and can't be carried out here
+├── ParseError      the text is not valid in the language; nothing was done
+└── CommandError    the statement is valid, but can't be carried out here
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from console.language.tokenizer import Span
 
 
 class LanguageError(Exception):
-    """Message, hint (possibly empty: what to do now) and where in the script, line and column from 1.
+    """An error with a message, a hint (what to do now, may be empty) and its span in the script.
 
-    A hint that takes a search is given as a function, and looked for when it is first read.
+    A hint that takes a search is given as a function, and called when it is first read.
     """
 
     def __init__(self, message: str, hint: str | Callable[[], str] = "", span: Span | None = None) -> None:
@@ -43,7 +43,7 @@ class LanguageError(Exception):
 
     @property
     def searches(self) -> bool:
-        """Whether the hint is yet to be looked for."""
+        """Whether the hint still takes a search."""
         return not isinstance(self._hint, str)
 
     @property
@@ -57,7 +57,7 @@ class LanguageError(Exception):
 
 
 class ParseError(LanguageError):
-    """The text is not of the language. expected: what could have stood there, in the words of the help."""
+    """The text is not valid in the language. expected: what is valid there, as the help writes it."""
 
     def __init__(self, message: str, span: Span, hint: str = "", expected: tuple[str, ...] = ()) -> None:
         super().__init__(message, hint, span)
@@ -65,11 +65,11 @@ class ParseError(LanguageError):
 
 
 class CommandError(LanguageError):
-    """A well-formed statement that can't be carried out: an unknown key, a value of the wrong type, no such entity."""
+    """A valid statement that can't be carried out: an unknown key, a value of the wrong type, an unknown entity."""
 
 
 def is_one_slip(wrong: str, right: str) -> bool:
-    """Whether one letter too many, too few or another, or two in the wrong order, are all that differs."""
+    """Whether the words differ by one inserted, missing or wrong letter, or by two swapped letters."""
     if abs(len(wrong) - len(right)) > 1 or wrong == right:
         return wrong == right
     start = next((i for i, (a, b) in enumerate(zip(wrong, right, strict=False)) if a != b), min(len(wrong), len(right)))
@@ -78,7 +78,7 @@ def is_one_slip(wrong: str, right: str) -> bool:
 
 
 def did_you_mean(wrong: str, right: Iterable[str], cutoff: float = 0.6) -> str:
-    """``did you mean 'set'?`` for the nearest of the right words, or ``""``."""
+    """``did you mean 'set'?`` with the nearest of the right words, ``""`` if none is near."""
     import difflib
 
     near = difflib.get_close_matches(wrong[:200], list(right), n=1, cutoff=cutoff)

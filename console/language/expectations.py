@@ -1,4 +1,4 @@
-"""What the grammar expects, as candidates: names from the snapshot, keys with their documentation, legal values."""
+"""Turns what the grammar expects into candidates: names from the snapshot, documented keys, legal values."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _DURATIONS = ("15min", "30min", "1h", "4h", "12h", "1d")
 
 
 class Candidates:
-    """Candidates for one statement of one text."""
+    """The candidates for one statement of a text."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class Candidates:
     # -- whole words -----------------------------------------------------------------------------------------------
 
     def words(self, expected: Expected, typed: str) -> list[Candidate]:
-        """Candidates for a word, or for the key of a ``KEY=VALUE``, by what was typed of it."""
+        """Return the candidates for a word, or for the key of a ``KEY=VALUE``. typed: its typed part."""
         index = self._index(expected)
         if index is not None:
             beside = matching(self._beside(expected), typed)
@@ -142,7 +142,7 @@ class Candidates:
                 return self._names.acl_names(self._snapshot, ACL_TYPES.get(kind, AclResourceType(0)))
 
     def _beside(self, expected: Expected) -> list[Candidate]:
-        """What can stand there beside the names."""
+        """What is valid there besides names."""
         match expected.what:
             case What.USER | What.CLIENT | What.IP:
                 return [_DEFAULT]
@@ -193,7 +193,7 @@ class Candidates:
         return [Candidate(column.replace("_", "-"), "column", "", Form.KEY) for column in filter_names(kind)]
 
     def _operations(self) -> tuple[str, ...]:
-        """Those of the resource that the statement names, all where it names none yet."""
+        """The operations of the resource that the statement names, all if it names none yet."""
         words = self._statement.words
         for place, word in enumerate(words[:-1]):
             if word.is_bare("on"):
@@ -220,7 +220,7 @@ class Candidates:
         yield from (Candidate(key, form=form) for key in keys if key not in taken)
 
     def _documented(self, expected: Expected, candidate: Candidate) -> Candidate:
-        """A key with its value and its documentation; made for those that are shown only."""
+        """A key with its value and its documentation; called only for keys that are shown."""
         subject, key = self._subject(expected), candidate.text
         if isinstance(subject, QuotaEntity):
             values = self._snapshot.quotas.get(subject, {})
@@ -229,7 +229,7 @@ class Candidates:
         entry = known_entry(self._snapshot, subject, key) if subject is not None and not candidate.help else None
         if subject is None or entry is None:
             return candidate
-        # What another topic or broker has is no value of this one.
+        # The entry may be another topic's or broker's: then its value is not this one's.
         mine = self._snapshot.configs.get(subject)
         now = _now(entry, subject) if mine is not None and mine.get(key) is entry else ""
         return candidate._replace(meta=now, help=self._help(subject, entry))
@@ -253,7 +253,7 @@ class Candidates:
     # -- values ----------------------------------------------------------------------------------------------------
 
     def takes_list(self, expected: Expected, key: str) -> bool:
-        """Whether a key's value is a list, to be completed item by item."""
+        """Whether a key's value is a list, which is completed item by item."""
         subject = self._subject(expected)
         if not isinstance(subject, ConfigResource) or expected.what not in (What.ASSIGN, What.CREATE_ASSIGN):
             return False
@@ -261,7 +261,7 @@ class Candidates:
         return entry is not None and entry.type == LIST
 
     def values(self, expected: Expected, key: str, typed: str) -> list[Candidate]:
-        """Candidates for the value of a ``KEY=VALUE``, by what was typed of it."""
+        """Return the candidates for the value of a ``KEY=VALUE``. typed: its typed part."""
         match expected.what:
             case What.LIST_FILTER:
                 return self._filter_values(expected.detail, key, typed)
@@ -322,7 +322,7 @@ _FIXED = {
     "state": ("Stable", "Empty", "PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling", "Dead"),
     "type": ("consumer", "classic", "share", "streams"),
 }
-"""Column -> the words that it can hold."""
+"""Column -> its possible values."""
 
 
 def _of(names: Iterable[str], form: Form) -> list[Candidate]:

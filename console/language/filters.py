@@ -22,10 +22,8 @@ from console.plan.values import BOOLEAN, DOUBLE, INT, LONG, SHORT
 from console.present.columns import ABSENT, Column
 from console.present.values import is_unlimited
 
-# The filters of `list`: globs over names, comparisons of columns and of configs' values.
-
 Test = Callable[[str | None], bool]
-"""Whether a name passes; None is the default, which only ``<default>`` and patterns that match anything take."""
+"""Whether a name passes; None is the default, which matches ``<default>`` and patterns that match everything."""
 R = TypeVar("R")
 FieldTest = Callable[[object], bool]
 """Whether a column's value passes."""
@@ -38,7 +36,8 @@ _GLOB_OF_DIGITS = re.compile(r"(?=.*[*?\[])[-0-9.*?\[\]!]+")
 
 
 def glob_test(patterns: Collection[str | None], *, fold: bool = False) -> Test:
-    """Whether a name matches one of the patterns, None being ``<default>``; no patterns match all."""
+    """Return a test whether a name matches one of the patterns; None stands for ``<default>``. Without patterns all
+    match."""
     if not patterns:
         return lambda _text: True
     flags = re.IGNORECASE if fold else 0
@@ -48,10 +47,10 @@ def glob_test(patterns: Collection[str | None], *, fold: bool = False) -> Test:
 
 
 def row_test(statement: List, columns: Collection[Column[R]], more: str = "") -> Callable[[R], bool]:
-    """Whether a row passes the statement's filters, all of them; one that has not the column does not.
+    """Return a test whether a row passes all filters of the statement; a row without the column does not.
 
-    more: further keys that are legal, in words for the operator. Raises CommandError for an unknown column, and for a
-    comparison or a value that the column has not.
+    more: further legal keys, as text for the operator. Raises CommandError for an unknown column, and for a
+    comparison or a value that is invalid for the column.
     """
     tests: list[tuple[Callable[[R], object], FieldTest]] = []
     for field in statement.fields:
@@ -66,7 +65,7 @@ def row_test(statement: List, columns: Collection[Column[R]], more: str = "") ->
 
 
 def require_names(statement: List, columns: Collection[Column[R]]) -> None:
-    """Raises CommandError for a quoted filter, which is read as a name that nothing has."""
+    """Raises CommandError for a quoted filter: it is read as a name, which does not exist."""
     names = {column.name for column in columns}
     for glob in statement.globs:
         found = _QUOTED_FILTER.match(glob.pattern or "")
@@ -81,7 +80,7 @@ def require_names(statement: List, columns: Collection[Column[R]]) -> None:
 
 _QUOTED_FILTER = re.compile(r"([A-Za-z][A-Za-z_.-]*)([=<>!]+)")
 _PLAIN_NAMES = frozenset({"topics", "brokers"})
-"""Kinds whose names hold no sign of a comparison."""
+"""Kinds whose names can't contain a comparison operator."""
 
 
 def _column_test(field: FieldFilter, column: Column[R]) -> FieldTest:
@@ -95,9 +94,9 @@ def _column_test(field: FieldFilter, column: Column[R]) -> FieldTest:
 def _text_test(field: FieldFilter, *, fold: bool = False) -> FieldTest:
     if field.operator not in _EQUALITY:
         hint = f"{field.key}=GLOB and {field.key}!=GLOB compare texts"
-        raise CommandError(f"'{field.key}' is no number, so it can't be {field.operator} anything", hint, field.span)
+        raise CommandError(f"'{field.key}' is not a number: {field.operator} does not apply", hint, field.span)
     if field.pattern == "":
-        raise CommandError(f"'{field.key}{field.operator}' lacks a value", _write(field, "GLOB"), field.span)
+        raise CommandError(f"'{field.key}{field.operator}' needs a value", _write(field, "GLOB"), field.span)
     return _negated(field, glob_test([field.pattern], fold=fold))
 
 
@@ -116,7 +115,7 @@ def _negated(field: FieldFilter, test: Test) -> FieldTest:
 
 
 def _number_test(field: FieldFilter, unit: Unit) -> FieldTest:
-    """Of a number, or of a text that is one. A glob goes over its digits. Other texts and None pass no test."""
+    """A test of numbers, and of texts that are numbers; a glob matches the digits. Other texts and None do not pass."""
     pattern = field.pattern or ""
     if field.operator in _EQUALITY and _GLOB_OF_DIGITS.fullmatch(pattern):
         return _negated(field, glob_test([pattern]))
@@ -135,7 +134,7 @@ def _number_test(field: FieldFilter, unit: Unit) -> FieldTest:
 
 
 def _amount(text: str, unit: Unit) -> float:
-    """Raises ValueError with words."""
+    """Raises ValueError with a message for the operator."""
     if unit is not Unit.NONE and has_unit(text):
         return parse_amount(text, unit)
     return decimal_number(text.removesuffix("%"))
@@ -166,14 +165,14 @@ def as_text(value: object) -> str | None:
 
 
 def split_fields(statement: List) -> tuple[List, tuple[FieldFilter, ...]]:
-    """The statement with its column filters only, and the filters on configs (keys with a dot)."""
+    """Return the statement with its column filters only, and its filters of configs (keys with a dot)."""
     configs = tuple(field for field in statement.fields if "." in field.key)
     columns = tuple(field for field in statement.fields if "." not in field.key)
     return List(statement.kind, statement.globs, columns, span=statement.span), configs
 
 
 class ConfigFilter:
-    """Filters on the values of configs, over many resources. A number takes units; no limit is above any number."""
+    """Filters of config values, for many resources. Numbers may have units; no limit is greater than any number."""
 
     def __init__(self, fields: tuple[FieldFilter, ...]) -> None:
         self._fields = fields
@@ -187,8 +186,8 @@ class ConfigFilter:
         return tuple(dict.fromkeys(field.key for field in self._fields))
 
     def values(self, snapshot: Snapshot, resource: ConfigResource) -> dict[str, str | None] | None:
-        """Key -> value of a resource that passes, None for one that does not. A hidden value passes no filter. Raises
-        CommandError for a comparison or a value that the key has not."""
+        """Return key -> value of a resource that passes, None for one that does not. A hidden value does not pass.
+        Raises CommandError for a comparison or a value that is invalid for the key."""
         entries = snapshot.configs.get(resource)
         if entries is None:
             return {} if not self._fields else None
@@ -212,7 +211,7 @@ class ConfigFilter:
         return known
 
     def require_known(self, kind: str) -> None:
-        """Raises CommandError for a key that none of the resources looked at has."""
+        """Raises CommandError for a key that no resource has."""
         for field in self._fields:
             if self._looked and field.key not in self._seen:
                 raise CommandError(f"no {kind} have a config '{field.key}'", "", field.span)
@@ -222,7 +221,7 @@ _NUMERIC = frozenset({INT, LONG, SHORT, DOUBLE})
 
 
 def _config_text_test(field: FieldFilter) -> FieldTest:
-    """Of a text, which may be empty; of a number whose type no broker told."""
+    """A test of texts, which may be empty, and of numbers whose type is unknown."""
     if field.operator in _EQUALITY:
         return _negated(field, glob_test([field.pattern]))
     return _number_test(field, unit_of(field.key)) if unit_of(field.key) is not Unit.NONE else _text_test(field)
@@ -233,7 +232,7 @@ def _comparable(field: FieldFilter, entry: ConfigEntry) -> object:
     return math.inf if above_all else entry.value
 
 
-# Kafka's own filters of ACLs in `list acls`: ANY for any code, MATCH for the patterns that take in a name.
+# -- Kafka's own filters of ACLs: ANY for any code, MATCH for the patterns that match a name ---------------------------
 
 _CODES: Mapping[str, type[Code]] = MappingProxyType(
     {
@@ -247,11 +246,11 @@ _LITERAL, _PREFIXED = 3, 4
 
 
 def without_acl_filters(statement: List) -> tuple[List, Callable[[Acl], bool] | None]:
-    """The statement without ANY and MATCH, and what they ask of a binding; None if nothing.
+    """Return the statement without ANY and MATCH, and a test of ACLs for them, None if there is nothing to test.
 
-    MATCH finds what affects the resource_name of the statement (AclBindingFilter, KIP-290): the literal name, the
-    literal ``*`` and each prefix of it. Raises CommandError for a word that is no code of the column, and for MATCH
-    with a pattern for a name.
+    MATCH finds ACLs that affect the resource_name of the statement (AclBindingFilter, KIP-290): the literal name, the
+    literal ``*`` and each prefix of it. Raises CommandError for an unknown code of a column, and for MATCH with a
+    pattern as name.
     """
     kept = tuple(field for field in statement.fields if not _is(field, "ANY"))
     for field in kept:
@@ -287,15 +286,15 @@ def _require_code(field: FieldFilter) -> None:
     pattern = (field.pattern or "").upper()
     if codes is None or any(char in pattern for char in "*?["):
         return
-    # MATCH is a filter of patterns alone, and not being ANY or MATCH says nothing.
+    # MATCH filters only patterns, and `!=` ANY or MATCH excludes nothing.
     known = [name for name in codes.NAMES.values() if field.operator == "=" or name not in ("ANY", "MATCH")]
     if pattern not in known and not pattern.startswith("UNKNOWN("):
         hint = did_you_mean(pattern, known) or f"there are {', '.join(known)}"
-        raise CommandError(f"'{field.pattern}' is no {_column(field).replace('_', ' ')} of ACLs", hint, field.span)
+        raise CommandError(f"unknown {_column(field).replace('_', ' ')} '{field.pattern}'", hint, field.span)
 
 
 def _plain(pattern: str) -> str | None:
-    """The name that a pattern stands for, None for one with wildcards; quoted ones stand for themselves."""
+    """The name that a pattern matches, None for a pattern with wildcards; quoted wildcards are characters."""
     text = pattern
     for char in "*?[":
         text = text.replace(f"[{char}]", "\0" + char)

@@ -1,4 +1,4 @@
-"""The grammar: from a script to statements. The whole script is parsed before anything of it runs.
+"""The grammar: parses scripts into statements. A whole script is parsed before any of it runs.
 
     script = [stmt] {(";" | NEWLINE) [stmt]}          "#" at the start of a statement: a comment
     word   = adjacent pieces: bare, 'raw', "with \\" \\\\ \\n \\t"
@@ -57,9 +57,9 @@ from console.plan.risk_rules import NAMES
 
 
 class StatementReading(Struct, frozen=True):
-    """One statement of a script: what it means, or why it means nothing.
+    """One statement of a script, or its error.
 
-    expected: what could have stood at the word of an index; the index after the last word is the end.
+    expected: what is valid at the word of an index; the index after the last word is the end.
     """
 
     words: tuple[Word, ...]
@@ -71,7 +71,8 @@ class StatementReading(Struct, frozen=True):
 
 
 class Reading(Struct, frozen=True):
-    """A whole script, right or wrong. marks: what each stretch is, in order; unmarked is white space, or not read."""
+    """A whole script, valid or not. marks: the role of each stretch, in order; white space and unread text have
+    none."""
 
     text: str
     statements: tuple[StatementReading, ...]
@@ -80,7 +81,7 @@ class Reading(Struct, frozen=True):
 
 
 def parse(text: str, where: Where = Where.RUN) -> tuple[Statement, ...]:
-    """The statements of a script. Raises ParseError for the first mistake in it, nothing else."""
+    """Return the statements of a script. Raises only ParseError, for the first error."""
     reading = read(text, where)
     if reading.errors:
         raise reading.errors[0]
@@ -88,7 +89,7 @@ def parse(text: str, where: Where = Where.RUN) -> tuple[Statement, ...]:
 
 
 def read(text: str, where: Where = Where.RUN) -> Reading:
-    """Read a script as far as it makes sense; never raises. Half-typed text is read like any other."""
+    """Read a script as far as it is valid; never raises. Half-typed text is read like any other."""
     scanned, places = scan(text), Places(text)
     statements: list[StatementReading] = []
     marks = [Mark(start, end, Role.COMMENT) for start, end in scanned.comments]
@@ -102,7 +103,7 @@ def read(text: str, where: Where = Where.RUN) -> Reading:
         if text[raw.end : raw.end + 1] == ";":
             marks.append(Mark(raw.end, raw.end + 1, Role.SEPARATOR))
     marks.sort()
-    # Stable: a flaw in a word comes before what the grammar says of that word.
+    # Stable: an error of the tokenizer comes before one of the grammar for the same word.
     errors.sort(key=lambda error: error.span.start if error.span else 0)
     return Reading(text, tuple(statements), tuple(marks), tuple(errors))
 
@@ -148,10 +149,10 @@ def _unknown_verb(reader: Reader, word: Word, name: str) -> None:
         elsewhere = f"list {name}" if name in KINDS else "kac --help"
         reader.fail(f"'{name}' is a view of the console, not a command of a script", word, f"see: {elsewhere}")
     names = [verb.name for verb in verbs_for(reader.where)]
-    # What takes away is proposed for one slip of a finger alone: `elect` is nearer to `delete` than to any other verb.
+    # A verb that removes something is proposed only for a single typo: `elect` is nearest to `delete`.
     safe = [verb for verb in names if verb not in TAKES_AWAY or is_one_slip(name, verb)]
     hint = did_you_mean(name, safe) or "commands: " + ", ".join(names)
-    reader.fail(f"{reader.shown(word)} is no command", word, hint)
+    reader.fail(f"unknown command {reader.shown(word)}", word, hint)
 
 
 # -- looking -------------------------------------------------------------------------------------------------------
@@ -162,7 +163,7 @@ def _show(reader: Reader, verb: str) -> Show:
     keys = []
     while not reader.ended:
         keys.append(_key(reader, verb, named_entity.subject if named_entity else None))
-    # Notes what can follow, for the completion.
+    # Records what can follow, for the completion.
     reader.expect(_key_expected(verb, named_entity.subject if named_entity else None))
     return Show(named_entity, tuple(keys), verb == "describe")
 
@@ -264,12 +265,12 @@ def _apply(reader: Reader, _verb: str) -> Apply:
 
 
 def _warnings(reader: Reader) -> tuple[str, ...]:
-    """Names of warnings, parted by commas."""
+    """Read names of warnings, separated by commas."""
     word = reader.take(Expected(What.WORDS, "NAMEs of warnings", NAMES), Role.VALUE)
     names = tuple(name for name in word.text.split(",") if name)
     for name in names:
         if name not in NAMES:
-            reader.fail(f"there is no warning {reader.shown(word)}", word, f"there are {', '.join(NAMES)}")
+            reader.fail(f"unknown warning {reader.shown(word)}", word, f"there are {', '.join(NAMES)}")
     return names
 
 
@@ -350,4 +351,4 @@ _PARSERS: Mapping[str, Callable[[Reader, str], Statement]] = MappingProxyType(
         "q": lambda _reader, _verb: Quit(),
     }
 )
-"""How each verb of the registry goes on; the two have the same names."""
+"""Verb -> its parser; the registry has the same names."""

@@ -1,5 +1,5 @@
-"""Turns statements into edits: names looked up, keys and values checked against what was described. And edits into the
-statements that stage them. Pure."""
+"""Turns statements into edits: looks up names, and checks keys and values against the snapshot. And turns edits into
+the statements that stage them. Pure."""
 
 from __future__ import annotations
 
@@ -39,6 +39,7 @@ from console.model.quota import QuotaEntity
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot
 from console.plan.amounts import exact_number
+from console.plan.config_rules import LOG_LEVELS
 from console.plan.edits import (
     AddAcl,
     AppendConfig,
@@ -61,7 +62,7 @@ from console.plan.values import parse_quota, parse_value
 from console.present.names import resource_word
 from console.present.text import clean
 
-# ACL statements as bindings, and which operations a resource has.
+# -- ACLs, and the operations of a resource ----------------------------------------------------------------------------
 
 LITERAL, PREFIXED = PatternType(3), PatternType(4)
 
@@ -92,17 +93,17 @@ OPERATIONS_OF: Mapping[AclResourceType, tuple[str, ...]] = {
     AclResourceType(6): ("ALL", "DESCRIBE"),
     AclResourceType(7): ("ALL", "CREATE_TOKENS", "DESCRIBE_TOKENS"),
 }
-"""What brokers ask for on each type of resource (AclEntry.supportedOperations)."""
+"""The operations that brokers check on each type of resource (AclEntry.supportedOperations)."""
 
 
 def acls_of(statement: Access) -> tuple[Acl, ...]:
-    """A binding for each operation. Raises CommandError for an operation that the resource has not, unless it is to be
-    taken away: a broker stores such a binding, and never asks for it."""
+    """Return an ACL for each operation. Raises CommandError for an operation that the resource does not have, unless it
+    is revoked: a broker stores such an ACL, and never checks it."""
     legal = OPERATIONS_OF[statement.resource_type]
     for operation in statement.operations:
         if operation.name not in legal and not statement.revoke:
             what = statement.resource_type.name.lower().replace("_", "-")
-            message = f"Kafka never asks for {operation.name} on a {what}"
+            message = f"Kafka never checks {operation.name} on a {what}"
             raise CommandError(message, f"one of {', '.join(legal)}", statement.operations_span)
     return tuple(_acl(statement, operation) for operation in statement.operations)
 
@@ -119,17 +120,15 @@ def _acl(statement: Access, operation: AclOperation) -> Acl:
     )
 
 
-# From statements to edits: names looked up, keys and values checked against what was described. Pure.
+# -- from statements to edits ------------------------------------------------------------------------------------------
 
-__all__ = ["LEVELS", "SCRAM_ITERATIONS", "command_of", "to_edits", "to_statement"]
+__all__ = ["SCRAM_ITERATIONS", "command_of", "to_edits", "to_statement"]
 
 LIST = ConfigType(7)
-LEVELS = ("FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE")
-"""LogLevelConfig.VALID_LOG_LEVELS."""
 SCRAM_ITERATIONS = 4096
-"""What an operator gets who does not say: the least that Kafka takes (ScramMechanism.minIterations)."""
+"""The default: the minimum that Kafka accepts (ScramMechanism.minIterations)."""
 Secrets = Mapping[str, Secret]
-"""Key -> the secret that `secret_values.secret_slots` asked for."""
+"""Key -> the secret for a slot of `secret_values.secret_slots`."""
 
 
 def to_edits(
@@ -140,11 +139,11 @@ def to_edits(
     plan: Creates = EMPTY,
     secrets: Secrets | None = None,
 ) -> tuple[Edit, ...]:
-    """The edits that a statement stages; `needs(statement, selected)` has been read into the snapshot.
+    """Return the edits that a statement stages. `needs(statement, selected)` must have been read into the snapshot.
 
-    selected: what an entity that was left out stands for. plan: what is staged already: a topic that it creates is
-    there. Whether the edits fit together is for `console.plan.stage` to say. Raises CommandError, in words, with its
-    place in the script.
+    selected: the entity that is meant where none is named. plan: what is staged already; a topic that it creates
+    exists. Whether edits contradict each other is checked when they are staged. Raises CommandError, with the place in
+    the script.
     """
     given = secrets or {}
     match statement:
@@ -195,7 +194,7 @@ def _no_key_twice(keys: tuple[Key, ...]) -> None:
     seen: set[str] = set()
     for key in keys:
         if key.name in seen:
-            raise CommandError(f"'{clean(key.name, 80)}' stands twice", "give it once", key.span)
+            raise CommandError(f"'{clean(key.name, 80)}' is given twice", "give it once", key.span)
         seen.add(key.name)
 
 
@@ -206,7 +205,7 @@ def _set_quotas(statement: Alter, entity: QuotaEntity) -> Iterator[Edit]:
         check_key(entity, assign.key)
         if not isinstance(assign.value, str):
             hint = f"write {quote_beside_equals(assign.key.name)}=VALUE"
-            raise CommandError("a quota is no secret", hint, assign.value_span)
+            raise CommandError("a quota can't be a secret", hint, assign.value_span)
         try:
             yield SetQuota(entity, assign.key.name, parse_quota(assign.key.name, assign.value))
         except ValueError as error:
@@ -228,9 +227,9 @@ def _unset(statement: Unset, snapshot: Snapshot, selected: Subject | None, plan:
 
 
 def _entry(snapshot: Snapshot, target: ConfigResource, key: Key) -> ConfigEntry | None:
-    """What is known of a key, None where nothing was described. Raises CommandError for a key that is none.
+    """The entry of a key, None if nothing was described. Raises CommandError for an unknown key.
 
-    Brokers keep keys that they don't know for their plug-ins: such a key is meant where it is quoted.
+    Brokers keep unknown keys for their plug-ins: such a key has to be quoted.
     """
     entry = known_entry(snapshot, target, key.name)
     if entry is not None:
@@ -243,10 +242,10 @@ def _entry(snapshot: Snapshot, target: ConfigResource, key: Key) -> ConfigEntry 
         meant = did_you_mean(key.name, legal)
         if target.type != BROKER:
             return meant
-        return f"{meant} A plug-in's own key is quoted: {quoted(key.name)}".strip()
+        return f"{meant} Quote a plug-in's own key: {quoted(key.name)}".strip()
 
-    what = "loggers" if target.type == BROKER_LOGGER else f"{resource_word(target.type)} configs"
-    raise CommandError(f"'{clean(key.name, 80)}' is none of the {what}", hint, key.span)
+    what = "logger" if target.type == BROKER_LOGGER else f"{resource_word(target.type)} config"
+    raise CommandError(f"unknown {what} '{clean(key.name, 80)}'", hint, key.span)
 
 
 def _value(target: ConfigResource, assign: Assign, entry: ConfigEntry | None, secrets: Secrets) -> str | Secret:
@@ -268,9 +267,9 @@ def _value(target: ConfigResource, assign: Assign, entry: ConfigEntry | None, se
 
 
 def _level(text: str, assign: Assign) -> str:
-    if text not in LEVELS:
-        hint = did_you_mean(text.upper(), LEVELS) or f"levels: {', '.join(LEVELS)}"
-        raise CommandError(f"'{clean(text, 40)}' is no log level", hint, assign.value_span)
+    if text not in LOG_LEVELS:
+        hint = did_you_mean(text.upper(), LOG_LEVELS) or f"levels: {', '.join(LOG_LEVELS)}"
+        raise CommandError(f"unknown log level '{clean(text, 40)}'", hint, assign.value_span)
     return text
 
 
@@ -278,9 +277,9 @@ def _items(verb: str, target: ConfigResource, assign: Assign, entry: ConfigEntry
     key = assign.key.name
     if entry is not None and entry.type.known and entry.type != LIST:
         type_ = entry.type.name.lower()
-        raise CommandError(f"{key} is no list but {type_}: nothing to {verb}", "set gives it a value", assign.key.span)
+        raise CommandError(f"{verb} needs a list, and {key} is {type_}", "set gives it a value", assign.key.span)
     if target.type == BROKER_LOGGER:
-        raise CommandError(f"a log level is no list: nothing to {verb}", "set gives it a value", assign.key.span)
+        raise CommandError(f"{verb} needs a list, not a log level", "set gives it a value", assign.key.span)
     if not isinstance(assign.value, str):
         raise CommandError(f"{verb} takes no secrets", f"write {quote_beside_equals(key)}=ITEM,ITEM", assign.value_span)
     return parse_value(key, LIST, assign.value)
@@ -318,17 +317,17 @@ def _scram_set(statement: ScramSet, secrets: Secrets) -> UpsertScram:
 
 
 def to_statement(edit: Edit) -> EditStatement:
-    """The statement that stages an edit; it asks for a value that is secret, or whose key is called like a secret."""
+    """Return the statement that stages an edit. For a secret value, or a key that looks sensitive, it asks."""
     return _STATEMENTS[type(edit)](edit)
 
 
 def command_of(edit: Edit) -> str:
-    """That statement as text."""
+    """The statement that stages an edit, as text."""
     return unparse(to_statement(edit))
 
 
 def _key_of(edit: ConfigEdit) -> Key:
-    """A broker's key that is none of Kafka's dynamic ones may be a plug-in's own: quotes say that it is meant."""
+    """A broker's key that Kafka does not know as dynamic may be a plug-in's: it is quoted."""
     type_ = edit.resource.type
     return Key(edit.key, quoted=type_ == BROKER and update_mode(type_, edit.key) is UpdateMode.RESTART)
 
@@ -380,4 +379,4 @@ _STATEMENTS: Mapping[type[Edit], Callable[[Any], EditStatement]] = {
     UpsertScram: lambda edit: ScramSet(edit.user.user, edit.user.mechanism, Asked(), edit.iterations),
     DeleteScram: lambda edit: ScramDelete(edit.user.user, edit.user.mechanism),
 }
-"""Each kind of edit in the words that stage it."""
+"""Kind of edit -> the function that makes its statement."""

@@ -12,8 +12,6 @@ from console.model.codes import CLIENT_METRICS, GROUP, AclResourceType
 from console.model.quota import CLIENT_ID, IP, USER
 from console.model.snapshot import Snapshot
 
-# Names to be found while somebody types: by how they begin, then by what they hold; quick with 100,000 of them.
-
 
 class NameIndex:
     """Names in alphabetical order without regard to case."""
@@ -25,11 +23,11 @@ class NameIndex:
         self._starts: list[int] = []
 
     def names(self) -> list[str]:
-        """All of them in order."""
+        """All names in order."""
         return self._names
 
     def changed(self, gone: Set[str], new: Set[str]) -> NameIndex:
-        """The index without some names and with others, without sorting all of them again."""
+        """Return an index without some names and with others; the rest is not sorted again."""
         other = NameIndex()
         other._names = [name for name in self._names if name not in gone] if gone else self._names.copy()
         other._folded = [name.casefold() for name in other._names] if gone else self._folded.copy()
@@ -40,7 +38,7 @@ class NameIndex:
         return other
 
     def find(self, typed: str, limit: int) -> list[str]:
-        """Names that begin with what was typed, then names that hold it elsewhere."""
+        """Return names that begin with the typed text, then names that contain it."""
         folded = typed.casefold()
         first = bisect_left(self._folded, folded)
         beginning = []
@@ -53,7 +51,7 @@ class NameIndex:
         return beginning + list(islice(self._holding(folded), limit - len(beginning)))
 
     def make_ready(self) -> None:
-        """Make what `find` makes when it first needs it."""
+        """Build what `find` needs, ahead of its first call."""
         self._all_text()
 
     def _holding(self, folded: str) -> Iterator[str]:
@@ -68,32 +66,30 @@ class NameIndex:
             at = text.find(folded, self._starts[number] + len(self._folded[number]))
 
     def _all_text(self) -> str:
-        """All names in one text, a line each: one search in it is quicker than 100,000 in names."""
+        """All names in one text, a line each: one search in it is faster than 100,000 searches in names."""
         if self._text is None:
             self._text = "\n".join(self._folded)
             self._starts = list(accumulate((len(name) + 1 for name in self._folded[:-1]), initial=0))
         return self._text
 
 
-# What a snapshot knows the names of, ready for completion; made anew only where the snapshot changed.
-
 MOST = 100_000
-"""Quota entities and ACLs that are looked through for names."""
+"""Quota entities and ACLs whose names are collected."""
 
 _FEW = 1_000
-"""Names that are put into an index one by one; with more it is made anew."""
+"""Names that are inserted into an index one by one; for more, it is rebuilt."""
 
 
 class KnownNames:
-    """Indexes of names over the latest snapshot. Each is made when it is first asked for, and kept while the part of
-    the snapshot that it was made from stays the same object."""
+    """Indexes of the names in the latest snapshot. Each is built when it is first needed, and kept while the part of
+    the snapshot that it was built from stays the same object."""
 
     def __init__(self) -> None:
         self._made: dict[str, tuple[tuple[Any, ...], NameIndex]] = {}
         self._topics: tuple[Mapping[str, Any], NameIndex] = ({}, NameIndex())
 
     def topics(self, snapshot: Snapshot) -> NameIndex:
-        """Topics; changed by the difference only."""
+        """Topics; updated by the difference."""
         before, index = self._topics
         now = snapshot.topics
         if now is before:
@@ -105,7 +101,7 @@ class KnownNames:
         return index
 
     def groups(self, snapshot: Snapshot) -> NameIndex:
-        """Groups that there are, and those that have configs."""
+        """Groups, and names of groups with configs."""
 
         def names() -> Iterable[str]:
             return {*snapshot.groups, *_configured(snapshot, GROUP)}

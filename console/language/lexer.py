@@ -1,4 +1,4 @@
-"""Colours for the language: a Pygments lexer over the marks of the one grammar, at ease with half-typed text."""
+"""Colours for the language: a Pygments lexer based on the grammar's marks; half-typed text is fine."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ TOKENS = {
     Role.COMMENT: Comment,
     Role.SEPARATOR: Punctuation,
 }
-"""What each role of the grammar is to Pygments."""
+"""Role of the grammar -> Pygments token."""
 
 
 class CommandLexer(Lexer):
@@ -48,7 +48,7 @@ class CommandLexer(Lexer):
     filenames: ClassVar[list[str]] = ["*.kac"]
 
     def __init__(self, **options: Any) -> None:
-        # Every character keeps its place: nothing stripped, no newline added.
+        # Offsets must not move: nothing is stripped, no newline added.
         super().__init__(**{"stripnl": False, "ensurenl": False, **options})
         self.where = options.get("where", Where.BAR)
 

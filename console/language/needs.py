@@ -1,4 +1,4 @@
-"""What has to be read before a statement can be carried out or answered. Pure; `reading` reads it."""
+"""Which parts of a snapshot a statement needs. Pure; `console.session.reading` reads them."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity, QuotaFilter, f
 class Needs(Struct, frozen=True):
     """Parts of a snapshot.
 
-    parts: whole parts, by the names of `Snapshot.read_at`. topics: by name, where not all of them. resources: whose
-    configs. every: configs of all resources of a type. a_broker, a_topic: configs of any one, for the keys there are.
-    groups: members and lag of these. lags_of: the lag of all groups that a set of patterns matches. documentation: of
-    the configs of `resources`. quotas_of, acls_of: what these filters find, and the ACLs of these principals, where not
-    all are needed; with all quotas, what of them it is about.
+    parts: whole parts, by the names of `Snapshot.read_at`. topics: topics by name, if not all are needed. resources:
+    their configs. every: configs of all resources of a type. a_broker, a_topic: configs of any one, for its keys.
+    groups: their members and lag. lags_of: the lag of all groups that a set of patterns matches. documentation: also
+    that of the configs of `resources`. quotas_of, acls_of: the quotas that filters find and the ACLs of principals, if
+    not all are needed; if all quotas are, those that matter.
     """
 
     parts: frozenset[str] = frozenset()
@@ -56,11 +56,11 @@ class Needs(Struct, frozen=True):
 
 NOTHING = Needs()
 SINGLY = 100
-"""Names that are asked for by themselves; where there are more, everything is read."""
+"""Names that are asked for one by one; for more, everything is read."""
 
 
 def needs(statement: Statement, selected: Subject | None = None) -> Needs:
-    """What to read for a statement; selected: what an entity that was left out stands for."""
+    """Return what a statement needs. selected: the entity that is meant where none is named."""
     match statement:
         case Show():
             return _show(statement, _subject(statement.entity, selected))
@@ -84,7 +84,7 @@ def needs(statement: Statement, selected: Subject | None = None) -> Needs:
 
 
 def needs_of_script(statements: Iterable[Statement]) -> Needs:
-    """What all of them need, to be read at once."""
+    """Return what all statements need, to be read at once."""
     each = [needs(statement) for statement in statements]
 
     def together(name: str) -> Any:
@@ -130,7 +130,7 @@ def _show(statement: Show, subject: Subject | None) -> Needs:
     if not statement.full:
         return need
     if statement.keys:
-        # Where a broker's own values make a difference to what a topic inherits, the details say which.
+        # The details show where brokers' own values change what a topic inherits.
         inherited = Needs(every=frozenset({BROKER})) if subject.type == TOPIC else NOTHING
         return need | inherited | Needs(documentation=True)
     if subject.type == BROKER and not subject.is_cluster_default:
@@ -139,7 +139,7 @@ def _show(statement: Show, subject: Subject | None) -> Needs:
 
 
 def _quotas_around(entity: QuotaEntity) -> frozenset[QuotaFilter]:
-    """What tells all about an entity: it, of a user also the clients, and what counts for whom it names."""
+    """The filters for all about an entity: itself, the clients of a user, and the levels that may apply to it."""
     parts = entity.as_dict()
     found = {filter_for_name(USER, parts[USER])} if USER in parts else {filter_for_entity(entity)}
     user, client = parts.get(USER), parts.get(CLIENT_ID)
@@ -151,21 +151,21 @@ def _quotas_around(entity: QuotaEntity) -> frozenset[QuotaFilter]:
 
 
 def _that_count(user: str, client: str) -> frozenset[QuotaFilter]:
-    """The filters for the levels of quotas that a user and a client may fall under."""
+    """The filters for the quota levels that may apply to a user and a client."""
     users = (filter_for_name(USER, name) for name in (user, None))
     clients = (client, None) if client else ()
     return frozenset({*users, *(filter_for_name(CLIENT_ID, name, strict=True) for name in clients)})
 
 
 def _named(patterns: Iterable[str | None]) -> list[str | None] | None:
-    """The names that patterns are, None where one of them is no plain name, or there are none, or too many."""
+    """The patterns as names; None if one of them has wildcards, if there are none, or too many."""
     names = list(dict.fromkeys(patterns))
     plain = all(name is None or not set(name) & set("*?[") for name in names)
     return names if plain and 0 < len(names) <= SINGLY else None
 
 
 def _users(statement: List) -> Needs:
-    """Of users that are named, their quotas and ACLs alone."""
+    """For users that are named: only their quotas and ACLs."""
     names = _named(glob.pattern for glob in statement.globs)
     if names is None:
         return _parts("quotas", "scram", "acls")
@@ -207,12 +207,12 @@ def _loggers(statement: List) -> Needs:
 
 
 def one_broker(brokers: Iterable[int]) -> ConfigResource | None:
-    """The broker to ask for the keys that brokers have."""
+    """The broker that is asked for the keys of brokers."""
     lowest = min(brokers, default=None)
     return None if lowest is None else broker_resource(lowest)
 
 
 def one_topic(names: Iterable[str]) -> ConfigResource | None:
-    """A topic to ask for the keys that topics have."""
+    """The topic that is asked for the keys of topics."""
     name = next(iter(names), None)
     return None if name is None else topic_resource(name)

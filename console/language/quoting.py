@@ -17,19 +17,14 @@ if TYPE_CHECKING:
     from console.plan.kafka_tools import Command
 
 
-# Quoting for the command language: a name, key, value or pattern as a word that reads back as exactly it.
-#
-# What is written here is printable: a script goes to terminals, through pipes and into files, and none of them may
-# change it.
-
 DEFAULT_NAME = "<default>"
 ENTITY_WORDS = ("topic", "group", "client-metrics", "ip", "client", "user", "broker", "logger")
 
 ESCAPES: Mapping[str, str] = MappingProxyType({'"': '"', "\\": "\\", "n": "\n", "t": "\t", "r": "\r"})
-"""Character after a backslash in double quotes -> what the two stand for; beside ``\\u{HEX}``, any code point."""
+"""Character after a backslash in double quotes -> what the two stand for; also ``\\u{HEX}``, any code point."""
 
-# Punctuation that no rule of the grammar gives a meaning to: `@` and `?` would begin a secret's source, and `!`, `~`,
-# `<` and `>` compare in the filters of a list.
+# Punctuation without a meaning in the grammar: `@` and `?` begin a secret's source, and `!`, `~`, `<` and `>` compare
+# in the filters of a list.
 _SAFE = re.compile(r"[\w.:/+%,*\-\[\]{}()$&^|]+", re.ASCII)
 RESERVED = frozenset(
     (*ENTITY_WORDS, "transactional-id", "delegation-token", "cluster", "prefixed", "from", "for", "on", DEFAULT_NAME)
@@ -39,10 +34,10 @@ _GLOB = re.compile(r"([*?\[])")
 
 
 def quote(text: str) -> str:
-    """The text as one word of the language that stands for exactly it, wherever a name, key or value may stand.
+    """Return the text as one word of the language that stands for exactly it, as a name, key or value.
 
-    Bare where that is safe; else in single quotes; in double quotes where it holds a single quote or a character that
-    a terminal, a pipe or a file could change. Reserved words are quoted, so that the result is data in every position.
+    Bare if that is safe; else in single quotes; in double quotes if it contains a single quote or a character that a
+    terminal, a pipe or a file could change. Reserved words are quoted, so the result is data in every position.
     """
     if _SAFE.fullmatch(text) and text not in RESERVED:
         return text
@@ -50,25 +45,25 @@ def quote(text: str) -> str:
 
 
 def quote_beside_equals(text: str) -> str:
-    """The text as the key or value of a ``KEY=VALUE``, where no word is reserved but ``<default>``."""
+    """Return the text as the key or value of a ``KEY=VALUE``, where only ``<default>`` is reserved."""
     return text if text in RESERVED and text != DEFAULT_NAME else quote(text)
 
 
 def quote_pattern(pattern: str) -> str:
-    """A glob as one word: ``*``, ``?`` and ``[`` stay bare and keep their meaning, what is between them is quoted."""
+    """Return a glob as one word: ``*``, ``?`` and ``[`` stay bare and keep their meaning, the rest is quoted."""
     parts = _GLOB.split(pattern) if pattern else [""]
     return "".join(part if part in ("*", "?", "[") else quote(part) for part in parts if part or not pattern)
 
 
 def can_stand_bare(key: str) -> bool:
-    """Whether a key, written bare, is read as it is wherever a key may stand."""
+    """Whether a bare key reads back as it is, in every position of a key."""
     if not key or key in RESERVED or not is_harmless(key):
         return False
     return not any(char.isspace() or char in ";'\"=" for char in key)
 
 
 def quoted(text: str) -> str:
-    """The text in quotes, whether it needs them or not."""
+    """Return the text in quotes, whether it needs them or not."""
     harmless = is_harmless(text)
     if harmless and "'" not in text:
         return f"'{text}'"
@@ -81,14 +76,13 @@ def _escape(char: str, harmless: bool) -> str:
     return char if harmless or is_harmless(char) else f"\\u{{{ord(char):x}}}"
 
 
-# Commands for a POSIX shell: words, comments, and Kafka's own commands as lines that are safe to paste.
-#
-# The lines mean the same to dash, bash and zsh, in a script and at a prompt, and they are printable: what a terminal
-# could obey (an escape sequence, a newline, a bidirectional override) is written as octal that printf turns back.
+# -- a POSIX shell: words, comments, and Kafka's own commands as lines that are safe to paste --------------------------
+# The lines mean the same in dash, bash and zsh, in a script and at a prompt, and they are printable: characters that a
+# terminal interprets (an escape sequence, a newline, a bidirectional override) are written as octal, for printf.
 
 WIDTH = 78
 GOES_ON = " \\"
-# An `=` goes bare only between others: zsh replaces what begins with one by the path of a command.
+# An `=` is bare only inside a word: zsh replaces a word that begins with one by the path of a command.
 _BARE = re.compile(r"[A-Za-z0-9_./:,@%+-]+(?:=[A-Za-z0-9_./:,@%+-]+)*")
 _BARE_COMMENT = re.compile(r"(?:[A-Za-z0-9_./:,%+ …-]|(?<=[A-Za-z0-9])=(?=[A-Za-z0-9…]))*")
 _QUOTES = re.compile("('+)")
@@ -96,28 +90,28 @@ _LONGEST_COMMENT = 400
 
 
 def shell_word(text: str) -> str:
-    """The text as one word of a shell command.
+    """Return the text as one word of a shell command.
 
-    Raises ValueError, saying why, for text that no word can hold: a NUL, half of a surrogate pair, or a newline at the
-    end, which a command substitution cuts off.
+    Raises ValueError, with the reason, for a text that no word can contain: a NUL, half of a surrogate pair, or a
+    newline at the end, which a command substitution removes.
     """
     if _BARE.fullmatch(text):
         return text
     if is_harmless(text):
         return "".join(_quoted_piece(piece) for piece in _QUOTES.split(text) if piece) or "''"
     if "\0" in text:
-        raise ValueError("a shell's word holds no NUL character")
+        raise ValueError("a shell's word can't contain a NUL character")
     if text.endswith("\n"):
-        raise ValueError("a shell cuts a newline off its end")
+        raise ValueError("a shell removes a newline at its end")
     try:
         data = text.encode()
     except UnicodeEncodeError:
-        raise ValueError("it holds half of a surrogate pair, which has no bytes") from None
+        raise ValueError("it contains half of a surrogate pair, which has no bytes") from None
     return f"\"$(printf %b '{''.join(map(_octal, data))}')\""
 
 
 def _quoted_piece(piece: str) -> str:
-    # Single quotes never stand beside each other: zsh's RC_QUOTES would read two of them as one that is data.
+    # Two single quotes are never adjacent: zsh's RC_QUOTES would read them as one quote that is data.
     return f'"{piece}"' if piece[0] == "'" else f"'{piece}'"
 
 
@@ -127,14 +121,14 @@ def _octal(byte: int) -> str:
 
 
 def shell_comment(text: str) -> str:
-    """A line that does nothing. An interactive zsh runs a comment as a command, so what means something to a shell is
-    quoted there too."""
+    """Return a comment line. An interactive zsh runs comments as commands, so special characters are quoted there
+    too."""
     shown = clean(text, _LONGEST_COMMENT)
     return f"# {shown if _BARE_COMMENT.fullmatch(shown) else shell_word(shown)}"
 
 
 def shell_line(*words: str) -> str:
-    """One command, for a hint; a comment that says why where no shell can be given its words."""
+    """Return one command, for a hint; a comment with the reason if a shell can't take its words."""
     try:
         return " ".join(map(shell_word, words))
     except ValueError as error:
@@ -142,7 +136,7 @@ def shell_line(*words: str) -> str:
 
 
 def shell_text(commands: Iterable[Command]) -> str:
-    """The commands as lines; one that no shell can be given is a comment that names it and says why."""
+    """Return the commands as lines; one that a shell can't take is a comment with its words and the reason."""
     return "\n".join(line for command in commands for line in _lines(command))
 
 
@@ -164,7 +158,7 @@ def _lines(command: Command) -> Iterator[str]:
 
 
 def _options(words: Sequence[str]) -> Iterator[str]:
-    """The words for a shell, each option with its value."""
+    """The words for a shell, each option joined with its value."""
     start = 0
     for place in range(1, len(words) + 1):
         if place == len(words) or words[place].startswith("--"):
@@ -173,7 +167,7 @@ def _options(words: Sequence[str]) -> Iterator[str]:
 
 
 def _folded(pieces: Iterable[str]) -> Iterator[str]:
-    """Lines that fit a terminal where they can, those that go on with a backslash at their end."""
+    """Fold the words into lines that fit a terminal if possible; a line that continues ends with a backslash."""
     line = ""
     for piece in pieces:
         if line and len(line) + 1 + len(piece) + len(GOES_ON) > WIDTH:

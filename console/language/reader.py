@@ -1,7 +1,7 @@
-"""Reads the words of one statement for the grammar, and remembers what it saw and what could have stood where.
+"""Reads the words of one statement for the grammar, and records the role of each word and what is valid where.
 
-What was seen (marks) colours the text; what could have stood (expectations) completes it: so that parser, lexer and
-completion are one grammar.
+The roles (marks) colour the text, what is valid (expectations) completes it: parser, lexer and completion share one
+grammar.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from console.present.text import clean
 
 
 class Role(Enum):
-    """What a stretch of text is."""
+    """The role of a stretch of text."""
 
     VERB = "verb"
     KEYWORD = "keyword"
@@ -36,7 +36,7 @@ class Role(Enum):
 
 
 class Mark(NamedTuple):
-    """A stretch of the script and what it is."""
+    """A stretch of the script and its role."""
 
     start: int
     end: int
@@ -44,7 +44,7 @@ class Mark(NamedTuple):
 
 
 class What(Enum):
-    """What can stand at a place, beyond fixed words."""
+    """Kinds of what is valid at a place, beyond fixed words."""
 
     WORDS = "words"
     VERB = "verb"
@@ -80,8 +80,8 @@ class What(Enum):
 
 
 class Expected(Struct, frozen=True):
-    """What can stand at a place. label: as the help writes it; words: the fixed ones; subject: whose keys;
-    detail: the kind of a list, the type of an ACL's resource."""
+    """What is valid at a place. label: as the help writes it; words: fixed words; subject: the entity whose keys are
+    valid; detail: the kind of a list, the type of an ACL's resource."""
 
     what: What
     label: str
@@ -104,29 +104,29 @@ class Reader:
 
     @property
     def word(self) -> Word | None:
-        """The word ahead, None at the end."""
+        """The next word, None at the end."""
         return self.raw.words[self.index] if self.index < len(self.raw.words) else None
 
     @property
     def ended(self) -> bool:
-        """Whether no word is left."""
+        """Whether there is no next word."""
         return self.index >= len(self.raw.words)
 
     def span(self, word: Word) -> Span:
-        """Where a word stands."""
+        """The span of a word."""
         return self.places.span(word.start, word.end)
 
     def span_from(self, first: Word) -> Span:
-        """From a word to the last one read."""
+        """The span from a word to the last one read."""
         return self.places.span(first.start, self.raw.words[max(self.index - 1, 0)].end)
 
     def mark(self, word: Word, role: Role) -> None:
-        """Note what a word is."""
+        """Record the role of a word."""
         if word.end > word.start:
             self.marks.append(Mark(word.start, word.end, role))
 
     def expect(self, expected: Expected) -> None:
-        """Note what could stand at the word ahead."""
+        """Record what is valid at the next word."""
         self.expected.append((self.index, expected))
 
     # -- fixed words -----------------------------------------------------------------------------------------------
@@ -134,7 +134,7 @@ class Reader:
     def take_keyword(
         self, *options: str, label: str = "", role: Role = Role.KEYWORD, what: What = What.WORDS
     ) -> str | None:
-        """The word ahead if it is one of these, unquoted; else None, and nothing is read."""
+        """Read the next word if it is one of these, unquoted; else return None, and read nothing."""
         self.expect(Expected(what, label or " or ".join(options), options))
         word = self.word
         if word is None or not word.bare or word.text not in options:
@@ -144,14 +144,14 @@ class Reader:
         return word.text
 
     def need_keyword(self, *options: str, label: str = "", role: Role = Role.KEYWORD) -> str:
-        """The word ahead, which must be one of these."""
+        """Read the next word, which must be one of these."""
         found = self.take_keyword(*options, label=label, role=role)
         return found if found is not None else self.fail()
 
     # -- other words -----------------------------------------------------------------------------------------------
 
     def take(self, expected: Expected, role: Role | None = Role.NAME) -> Word:
-        """The word ahead, whatever it is; role None leaves the marking to the caller."""
+        """Read the next word, whatever it is. role: None if the caller marks it."""
         self.expect(expected)
         word = self.word
         if word is None:
@@ -162,7 +162,7 @@ class Reader:
         return word
 
     def take_pair(self, expected: Expected, label: str = "KEY=VALUE") -> tuple[Word, Word, Word]:
-        """The word ahead as (whole, key, value), split at its first unquoted ``=``."""
+        """Read the next word as (whole, key, value), split at its first unquoted ``=``."""
         word = self.take(expected, role=None)
         pair = word.split("=")
         if pair is None:
@@ -171,7 +171,7 @@ class Reader:
             spaced = following and following[0].first_bare == "="
             hint = "no spaces around '='" if spaced else ""
             if not word.bare and "=" in word.text:
-                hint = "the '=' between key and value stands outside of quotes"
+                hint = "the '=' between key and value must be outside of quotes"
             self.fail(hint=hint)
         key, value = pair
         if not key.text:
@@ -184,14 +184,14 @@ class Reader:
         return word, key, value
 
     def finish(self) -> None:
-        """No word may be left."""
+        """Raise ParseError if there is a next word."""
         if not self.ended:
             self.fail()
 
     # -- errors ----------------------------------------------------------------------------------------------------
 
     def fail(self, message: str = "", word: Word | None = None, hint: str = "") -> NoReturn:
-        """Raise ParseError at a word, by default the one ahead, naming all that could have stood there."""
+        """Raise ParseError at a word, by default the next one, with everything that is valid there."""
         wrong = word or self.word
         here = [expected for index, expected in self.expected if index == self.index] if word is None else []
         labels = tuple(dict.fromkeys(expected.label for expected in here))
@@ -209,7 +209,7 @@ class Reader:
         raise ParseError(message, self.span(wrong), hint or guess, labels)
 
     def shown(self, word: Word) -> str:
-        """A word for a message: harmless, short, and without what may be a secret's value."""
+        """A word for a message: harmless, short, and without the value of a secret."""
         if self._hushed:
             return "this"
         pair = word.split("=")

@@ -22,14 +22,12 @@ from console.model.secret import Secret
 from console.present.names import HIDDEN
 from console.present.text import clean
 
-# Secrets: which keys are, which a statement needs, and how one is read from a file. None is ever repeated.
-
 FILE_LIMIT = 1 << 20
 """Bytes of a secret's file; a config value has at most 32,767 characters."""
 
 
 class SecretSlot(NamedTuple):
-    """A secret that a statement needs. key: by which `to_edits` looks it up; prompt: what to ask for it with."""
+    """A secret that a statement needs. key: its key for `to_edits`; prompt: the question for it."""
 
     key: str
     prompt: str
@@ -38,7 +36,7 @@ class SecretSlot(NamedTuple):
 
 
 def secret_slots(statement: Statement) -> tuple[SecretSlot, ...]:
-    """The secrets of a statement, in order."""
+    """Return the secrets that a statement needs, in order."""
     match statement:
         case Alter():
             about = f"{subject_text(statement.entity.subject)} " if statement.entity else ""
@@ -61,7 +59,7 @@ def _slots(assigns: tuple[Assign, ...], about: str) -> tuple[SecretSlot, ...]:
 
 
 async def resolve_secrets(statement: Statement, ask: Callable[[SecretSlot], Awaitable[Secret]]) -> dict[str, Secret]:
-    """Key -> secret, from files and by asking. Raises CommandError for a file that can't be read, and as `ask`."""
+    """Return key -> secret, from files or by asking. Raises CommandError for an unreadable file, and as `ask` does."""
     return {
         slot.key: read_secret_file(slot.source, slot.span) if isinstance(slot.source, FromFile) else await ask(slot)
         for slot in secret_slots(statement)
@@ -69,13 +67,13 @@ async def resolve_secrets(statement: Statement, ask: Callable[[SecretSlot], Awai
 
 
 def nobody_to_ask(slot: SecretSlot) -> CommandError:
-    """Where there is no terminal."""
+    """The error if there is no terminal."""
     hint = f"write {quote_beside_equals(slot.key)}=@FILE"
     return CommandError(f"{slot.prompt}: there is no terminal to ask on", hint, slot.span)
 
 
 def read_secret_file(source: FromFile, span: Span | None = None) -> Secret:
-    """The file's text, less one newline at its end. Raises CommandError where it can't be read."""
+    """Return the file's text without one newline at its end. Raises CommandError if it can't be read."""
     path = Path(source.path)
     shown = f"'{clean(source.path, 200)}'"
     try:
@@ -91,7 +89,7 @@ def read_secret_file(source: FromFile, span: Span | None = None) -> Secret:
 
 
 def is_sensitive(target: ConfigResource, key: str, entry: ConfigEntry | None) -> bool:
-    """Whether a key's value is a secret: as the broker says, else by its name.
+    """Whether a key's value is a secret: as the broker reports, else by its name.
 
     A broker hides the value of a key that it does not know (DescribeConfigs: sensitive = PASSWORD or unknown).
     """
@@ -100,16 +98,16 @@ def is_sensitive(target: ConfigResource, key: str, entry: ConfigEntry | None) ->
     return looks_sensitive(key) or target.type == BROKER
 
 
-# A command as it may be kept in a history: without the secrets that somebody typed into it all the same.
+# -- a command for the history, without secrets that were typed into it ------------------------------------------------
 
 _SEPARATORS = ("=", ":", ":=")
 
 
 def redact(text: str) -> str:
-    """The text with dots for every value of a key that looks like a secret's, whether it parses or not.
+    """Return the text with dots for every value of a key that looks sensitive, whether it parses or not.
 
-    ``KEY=VALUE``, ``KEY = VALUE``, ``KEY: VALUE`` and ``password VALUE`` are understood, and what any text may hold
-    (`without_secrets`). ``@FILE`` and ``?`` stay.
+    ``KEY=VALUE``, ``KEY = VALUE``, ``KEY: VALUE`` and ``password VALUE`` are recognized, and what `without_secrets`
+    finds. ``@FILE`` and ``?`` stay.
     """
     cuts = [cut for statement in scan(text).statements for cut in _cuts(statement.words)]
     shown = text
@@ -119,7 +117,7 @@ def redact(text: str) -> str:
 
 
 def _cuts(words: Sequence[Word]) -> Iterator[tuple[int, int]]:
-    """Where the values of secrets stand."""
+    """The offsets of secret values."""
     place = 0
     while place < len(words):
         word, before = words[place], words[place - 1].text if place else ""

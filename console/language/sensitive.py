@@ -1,6 +1,6 @@
-"""Which keys hold secrets, where no broker was asked: by Kafka's naming (ConfigDef.Type.PASSWORD) and by usual words.
+"""Which keys have secret values, by name: Kafka's own (ConfigDef.Type.PASSWORD) and usual words.
 
-What looks like a secret in a text is taken out of it.
+And texts without what looks like a secret.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ _BEARER = re.compile(r"(\bbearer\s+)(?![=:])\S+", re.IGNORECASE)
 
 
 def looks_sensitive(key: str) -> bool:
-    """Whether a key of this name is a secret in Kafka's own configs, or most likely in a plugin's. What Kafka knows as
-    no password (``password.encoder.iterations``) is none."""
+    """Whether a key of this name is a secret in Kafka's own configs, or probably in a plug-in's. Keys that Kafka does
+    not treat as passwords (``password.encoder.iterations``) are not."""
     if _KEY.fullmatch(key) is None:
-        return False  # no key of any config
+        return False  # not a config's key
     return _PASSWORDS.search(key) is not None or (_HELD.search(key) is not None and is_secret("broker", key))
 
 
 def names_a_secret(word: str) -> bool:
-    """Whether a bare word calls what follows a secret: ``password``, ``--token``, ``api-key:``."""
+    """Whether a bare word introduces a secret: ``password``, ``--token``, ``api-key:``."""
     return _NAMED_SO.fullmatch(word) is not None
 
 
 def without_secrets(text: str, hidden: str) -> str:
-    """Any text with `hidden` for what stands behind the ``=`` or ``:`` of a key that looks sensitive and behind
+    """Return the text with `hidden` for values after the ``=`` or ``:`` of a key that looks sensitive and after
     ``Bearer``, and for the password of a URL. ``@FILE`` and ``?`` stay."""
     if _HELD.search(text) is None and "://" not in text:
         return text

@@ -1,4 +1,4 @@
-"""What a statement means: the grammar's syntax tree, as frozen values. Places don't count when two are compared."""
+"""The syntax tree: statements as frozen values. Spans are ignored when two are compared."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
 
 Subject = ConfigResource | QuotaEntity
-"""What `set`, `show` and the like are about."""
+"""The entity of `set`, `show` and other statements."""
 
 
 _WRITTEN = frozenset({"span", "value_span", "for_span", "operations_span", "quoted"})
@@ -40,7 +40,7 @@ class Entity(_Node, frozen=True):
 
 
 class Key(_Node, frozen=True):
-    """A config's or quota's key. quoted: it was not written plainly, so it is meant as it stands."""
+    """A config's or quota's key. quoted: it was quoted, so it is meant literally."""
 
     name: str
     quoted: bool = False
@@ -48,7 +48,7 @@ class Key(_Node, frozen=True):
 
 
 class FromFile(_Node, frozen=True):
-    """``@FILE``: the value stands in a file."""
+    """``@FILE``: the value is in a file."""
 
     path: str
 
@@ -77,7 +77,7 @@ class Name(_Node, frozen=True):
 
 
 class Glob(_Node, frozen=True):
-    """A pattern as `fnmatch` reads it; what was quoted stands for itself. None: the unquoted ``<default>``."""
+    """A pattern for `fnmatch`, in which quoted characters match themselves. None: the unquoted ``<default>``."""
 
     pattern: str | None
     span: Span = NOWHERE
@@ -106,7 +106,7 @@ class Show(_Statement, frozen=True):
 
 
 class List(_Statement, frozen=True):
-    """``list KIND``; all filters have to hold, globs among themselves are alternatives."""
+    """``list KIND``; all filters must match, one of the globs is enough."""
 
     kind: str
     globs: tuple[Glob, ...] = ()
@@ -114,7 +114,7 @@ class List(_Statement, frozen=True):
 
 
 class Alter(_Statement, frozen=True):
-    """``set``, ``append`` or ``subtract``. for_ms: how long, None for good."""
+    """``set``, ``append`` or ``subtract``. for_ms: how long it holds, None without a limit."""
 
     verb: str
     entity: Entity | None
@@ -210,8 +210,8 @@ class Check(_Statement, frozen=True):
 
 
 class Apply(_Statement, frozen=True):
-    """``apply``. yes: without asking. force: over what another client changed meanwhile. accept: names of warnings that
-    are no hindrance."""
+    """``apply``. yes: without asking. force: overwrites another client's changes. accept: names of accepted
+    warnings."""
 
     yes: bool = False
     valid_only: bool = False
@@ -241,14 +241,14 @@ class Revert(_Statement, frozen=True):
 
 
 class History(_Statement, frozen=True):
-    """``history``: of all, of an entity, or with a text in a line."""
+    """``history``: of everything, of an entity, or of lines with a text."""
 
     entity: Entity | None = None
     filter: str = ""
 
 
 class View(_Statement, frozen=True):
-    """A pane by its name, with a filter (``""``: none)."""
+    """A pane by its name. filter: ``""`` without a filter."""
 
     pane: str
     filter: str = ""

@@ -1,7 +1,7 @@
-"""The tokeniser: a script becomes statements, statements words, words pieces that know where they stood.
+"""The tokenizer: splits a script into statements, statements into words, words into pieces with their offsets.
 
-It never fails: what is wrong with the text (a quote without an end, an unknown escape) is reported beside the words, so
-that the lexer and the completion read half-typed text with the same code as the parser.
+It never raises: errors (an unclosed quote, an unknown escape) are returned with the words, so that lexer and completion
+read half-typed text with the same code as the parser.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _CODE_POINT = re.compile(r"u\{([0-9A-Fa-f]{1,6})\}")
 
 
 class Span(NamedTuple):
-    """Where something stands: offsets ``[start, end)`` into the script, and line and column of the start, from 1."""
+    """Offsets ``[start, end)`` in the script, and line and column of the start, from 1."""
 
     start: int
     end: int
@@ -32,7 +32,8 @@ NOWHERE = Span(0, 0, 1, 1)
 
 
 class Piece(NamedTuple):
-    """A part of a word written in one way. text: what it stands for; start, end: with quotes; quote: ``""``: bare."""
+    """A part of a word with one kind of quotes. text: without quotes and escapes; start, end: with quotes; quote:
+    ``""`` for a bare piece."""
 
     text: str
     start: int
@@ -62,7 +63,7 @@ class Word(Struct, frozen=True):
         return self.bare and self.text == text
 
     def split(self, separator: str) -> tuple[Word, Word] | None:
-        """The words before and after the first unquoted separator (one character), or None where there is none."""
+        """The words before and after the first unquoted separator (one character), None without one."""
         for number, piece in enumerate(self.pieces):
             at = -1 if piece.quote else piece.text.find(separator)
             if at < 0:
@@ -75,24 +76,24 @@ class Word(Struct, frozen=True):
         return None
 
     def without_first(self) -> Word:
-        """The word less its first character, which must be unquoted."""
+        """The word without its first character, which must be unquoted."""
         first = self.pieces[0]
         rest = Piece(first.text[1:], first.start + 1, first.end)
         return Word(((rest,) if rest.text else ()) + self.pieces[1:], self.start + 1, self.end)
 
     @property
     def first_bare(self) -> str:
-        """The first character where it is unquoted, else ``""``."""
+        """The first character if it is unquoted, else ``""``."""
         if not self.pieces or self.pieces[0].quote:
             return ""
         return self.pieces[0].text[:1]
 
 
-UNCLOSED = "the quote opened here is never closed"
+UNCLOSED = "the quote opened here is not closed"
 
 
 class Flaw(NamedTuple):
-    """What is wrong with the text itself, and where."""
+    """An error in the text itself, and its offsets."""
 
     message: str
     start: int
@@ -108,7 +109,7 @@ class RawStatement(Struct, frozen=True):
 
 
 class Scan(Struct, frozen=True):
-    """A script in words. statements holds empty ones too (between two separators); flaws are in order."""
+    """A script as words. statements: with empty ones (between two separators). flaws: in order."""
 
     text: str
     statements: tuple[RawStatement, ...]
@@ -187,7 +188,7 @@ class _Scanner:
         return self.unclosed(start, "".join(chars))
 
     def escape(self) -> str:
-        """What stands behind a backslash; an unknown escape stands for its character."""
+        """The character for an escape; an unknown escape stands for its character."""
         char = self.text[self.at]
         if char == "u" and (found := _CODE_POINT.match(self.text, self.at)) and int(found[1], 16) <= sys.maxunicode:
             self.at = found.end()
@@ -205,12 +206,12 @@ class _Scanner:
 
 
 def scan(text: str) -> Scan:
-    """Cut a script into statements and words; never raises. A comment runs to the end of its line."""
+    """Split a script into statements and words; never raises. A comment ends with its line."""
     return _Scanner(text).run()
 
 
 class Places:
-    """Turns offsets into lines and columns; made once for a script, since a script may have 10,000 statements."""
+    """Turns offsets into lines and columns; built once for a script, which may have 10,000 statements."""
 
     def __init__(self, text: str) -> None:
         self._starts = [0, *(found.end() for found in re.finditer("\n", text))]

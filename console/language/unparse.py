@@ -1,4 +1,4 @@
-"""From statements back to text that parses to the same statements."""
+"""Writes statements as text that parses to the same statements."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _ACL_WORD = {type_: word for word, type_ in ACL_TYPES.items()}
 
 
 def subject_text(subject: Subject) -> str:
-    """The entity as the grammar writes it."""
+    """An entity in the language."""
     if isinstance(subject, ConfigResource):
         name = DEFAULT_NAME if subject.is_cluster_default else quote(subject.name)
         return f"{resource_word(subject.type)} {name}"
@@ -69,7 +69,7 @@ def subject_text(subject: Subject) -> str:
 
 
 def unparse(statement: Statement) -> str:
-    """One statement."""
+    """One statement as text."""
     match statement:
         case Show():
             verb = "describe" if statement.full else "show"
@@ -124,7 +124,7 @@ def _plan_or_bar(statement: Statement) -> str:
         case Revert():
             return f"revert {quote(statement.change)}"
         case History():
-            # A text that is spelled like an entity's keyword is quoted.
+            # A text that looks like an entity's keyword is quoted.
             written = quoted if statement.filter in ENTITY_WORDS else quote
             return _join("history", _entity(statement.entity), written(statement.filter) if statement.filter else "")
         case View():
@@ -148,7 +148,7 @@ def _entity(entity: Entity | None) -> str:
 
 
 def _key(key: Key) -> str:
-    # Bare where it was bare: to be quoted is to be meant as it stands (see `statements.Key`).
+    # Quotes are kept: a quoted key is meant literally (see `statements.Key`).
     return key.name if not key.quoted and can_stand_bare(key.name) else quoted(key.name)
 
 

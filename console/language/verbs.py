@@ -10,13 +10,12 @@ from types import MappingProxyType
 
 from msgspec import Struct
 
+from console.plan.risk_rules import NAMES
 from console.present.text import Line
-
-# The one registry of verbs: usage, help, examples, and where each works.
 
 
 class Where(Flag):
-    """Where a statement is typed: the console's command bar, `kac run`, the shell."""
+    """Where a statement is entered: the console's command bar, `kac run`, the shell."""
 
     BAR = 1
     RUN = 2
@@ -27,7 +26,7 @@ EVERYWHERE = Where.BAR | Where.RUN | Where.SHELL
 INTERACTIVE = Where.BAR | Where.SHELL
 
 TAKES_AWAY = frozenset({"delete", "revoke", "discard", "unset", "subtract", "apply"})
-"""Verbs whose mistaken use costs something: never proposed for a word that is not one slip away."""
+"""Verbs that remove or change something: proposed only for a word with a single typo."""
 
 KINDS = (
     "topics",
@@ -45,7 +44,7 @@ KINDS = (
 """What `list` lists."""
 
 PANES = ("topics", "brokers", "configs", "quotas", "acls", "groups", "drift", "usage")
-"""Views that are verbs of their own; `plan` is both."""
+"""Panes that are verbs; `plan` is both a pane and a verb."""
 
 ENTITY_USAGE = (
     "topic NAME",
@@ -61,7 +60,7 @@ ENTITY_USAGE = (
 
 
 class Verb(Struct, frozen=True):
-    """A verb. summary: one line without a full stop; about: what else to know, in plain sentences."""
+    """A verb. summary: one line without a full stop; about: details, in full sentences."""
 
     name: str
     group: str
@@ -79,8 +78,8 @@ _ALL = (
         "show",
         LOOK,
         ("show [ENTITY] {KEY}",),
-        "What is set on an entity: its own overrides, or the keys named",
-        "Without an entity: the selected one. An inherited value of a named key is shown with where it comes from.",
+        "What is set on an entity: its own overrides, or the named keys",
+        "Without an entity: the selected one. An inherited value of a named key is shown with its source.",
         ("show topic orders", "show topic orders retention.ms segment.bytes", "show broker <default>"),
     ),
     Verb(
@@ -88,19 +87,19 @@ _ALL = (
         LOOK,
         ("describe [ENTITY] {KEY}",),
         "Everything about an entity; with keys, each with its documentation and the chain of its synonyms",
-        "A topic comes with partitions, a group with members and lag, a user with quotas and SCRAM credentials.",
+        "A topic is shown with partitions, a group with members and lag, a user with quotas and SCRAM credentials.",
         ("describe topic orders", "describe topic orders retention.ms", "describe user alice client checkout"),
     ),
     Verb(
         "list",
         LOOK,
         ("list KIND {GLOB | KEY=VALUE | KEY>N}",),
-        "What there is of a kind",
-        "KIND is one of " + ", ".join(KINDS) + ". A GLOB matches names (*, ?, [ab]); quoted characters stand for "
+        "All entities of a kind",
+        "KIND is one of " + ", ".join(KINDS) + ". A GLOB matches names (*, ?, [ab]); quoted characters match "
         "themselves. KEY=VALUE and KEY!=VALUE match a column, or a config's value for topics and brokers; VALUE may be "
-        "a glob. KEY>N, KEY>=N, KEY<N and KEY<=N compare numbers, which take the key's units; no limit (-1) is above "
-        "all of them. Of ACLs, ANY is any code, and pattern_type=MATCH finds all that affect resource_name=NAME. All "
-        "filters have to hold. What a row has not, passes no filter.",
+        "a glob. KEY>N, KEY>=N, KEY<N and KEY<=N compare numbers, which may have the key's units; no limit (-1) is "
+        "greater than all of them. For ACLs, ANY is any code, and pattern_type=MATCH finds all that affect "
+        "resource_name=NAME. All filters must match. A row without the column matches no filter.",
         (
             "list topics svc-*",
             "list topics cleanup.policy=compact*",
@@ -119,9 +118,9 @@ _ALL = (
         "effective",
         LOOK,
         ("effective user USER client CLIENT [KEY]",),
-        "The quota that counts for a user and a client, per key, with the levels it beats",
-        "A limit holds per broker, not per cluster. A client without a client id is written ''; only the limits of its "
-        "user count for it.",
+        "The effective quota of a user and a client, per key, with the levels it overrides",
+        "A limit applies to each broker, not to the cluster. A client without a client id is written ''; only the "
+        "limits of its user apply to it.",
         ("effective user alice client checkout-7", "effective user alice client checkout-7 producer_byte_rate"),
     ),
     Verb(
@@ -129,10 +128,10 @@ _ALL = (
         CHANGE,
         ("set [ENTITY] KEY=VALUE {KEY=VALUE} [for DURATION]",),
         "Stage new values of configs or quotas",
-        "Units where the key's name or type tells what it counts: 10MB = 10,000,000, 10MiB = 10,485,760, 7d, 12h, "
-        "90s, 250ms, 10MB/s. KEY= sets the empty value. A sensitive value is KEY=@FILE or KEY=? (asked for, hidden), "
-        "never bare. With for, the change is to be taken back after that time: every start says what is due, and "
-        "kac due --apply does it.",
+        "Units are allowed where the key's name or type says what it counts: 10MB = 10,000,000, 10MiB = 10,485,760, "
+        "7d, 12h, 90s, 250ms, 10MB/s. KEY= sets the empty value. A sensitive value is KEY=@FILE or KEY=? (asked for, "
+        "hidden), never bare. With for, the change is to be taken back after that time: every start shows what is due, "
+        "and kac due --apply takes it back.",
         (
             "set topic orders retention.ms=7d max.message.bytes=2MiB",
             "set broker <default> log.cleaner.threads=2",
@@ -147,22 +146,22 @@ _ALL = (
         CHANGE,
         ("append [ENTITY] KEY=VALUE {KEY=VALUE} [for DURATION]",),
         "Stage items to be added to list configs",
-        "Starts from the value in force, an inherited one too. An item that is there already changes nothing.",
+        "Starts from the effective value, even an inherited one. An item that is already there changes nothing.",
         ("append topic orders cleanup.policy=delete",),
     ),
     Verb(
         "subtract",
         CHANGE,
         ("subtract [ENTITY] KEY=VALUE {KEY=VALUE} [for DURATION]",),
-        "Stage items to be taken out of list configs",
-        "Taking out every item leaves the empty list, not the inherited value: for that, unset.",
+        "Stage items to be removed from list configs",
+        "Removing every item leaves the empty list, not the inherited value: for that, use unset.",
         ("subtract topic orders cleanup.policy=delete",),
     ),
     Verb(
         "unset",
         CHANGE,
         ("unset [ENTITY] KEY {KEY}",),
-        "Stage the removal of overrides or quotas, so that what is inherited applies again",
+        "Stage the removal of overrides or quotas, so that inherited values apply again",
         "",
         ("unset topic orders retention.ms", "unset user alice producer_byte_rate consumer_byte_rate"),
     ),
@@ -172,8 +171,8 @@ _ALL = (
         ("create topic NAME KEY=VALUE {KEY=VALUE}",),
         "Stage a new topic",
         "partitions=N and replication=N, or assign=1:2,2:3: the brokers of each partition, the preferred leader first. "
-        "What is left out is the cluster's default. timeout=DURATION is how long the brokers may take. Every other key "
-        "is a config of the topic.",
+        "The default of both is the cluster's. timeout=DURATION is how long the brokers may take. Every other key is a "
+        "config of the topic.",
         (
             "create topic orders partitions=12 replication=3 retention.ms=7d",
             "create topic audit assign=1:2,2:3,3:1 timeout=30s",
@@ -184,7 +183,7 @@ _ALL = (
         CHANGE,
         ("grow topic NAME partitions=N",),
         "Stage more partitions for a topic, N in all",
-        "Partitions can't be taken away again, and records with keys go to other partitions from then on.",
+        "Partitions can't be removed again, and records with keys go to other partitions from then on.",
         ("grow topic orders partitions=24",),
     ),
     Verb(
@@ -192,7 +191,7 @@ _ALL = (
         CHANGE,
         ("delete topic NAME",),
         "Stage the deletion of a topic with all its records",
-        "There is no way back.",
+        "It can't be taken back.",
         ("delete topic orders-old",),
     ),
     Verb(
@@ -201,7 +200,7 @@ _ALL = (
         ("allow PRINCIPAL OPERATION{,OPERATION} on TARGET [from HOST]",),
         "Stage ACLs that allow",
         "TARGET is cluster, or topic, group, transactional-id, delegation-token or user with a NAME; with prefixed, "
-        "all names that begin so; * is every name.",
+        "all names with that prefix; * is every name.",
         (
             "allow User:alice READ,DESCRIBE on topic orders",
             "allow User:svc-8 READ on group svc-8. prefixed from 10.0.0.1",
@@ -212,7 +211,7 @@ _ALL = (
         "deny",
         CHANGE,
         ("deny PRINCIPAL OPERATION{,OPERATION} on TARGET [from HOST]",),
-        "Stage ACLs that deny, which win over those that allow",
+        "Stage ACLs that deny, which override those that allow",
         "",
         ("deny User:bob WRITE on topic orders",),
     ),
@@ -241,7 +240,7 @@ _ALL = (
         PLAN,
         ("plan [--runbook]",),
         "Every staged edit as a difference: old and new value, old and new source",
-        "With --runbook as the kafka-topics, kafka-configs and kafka-acls commands that do the same, for a shell.",
+        "With --runbook, as the kafka-topics, kafka-configs and kafka-acls commands that do the same, for a shell.",
         ("plan", "plan --runbook"),
     ),
     Verb(
@@ -258,12 +257,10 @@ _ALL = (
         ("apply [--yes] [--valid-only] [--force] [--accept NAME{,NAME}]",),
         "Check the plan, ask, and send it",
         "If a check fails nothing is sent, unless --valid-only sends the rest. --yes does not ask. What the plan "
-        "touches is described again right before: what another client changed since it was read stops the apply and is "
-        "shown as it was, theirs and mine; --force goes over it and names what it went over. What is legal but wrong "
-        "has a named warning, which is asked about; --accept takes it, and with --yes nothing else does: "
-        "isr-above-replication, unclean-election, retention-zero, retention-tiny, message-size-lowered, "
-        "throttles-everyone, quota-near-zero, needs-restart, acl-locks-out, first-acl. Every change is written into a "
-        "journal first, with a number that revert takes.",
+        "touches is described again right before: another client's changes since it was read stop the apply and are "
+        "shown as it was, theirs and mine; --force overwrites them and lists what it overwrote. A legal but probably "
+        "wrong edit has a named warning, which has to be accepted, by --accept also with --yes: "
+        f"{', '.join(NAMES)}. Every change is recorded in a journal first, with a number that revert takes.",
         ("apply --yes", "apply --yes --valid-only", "apply --yes --force"),
     ),
     Verb(
@@ -280,10 +277,10 @@ _ALL = (
         "revert",
         PLAN,
         ("revert CHANGE",),
-        "Stage the opposite of a change that was applied",
-        "Values and where they came from: a key that was inherited goes back by deletion. CHANGE is the number that "
-        "apply gave it, see history. What can't come back is said: records of a deleted topic, secrets. Where "
-        "another client changed the same place since, apply stops as for any conflict.",
+        "Stage the reversal of a change that was applied",
+        "Values and their sources: a key that was inherited is unset. CHANGE is the number that apply reported, see "
+        "history. What can't be restored is reported: records of a deleted topic, secrets. Where another client "
+        "changed the same place since, apply stops as for any conflict.",
         ("revert 42",),
     ),
     Verb(
@@ -291,9 +288,9 @@ _ALL = (
         PLAN,
         ("history [ENTITY | TEXT]",),
         "The changes that were applied from this host, the latest first",
-        "Who, when, from what to what, and how it went: of all, of an entity, or those with a TEXT in them. The "
-        "console shows what a lake knows of the cluster, where there is one: whoever changed it, from wherever. TEXT "
-        "may then hold since=2h, until=14:05, key=retention.* and by=alice.",
+        "Who, when, old and new values, and the outcome: of everything, of an entity, or of lines with a TEXT. With a "
+        "lake, the console shows all changes of the cluster, by any client from any host; TEXT may then contain "
+        "since=2h, until=14:05, key=retention.* and by=alice.",
         ("history", "history topic orders", "history alice", "history 'since=2h key=retention.*'"),
     ),
     Verb("topics", GO, ("topics [FILTER]",), "The topics", "", ("topics svc-8",), INTERACTIVE),
@@ -307,7 +304,7 @@ _ALL = (
         GO,
         ("drift [FILTER]",),
         "What differs from its peers: keys by broker, by cluster, from the baseline",
-        "Read from a lake, which kac lake makes.",
+        "Read from a lake; see kac lake.",
         ("drift",),
         Where.BAR,
     ),
@@ -322,9 +319,7 @@ _ALL = (
     ),
     Verb("ctx", GO, ("ctx NAME",), "Go to the cluster of another context", "", ("ctx prod",), INTERACTIVE),
     Verb("help", GO, ("help [WORD]",), "The verbs, or one verb", "", ("help", "help set"), INTERACTIVE),
-    Verb(
-        "q", GO, ("q",), "Leave", "Staged edits are not kept: what is staged is asked about first.", ("q",), INTERACTIVE
-    ),
+    Verb("q", GO, ("q",), "Leave", "Staged edits are not kept; you are asked first.", ("q",), INTERACTIVE),
 )
 
 VERBS: Mapping[str, Verb] = MappingProxyType({verb.name: verb for verb in _ALL})
@@ -332,19 +327,19 @@ VERBS: Mapping[str, Verb] = MappingProxyType({verb.name: verb for verb in _ALL})
 
 @cache
 def verbs_for(where: Where) -> tuple[Verb, ...]:
-    """The verbs that work there, in the order of the help."""
+    """Return the verbs that work there, in the order of the help."""
     return tuple(verb for verb in _ALL if verb.where & where)
 
 
-# The registry of verbs as text.
+# -- the help as text --------------------------------------------------------------------------------------------------
 
 
 def verb_lines(word: str, width: int) -> list[Line]:
-    """All verbs with their summaries, or one with everything that is to know of it."""
+    """Return all verbs with their summaries, or one with all its details."""
     verbs = verbs_for(Where.BAR)
     named = [verb for verb in verbs if verb.name == word]
     if word and not named:
-        return [[(f"there is no verb {word}", "failed")], [], *_overview(verbs)]
+        return [[(f"unknown verb {word}", "failed")], [], *_overview(verbs)]
     return _one(named[0], width) if named else _overview(verbs)
 
 
@@ -357,7 +352,7 @@ def _overview(verbs: Iterable[Verb]) -> list[Line]:
             lines.append([(verb.group, "header")])
             group = verb.group
         lines.append([(f"  {verb.name:<12}", "strong"), (verb.summary, "")])
-    return [*lines, [], [("help WORD tells all about one of them; Tab completes, and shows what can follow", "muted")]]
+    return [*lines, [], [("help WORD shows one of them; Tab completes, and shows what can follow", "muted")]]
 
 
 def _one(verb: Verb, width: int) -> list[Line]:

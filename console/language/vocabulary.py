@@ -19,7 +19,7 @@ from console.plan.plan import EMPTY
 from console.present.failures import failure_text
 from console.present.text import clean
 
-# Which keys a resource can have, told by what was described: its own, and those of others of its kind.
+# -- the keys of a resource: its own, and those of another one of its kind ---------------------------------------------
 
 _LISTENER_PREFIX = re.compile(r"listener\.name\.[^.]+\.((plain|scram-sha-\d+|gssapi|oauthbearer)\.)?(?=.)")
 
@@ -30,15 +30,15 @@ _CLIENT_METRICS = ConfigSet(
         for key, value in sorted(CLIENT_METRICS_DEFAULTS.items())
     )
 )
-"""ClientMetricsConfigs: a resource lists only the keys that are set on it, and a new one none."""
+"""ClientMetricsConfigs: a resource lists only the keys that are set on it."""
 
 
 def described_sets(snapshot: Snapshot, target: ConfigResource) -> Iterator[ConfigSet]:
-    """The sets that tell of a resource's keys: its own, then one of another of its kind."""
+    """The sets with a resource's keys: its own, then that of another one of its kind."""
     own = snapshot.configs.get(target)
     if own is not None:
         yield own
-        # The cluster default and a fresh entity list only what is set on them.
+        # The cluster default and a new entity list only what is set on them.
         if not target.is_cluster_default and target.type in (TOPIC, BROKER, BROKER_LOGGER):
             return
     if target.type == BROKER_LOGGER:
@@ -63,7 +63,7 @@ def _others(snapshot: Snapshot, target: ConfigResource) -> Iterator[ConfigResour
 
 
 def known_keys(snapshot: Snapshot, target: ConfigResource) -> dict[str, ConfigEntry]:
-    """Key -> an entry that tells its type; the resource's own entry where it has one. Empty where nothing was read."""
+    """Return key -> an entry with its type, the resource's own entry if it has one. Empty if nothing was read."""
     keys: dict[str, ConfigEntry] = {}
     for entries in described_sets(snapshot, target):
         for entry in entries:
@@ -72,7 +72,7 @@ def known_keys(snapshot: Snapshot, target: ConfigResource) -> dict[str, ConfigEn
 
 
 def known_entry(snapshot: Snapshot, target: ConfigResource, key: str) -> ConfigEntry | None:
-    """An entry that tells of a key: the resource's own, another's, or for ``listener.name.x.KEY`` that of ``KEY``."""
+    """Return an entry for a key: the resource's own, another's, or for ``listener.name.x.KEY`` that of ``KEY``."""
     for name in dict.fromkeys((key, base_key(key))):
         for entries in described_sets(snapshot, target):
             entry = entries.get(name)
@@ -82,7 +82,7 @@ def known_entry(snapshot: Snapshot, target: ConfigResource, key: str) -> ConfigE
 
 
 def base_key(key: str) -> str:
-    """A broker's key without its listener's prefix, and the SASL mechanism's behind it."""
+    """A broker's key without the prefixes of its listener and of the SASL mechanism."""
     return _LISTENER_PREFIX.sub("", key, count=1)
 
 
@@ -91,14 +91,14 @@ def quota_keys(entity: QuotaEntity) -> tuple[str, ...]:
     return IP_KEYS if entity.has(IP) else CLIENT_KEYS
 
 
-# Whether what a statement names is there, as far as was read; and what to say where it is not or could not be read.
+# -- whether what a statement names exists, as far as was read ---------------------------------------------------------
 
 _CANDIDATES = 2_000
-"""Names that are compared for a hint: with 100,000 topics comparing all takes seconds."""
+"""Names that are compared for a hint: comparing all of 100,000 topics takes seconds."""
 
 
 class Creates(Protocol):
-    """What may create topics: a plan, or one while it is made."""
+    """A plan, or a plan while edits are put into it."""
 
     def creates_topic(self, name: str) -> bool:
         """Whether it creates the topic."""
@@ -106,7 +106,7 @@ class Creates(Protocol):
 
 
 def require(snapshot: Snapshot, target: ConfigResource, span: Span | None, plan: Creates = EMPTY) -> None:
-    """Raises CommandError where a topic or broker is not there. A topic that the plan creates is."""
+    """Raises CommandError if a topic or broker does not exist. A topic that the plan creates does."""
     if target.type == TOPIC:
         require_topic(snapshot, target.name, span, plan)
     elif target.type in (BROKER, BROKER_LOGGER) and target.name:
@@ -116,7 +116,7 @@ def require(snapshot: Snapshot, target: ConfigResource, span: Span | None, plan:
 
 
 def require_topic(snapshot: Snapshot, name: str, span: Span | None, plan: Creates = EMPTY) -> None:
-    """Raises CommandError where the topic is not there, or could not be described."""
+    """Raises CommandError if the topic does not exist, or could not be described."""
     if name in snapshot.topics or plan.creates_topic(name):
         return
     for failed in snapshot.failures:
@@ -130,31 +130,31 @@ def require_topic(snapshot: Snapshot, name: str, span: Span | None, plan: Create
 
 
 def near(name: str, names: Iterable[str]) -> str:
-    """A hint with the nearest of many names, or ``""``."""
+    """Return a hint with the nearest of many names, or ``""``."""
     alike = (known for known in names if known[:1] == name[:1] and abs(len(known) - len(name)) <= 4)
     candidates = [known for known, _ in zip(alike, range(_CANDIDATES), strict=False)]
     return did_you_mean(name, candidates, cutoff=0.75)
 
 
 def label(target: ConfigResource) -> str:
-    """How `console.model.snapshot` names a resource in the failures of configs."""
+    """The name of a resource in the failures of configs of `console.model.snapshot`."""
     return f"{target.type.name.lower()} {target.name or '<default>'}"
 
 
 def config_problems(snapshot: Snapshot, target: ConfigResource) -> tuple[ReadFailure, ...]:
-    """Why a resource's configs could not be read."""
+    """Return why a resource's configs could not be read."""
     return tuple(f for f in snapshot.failures if f.part == "configs" and f.entity in ("", label(target)))
 
 
 def problems(snapshot: Snapshot, *parts: str) -> tuple[ReadFailure, ...]:
-    """What could not be read of whole parts."""
+    """Return what could not be read of whole parts."""
     return tuple(failed for failed in snapshot.failures if failed.part in parts)
 
 
 def subject_of(
     entity: Entity | None, selected: Subject | None, span: Span, keys: tuple[Key, ...] = ()
 ) -> tuple[Subject, Span]:
-    """The entity that a statement is about. Raises CommandError where it was left out and none is selected."""
+    """Return the entity of a statement. Raises CommandError if none is named and none is selected."""
     if entity is not None:
         return entity.subject, entity.span
     if selected is not None:
@@ -169,14 +169,14 @@ def subject_of(
 
 
 def check_key(entity: QuotaEntity, key: Key, own: QuotaValues = {}) -> None:  # noqa: B006  # never changed
-    """Raises CommandError for a key that an entity of this kind can't have and has not."""
+    """Raises CommandError for a key that an entity of this kind can't have, unless it has it."""
     legal = quota_keys(entity)
     if key.name in legal or key.name in own:
         return
-    # A quota of the other kind is no misspelling.
+    # A quota of the other kind is not a typo.
     guess = did_you_mean(key.name, legal) if key.name not in QUOTA_KEYS else ""
     hint = guess or f"quotas of {_kind(entity)}: {', '.join(legal)}"
-    raise CommandError(f"'{key.name}' is no quota of {_kind(entity)}", hint, key.span)
+    raise CommandError(f"{_kind(entity)} has no quota '{key.name}'", hint, key.span)
 
 
 def _kind(entity: QuotaEntity) -> str:

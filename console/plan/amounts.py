@@ -235,5 +235,5 @@ def parse_duration(text: str) -> int:
     except ValueError:
         raise ValueError(f"a duration is a number with a unit: {Unit.MILLISECONDS.examples}") from None
     if milliseconds < 1:
-        raise ValueError("a duration is longer than nothing")
+        raise ValueError("a duration must be greater than 0")
     return milliseconds

@@ -1,1 +1,1 @@
-"""What all front ends do with a session: what is read before a plan is judged, and the one way of applying it."""
+"""A client, a snapshot and a plan: reading, the one flow of applying, the journal, and the script runner."""

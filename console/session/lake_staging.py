@@ -205,8 +205,8 @@ class Wish(Struct, frozen=True):
     """A proposal of the lake.
 
     edit: the edit, or why there is none. lake: the value that the lake has for the place, None for no own value. note:
-    what else the operator has to know. effective: the proposal is about the effective value: `lake` is that, and a value
-    that would be inherited anyway is inherited, not set.
+    what else the operator has to know. effective: the proposal is about the effective value: `lake` is that, and a
+    value that would be inherited anyway is inherited, not set.
     """
 
     edit: Edit | NoEdit

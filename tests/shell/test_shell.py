@@ -92,7 +92,7 @@ async def test_what_is_asked_for_is_shown(prompt: Prompt, capsys: pytest.Capture
     out = capsys.readouterr().out
     assert out.count("checkout.orders") == 2
     assert "checkout.refunds" in out
-    assert "help WORD tells all about one of them" in out
+    assert "help WORD shows one of them" in out
 
 
 async def test_an_edit_is_staged_asked_for_and_applied(

@@ -243,8 +243,8 @@ def test_list_takes_globs_and_fields():
         ("a!~x", "no regular expressions"),
         ("a > 5", "no spaces around it"),
         ("a >5", "no spaces around it"),
-        ("a=1 and b=2", "all filters have to hold"),
-        ("where b>2", "all filters have to hold"),
+        ("a=1 and b=2", "all filters must match"),
+        ("where b>2", "all filters must match"),
     ],
 )
 def test_a_comparison_that_is_none_is_refused_with_the_one_that_is_meant(filters, form):
