@@ -22,7 +22,7 @@ from console.plan.requests import Facts
 from console.present.names import plural, target
 from console.present.plan_rows import NOTHING_MEANT, PlanMeaning, PlanRow, RowKey, meaning_of, plan_groups, tally
 from console.present.text import Line
-from console.session.plan_facts import RETENTION_GOOD_FOR, deletions, facts_so_far, read_for_risks, read_retention
+from console.session.plan_facts import GOOD_FOR, deletions, facts_so_far, read_for_risks, read_retention
 from console.tui import keymap
 from console.tui.panes.view import PaneHost, View, bindings
 from console.tui.plan_script import show_runbook, show_script
@@ -77,7 +77,7 @@ class PlanView(View):
         await session.read_configs(there)
         if any(isinstance(staged.edit.target, QuotaEntity) for staged in self.plan.staged):
             await session.read_quotas()
-        if self.plan.staged and time.monotonic() - self._meant_at > RETENTION_GOOD_FOR:
+        if self.plan.staged and time.monotonic() - self._meant_at > GOOD_FOR:
             self._find_meaning()
 
     def _find_meaning(self) -> None:
