@@ -13,6 +13,9 @@ TYPED := console widgets themes tests/support $(wildcard benchmarks screenshots)
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
   --no-header $(if $(UPGRADE),--upgrade)
 
+# Hundreds of tests start Python: each would compile all of this again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help demo demo-brokers demo-lake test test-fast test-brokers test-long check docs pictures format lock dev-venv run-venv lake-venv clean
 
 help:  ## this list
@@ -28,15 +31,19 @@ demo-lake: lake-venv  ## a day of three clusters as history in .demo-lake, and t
 	@$(LAKE)/bin/python -m console lake demo --lake .demo-lake
 	@KAC_LAKE=.demo-lake $(LAKE)/bin/python -m console demo --scenario fleet --still --state .demo-lake/demo/clusters.json
 
-# The slow ones in two processes with clusters of their own; loadgroup hands out one test at a time.
-test: check  ## everything: checks, fast tests, then those that are slow or need brokers (needs Java 17)
-	@echo '== fast tests'
-	$(PYTEST) -n 2 --timeout 60 -m 'not broker and not slow and not long'
+FAST := $(PYTEST) -n 2 --dist worksteal -m 'not broker and not slow and not long'
+
+# What the checks say is shown once the fast tests are through: mypy takes the time that they leave.
+# Of the slow ones those that share a cluster run in one process (tests/support/real_clusters.py).
+test: dev-venv  ## everything: checks, fast tests, then those that are slow or need brokers (needs Java 17)
+	@echo '== fast tests; beside them the checks'
+	@mkdir -p .cache; $(MAKE) --no-print-directory check > .cache/check.log 2>&1 & checks=$$!; \
+	  $(FAST); fast=$$?; wait $$checks; checked=$$?; cat .cache/check.log; exit $$((fast ? fast : checked))
 	@echo '== real brokers, and what is slow'
 	@$(BIN)/python -m tests.support.kafka_jars
-	$(PYTEST) -n 2 --dist loadgroup --timeout 900 -m '(broker or slow) and not long' --ignore tests/history --durations 15
+	$(PYTEST) -n 2 --dist loadgroup -m '(broker or slow) and not long' --ignore tests/history --durations 15
 	@echo '== the pipeline: Spark starts once, and takes all cores'
-	$(PYTEST) --timeout 900 -m '(broker or slow) and not long' tests/history --durations 15
+	$(PYTEST) -m '(broker or slow) and not long' tests/history --durations 15
 
 test-long: dev-venv  ## what takes hours: every random run at its full length, every contract on real brokers
 	@$(BIN)/python -m tests.support.kafka_jars
@@ -44,7 +51,7 @@ test-long: dev-venv  ## what takes hours: every random run at its full length, e
 	$(PYTEST) --timeout 7200 -m long --ignore tests/contract --durations 15
 
 test-fast: dev-venv  ## what needs no brokers and no patience, within three minutes
-	$(PYTEST) -n 2 --timeout 60 -m 'not broker and not slow and not long'
+	$(FAST)
 
 test-brokers: dev-venv  ## what needs real brokers
 	@$(BIN)/python -m tests.support.kafka_jars

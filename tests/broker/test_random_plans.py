@@ -187,8 +187,12 @@ def send(client: AdminClient, request: ChangeRequest) -> None:
 
 @pytest.mark.parametrize(
     ("client", "world", "plans"),
-    [("plain_cluster", WORLD, 200), ("kafka39", WORLD_3_9, 40)],
-    ids=["4.3", "3.9"],
+    [
+        ("plain_cluster", WORLD, 40),
+        ("kafka39", WORLD_3_9, 20),
+        pytest.param("plain_cluster", WORLD, 200, marks=pytest.mark.long),
+    ],
+    ids=["4.3", "3.9", "4.3-many"],
     indirect=["client"],
 )
 def test_random_plans_leave_exactly_what_they_predicted(client: AdminClient, world: World, plans: int) -> None:

@@ -30,8 +30,9 @@ from tests.support.forked_runs import ForkedRuns
 from tests.support.recorded_requests import Recording
 from tests.support.whole_history import read_history
 
-KILLS, CLUSTERS = 50, 4
-"""200 kills, on four clusters one after another: a journal that grows makes every round slower."""
+RUNS = [(0, 25), *(pytest.param(seed, 50, marks=pytest.mark.long) for seed in range(4))]
+"""Seeds and kills: first at each request of an apply in turn, then at random. A cluster for each: a journal that grows
+makes every round slower."""
 TOPIC = "orders"
 FIRST = "incremental_alter_configs"
 """What an apply asks first: whether the configs are valid."""
@@ -70,9 +71,9 @@ def names(change: Change) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(CLUSTERS))
+@pytest.mark.parametrize(("seed", "kills"), RUNS)
 async def test_a_kill_loses_nothing_and_nothing_is_misreported(
-    seed: int, tmp_path: Path, own_home: Path, monkeypatch: pytest.MonkeyPatch
+    seed: int, kills: int, tmp_path: Path, own_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(past, "IN_FLIGHT", 0.2)
     seen: Counter[str] = Counter()
@@ -87,14 +88,15 @@ async def test_a_kill_loses_nothing_and_nothing_is_misreported(
             await runs.warm("run", "-b", cluster.bootstrap, "-e", script(0))
             moments = await measured(cluster, runs)
             number = 1 + 1000 * seed
-            while seen["killed"] < KILLS:
+            while seen["killed"] < kills:
                 number += 1
-                await one_round(cluster, client, runs, number, moments, seen)
+                at = place if (place := number - 1 - 1000 * seed) <= moments.requests else None
+                await one_round(cluster, client, runs, number, moments, seen, at)
         finally:
             client.close()
     print(dict(seen))
-    assert seen["left unfinished"] > KILLS // 20, seen
-    assert seen["unknown"] + seen["not sent"] > KILLS // 20, seen
+    assert seen["left unfinished"] > kills // 20, seen
+    assert seen["unknown"] + seen["not sent"] > kills // 20, seen
 
 
 @dataclass(frozen=True)
@@ -127,12 +129,15 @@ async def one_round(
     number: int,
     moments: Moments,
     seen: Counter[str],
+    at: int | None,
 ) -> None:
+    """at: the request at which it is killed; None: at a random one, or at a random moment."""
     rng = Random(number)
     applying = asyncio.Event()
     # From the first request of the apply on: at one of them, or at a moment that none marks: between two bytes of the
     # journal, say.
-    at = rng.randint(1, moments.requests) if rng.randrange(2) else None
+    if at is None and rng.randrange(2):
+        at = rng.randint(1, moments.requests)
     left = at or 0
 
     def count(_state: ClusterState) -> None:

@@ -11,6 +11,7 @@ import struct
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import islice
 from typing import Any, NamedTuple
 
 from kio.schema.index import api_key_map, schema_name_map
@@ -115,11 +116,11 @@ def inflated(message: Message, kind: str) -> Iterator[bytes]:
         yield claimed + bytes(ALLOWED if kind == "nested" else PADDED)
 
 
-def main(kind: str) -> None:
-    """Read them all; prints how many messages there were, and by how many bytes the process grew."""
+def main(kind: str, every: str) -> None:
+    """Read them all, or one of so many; prints how many messages there were, and by how many bytes the process grew."""
     before = 0
     messages = 0
-    for message in KINDS[kind]():
+    for message in islice(KINDS[kind](), 0, None, int(every)):
         message.read(message.data)
         before = before or _peak()
         for claimed in inflated(message, kind):

@@ -10,6 +10,7 @@ from tests.tui.model_client import ModelClient, lag
 async def test_topics_with_the_header_and_the_keys() -> None:
     async with driven() as it:
         await it.shows("kafka 4.3")
+        await it.shows("live")
         header = it.lines[0]
         for part in ("test", "RW", "2 brokers", "ctrl 2", "3 topics", "live", "ANONYMOUS"):
             assert part in header, header
