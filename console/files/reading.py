@@ -1,4 +1,4 @@
-"""Files into a wanted state. Everything that is wrong is told at once, each with its file and line."""
+"""Reads files into a wanted state. All errors are reported at once, each with its file and line."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ class FilePart(_Part):
     acls: list[AclPart] = Field(default_factory=list)
 
 
-# What pydantic found wrong, in words, with the line and the nearest legal key.
+# -- errors of pydantic, with the line and the nearest legal key
 
 
 def schema_problems(error: ValidationError, document: Document) -> Iterator[FileProblem]:

@@ -2,7 +2,7 @@
 warnings, confirmation, sending, conflicts, the report, and leaving in the middle.
 
 A front end gives a way to ask and a way to tell (`FrontEnd`), and says which questions it leaves out (`Asks`). Where
-there is nobody to ask, the flow refuses with the name of the flag that answers the question beforehand.
+no operator can be asked, the flow refuses with the name of the flag that answers the question beforehand.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ NOTHING_SENT = "nothing was sent"
 
 
 class Flags(Struct, frozen=True):
-    """How a front end writes its flags, for the hints where there is nobody to ask.
+    """How a front end writes its flags, for the hints where no operator can be asked.
 
     yes: does not ask. accept: takes names of warnings. force: what to do to overwrite another client's changes.
     confirm: what stands in for typing the context's name, or what to do instead.
@@ -137,7 +137,7 @@ class Unattended:
 
 
 class NotApplied(Exception):
-    """Nothing was sent: there was nobody to ask, or the answer was no. hint: what to do, with the name of the flag."""
+    """Nothing was sent: no operator to ask, or the answer was no. hint: what to do, with the name of the flag."""
 
     def __init__(self, message: str, hint: str = "", risks: tuple[Risk, ...] = ()) -> None:
         super().__init__(message)
@@ -229,7 +229,7 @@ def _accepting(found: tuple[Risk, ...]) -> Typed:
 
 
 async def _ask(session: Session, front: FrontEnd, question: Question, asks: Asks, flags: Flags) -> tuple[Risk, ...]:
-    """Ask the question. Returns the warnings that no longer stop the apply. Where there is nobody to ask about them,
+    """Ask the question. Returns the warnings that no longer stop the apply. Where no operator can be asked about them,
     they stop it once the brokers have checked the plan: what brokers refuse is reported first. Raises NotApplied."""
     name = session.context.name
     named = [each for each in question.typed if each.text != ACCEPT or not question.risks]

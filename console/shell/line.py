@@ -35,7 +35,7 @@ from console.session.session import Session
 from console.session.snapshot_reader import Refused
 from console.terminal import drawn_on, harmless
 
-# Completion from the cluster, read while somebody types.
+# -- completion from the cluster, read during typing
 
 log = logging.getLogger(__name__)
 
@@ -195,7 +195,7 @@ class Line:
 
     @property
     def answers(self) -> bool:
-        """Whoever typed the command is there."""
+        """The operator at the prompt answers."""
         return True
 
     @property
