@@ -19,11 +19,11 @@ from console.model.failure import Failure
 
 _EVERYTHING = AclFilter()
 BATCHED = 4
-"""The version of DescribeAcls that takes many filters: a proposal's, which no released Kafka has."""
+"""The version of DescribeAcls with many filters: a proposal's, which no released Kafka has."""
 
 
 async def describe_acls(link: Link, filter: AclFilter = _EVERYTHING) -> tuple[Acl, ...]:
-    """All bindings that the filter finds, sorted.
+    """All bindings that match the filter, sorted.
 
     Raises BrokerError: SECURITY_DISABLED where the brokers have no authorizer, CLUSTER_AUTHORIZATION_FAILED where the
     principal may not DESCRIBE the cluster; and other AdminErrors.
@@ -40,16 +40,16 @@ async def describe_acls(link: Link, filter: AclFilter = _EVERYTHING) -> tuple[Ac
 
 
 async def describe_acls_of(link: Link, filters: Sequence[AclFilter]) -> list[tuple[Acl, ...] | Failure]:
-    """What each filter finds, sorted, or why it can't be told, in the order of the filters.
+    """The matches of each filter, sorted, or its failure, in the order of the filters.
 
-    One request where the broker speaks DescribeAcls of version 4; else one for each filter, all under way at once.
-    Raises AdminError where the cluster is out of reach.
+    One request if the broker supports DescribeAcls v4; else one for each filter, all in flight at once. Raises
+    AdminError if the cluster can't be reached.
     """
     if len(filters) > 1 and await link.proposes("describe_acls", BATCHED):
         try:
             return await _batched(link, filters)
         except Unsupported:
-            pass  # another broker answers by now, and it does not
+            pass  # another broker answers now, without this version
 
     async def one(filter: AclFilter) -> tuple[Acl, ...] | Failure:
         try:
@@ -76,7 +76,7 @@ async def _batched(link: Link, filters: Sequence[AclFilter]) -> list[tuple[Acl, 
 
 
 def acls(response: Any) -> tuple[Acl, ...]:
-    """From a DescribeAcls response, or a filter's part of one, sorted. Equal principals and hosts are one object."""
+    """The ACLs of a DescribeAcls response or of one filter's result, sorted. Equal principals and hosts are shared."""
     texts: dict[str, str] = {}
     once = texts.setdefault
     found = [
@@ -102,7 +102,7 @@ _NOT_THERE = Failure("NOT_FOUND", "there is no such ACL", "Nothing to do: it is 
 
 
 async def create_acls(link: Link, request: CreateAcls, *, validate_only: bool) -> tuple[Outcome, ...]:
-    """One outcome for each binding; one that exists already succeeds. Raises AdminError where nothing was sent."""
+    """One outcome for each binding; an existing one succeeds. Raises AdminError if nothing was sent."""
     outcomes = refuse_duplicates(request.acls)
     sound = [acl for acl in request.acls if acl not in outcomes]
     if validate_only:
@@ -126,8 +126,11 @@ async def create_acls(link: Link, request: CreateAcls, *, validate_only: bool) -
 
 
 async def delete_acls(link: Link, request: DeleteAcls, *, validate_only: bool) -> tuple[Outcome, ...]:
-    """One outcome for each binding: NOT_APPLIED where there was none, FAILED for one whose filter would find others
-    too, which is not sent. Raises AdminError where nothing was sent."""
+    """One outcome for each binding: NOT_APPLIED for a missing one; FAILED for one whose filter matches others too, and
+    which is not sent.
+
+    Raises AdminError if nothing was sent.
+    """
     outcomes = refuse_duplicates(request.acls)
     outcomes |= {acl: _too_broad(acl, beyond) for acl in request.acls if (beyond := beyond_one(acl))}
     sound = [acl for acl in request.acls if acl not in outcomes]
@@ -161,7 +164,7 @@ async def delete_acls(link: Link, request: DeleteAcls, *, validate_only: bool) -
 
 
 async def _existing_among(link: Link, acls: Sequence[Acl]) -> set[Acl]:
-    """Those of these bindings that exist, among others."""
+    """The existing ones of these bindings, perhaps with others."""
     if len(acls) > _FEW:
         return set(await describe_acls(link))
     found = await describe_acls_of(link, [filter_for(acl) for acl in acls])
@@ -188,7 +191,7 @@ def _creation(kio: ModuleType, acl: Acl) -> Any:
 
 
 def _filter_fields(wanted: AclFilter) -> dict[str, Any]:
-    """As requests for describing and for deleting have them."""
+    """The fields of a filter in requests that describe or delete."""
     return {
         "resource_type_filter": wanted.resource_type,
         "resource_name_filter": wanted.resource_name,

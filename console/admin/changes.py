@@ -1,4 +1,4 @@
-"""Everything that changes a cluster goes out here: one request, one outcome for each of its targets."""
+"""Sends changes to a cluster: one request, one outcome for each of its targets."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from console.model.changes import ChangeRequest, Outcome
 async def send(
     link: Link, request: ChangeRequest, *, validate_only: bool, on_progress: Progress | None = None
 ) -> tuple[Outcome, ...]:
-    """Sends a change, or with `validate_only` has it checked, and gives one outcome for each target, in their order.
+    """Sends a change, or with `validate_only` has it checked. Returns one outcome for each target, in their order.
 
-    A check of what the protocol can't check is UNCHECKED. A change whose answer is lost is never sent again: the
-    cluster is described, and the outcome is APPLIED where it has the change, else UNKNOWN.
-    on_progress: (partitions with a leader, partitions in all) while a creation or growth is waited for.
-    Raises AdminError only where nothing was sent. Not to be cancelled once begun: the outcome would be lost.
+    A check that the protocol does not support is UNCHECKED. A change whose answer is lost is never sent again: the
+    cluster is described, and the outcome is APPLIED if it has the change, else UNKNOWN.
+    on_progress: (partitions with a leader, all partitions) during the wait after a creation or growth.
+    Raises AdminError only if nothing was sent. Must not be cancelled: the outcome would be lost.
     """
     match request:
         case changes.AlterConfigs():

@@ -1,4 +1,4 @@
-"""The client's own thread: its event loop sends, waits and decodes, so that no caller's loop ever does."""
+"""The client's own thread. Its event loop sends, waits and decodes, so that these never block a caller's loop."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 CLOSE_SECONDS = 3.0
-"""How long closing waits for connections to end cleanly."""
+"""Seconds that closing waits for connections to end cleanly."""
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ class AdminClient:
         self._closed = False
 
     def start(self) -> None:
-        """Starts the thread; operations may be submitted from then on."""
+        """Starts the thread. Operations can be submitted from then on."""
         self._thread.start()
 
     def submit(
@@ -64,7 +64,7 @@ class AdminClient:
         return await asyncio.wrap_future(self.submit(operation, *args, **kwargs))
 
     def close(self) -> None:
-        """Cancels what is under way, closes the connections and ends the thread. Closing twice is harmless."""
+        """Cancels running operations, closes the connections and ends the thread. May be called twice."""
         if self._closed:
             return
         self._closed = True
@@ -93,8 +93,8 @@ class AdminClient:
             loop.close()
 
     async def _end(self) -> None:
-        # First who would open connections again, then the connections, then what either left behind: so nothing is
-        # cancelled twice, which would interrupt its own cleaning up.
+        # First the operations, which would open connections again; then the connections; then tasks that are left. So
+        # no task is cancelled twice, which would interrupt its clean-up.
         await _cancelled({task for task in self._operations if task is not None})
         await asyncio.wait({asyncio.ensure_future(self._link.close())}, timeout=CLOSE_SECONDS)
         await _cancelled(asyncio.all_tasks() - {asyncio.current_task()})

@@ -1,4 +1,4 @@
-"""The cluster itself: brokers, what they speak and which release they are, the KRaft quorum, and log directories."""
+"""The cluster itself: brokers, their API versions and releases, the KRaft quorum, and log directories."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from console.model.cluster import (
 from console.model.codes import AclOperation
 from console.model.failure import Failure
 
-# Which release a broker is: ApiVersions gives it only indirectly.
+# The release of a broker, derived from its ApiVersions: brokers do not report it.
 
 METADATA_VERSION = "metadata.version"
 
@@ -51,7 +51,7 @@ _METADATA_VERSIONS = (
 _LAST_LEVEL = 30
 
 # An (API key, version) that each release was the first to have (ApiMessageType of the releases), newest first.
-# For brokers that name no metadata version: all those in ZooKeeper mode, and brokers that are not Apache's.
+# For brokers without a metadata version: all in ZooKeeper mode, and brokers that are not Apache's.
 _FIRST_WITH = (
     ((35, 5), "4.3"),
     ((2, 11), "4.2"),
@@ -80,7 +80,7 @@ _FIRST_WITH = (
 
 
 def release_of(apis: Mapping[int, tuple[int, int]], supported_features: Mapping[str, tuple[int, int]]) -> str:
-    """``3.9``, ``≥ 4.3`` for one newer than all that are known here, ``< 2.0`` for one older."""
+    """The release as ``3.9``; ``≥ 4.3`` if it is newer than all known here, ``< 2.0`` if it is older."""
     level = supported_features.get(METADATA_VERSION, (0, 0))[1]
     if level > _LAST_LEVEL:
         return f"≥ {_METADATA_VERSIONS[0][1]}"
@@ -107,7 +107,7 @@ _SETTLE_SECONDS = 10.0
 
 
 async def describe_cluster(link: Link) -> ClusterInfo:
-    """Identity, brokers (fenced ones too where the cluster tells of them) and what the principal may do.
+    """Identity, brokers (fenced ones too, if the cluster reports them) and the operations that the principal may do.
 
     DescribeCluster (KIP-700), or Metadata before Kafka 2.8. Raises AdminError.
     """
@@ -140,7 +140,7 @@ def _metadata_of_no_topic(kio: ModuleType) -> Any:
 
 
 def cluster_info(response: Any) -> ClusterInfo:
-    """From a DescribeCluster response of any version."""
+    """The cluster of a DescribeCluster response, any version."""
     brokers = (Broker(b.broker_id, b.host, b.port, b.rack, getattr(b, "is_fenced", False)) for b in response.brokers)
     return ClusterInfo(
         response.cluster_id,
@@ -151,7 +151,7 @@ def cluster_info(response: Any) -> ClusterInfo:
 
 
 def cluster_from_metadata(response: Any) -> ClusterInfo:
-    """From a Metadata response, version 1 or higher."""
+    """The cluster of a Metadata response, version 1 or higher."""
     brokers = (Broker(b.node_id, b.host, b.port, b.rack) for b in response.brokers)
     return ClusterInfo(
         getattr(response, "cluster_id", None),
@@ -162,14 +162,14 @@ def cluster_from_metadata(response: Any) -> ClusterInfo:
 
 
 def operations(bits: int) -> frozenset[str] | None:
-    """The names of AclOperations whose codes are the set bits; None where the broker was silent (KIP-430)."""
+    """The names of the AclOperations whose codes are the set bits; None if the broker sent none (KIP-430)."""
     if bits == _OPERATIONS_OMITTED:
         return None
     return frozenset(AclOperation(code).name for code in range(31) if bits >> code & 1)
 
 
 async def describe_versions(link: Link) -> dict[int, BrokerVersion]:
-    """What each broker speaks. One that does not answer is missing. Raises AdminError where none can be asked."""
+    """The API versions of each broker; silent ones are missing. Raises AdminError if none can be reached."""
     nodes = await link.refresh()
     ids = sorted(nodes.brokers)
     found = await asyncio.gather(*(_version_of(link, broker_id) for broker_id in ids))
@@ -190,17 +190,17 @@ async def _version_of(link: Link, broker_id: int) -> BrokerVersion | None:
 
 
 async def silent_brokers(link: Link, within: float) -> frozenset[int]:
-    """The ids of the known brokers that do not answer within so many seconds. Raises AdminError if none does."""
+    """The ids of the known brokers that do not answer within so many seconds. Raises AdminError if no broker does."""
     return frozenset(await link.silence(within))
 
 
 async def begin_anew(link: Link) -> None:
-    """Use new connections from here on: one in use may wait for ever, as after a frame that promises too many bytes."""
+    """Uses new connections from here on: an open one may wait forever, as after a frame with a wrong length."""
     link.begin_anew()
 
 
 def broker_version(response: Any) -> BrokerVersion:
-    """From an ApiVersions response of any version."""
+    """The versions of an ApiVersions response, any version."""
     apis = {key.api_key: (key.min_version, key.max_version) for key in response.api_keys}
     supported = {f.name: (f.min_version, f.max_version) for f in getattr(response, "supported_features", ())}
     finalized = {f.name: f.max_version_level for f in getattr(response, "finalized_features", ())}
@@ -210,7 +210,7 @@ def broker_version(response: Any) -> BrokerVersion:
 async def describe_quorum(link: Link) -> Quorum:
     """The quorum of the metadata log, with the real controller as its leader (KIP-595, KIP-836).
 
-    Raises Unsupported where the brokers run on ZooKeeper or are older than 3.3, and other AdminErrors.
+    Raises Unsupported if the brokers run on ZooKeeper or are older than 3.3, and other AdminErrors.
     """
     await link.require("describe_quorum", 0, "3.3, in KRaft mode")
 
@@ -239,7 +239,7 @@ def _quorum_error(response: Any) -> tuple[int, str | None]:
 
 
 def quorum(response: Any) -> Quorum:
-    """From a DescribeQuorum response of any version. A replica's lag is what it is behind the leader's log end."""
+    """The quorum of a DescribeQuorum response, any version. A replica's lag is counted from the leader's log end."""
     partition = response.topics[0].partitions[0]
     ends = {voter.replica_id: voter.log_end_offset for voter in partition.current_voters}
     end = ends.get(partition.leader_id, partition.high_watermark)
@@ -266,16 +266,15 @@ def quorum(response: Any) -> Quorum:
     )
 
 
-# Log directories: what each broker holds on disk (KIP-113, KIP-827).
+# Log directories (KIP-113, KIP-827).
 
 
 async def describe_log_dirs(
     link: Link, brokers: Iterable[int] | None = None, topics: Mapping[str, Sequence[int]] | None = None
 ) -> LogDirListing:
-    """The log directories of these brokers, or of all; a broker that can't be asked is a failure. topics: the
-    partitions that are asked for, by topic; None for all.
+    """The log directories of these brokers, or of all. A broker that can't be reached is a failure.
 
-    Raises AdminError where the cluster can't be reached at all.
+    topics: the wanted partitions by topic; None for all. Raises AdminError if the cluster can't be reached at all.
     """
     ids = sorted((await link.refresh()).brokers) if brokers is None else list(dict.fromkeys(brokers))
     with gc_paused():
@@ -305,12 +304,12 @@ async def _log_dirs_of_broker(
         return error.failure
     found = log_dirs(response)
     for log_dir in found:
-        _ = log_dir.size  # summed up here: with 100,000 topics it would hold up a screen
+        _ = log_dir.size  # computed in this thread: with 100,000 topics it would block the screen
     return found
 
 
 def log_dirs(response: Any) -> tuple[LogDir, ...]:
-    """From a DescribeLogDirs response of any version, sorted by path; a directory that is offline has a failure."""
+    """The directories of a DescribeLogDirs response, any version, sorted by path. An offline one has a failure."""
     return tuple(
         LogDir(
             result.log_dir,

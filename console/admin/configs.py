@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 CHUNK = 100
-"""Resources in one request: a few milliseconds of a broker's time, so that others get theirs."""
+"""Resources in one request: a few milliseconds of a broker's time, so that other clients are not held up."""
 IN_FLIGHT = 4
 
 log = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ OnChunk = Callable[[ConfigListing], None]
 
 
 class _LinkMemory:
-    """What one link remembers from listing to listing: decoders with their caches, and who describes topics."""
+    """What a link keeps between listings: decoders with their caches, and the broker that describes topics."""
 
     def __init__(self) -> None:
         self.decoders: dict[int, ConfigDecoder] = {}
@@ -76,12 +76,13 @@ async def describe_configs(
 ) -> ConfigListing:
     """A set or a failure for each resource (KIP-133, KIP-226, KIP-569).
 
-    Resources of a named broker are asked of that broker; where it can't be reached they are failures, and the rest goes
-    on. All others are asked of one broker, the same one each time while it is there, since what they inherit differs by
-    broker: `described_by` tells which. keys: only these; a name that no such resource has is left out in silence.
-    on_chunk: called with each part as it comes, before the next. Where the describing broker is lost midway, another
-    starts over, so a resource may come twice; the later one counts.
-    Raises AdminError where the others could not be described at all.
+    Resources of a named broker are described by that broker; if it can't be reached they are failures. All others are
+    described by one broker, always the same one while it is alive, since inherited values differ by broker:
+    `described_by` is its id. keys: only these; unknown names are left out. on_chunk: called with each part, before the
+    next one arrives. If the describing broker is lost midway, another one describes everything again, so a resource may
+    come twice; the later part counts.
+
+    Raises AdminError if the others could not be described at all.
     """
     memory = _memories.setdefault(link, _LinkMemory())
     wanted = list(dict.fromkeys(resources))
@@ -113,12 +114,12 @@ async def describe_configs(
 
 
 def named_broker(resource: ConfigResource) -> int | None:
-    """The broker that alone can describe or alter this resource, None where any can."""
+    """The only broker that can describe or alter this resource; None if all can."""
     return long_number(resource.name) if resource.type in (BROKER, BROKER_LOGGER) else None
 
 
 class _RequestShape:
-    """What to tell of each resource; makes the requests."""
+    """The options of a listing. Builds the requests."""
 
     def __init__(self, keys: Sequence[str] | None, synonyms: bool, documentation: bool) -> None:
         self._keys = None if keys is None else tuple(dict.fromkeys(keys))
@@ -144,7 +145,7 @@ class _RequestShape:
 
 
 class _Listing:
-    """Gathers what comes, and passes it on."""
+    """Collects the parts, and passes each on."""
 
     def __init__(self, on_chunk: OnChunk | None) -> None:
         self._on_chunk = on_chunk
@@ -182,7 +183,7 @@ async def _describe_broker(
 async def _describe_others(
     link: Link, memory: _LinkMemory, resources: list[ConfigResource], shape: _RequestShape, listing: _Listing
 ) -> None:
-    """From one broker, or where it is lost, all over again from another."""
+    """From one broker; if it is lost, everything again from another."""
     tried: set[int] = set()
     while True:
         describer = await _describer(link, memory, tried)
@@ -198,7 +199,7 @@ async def _describe_others(
 
 
 async def _describer(link: Link, memory: _LinkMemory, tried: set[int]) -> int:
-    """Who describes what any broker could: the one of last time, else one of the addresses that were given."""
+    """The broker for resources that all brokers can describe: the last one, else one of the bootstrap addresses."""
     nodes = await link.nodes()
     if memory.describer not in nodes.brokers or memory.describer in tried:
         given = link.settings.bootstrap
@@ -230,7 +231,7 @@ async def _describe_from(
 
 
 def chunks(resources: Sequence[ConfigResource]) -> list[list[ConfigResource]]:
-    """Parts for one request each, one type to a part: a type that a broker does not know fails its whole request."""
+    """Parts for one request each, of one type each: a type unknown to the broker fails its whole request."""
     by_type: dict[int, list[ConfigResource]] = {}
     for resource in resources:
         by_type.setdefault(resource.type, []).append(resource)
@@ -260,7 +261,7 @@ async def _describe_chunk(
     failures: dict[ConfigResource, Failure] = {}
     for resource, result in described:
         if resource not in asked:
-            log.warning("broker %d describes %s, for which it was not asked", broker_id, resource)
+            log.warning("broker %d describes %s, which was not in the request", broker_id, resource)
         elif isinstance(result, ConfigSet):
             sets[resource] = result
         else:
@@ -271,7 +272,7 @@ async def _describe_chunk(
 async def list_config_resources(link: Link, types: Iterable[ResourceType | int]) -> tuple[ConfigResource, ...]:
     """The resources of these types that have configs (KIP-1142), sorted.
 
-    Before Kafka 4.1 brokers list client metrics only (KIP-714), so of other types there are none.
+    Before Kafka 4.1 brokers list client metrics only (KIP-714), so other types give no resources.
     Raises Unsupported before Kafka 3.7, and other AdminErrors.
     """
     wanted = tuple(dict.fromkeys(map(ResourceType, types)))
@@ -295,17 +296,17 @@ async def list_config_resources(link: Link, types: Iterable[ResourceType | int])
 
 
 def _names_broker(resource: ConfigResource) -> bool:
-    """Whether a name that a broker gave is a broker's id, or that of the default of all."""
+    """Whether a name from a broker is a broker's id, or that of the cluster default."""
     return resource.is_cluster_default or named_broker(resource) is not None
 
 
-# Changes.
+# Altering.
 
 _FEW_KEYS = 50
 
 
 async def alter_configs(link: Link, request: AlterConfigs, *, validate_only: bool) -> tuple[Outcome, ...]:
-    """One outcome for each resource: its keys are applied all or none. Raises AdminError where nothing was sent."""
+    """One outcome for each resource: all of its keys are applied or none. Raises AdminError if nothing was sent."""
     to = _route_of(request)
     if await link.version("incremental_alter_configs", to) is None:
         return await replace_configs(link, request, validate_only=validate_only)
@@ -333,11 +334,11 @@ async def alter_configs(link: Link, request: AlterConfigs, *, validate_only: boo
 
 
 async def replace_configs(link: Link, request: AlterConfigs, *, validate_only: bool) -> tuple[Outcome, ...]:
-    """The same by AlterConfigs, which deletes every override that it does not name, so all are read and carried over.
+    """The same by AlterConfigs. It deletes all overrides that it does not name, so all are read and sent again.
 
     Refused, each for its resource alone: broker loggers; a resource with a sensitive override that is not edited, since
-    it can't be read back; one whose overrides are not those that the plan was made on; a key that is named twice; the
-    last because such a request is never answered. Raises AdminError where nothing was sent.
+    it can't be read back; a resource whose overrides have changed since the plan was made; a duplicate key, since
+    brokers never answer such a request. Raises AdminError if nothing was sent.
     """
     to = _route_of(request)
     readable = [resource for resource in request.ops if resource.type != BROKER_LOGGER]
@@ -395,9 +396,9 @@ def _alter_resources(
 def replacement(
     resource: ConfigResource, ops: Iterable[ConfigOp], known: ConfigSet, prior: Mapping[str, str | None] | None
 ) -> dict[str, str] | Outcome:
-    """All overrides that the resource is to have, or why that can't be told. A secret is in it as plain text.
+    """All new overrides of the resource, with secrets as plain text, or the outcome of a refusal.
 
-    known: what the resource has now. prior: the overrides that the plan was made on, None where that is not known.
+    known: the current configs. prior: the overrides when the plan was made, None if unknown.
     """
     own = {entry.name: entry.value for entry in known.overrides(resource)}
     before = own if prior is None else dict(prior)

@@ -1,4 +1,4 @@
-"""Why a connection could not be made, in an operator's words: one line that names host:port, and what to do now."""
+"""Errors of connecting, for an operator: one line with host:port and the reason, and what to do now."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _TLS_RECORDS = (b"\x15\x03", b"\x16\x03")
 def connect_error(
     error: Exception, address: Address, settings: ConnectionSettings, mechanisms: Sequence[str] = ()
 ) -> AdminError:
-    """Why this address gave no connection.
+    """The error for a failed connection to this address.
 
-    error: what `console.wire.connection.connect` raised. mechanisms: those that the listener has, where they are known.
+    error: raised by `console.wire.connection.connect`. mechanisms: those of the listener, if known.
     """
     if not isinstance(error, ConnectFailed):
         return error if isinstance(error, AdminError) else _not_set_up(error, address)
@@ -46,7 +46,7 @@ def connect_error(
 
 
 def lacks_mechanism(error: Exception) -> bool:
-    """Whether the listener answered that it does not have the SASL mechanism that was asked for."""
+    """Whether the listener answered that it does not support the SASL mechanism."""
     return (
         isinstance(error, ConnectFailed)
         and getattr(_root(error), "errno", None) == ErrorCode.unsupported_sasl_mechanism
@@ -54,7 +54,7 @@ def lacks_mechanism(error: Exception) -> bool:
 
 
 def refused_credentials(error: Exception) -> bool:
-    """Whether the broker looked at the credentials and refused them, or is not the broker that knows them."""
+    """Whether the broker checked the credentials and refused them, or does not have them."""
     if not isinstance(error, ConnectFailed):
         return False
     cause = _root(error)
@@ -62,21 +62,21 @@ def refused_credentials(error: Exception) -> bool:
 
 
 def _kafka_error(cause: BaseException) -> int | None:
-    """The error code that aiokafka's exceptions have; None for an operating system's error too."""
+    """The error code of an exception of aiokafka's; None for others."""
     errno: int | None = None if isinstance(cause, OSError) else getattr(cause, "errno", None)
     return errno
 
 
 def not_a_broker(address: Address) -> AdminError:
-    """Something speaks Kafka there and can't tell of brokers: a KRaft controller."""
+    """The error of a peer with Kafka's protocol but without Metadata: a KRaft controller."""
     message = f"{show_address(address)} is a controller's listener: it has no Metadata"
     return NotKafkaBroker(Failure("NOT_KAFKA", message, "Use the address of a broker's listener."))
 
 
 def none_reached(errors: Sequence[AdminError]) -> AdminError:
-    """One error for all addresses: the only one, or the one that tells most, with the others named."""
-    telling = (AuthenticationFailed, TlsFailed, NotKafkaBroker)
-    chosen = next((error for kind in telling for error in errors if isinstance(error, kind)), None)
+    """One error for all addresses: the only one, or the most specific one, else all of them."""
+    specific = (AuthenticationFailed, TlsFailed, NotKafkaBroker)
+    chosen = next((error for kind in specific for error in errors if isinstance(error, kind)), None)
     if chosen is not None or len(errors) == 1:
         return chosen or errors[0]
     every = "; ".join(error.failure.message for error in errors)
@@ -85,7 +85,7 @@ def none_reached(errors: Sequence[AdminError]) -> AdminError:
 
 
 def _root(error: BaseException) -> BaseException:
-    """The first cause; that of a timeout is only the cancellation which it used."""
+    """The first cause. The cause of a time-out is only its own cancellation."""
     while error.__cause__ is not None and not isinstance(error, TimeoutError):
         error = error.__cause__
     return error
@@ -119,7 +119,7 @@ def _not_set_up(error: Exception, address: Address) -> AdminError:
     return Unreachable(
         Failure(
             "UNREACHABLE",
-            f"{show_address(address)} was not even tried: {type(error).__name__} {error}".rstrip(),
+            f"{show_address(address)} was not tried: {type(error).__name__} {error}".rstrip(),
             "Check the security settings of this context.",
         )
     )
@@ -137,8 +137,8 @@ def _opening_error(cause: BaseException, where: str, settings: ConnectionSetting
         return Unreachable(Failure("UNREACHABLE", message, "Check the address, firewalls, and whether a VPN is up."))
     if isinstance(cause, ConnectionError) and _speaks_tls(settings):
         return _no_tls_there(where)
-    told = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
-    return Unreachable(Failure("UNREACHABLE", f"{where}: {told}", "Check the address and the network from here."))
+    text = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
+    return Unreachable(Failure("UNREACHABLE", f"{where}: {text}", "Check the address and the network from here."))
 
 
 def _tls_error(cause: ssl.SSLError, where: str, settings: ConnectionSettings) -> AdminError:
@@ -173,7 +173,7 @@ def _untrusted(cause: ssl.SSLCertVerificationError, where: str) -> AdminError:
 
 
 def _no_tls_there(where: str) -> AdminError:
-    # Never that plaintext would do: anyone in between can break every handshake, and waits for just that.
+    # Never suggest plaintext: anyone in between can break every handshake to get just that.
     return TlsFailed(
         Failure(
             "TLS_FAILED",
@@ -191,25 +191,25 @@ def _sasl_error(
         return AuthenticationFailed(
             Failure(
                 "NOT_THE_BROKER",
-                f"{where} is not the broker you think, for {mechanism}: {cause}",
-                "Don't try again before you know who answers there: check the address, DNS and tunnels, and use "
+                f"{where} is not the expected broker, for {mechanism}: {cause}",
+                "Don't try again before you know what answers there: check the address, DNS and tunnels, and use "
                 "SASL_SSL with the authority of the brokers' certificates.",
             )
         )
     code = _kafka_error(cause)
     if code == ErrorCode.unsupported_sasl_mechanism:
-        there = f"; it has {', '.join(mechanisms)}" if mechanisms else ""
-        message, remedy = f"{where} does not take {mechanism}{there}", "Set sasl.mechanism to one that it has."
+        there = f"; it supports {', '.join(mechanisms)}" if mechanisms else ""
+        message, remedy = f"{where} does not support {mechanism}{there}", "Set sasl.mechanism to one that it supports."
     elif code == ErrorCode.illegal_sasl_state:
-        message = f"{where} takes no SASL on this listener"
+        message = f"{where} has no SASL on this listener"
         remedy = "Use the port of a SASL listener"
         remedy += ", or set security.protocol=SSL." if settings.security_protocol == "SASL_SSL" else "."
     elif isinstance(cause, EOFError | OSError):
         message = f"{where} closed the connection during {mechanism} authentication"
         remedy = "Check the credentials; the broker's own log says why."
     else:
-        told = _broker_words(cause)
-        message = f"{where} refused the {mechanism} credentials" + (f": {told}" if told else "")
+        text = _broker_text(cause)
+        message = f"{where} refused the {mechanism} credentials" + (f": {text}" if text else "")
         remedy = "Check user name and password."
         if mechanism.startswith("SCRAM"):
             remedy = f"Check user name and password, and that the user has a {mechanism} credential."
@@ -218,7 +218,7 @@ def _sasl_error(
     return AuthenticationFailed(Failure("AUTHENTICATION_FAILED", message, remedy))
 
 
-def _broker_words(cause: BaseException) -> str:
+def _broker_text(cause: BaseException) -> str:
     words = cause.args[0] if cause.args else ""
     return words if isinstance(words, str) else ""
 
@@ -230,16 +230,16 @@ def _answer_error(cause: BaseException, where: str, settings: ConnectionSettings
         return TlsFailed(Failure("TLS_FAILED", message, f"Set security.protocol={secure}."))
     if isinstance(cause, NotKafka):
         shown = "HTTP" if cause.start == b"HTTP" else repr(cause.start)[2:-1]
-        message = f"{where} is no Kafka listener: it answers with {shown}"
+        message = f"{where} is not a Kafka listener: it answers with {shown}"
         return NotKafkaBroker(Failure("NOT_KAFKA", message, "Check the port."))
     if isinstance(cause, asyncio.IncompleteReadError | ConnectionError):
         if _speaks_tls(settings):
             message, hint = f"{where} closed the connection without an answer", "whether it is a Kafka listener"
         else:
-            message = f"{where} closed the connection without an answer: a TLS listener, or no Kafka"
+            message = f"{where} closed the connection without an answer: a TLS listener, or not Kafka"
             hint = "whether security.protocol should be SSL or SASL_SSL"
         return Unreachable(Failure("UNREACHABLE", message, f"Check the port, and {hint}."))
-    message = f"{where} is no Kafka listener: its answer can't be read"
+    message = f"{where} is not a Kafka listener: its answer can't be read"
     return NotKafkaBroker(Failure("NOT_KAFKA", message, "Check the port."))
 
 

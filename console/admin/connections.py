@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 REFUSAL_SECONDS = 30.0
-"""How long refused credentials are not tried again: a console that refreshes must not lock an account."""
+"""Seconds in which refused credentials are not tried again: a console that refreshes must not lock an account."""
 
 
 MAX_OPEN = 256
-"""Connections that stay open. A cluster may advertise any number of brokers, and files are limited (1,024 often); those
-that were used least lately make room."""
+"""Connections that stay open. A cluster may advertise any number of brokers, and open files are limited, often to
+1,024. The least recently used connections are closed."""
 BREADTH = 64
-"""Brokers that are asked at once. Far fewer than may be open, so that what makes room is not just being used."""
+"""Brokers that are asked at once. Far fewer than MAX_OPEN, so that no connection in use is closed."""
 
 
 class Connections:
@@ -52,7 +52,7 @@ class Connections:
         """The connection to this address, opened if it is not. Raises AdminError."""
         connection = self._open.get(address)
         if connection is not None and connection.is_open:
-            self._open[address] = self._open.pop(address)  # the last one used stands last
+            self._open[address] = self._open.pop(address)  # the last one used comes last
             return connection
         self._make_room()
         opening = self._opening.get(address)
@@ -63,7 +63,7 @@ class Connections:
         return await asyncio.shield(opening)
 
     async def any_of(self, addresses: Iterable[Address]) -> Connection:
-        """The connection used last for this if it is open, else another open one, else the first of these addresses
+        """The last connection from here if it is open, else another open one, else one to the first of these addresses
         that answers. Raises AdminError."""
         last = self._open.get(self._any) if self._any is not None else None
         for connection in (last, *self._open.values()):
@@ -75,8 +75,8 @@ class Connections:
         return await asyncio.shield(self._electing)
 
     async def try_anew(self, address: Address) -> None:
-        """Open one more connection to this address, on which the broker answers ApiVersions, and close it: those that
-        are in use may be busy. Raises AdminError."""
+        """Opens one more connection to this address, with its exchange of ApiVersions, and closes it: open connections
+        may be busy. Raises AdminError."""
         connection = await self._connect(address)
         await connection.close()
 
@@ -91,7 +91,7 @@ class Connections:
         self.retire_at(tuple(self._open))
 
     def retire(self, connection: Connection) -> None:
-        """Takes a connection that stopped answering out of use; it is closed when what it still carries is settled."""
+        """Takes a silent connection out of use. It is closed once its requests are answered."""
         for address, known in list(self._open.items()):
             if known is connection:
                 del self._open[address]
@@ -100,7 +100,7 @@ class Connections:
         task.add_done_callback(self._retired.pop)
 
     def _make_room(self) -> None:
-        """Closes idle connections, the one used least lately first, until there is room for one more."""
+        """Closes idle connections, the least recently used first, until one more may be opened."""
         for address, connection in list(self._open.items()):
             if len(self._open) + len(self._opening) < MAX_OPEN:
                 return
@@ -141,7 +141,7 @@ class Connections:
     def _elected(self, task: asyncio.Task[Connection]) -> None:
         self._electing = None
         if not task.cancelled():
-            task.exception()  # whoever waited has it; nobody may be waiting any more
+            task.exception()  # the waiting callers have it, if there are any
 
     def _opened(self, address: Address, task: asyncio.Task[Connection]) -> None:
         del self._opening[address]
@@ -172,10 +172,10 @@ class Connections:
                 mechanisms = await enabled_mechanisms(
                     *address, client_id=settings.client_id, limit=settings.connect_timeout, security=self._security
                 )
-            told = connect_error(error, address, settings, mechanisms)
-            if isinstance(told, AuthenticationFailed) and refused_credentials(error):
-                self._refused = now, told
-            raise told from error
+            reason = connect_error(error, address, settings, mechanisms)
+            if isinstance(reason, AuthenticationFailed) and refused_credentials(error):
+                self._refused = now, reason
+            raise reason from error
         if connection.version("metadata") is None:
             await connection.close()
             raise not_a_broker(address)
@@ -183,7 +183,7 @@ class Connections:
 
 
 async def security_arguments(settings: ConnectionSettings) -> dict[str, Any]:
-    """What aiokafka's connections take for these settings. Reads key stores and trust stores. Raises AdminError."""
+    """The arguments of aiokafka's connections for these settings. Reads key and trust stores. Raises AdminError."""
     arguments: dict[str, Any] = {"security_protocol": settings.security_protocol}
     if settings.security_protocol != "PLAINTEXT":
         from console.admin.tls import ssl_context
@@ -196,20 +196,20 @@ async def security_arguments(settings: ConnectionSettings) -> dict[str, Any]:
 # SASL: what aiokafka's connections need for a mechanism and its credentials.
 
 TOKEN_SHARE = 0.8
-"""Share of the time to connect that a token may take, so that a slow endpoint is told as such."""
+"""Share of the connect time-out for the token, so that a slow endpoint is reported as such."""
 
 
 def sasl_arguments(settings: ConnectionSettings) -> dict[str, Any]:
-    """The arguments ``sasl_…`` of aiokafka.conn.create_conn; none for a protocol without SASL.
+    """The arguments ``sasl_…`` of aiokafka.conn.create_conn; empty for a protocol without SASL.
 
-    Raises AuthenticationFailed where what the mechanism needs is missing.
+    Raises AuthenticationFailed if the mechanism needs something that is missing.
     """
     if not settings.security_protocol.startswith("SASL_"):
         return {}
     sasl = settings.sasl
     if sasl is None:
         raise _incomplete_sasl(
-            f"{settings.security_protocol} wants credentials, and there are none", "Set sasl.mechanism."
+            f"{settings.security_protocol} needs credentials, which are missing", "Set sasl.mechanism."
         )
     arguments: dict[str, Any] = {"sasl_mechanism": sasl.mechanism}
     if sasl.mechanism == "OAUTHBEARER":
@@ -219,7 +219,7 @@ def sasl_arguments(settings: ConnectionSettings) -> dict[str, Any]:
     if sasl.mechanism == "GSSAPI":
         return arguments | _kerberos(sasl)
     if sasl.username is None or sasl.password is None:
-        raise _incomplete_sasl(f"{sasl.mechanism} wants a user and a password", "Set sasl.jaas.config.")
+        raise _incomplete_sasl(f"{sasl.mechanism} needs a user and a password", "Set sasl.jaas.config.")
     return arguments | {"sasl_plain_username": sasl.username, "sasl_plain_password": sasl.password.reveal()}
 
 

@@ -27,8 +27,8 @@ Send = Callable[[Sequence[T]], Awaitable[Mapping[T, Answer]]]
 """Sends the request for these targets; the answer by target."""
 
 DescribeAgain = Callable[[Sequence[T]], Awaitable[Mapping[T, Status]]]
-"""Describes these targets: APPLIED where the cluster is as the request wants it, NOT_APPLIED where it is not, UNKNOWN
-where that can't be seen."""
+"""Describes these targets: APPLIED if the cluster is as requested, NOT_APPLIED if it is not, UNKNOWN if the description
+does not show it."""
 
 DOTS = "······"
 
@@ -47,13 +47,13 @@ async def deliver(
     validate_only: bool,
     secrets: Iterable[Secret] = (),
 ) -> dict[T, Outcome]:
-    """Sends a change, or its check, and gives the outcome for each target.
+    """Sends a change, or its check. Returns the outcome for each target.
 
-    Where the answer was lost, or a broker gave up waiting, `describe_again` decides. What succeeded is waited for until
-    brokers describe it, so that the next read has it. settings: for the time-outs. secrets: what was sent and no
-    outcome may repeat, as brokers do with values that they refuse.
+    If the answer was lost, or a broker gave up waiting, `describe_again` decides. After a success it waits until
+    brokers describe the change, so that the next read has it. settings: for the time-outs. secrets: values that were
+    sent and that no outcome may repeat, as brokers do with values that they refuse.
 
-    Raises AdminError where nothing was sent, and for a check.
+    Raises AdminError if nothing was sent, and for a check.
     """
     wanted = list(dict.fromkeys(targets))
     if not wanted:
@@ -66,8 +66,8 @@ async def deliver(
     doubtful: dict[T, Failure] = {}
     hidden = tuple(secrets)
     for target in wanted:
-        code, told = answers.get(target, (ErrorCode.request_timed_out, "the answer does not mention it"))
-        message = without_secrets(told or "", hidden)
+        code, text = answers.get(target, (ErrorCode.request_timed_out, "the answer does not mention it"))
+        message = without_secrets(text or "", hidden)
         if not code:
             outcomes[target] = Outcome(target, Status.VALID if validate_only else Status.APPLIED)
         elif code in _MAY_BE_APPLIED and not validate_only:
@@ -85,7 +85,7 @@ async def deliver(
 
 
 def without_secrets(text: str, secrets: Iterable[Secret]) -> str:
-    """The text with dots for every secret in it."""
+    """The text with each secret replaced by dots."""
     for secret in secrets:
         if secret.reveal():
             text = text.replace(secret.reveal(), DOTS)
@@ -97,8 +97,8 @@ async def settle(
 ) -> dict[T, Outcome]:
     """The outcomes of a change whose answer was lost. why: how it was lost. within: seconds to describe it again.
 
-    APPLIED as soon as the cluster is as wanted, else UNKNOWN: that the cluster does not have the change yet is no proof
-    that nothing between here and the controller holds the request and delivers it later.
+    APPLIED as soon as the cluster is as requested, else UNKNOWN: a change that is not there yet may still be delivered
+    later by something between here and the controller.
     """
     log.warning("describing a change of %d targets again: %s", len(targets), why)
     loop = asyncio.get_running_loop()
@@ -124,7 +124,7 @@ async def settle(
 
 
 async def until_visible(targets: Sequence[T], describe_again: DescribeAgain[T], within: float) -> None:
-    """Waits until brokers describe what was applied, at most `within` seconds; gives up in silence."""
+    """Waits until brokers describe an applied change, at most `within` seconds. Not an error if they do not."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + within
     waits = delays(0.01, 0.2)
@@ -133,7 +133,7 @@ async def until_visible(targets: Sequence[T], describe_again: DescribeAgain[T], 
         try:
             seen = await describe_again(left)
         except AdminError as error:
-            log.info("what was applied can't be described: %s", error.failure)
+            log.info("an applied change can't be described: %s", error.failure)
             return
         left = [target for target in left if seen.get(target) is Status.NOT_APPLIED]
         if left:
@@ -141,12 +141,12 @@ async def until_visible(targets: Sequence[T], describe_again: DescribeAgain[T], 
 
 
 def refused(target: Target, name: str, message: str, remedy: str) -> Outcome:
-    """An outcome of our own: not sent, since it would do harm or can't succeed."""
+    """The outcome of a change that is not sent, since it would do harm or can't succeed."""
     return Outcome(target, Status.FAILED, Failure(name, message, remedy))
 
 
 def refuse_duplicates(targets: Iterable[T]) -> dict[T, Outcome]:
-    """An outcome for each target that is named more than once: brokers answer that with a half-done request."""
+    """An outcome for each duplicate target: brokers do only a part of such a request."""
     once: set[T] = set()
     twice: dict[T, Outcome] = {}
     for target in targets:
@@ -156,14 +156,16 @@ def refuse_duplicates(targets: Iterable[T]) -> dict[T, Outcome]:
     return twice
 
 
-# Verdicts: whether what a broker describes is what a change wanted.
+# Verdicts: whether a described resource is as a change requested it.
 
 
 def configs_verdict(resource: ConfigResource, ops: Iterable[ConfigOp], known: ConfigSet | None) -> Status:
-    """All keys of a resource are applied or none, so one that can be seen speaks for those that can't (a secret).
+    """Whether a resource has all requested values.
 
-    A plan holds no edit that changes nothing, so a value that is as wanted was not so before. Where some are and others
-    are not, somebody else has been there: UNKNOWN.
+    All keys of a resource are applied or none, so a readable key decides for an unreadable one (a secret).
+
+    A plan has no edit without effect, so a value that is as requested was different before. If only some values are as
+    requested, another client has changed the resource too: UNKNOWN.
     """
     if known is None:
         return Status.UNKNOWN
@@ -172,10 +174,10 @@ def configs_verdict(resource: ConfigResource, ops: Iterable[ConfigOp], known: Co
 
 
 def op_verdict(resource: ConfigResource, op: ConfigOp, entry: ConfigEntry | None) -> Status:
-    """The same for one key. entry: how it is described now, None where it is not listed."""
+    """The same for one key. entry: its current description, None if it is not listed."""
     own = own_value(entry, resource)
     if op.op == DELETE:
-        if resource.type == BROKER_LOGGER:  # every logger is described as if it were set
+        if resource.type == BROKER_LOGGER:  # every logger is described like one with a level of its own
             return Status.UNKNOWN
         return _applied_if(own is None)
     if entry is None or own is None:
@@ -190,7 +192,7 @@ def op_verdict(resource: ConfigResource, op: ConfigOp, entry: ConfigEntry | None
 
 
 def same_value(type_: ConfigType, one: str, other: str, *, ignore_case: bool = False) -> bool:
-    """Whether two texts are the same value of this type: brokers describe what they parsed, ``1`` for ``01``."""
+    """Whether two texts are the same value of this type: brokers describe the parsed value, ``1`` for ``01``."""
     if one == other or (ignore_case and one.lower() == other.lower()):
         return True
     parse = _PARSERS.get(type_.name)
@@ -203,7 +205,7 @@ def same_value(type_: ConfigType, one: str, other: str, *, ignore_case: bool = F
 
 
 def list_items(value: str | None) -> list[str]:
-    """The items of a LIST value; none where it is empty or absent."""
+    """The items of a LIST value; empty if it is empty or None."""
     return [item.strip() for item in value.split(",")] if value else []
 
 

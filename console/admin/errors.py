@@ -1,18 +1,18 @@
-"""What can go wrong on the way to an answer, and what a broker's error code means for an operator.
+"""Errors of requests, and hints for an operator by a broker's error code.
 
 AdminError                 everything below; `.failure` has the text for an operator
 ├── Unreachable            no connection: unknown host, refused, timed out while connecting
 ├── TlsFailed              the TLS handshake failed, or one side speaks TLS and the other does not
 ├── AuthenticationFailed   the broker refused the credentials or the mechanism
-├── NotKafkaBroker         something answered that is no Kafka broker
+├── NotKafkaBroker         the peer is not a Kafka broker
 ├── RequestTimedOut        sent, not answered in time (a read)
 ├── Disconnected           the connection was lost before the answer came (a read)
 ├── OutcomeUnknown         a change was sent and its answer never came: it may have been applied
-├── BrokerError            a broker answered, and refused the request as a whole; everything else goes on
+├── BrokerError            a broker refused the request as a whole; the connection stays usable
 │   └── Unsupported        it does not have the API, or not the version needed
 ├── UnknownBroker          no broker of this id is in the cluster
 ├── ReadOnly               the client is read-only; nothing was sent
-├── NotSendable            the request holds what its format cannot carry; nothing was sent
+├── NotSendable            a value does not fit the request's format; nothing was sent
 └── BadAnswer              the answer could not be read
 """
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class AdminError(Exception):
-    """Something that kept a request from being answered. `failure` is what to show."""
+    """A request without a usable answer. `failure`: the text to show."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(str(failure))
@@ -44,11 +44,11 @@ class TlsFailed(AdminError):
 
 
 class AuthenticationFailed(AdminError):
-    """The broker refused the credentials or the mechanism. Never tried again: accounts get locked."""
+    """The broker refused the credentials or the mechanism. Never retried: accounts get locked."""
 
 
 class NotKafkaBroker(AdminError):
-    """Something answered that is no Kafka broker."""
+    """The peer is not a Kafka broker."""
 
 
 class RequestTimedOut(AdminError):
@@ -60,7 +60,7 @@ class Disconnected(AdminError):
 
 
 class OutcomeUnknown(AdminError):
-    """A change was sent and its answer never came: it may have been applied. Describe again before saying anything."""
+    """A change was sent and its answer was lost: it may have been applied. Describe the cluster again."""
 
 
 class UnknownBroker(AdminError):
@@ -68,7 +68,7 @@ class UnknownBroker(AdminError):
 
 
 class NotSendable(AdminError):
-    """The request holds something that its format cannot carry; nothing was sent."""
+    """A value does not fit the request's format; nothing was sent."""
 
 
 class BadAnswer(AdminError):
@@ -76,11 +76,11 @@ class BadAnswer(AdminError):
 
 
 class BrokerError(AdminError):
-    """A broker answered, and refused the request as a whole (no right, no authorizer…). Everything else goes on."""
+    """A broker refused the request as a whole (missing right, no authorizer…). The connection stays usable."""
 
 
 class ReadOnly(AdminError):
-    """The client was told to change nothing, and this was a change: nothing was sent."""
+    """The client is read-only and the request was a change; nothing was sent."""
 
     def __init__(self, api: str) -> None:
         super().__init__(
@@ -93,7 +93,7 @@ class ReadOnly(AdminError):
 
 
 class Unsupported(BrokerError):
-    """The broker does not have the API, or not the version that is needed."""
+    """The broker does not support the API, or not the version needed."""
 
     def __init__(self, api: str, needs: str) -> None:
         self.api = api
@@ -102,27 +102,27 @@ class Unsupported(BrokerError):
             Failure(
                 "UNSUPPORTED",
                 f"{api} needs Kafka ≥ {needs}" if needs else f"this broker has no {api}",
-                "Nothing to do but to upgrade the brokers; everything else works.",
+                "Upgrade the brokers to use it; everything else works.",
             )
         )
 
 
-# Kafka's error codes. Numbers, names and retriability are kio's; the hints for an operator stand here.
+# Kafka's error codes. Numbers, names and retriability are kio's; the hints for an operator are here.
 
 _ACL_NEEDED = "Ask an administrator of the cluster for an ACL: {right}."
 _PASSES = "Usually over in seconds: try again."
 _COORDINATOR = "The group's coordinator is moving or loading; try again in a moment."
 
 REMEDIES: Mapping[str, str] = {
-    "UNKNOWN_SERVER_ERROR": "The broker failed in a way it did not foresee: its server.log at this time says how.",
+    "UNKNOWN_SERVER_ERROR": "The broker failed unexpectedly: see its server.log at this time.",
     "UNKNOWN_TOPIC_OR_PARTITION": (
-        "Check the name. A topic made or deleted just now takes a moment to be known everywhere; without the right "
-        "to DESCRIBE it, an existing topic answers so too."
+        "Check the name. It takes a moment until all brokers know of a new or deleted topic. Without the right to "
+        "DESCRIBE it, an existing topic gives the same error."
     ),
     "LEADER_NOT_AVAILABLE": "A leader is being elected: try again; if it lasts, look for brokers that are down.",
     "NOT_LEADER_OR_FOLLOWER": "Leadership has just moved: try again.",
     "REQUEST_TIMED_OUT": (
-        "The brokers did not finish in the time given. It may still be carried out: look again before repeating it."
+        "The brokers did not finish in time. It may still be carried out: look at the cluster before you repeat it."
     ),
     "BROKER_NOT_AVAILABLE": "That broker is down or restarting: look at its process and its server.log.",
     "REPLICA_NOT_AVAILABLE": "A replica is offline: look for brokers or log directories that are down.",
@@ -165,7 +165,7 @@ REMEDIES: Mapping[str, str] = {
     "DELEGATION_TOKEN_AUTH_DISABLED": "Delegation tokens are off: the brokers have no delegation.token.secret.key.",
     "DELEGATION_TOKEN_NOT_FOUND": "The token is gone: it was cancelled or has expired. Make a new one.",
     "DELEGATION_TOKEN_OWNER_MISMATCH": "Only the token's owner and its renewers may do this: connect as one of them.",
-    "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED": "Ask for tokens over SASL or mTLS, not as somebody who used a token.",
+    "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED": "Ask for tokens over a connection with SASL or mTLS, not with a token.",
     "DELEGATION_TOKEN_EXPIRED": "The token has expired: make a new one.",
     "INVALID_PRINCIPAL_TYPE": "Write the principal as User:name.",
     "NON_EMPTY_GROUP": "The group has members: stop its consumers first.",
@@ -181,32 +181,32 @@ REMEDIES: Mapping[str, str] = {
     "UNACCEPTABLE_CREDENTIAL": "Give a user name, and between 4096 and 16384 iterations.",
     "INVALID_UPDATE_VERSION": "The brokers do not support that feature level: see what each of them supports.",
     "FEATURE_UPDATE_FAILED": "Not every broker can do that feature level: see the brokers' versions.",
-    "UNKNOWN_TOPIC_ID": "The topic was deleted meanwhile: refresh.",
+    "UNKNOWN_TOPIC_ID": "The topic was deleted: refresh.",
     "BROKER_ID_NOT_REGISTERED": "No broker of this id is registered: check the id.",
     "INELIGIBLE_REPLICA": "A replica that was named can't be in sync now: its broker is down or shutting down.",
     "UNKNOWN_CONTROLLER_ID": "The quorum has no controller of that id.",
     "UNSUPPORTED_ENDPOINT_TYPE": "This address is a controller's: use a broker's listener.",
     "MISMATCHED_ENDPOINT_TYPE": "This address is a controller's: use a broker's listener.",
     "INVALID_REGULAR_EXPRESSION": "Correct the expression (RE2 syntax).",
-    "REBOOTSTRAP_REQUIRED": "The brokers known are out of date: connect anew.",
+    "REBOOTSTRAP_REQUIRED": "The known brokers are out of date: connect again.",
 }
-"""By name, for the errors that an administrator meets; the others of a kind that passes say so."""
+"""By name, for errors that an administrator sees. Other retriable errors get `_PASSES`."""
 
 
 def error_name(code: int) -> str:
-    """Kafka's name (``INVALID_CONFIG``), or ``UNKNOWN(n)``; of 0 it is ``NONE``."""
+    """Kafka's name (``INVALID_CONFIG``), or ``UNKNOWN(n)``; ``NONE`` for 0."""
     known = _known(code)
     return f"UNKNOWN({code})" if known is None else known.name.upper()
 
 
 def is_retriable(code: int) -> bool:
-    """Whether Kafka counts the error as passing (RetriableException): the same request may succeed a little later."""
+    """Whether the error is retriable in Kafka (RetriableException): the same request may succeed later."""
     known = _known(code)
     return known is not None and known.retriable
 
 
 def _known(code: int) -> ErrorCode | None:
-    # kio is loaded by the time that an answer is there. Whoever only catches errors needs none of it.
+    # kio is loaded by the time an answer is there; code that only catches errors does not need it.
     from kio.schema.errors import ErrorCode
 
     try:
@@ -216,11 +216,11 @@ def _known(code: int) -> ErrorCode | None:
 
 
 def failure(code: int, message: str | None = None) -> Failure:
-    """The failure that a broker's error code stands for. message: the broker's own words, as they came."""
+    """The failure for a broker's error code. message: the broker's own text, unchanged."""
     name = error_name(code)
     remedy = REMEDIES.get(name, "")
     if not remedy and is_retriable(code):
         remedy = _PASSES
     if not remedy and name.startswith("UNKNOWN("):
-        remedy = "This console does not know the error: the brokers are newer. Their documentation tells."
+        remedy = "This console does not know the error: the brokers are newer. See their documentation."
     return Failure(name, message or "", remedy)

@@ -1,6 +1,6 @@
-"""Python's cyclic collector, out of the way of bulk decodes.
+"""Pauses Python's garbage collector during bulk decodes.
 
-Making 132,000 live objects takes three times as long with the collector on: it walks them again and again and finds
+Creating 132,000 live objects takes three times as long with the collector on: it walks them again and again and finds
 nothing, since plain data has no cycles.
 """
 
@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 FULL_COLLECTION_EVERY = 32
-"""Freezing keeps cycles that are garbage by then for ever, so now and then everything is collected once."""
+"""Frozen garbage cycles are never freed, so after so many pauses everything is collected once."""
 OBJECTS_EACH = 5_000
-"""With more than so many frozen objects for each time it is done the less often: two million take a second, in which
-no key is answered."""
+"""With many frozen objects there are more pauses between collections, one for each so many objects: two million objects
+take a second, in which no key is handled."""
 
 _lock = threading.Lock()
 _depth = 0
@@ -26,9 +26,9 @@ _due = FULL_COLLECTION_EVERY
 
 @contextmanager
 def gc_paused() -> Iterator[None]:
-    """No cyclic collection within, in any thread; afterwards what lives is frozen: not walked again.
+    """No garbage collection within, in any thread. Afterwards all live objects are frozen: not walked again.
 
-    May be nested, may overlap in several threads and may be held over an ``await``: the last to leave turns it on.
+    May be nested, may overlap in several threads, and may be held over an ``await``: the last exit turns it on.
     """
     _enter()
     try:
@@ -54,7 +54,7 @@ def _leave() -> None:
             return
         _freezes += 1
         if _freezes >= _due:
-            # Counting what is frozen takes milliseconds itself: it is a list.
+            # Counting frozen objects takes milliseconds: they are in a linked list.
             _due = max(FULL_COLLECTION_EVERY, gc.get_freeze_count() // OBJECTS_EACH)
             if _freezes >= _due:
                 _freezes, _due = 0, FULL_COLLECTION_EVERY

@@ -1,4 +1,4 @@
-"""Groups: listed, described with their members whatever protocol they speak, and their lag."""
+"""Groups: listed, described with their members for all group protocols, and their lag."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from console.model.cluster import Group, GroupLag, GroupListing, GroupMember, Pa
 from console.model.failure import Failure
 
 SETTLE_SECONDS = 10.0
-"""How long a group whose coordinator moves or loads is asked again."""
+"""Seconds of retries while a group's coordinator moves or loads."""
 
 _VERSION_SIZE = 2
 _COORDINATOR_MOVES = frozenset(
@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 
 
 async def find_coordinators(link: Link, names: Iterable[str]) -> tuple[dict[str, int], dict[str, Failure]]:
-    """Group -> its coordinator's broker id, and why for groups that have none. Raises AdminError."""
+    """Group -> its coordinator's broker id, and group -> failure for groups without one. Raises AdminError."""
     wanted = tuple(dict.fromkeys(names))
     if not wanted:
         return {}, {}
@@ -55,7 +55,7 @@ async def find_coordinators(link: Link, names: Iterable[str]) -> tuple[dict[str,
 
 
 async def _coordinators(link: Link, names: tuple[str, ...]) -> dict[str, tuple[int, int, str | None]]:
-    """Group -> (broker id, error code, message); several at once from version 4 on (KIP-699)."""
+    """Group -> (broker id, error code, message). Several groups in one request from version 4 on (KIP-699)."""
     if (await link.version("find_coordinator") or 0) >= 4:
         response = await link.call("find_coordinator", lambda kio: kio.FindCoordinatorRequest(coordinator_keys=names))
         return {c.key: (c.node_id, c.error_code, c.error_message) for c in response.coordinators}
@@ -68,9 +68,9 @@ async def _coordinators(link: Link, names: tuple[str, ...]) -> dict[str, tuple[i
 
 
 async def describe_groups(link: Link, names: Sequence[str]) -> GroupListing:
-    """Each group with its members and what they are assigned, or why not. Raises AdminError.
+    """Each group with its members and their assignments, or its failure. Raises AdminError.
 
-    A coordinator is asked by one protocol after the other, until one knows the group: consumer (KIP-848), classic,
+    The protocols are tried one after the other until the coordinator knows the group: consumer (KIP-848), classic,
     share (KIP-932), streams (KIP-1071).
     """
     coordinators, failures = await find_coordinators(link, names)
@@ -112,7 +112,7 @@ async def _describe_at(link: Link, broker_id: int, names: list[str]) -> GroupLis
 
 
 async def _describe_by(link: Link, protocol: _Protocol, broker_id: int, names: Sequence[str]) -> Sequence[Any]:
-    """What the coordinator tells of these groups by one protocol; nothing where it does not have it."""
+    """The descriptions of these groups by one protocol; empty if the coordinator does not support it."""
     to = broker(broker_id)
     if await link.version(protocol.api, to) is None:
         return ()
@@ -133,7 +133,7 @@ async def _describe_by(link: Link, protocol: _Protocol, broker_id: int, names: S
 
 
 def consumer_group(described: Any, coordinator: int) -> Group:
-    """From a ConsumerGroupDescribe response's group."""
+    """The group of a ConsumerGroupDescribe response."""
     members = (
         GroupMember(
             member.member_id,
@@ -150,7 +150,7 @@ def consumer_group(described: Any, coordinator: int) -> Group:
 
 
 def share_group(described: Any, coordinator: int) -> Group:
-    """From a ShareGroupDescribe response's group."""
+    """The group of a ShareGroupDescribe response."""
     members = (
         GroupMember(
             member.member_id, member.client_id, member.client_host, _assigned_places(member.assignment.topic_partitions)
@@ -161,7 +161,7 @@ def share_group(described: Any, coordinator: int) -> Group:
 
 
 def streams_group(described: Any, coordinator: int) -> Group:
-    """From a StreamsGroupDescribe response's group: a task stands for that partition of all its source topics."""
+    """The group of a StreamsGroupDescribe response. A task stands for that partition of all its source topics."""
     topology = described.topology.subtopologies if described.topology else None
     sources = {
         part.subtopology_id: (*part.source_topics, *(topic.name for topic in part.repartition_source_topics))
@@ -190,7 +190,7 @@ def streams_group(described: Any, coordinator: int) -> Group:
 
 
 def classic_group(described: Any, coordinator: int) -> Group:
-    """From a DescribeGroups response's group; only consumers' assignments have a form that is known."""
+    """The group of a DescribeGroups response. Only the format of consumers' assignments is known."""
     of_consumers = described.protocol_type == "consumer"
     members = (
         GroupMember(
@@ -213,9 +213,9 @@ def classic_group(described: Any, coordinator: int) -> Group:
 
 
 def consumer_assignment(data: bytes) -> Places:
-    """What the group's leader wrote for a member (ConsumerProtocolAssignment): a version and the partitions.
+    """The partitions that the group's leader assigned to a member (ConsumerProtocolAssignment).
 
-    Brokers keep these bytes unread, so they may be anything; what is no assignment counts as none.
+    Brokers do not read these bytes, so they may be anything. Bytes that are not an assignment give no partitions.
     """
     from kio.schema.consumer_protocol_assignment.v0.data import ConsumerProtocolAssignment
     from kio.serial import entity_reader
@@ -225,7 +225,7 @@ def consumer_assignment(data: bytes) -> Places:
     if len(data) <= _VERSION_SIZE:
         return ()
     try:
-        # Later versions only append, so the first one reads them all.
+        # Later versions only append fields, so version 0 reads them all.
         check_message(ConsumerProtocolAssignment, data, _VERSION_SIZE)
         assignment, _ = entity_reader(ConsumerProtocolAssignment)(data, _VERSION_SIZE)
     except Exception:  # noqa: BLE001 kio raises several kinds
@@ -243,7 +243,7 @@ def _members_by_client(members: Iterable[GroupMember]) -> tuple[GroupMember, ...
 
 
 class _Protocol(NamedTuple):
-    """How groups of one kind are described."""
+    """How groups of one type are described."""
 
     api: str
     request: str
@@ -265,9 +265,9 @@ _SEVERAL_GROUPS = 8
 
 
 async def group_lag(link: Link, name: str) -> GroupLag:
-    """The lag of a group by partition: all that it committed to or is assigned, sorted.
+    """The lag of a group for each partition with a committed offset or an assignment, sorted.
 
-    What could not be read of some partitions is in the failures; raises BrokerError where nothing could be, and other
+    Partitions that could not be read are in the failures. Raises BrokerError if none could be, and other
     AdminErrors.
     """
     coordinators, failures = await find_coordinators(link, [name])
@@ -288,7 +288,7 @@ async def group_lag(link: Link, name: str) -> GroupLag:
 def lags(
     places: Places, committed: Mapping[Place, int], ends: Mapping[Place, int], members: Mapping[Place, str]
 ) -> tuple[PartitionLag, ...]:
-    """A row for each partition; the lag is -1 where the commit or the end is not known, and never negative else."""
+    """A row for each partition. The lag is -1 if the committed offset or the end is unknown, else at least 0."""
     rows = []
     for place in places:
         at, end = committed.get(place, -1), ends.get(place, -1)
@@ -298,7 +298,7 @@ def lags(
 
 
 async def _committed_offsets(link: Link, group: str, coordinator: int) -> tuple[dict[Place, int], list[Failure]]:
-    """(topic, partition) -> the committed offset, and why for those that have none to tell."""
+    """(topic, partition) -> the committed offset, and the failures of the others."""
     to = broker(coordinator)
 
     def build(kio: ModuleType) -> Any:
@@ -338,7 +338,7 @@ def _group_error(response: Any) -> int:
 
 
 async def _topic_names(link: Link, topic_ids: list[UUID]) -> dict[UUID, str]:
-    """Topic id -> name (KIP-848's OffsetFetch v10 tells ids); a topic that was deleted meanwhile is missing."""
+    """Topic id -> name, since OffsetFetch v10 returns ids (KIP-848). A deleted topic is missing."""
     if not topic_ids:
         return {}
 
@@ -363,11 +363,11 @@ __all__ = ["describe_groups", "group_lag", "list_groups", "listed_groups"]
 
 
 async def list_groups(link: Link, states: Sequence[str] = ()) -> GroupListing:
-    """All groups of all brokers (KIP-518, KIP-848); a broker that can't be asked is the failure ``broker N``.
+    """All groups of all brokers (KIP-518, KIP-848). A broker that can't be reached is the failure ``broker N``.
 
-    states: only groups in one of these, Kafka's words; brokers before 2.6 list all.
-    Raises AdminError where the cluster can't be reached at all, and the first broker's error where none can be asked:
-    that is no list without groups.
+    states: only groups in one of these states, by Kafka's names; brokers before 2.6 list all.
+    Raises AdminError if the cluster can't be reached at all, and the first broker's error if no broker can list: that
+    is not an empty list.
     """
     ids = sorted((await link.refresh()).brokers)
     answers = await asyncio.gather(*(_groups_at(link, broker_id, tuple(states)) for broker_id in ids))
@@ -397,14 +397,14 @@ async def _groups_at(link: Link, broker_id: int, states: tuple[str, ...]) -> lis
         )
     except AdminError as error:
         return error
-    # A broker that is no coordinator of any group and can't be one says so for good.
+    # A broker that can never be a coordinator returns this error each time.
     if response.error_code:
         return BrokerError(failure(response.error_code))
     return listed_groups(response, broker_id)
 
 
 def listed_groups(response: Any, broker_id: int) -> list[Group]:
-    """From a ListGroups response of any version. Before version 5 every group is of the classic protocol."""
+    """The groups of a ListGroups response, any version. Before version 5 all groups are classic."""
     return [
         Group(
             group.group_id,

@@ -1,4 +1,4 @@
-"""Several addresses, one connection: the first that answers, without waiting for those that hang (after RFC 8305).
+"""Several addresses, one connection: to the first that answers, without waiting for those that hang (RFC 8305).
 
 `first_to_open` tries addresses in a staggered race. `ClientLoop`, the event loop of the client's thread, does so with
 all addresses of a host, and looks names up without blocking.
@@ -18,7 +18,7 @@ A = TypeVar("A")
 C = TypeVar("C")
 
 STAGGER = 0.3
-"""Seconds that an address has before the next one is tried beside it."""
+"""Seconds after which the next address is tried in parallel."""
 
 
 async def first_to_open(
@@ -29,11 +29,11 @@ async def first_to_open(
     final: Callable[[BaseException], bool],
     stagger: float = STAGGER,
 ) -> C | list[Exception]:
-    """The connection of the first address to open, or why each of them failed, in their order.
+    """The connection that opens first, or the errors of all addresses, in their order.
 
-    An address is tried when all before it have failed or had `stagger` seconds. A failure for which `final` holds ends
-    the race. What loses is cancelled, or discarded where it had opened already; so is everything when the caller is
-    cancelled.
+    An address is tried when all before it have failed or had `stagger` seconds. An error for which `final` is true ends
+    the race. The other attempts are cancelled, and connections that they have opened are discarded; so are all when the
+    caller is cancelled.
     """
     tasks: list[asyncio.Task[C]] = []
     winner: asyncio.Task[C] | None = None
@@ -55,7 +55,7 @@ async def _staggered(
     final: Callable[[BaseException], bool],
     stagger: float,
 ) -> asyncio.Task[C] | None:
-    """Fills `tasks` in the addresses' order; the one that won, or None when all have failed or one did for good."""
+    """Fills `tasks` in the addresses' order. Returns the winner; None if all have failed or one finally."""
     waiting: set[asyncio.Task[C]] = set()
     while waiting or len(tasks) < len(addresses):
         if len(tasks) < len(addresses):
@@ -82,22 +82,22 @@ async def _discard_losers(tasks: Sequence[asyncio.Task[C]], discard: Callable[[C
 # The event loop of the client's thread.
 
 HAPPY_EYEBALLS_DELAY = 0.25
-"""Seconds that one address of a host has before the next is tried beside it (RFC 8305)."""
+"""Seconds after which the next address of a host is tried in parallel (RFC 8305)."""
 
 AddressInfo = tuple[int, int, int, str, Any]
 """As socket.getaddrinfo gives it: family, type, protocol, canonical name, socket address."""
 
 
 class ClientLoop(asyncio.SelectorEventLoop):
-    """A loop for a client whose hosts may have dead addresses and whose resolver may hang."""
+    """An event loop for hosts with dead addresses and for a resolver that hangs."""
 
     async def create_connection(
         self, protocol_factory: Callable[[], asyncio.BaseProtocol], host: Any = None, port: Any = None, **options: Any
     ) -> Any:
         """As asyncio's, with all addresses of the host tried in a staggered race.
 
-        asyncio tries them one by one, where an address that swallows packets takes all the time there is; its own
-        race (in 3.11) leaves a socket open when it is cancelled as it ends.
+        asyncio tries them one by one, so that an address that drops packets uses up the time-out; its own race (in
+        3.11) leaves a socket open if it is cancelled as it ends.
         """
         if host is not None:
             options["sock"] = await self._open_socket(host, port)
@@ -106,8 +106,8 @@ class ClientLoop(asyncio.SelectorEventLoop):
         return await super().create_connection(protocol_factory, **options)
 
     async def getaddrinfo(self, host: Any, port: Any, **options: Any) -> Any:
-        """As asyncio's, in a daemon thread: the interpreter waits for a pool's threads when it ends, and a resolver
-        whose servers are gone takes many seconds."""
+        """As asyncio's, but in a daemon thread: at exit the interpreter waits for a pool's threads, and a resolver
+        without servers takes many seconds."""
         answer: asyncio.Future[Any] = self.create_future()
 
         def look_up() -> None:
@@ -115,7 +115,7 @@ class ClientLoop(asyncio.SelectorEventLoop):
                 found, error = socket.getaddrinfo(host, port, **options), None
             except OSError as failed:
                 found, error = None, failed
-            with suppress(RuntimeError):  # the loop was closed meanwhile
+            with suppress(RuntimeError):  # the loop is closed
                 self.call_soon_threadsafe(_set_answer, answer, found, error)
 
         threading.Thread(target=look_up, name=f"look up {host}", daemon=True).start()
@@ -136,7 +136,7 @@ class ClientLoop(asyncio.SelectorEventLoop):
         raise OSError("; ".join(map(str, opened)))
 
     async def _addresses(self, host: str, port: int) -> Sequence[AddressInfo]:
-        with suppress(socket.gaierror):  # an address needs no look-up, and no thread
+        with suppress(socket.gaierror):  # a numeric address needs no look-up
             return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
         found: Sequence[AddressInfo] = await self.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         return found
@@ -154,7 +154,7 @@ class ClientLoop(asyncio.SelectorEventLoop):
 
 
 def by_turns(addresses: Sequence[AddressInfo]) -> list[AddressInfo]:
-    """Addresses in their order, but IPv6 and IPv4 by turns, so that a dead family costs one delay (RFC 8305)."""
+    """Addresses in their order, but IPv6 and IPv4 alternate, so that a dead family costs one delay (RFC 8305)."""
     if not addresses:
         return []
     first = [info for info in addresses if info[0] == addresses[0][0]]

@@ -1,4 +1,4 @@
-"""One cluster's way to its brokers: which connection, which version, when to try again."""
+"""Requests to one cluster: the connection, the API version, retries."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ if TYPE_CHECKING:
 _LOOK_FIRST = "It may have been applied: look before repeating it."
 Build = Callable[[ModuleType], Any]
 Prepare = Callable[[str, int], object]
-"""Imports or makes what decoding the answer needs, from the API and its version."""
+"""Prepares decoding, called with the API and its version."""
 
 
 class Nodes(Struct, frozen=True):
-    """What Metadata told of the brokers: id -> (host, port), and the controller's id (-1: none)."""
+    """The brokers of a Metadata response: id -> (host, port), and the controller's id, -1 if there is no controller."""
 
     brokers: Mapping[int, tuple[str, int]]
     controller_id: int = -1
 
 
 class _Request(NamedTuple):
-    """What is sent until it is answered. deadline: on the loop's clock. The others are as in `Link.call`."""
+    """A request with its options. deadline: on the loop's clock. The others as in `Link.call`."""
 
     api: str
     build: Build
@@ -60,8 +60,8 @@ class _Request(NamedTuple):
 class Link:
     """Sends requests to one cluster. Bound to the event loop it is used on; connects when first needed.
 
-    Every method that sends raises AdminError, whose `failure` says it in plain words, and nothing else but
-    CancelledError and what `build` raises.
+    Methods that send raise AdminError, whose `failure` is the text for an operator, CancelledError, and what `build`
+    raises; nothing else.
     """
 
     def __init__(self, settings: ConnectionSettings, record: Callable[[Exchange], None] | None = None) -> None:
@@ -81,13 +81,13 @@ class Link:
         change: bool = False,
         proposed: int | None = None,
     ) -> Any:
-        """The decoded response, of the highest version that both sides have; error codes are plain integers.
+        """The decoded response, in the highest version that both sides support. Error codes are plain integers.
 
         api: kio's package name ("describe_configs"). build: makes the request from kio's module of that version.
-        proposed: a proposal's own version instead (see `proposes`), from whose module `build` makes the request then.
-        timeout: seconds for everything, tries included; None: the settings' request timeout.
-        change: never sent twice once its bytes may have left: OutcomeUnknown then. A CONTROLLER call that is answered
-        NOT_CONTROLLER throughout was applied by nobody and is sent again to the new one.
+        proposed: a proposal's version instead (see `proposes`), whose module `build` gets then.
+        timeout: seconds for everything, retries included; None: the settings' request timeout.
+        change: never sent again once its bytes may have been sent: raises OutcomeUnknown then. If a CONTROLLER call is
+        answered with NOT_CONTROLLER only, it was not applied and is sent again to the new controller.
         """
         loop = asyncio.get_running_loop()
         deadline = self._deadline(timeout)
@@ -113,37 +113,37 @@ class Link:
         change: bool = False,
         prepare: Prepare | None = None,
     ) -> RawResponse:
-        """As `call`, undecoded: the version and the body after the response header, for decoders of one's own.
+        """As `call`, but not decoded: the version and the bytes after the response header, for own decoders.
 
-        NOT_CONTROLLER is not looked for. prepare: called once the request is written, while the broker is at work.
+        NOT_CONTROLLER is not retried. prepare: called once the request is written, while the broker works on it.
         """
         return await self._send(_Request(api, build, to, self._deadline(timeout), change, None, prepare))
 
     async def version(self, api: str, to: Route = ANY) -> int | None:
-        """The version that `call` would use with this destination, None where either side lacks the API."""
+        """The version that `call` would use with this destination; None if either side lacks the API."""
         return (await self._reached(api, to)).version(api)
 
     async def proposes(self, api: str, version: int, to: Route = ANY) -> bool:
-        """Whether the destination speaks a proposal's own version of an API (console.wire.proposals)."""
+        """Whether the destination supports a proposal's version of an API (console.wire.proposals)."""
         return (await self._reached(api, to)).proposes(api, version)
 
     async def require(self, api: str, min_version: int, needs: str, to: Route = ANY) -> int:
-        """The version in use, at least this one; raises Unsupported, naming the Kafka release that it needs."""
+        """The version in use, if it is at least this one. Raises Unsupported with the Kafka release needed."""
         version = await self.version(api, to)
         if version is None or version < min_version:
             raise Unsupported(api, needs)
         return version
 
     async def nodes(self) -> Nodes:
-        """The brokers as last told, asked for if they never were."""
+        """The known brokers; reads them the first time."""
         return self._nodes if self._nodes.brokers else await self.refresh()
 
     async def silence(self, within: float) -> dict[int, AdminError]:
-        """Why known brokers do not answer ApiVersions within so many seconds; empty where all do.
+        """The errors of known brokers that do not answer ApiVersions within so many seconds; empty if all do.
 
-        They are asked at the same time, each on a new connection; of very many the first BREADTH, which tell whether
-        the cluster is there. What was open to those that are silent is taken out of use. Raises AdminError where the
-        brokers are not known, or none answers.
+        All are asked at once, each on a new connection; of very many brokers only the first BREADTH, which is enough
+        to see whether the cluster is up. Connections to silent brokers are taken out of use. Raises AdminError if the
+        brokers are unknown, or none answers.
         """
         try:
             async with asyncio.timeout(within):
@@ -165,16 +165,16 @@ class Link:
         silent = {id_: why for id_, why in zip(nodes, reasons, strict=True) if why is not None}
         self._connections.retire_at(nodes[id_] for id_ in silent)
         if nodes and len(silent) == len(nodes):
-            # A reason that says more than that time has passed comes first.
+            # An error that says more than a time-out comes first.
             raise min(silent.values(), key=lambda why: isinstance(why, RequestTimedOut))
         return silent
 
     def begin_anew(self) -> None:
-        """Take all connections out of use: what is sent from here on goes over new ones."""
+        """Takes all connections out of use: later requests use new ones."""
         self._connections.retire_all()
 
     async def refresh(self) -> Nodes:
-        """Asks for the brokers and the controller again; callers at the same time share one request."""
+        """Reads the brokers and the controller again. Concurrent callers share one request."""
         if self._refreshing is None:
             self._refreshing = asyncio.create_task(self._read_nodes(), name="refresh metadata")
             self._refreshing.add_done_callback(self._refreshed)
@@ -190,7 +190,7 @@ class Link:
         return asyncio.get_running_loop().time() + (self.settings.request_timeout if timeout is None else timeout)
 
     async def _send(self, request: _Request) -> RawResponse:
-        """Tries until there is an answer, or no hope, or no time."""
+        """Retries until there is an answer, a permanent error, or no time left."""
         if request.change and self.settings.read_only:
             raise ReadOnly(request.api)
         loop = asyncio.get_running_loop()
@@ -219,25 +219,25 @@ class Link:
             return await self._exchange(request)
 
     async def _reached(self, api: str, to: Route) -> Connection:
-        """The connection to ask of which versions there are; nothing is sent."""
+        """A connection, for the versions that it supports; no request is sent."""
         async with AsyncExitStack() as held:
             if to.where is Destination.BROKER:
                 await self._breadth(held, api, to, self._deadline(None))
             return await self._connection(to)
 
     async def _breadth(self, held: AsyncExitStack, api: str, to: Route, deadline: float) -> None:
-        """Waits until not too many brokers are being asked at once. Raises RequestTimedOut."""
+        """Limits the brokers that are asked at once. Raises RequestTimedOut."""
         try:
             async with asyncio.timeout_at(deadline):
                 await held.enter_async_context(self._connections.breadth)
         except TimeoutError as error:
-            told = Failure(
+            problem = Failure(
                 "TIMED_OUT",
                 f"broker {to.broker_id} was not asked for {api}: it is one of {len(self._nodes.brokers):,} brokers, of "
                 f"which {BREADTH} are asked at once, and those before it took all the time",
                 "Check that the cluster has so many brokers, and whether they answer.",
             )
-            raise RequestTimedOut(told) from error
+            raise RequestTimedOut(problem) from error
 
     async def _exchange(self, request: _Request) -> RawResponse:
         from console.wire.frames import Unencodable
@@ -251,8 +251,10 @@ class Link:
             where = (
                 f"broker {to.broker_id}" if to.where is Destination.BROKER else show_address(self.settings.bootstrap[0])
             )
-            told = Failure("TIMED_OUT", f"no connection to {where} in time for {api}", "Try again; check the network.")
-            raise RequestTimedOut(told) from error
+            problem = Failure(
+                "TIMED_OUT", f"no connection to {where} in time for {api}", "Try again; check the network."
+            )
+            raise RequestTimedOut(problem) from error
         version = connection.version(api)
         if request.proposed is not None:
             version = request.proposed if connection.proposes(api, request.proposed) else None
@@ -270,8 +272,8 @@ class Link:
                 answer = await answering
         except TimeoutError as error:
             self._connections.retire(connection)
-            told = _timed_out(api, connection, change)
-            raise (OutcomeUnknown(told) if change else RequestTimedOut(told)) from error
+            problem = _timed_out(api, connection, change)
+            raise (OutcomeUnknown(problem) if change else RequestTimedOut(problem)) from error
         except Exception as error:
             flood = _flood(api, connection, error)
             if change and encoded.sent:
@@ -324,7 +326,7 @@ class Link:
     def _refreshed(self, task: asyncio.Task[Nodes]) -> None:
         self._refreshing = None
         if not task.cancelled():
-            task.exception()  # who waited has it
+            task.exception()  # the waiting callers have it
 
 
 def _prepare_decoding(api: str, version: int) -> None:
@@ -335,7 +337,7 @@ def _prepare_decoding(api: str, version: int) -> None:
 
 
 def decode(raw: RawResponse) -> Any:
-    """kio's response from its bytes, error codes as plain integers. Raises BadAnswer."""
+    """The decoded response, error codes as plain integers. Raises BadAnswer."""
     from console.wire.bounds_check import MalformedFrame
     from console.wire.frames import decode_body
     from console.wire.schemas import response_type
@@ -343,14 +345,14 @@ def decode(raw: RawResponse) -> Any:
     try:
         return decode_body(response_type(raw.api, raw.version), raw.body)
     except MalformedFrame as error:
-        told = Failure("BAD_ANSWER", f"the answer to {raw.api} can't be read: {error}", "Please report this.")
-        raise BadAnswer(told) from error
+        problem = Failure("BAD_ANSWER", f"the answer to {raw.api} can't be read: {error}", "Please report this.")
+        raise BadAnswer(problem) from error
 
 
 def refused_by_non_controller(response: Any) -> bool:
-    """Whether the request as a whole, or each item, was refused with NOT_CONTROLLER: nobody applied anything.
+    """Whether the request as a whole, or each item, was refused with NOT_CONTROLLER: nothing was applied.
 
-    Kafka 2.8 refuses an election's partitions so, and says 0 of the whole.
+    Kafka 2.8 refuses each partition of an election so, with 0 as the error of the whole.
     """
     from kio.schema.errors import ErrorCode
 
@@ -373,7 +375,7 @@ def _codes_of_items(entity: Any) -> Iterator[int]:
 
 
 class TurnedAway(Disconnected):
-    """The connection was closed at its first request, as a listener does that wants SASL first."""
+    """The connection was closed at its first request, as listeners do that require SASL."""
 
 
 def _timed_out(api: str, connection: Connection, change: bool) -> Failure:
@@ -384,7 +386,7 @@ def _timed_out(api: str, connection: Connection, change: bool) -> Failure:
 
 
 def _flood(api: str, connection: Connection, error: Exception) -> Failure | None:
-    """Words for an answer that was too long to be read, None where the connection was lost otherwise."""
+    """The failure of an answer that was too long, None if the connection was lost for another reason."""
     from console.wire.connection import MAX_FRAME, too_long
 
     frame = too_long(error)
@@ -394,7 +396,7 @@ def _flood(api: str, connection: Connection, error: Exception) -> Failure | None
         "ANSWER_TOO_LONG",
         f"{show_address((connection.host, connection.port))} answers {api} with {frame.size:,} bytes; "
         f"at most {MAX_FRAME:,} are read",
-        "No broker answers so much: check who listens there; if it is the broker, ask for less at a time.",
+        "No broker answers so much: check what listens there; if it is the broker, read less at a time.",
     )
 
 

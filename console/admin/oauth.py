@@ -1,4 +1,4 @@
-"""Tokens for SASL/OAUTHBEARER: from a token endpoint for client credentials (KIP-768), from a file, or as given."""
+"""Tokens for SASL/OAUTHBEARER: from a token endpoint for client credentials (KIP-768), from a file, or given."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ from console.model.failure import Failure
 from console.model.numbers import is_natural, json_text
 
 RENEWED_AFTER = 0.8
-"""Share of its life after which a token is asked for anew (sasl.login.refresh.window.factor)."""
+"""Share of its life after which a token is renewed (sasl.login.refresh.window.factor)."""
 ENDPOINT_TIMEOUT = 8.0
-"""Seconds for a token, where nobody says otherwise."""
+"""Default time-out in seconds."""
 LARGEST_ANSWER = 1 << 20
 LONGEST_LIFE = 86_400.0
-"""Seconds for which a token is used again, whatever its endpoint says."""
+"""Seconds for which a token is used at most, whatever the endpoint says."""
 UNSECURED_LIFE = 3600
 """Seconds (OAuthBearerUnsecuredLoginCallbackHandler)."""
 
-_CHECK_THE_WAY = "Check sasl.oauthbearer.token.endpoint.url, and the way there from this machine."
+_CHECK_THE_WAY = "Check sasl.oauthbearer.token.endpoint.url, and the network to it."
 _TOKEN = re.compile(r"[\x21-\x7e]+")
 _LOOPBACK = re.compile(r"localhost|127\.\d+\.\d+\.\d+|::1")
 _EXTENSION = "extension_"
 
 
 class Token(NamedTuple):
-    """A token and for how many seconds it holds, None where nothing tells."""
+    """A token and its life in seconds, None if unknown."""
 
     text: str
     life: float | None
 
 
 class TokenProvider(AbstractTokenProvider):  # type: ignore[misc]
-    """Gives a token to each connection; one that is still good is used again. For use on one event loop."""
+    """Provides a token to each connection; a valid one is used again. For use on one event loop."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class TokenProvider(AbstractTokenProvider):  # type: ignore[misc]
         self._good_until = float("-inf")
 
     async def token(self) -> str:
-        """A token; asked for in a thread of its own. Raises AdminError."""
+        """A token, requested in another thread. Raises AdminError."""
         async with self._lock:
             if self._clock() >= self._good_until:
                 asked = self._clock()
@@ -86,9 +86,9 @@ class TokenProvider(AbstractTokenProvider):  # type: ignore[misc]
 
 
 def token_provider(sasl: SaslSettings, limit: float = ENDPOINT_TIMEOUT) -> TokenProvider:
-    """The provider for these settings (their docstring tells which). limit: seconds that a token may take.
+    """The provider for these settings (see SaslSettings). limit: seconds that a token may take.
 
-    Raises AdminError for what can't work.
+    Raises AdminError for settings that can't work.
     """
     extensions = {name[len(_EXTENSION) :]: value for name, value in sasl.options.items() if name.startswith(_EXTENSION)}
     url = sasl.options.get("token.endpoint.url")
@@ -105,16 +105,16 @@ def token_provider(sasl: SaslSettings, limit: float = ENDPOINT_TIMEOUT) -> Token
 
 
 def unsecured_token(subject: str, now: Callable[[], float] = time.time) -> str:
-    """A JWT that nobody signed, for brokers that are set up for tests (OAuthBearerUnsecuredJws)."""
+    """An unsigned JWT, for brokers that are set up for tests (OAuthBearerUnsecuredJws)."""
     issued = int(now())
     claims = {"sub": subject, "iat": issued, "exp": issued + UNSECURED_LIFE}
     return f"{_base64url({'alg': 'none'})}.{_base64url(claims)}."
 
 
 def request_token(sasl: SaslSettings, url: str, limit: float = ENDPOINT_TIMEOUT) -> Token:
-    """Ask the endpoint for a token (RFC 6749, section 4.4). Blocks. Raises AdminError; no text of it has the secret.
+    """Requests a token from the endpoint (RFC 6749, section 4.4). Blocks. Raises AdminError, without the secret in it.
 
-    limit: seconds, for connecting and for each part of the answer, where the settings give no shorter time.
+    limit: seconds, for connecting and for each read, if the settings have no shorter time.
     """
     from http.client import HTTPException
     from urllib.error import HTTPError, URLError
@@ -138,7 +138,7 @@ def request_token(sasl: SaslSettings, url: str, limit: float = ENDPOINT_TIMEOUT)
     except (OSError, HTTPException) as error:
         raise _unreachable(shown, error) from None
     except ValueError:
-        raise _no_token(f"{shown} is no URL", "Set sasl.oauthbearer.token.endpoint.url.") from None
+        raise _no_token(f"{shown} is not a URL", "Set sasl.oauthbearer.token.endpoint.url.") from None
     return _token_in(body, shown)
 
 
@@ -163,13 +163,13 @@ def _headers(sasl: SaslSettings) -> dict[str, str]:
 
 
 def _timeout(options: Mapping[str, str], limit: float) -> float:
-    """The shortest of the limit and sasl.login.{connect,read}.timeout.ms."""
+    """The minimum of the limit and sasl.login.{connect,read}.timeout.ms."""
     given = [options[key] for key in ("connect.timeout.ms", "read.timeout.ms") if is_natural(options.get(key, ""))]
     return min([limit, *(int(text) / 1000 for text in given if int(text))])
 
 
 def _no_redirects() -> Any:
-    """A handler that follows none: the credentials are for the endpoint that was named."""
+    """A handler that follows no redirects: the credentials are for the configured endpoint only."""
     from urllib.request import HTTPRedirectHandler
 
     class NoRedirects(HTTPRedirectHandler):
@@ -194,8 +194,8 @@ def _token_in(body: bytes, shown: str) -> Token:
 
 
 def _seconds(life: object) -> float | None:
-    """A token's life as the endpoint gives it, a number or its digits, at most `LONGEST_LIFE`; None where it is no
-    length of time (JSON has NaN and Infinity in Python)."""
+    """A token's life from the endpoint, a number or its digits, at most `LONGEST_LIFE`; None if invalid (JSON has NaN
+    and Infinity in Python)."""
     try:
         seconds = float(life) if isinstance(life, int | float | str) and not isinstance(life, bool) else math.nan
     except ValueError:
@@ -206,7 +206,7 @@ def _seconds(life: object) -> float | None:
 
 
 def _life_of_jwt(token: str) -> float | None:
-    """Seconds until the claim ``exp``; None where it is no JWT or has no such claim."""
+    """Seconds until the claim ``exp``; None if it is not a JWT or has no such claim."""
     parts = token.split(".")
     try:
         claims = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
@@ -224,9 +224,9 @@ def _from_file(path: Path) -> Token:
 
 
 def _checked(token: str, what: str) -> str:
-    """A token that can't end its message early (RFC 7628, section 3.1)."""
+    """The token, if it can't end its message early (RFC 7628, section 3.1)."""
     if not _TOKEN.fullmatch(token):
-        raise _no_token(f"{what} is empty or has characters that no token has", "Get a new one.")
+        raise _no_token(f"{what} is empty or has invalid characters", "Get a new one.")
     return token
 
 
@@ -239,23 +239,25 @@ def _refuse_clear_text(url: str) -> None:
     if parts.scheme == "https" or (parts.scheme == "http" and _is_loopback(url)):
         return
     raise _no_token(
-        f"the token endpoint {_without_credentials(url)} is not https: the client's secret would go there in the clear",
+        f"the token endpoint {_without_credentials(url)} is not https: the client's secret would be sent in the clear",
         "Set sasl.oauthbearer.token.endpoint.url to its https address.",
     )
 
 
 def _refused(shown: str, status: int, body: bytes, sasl: SaslSettings) -> AdminError:
-    told = _endpoint_error(body)
+    text = _endpoint_error(body)
     if sasl.password is not None and sasl.password.reveal():
-        told = told.replace(sasl.password.reveal(), "······")
-    message = f"the token endpoint {shown} answered {status}" + (f": {told}" if told else "")
+        text = text.replace(sasl.password.reveal(), "······")
+    message = f"the token endpoint {shown} answered {status}" + (f": {text}" if text else "")
     if status >= 500 or status == 429:
-        return Unreachable(Failure("UNREACHABLE", message, "Try again; then ask who runs the identity provider."))
+        return Unreachable(
+            Failure("UNREACHABLE", message, "Try again; then ask the administrators of the identity provider.")
+        )
     return _no_token(message, "Check the client's id, its secret and the scope.")
 
 
 def _endpoint_error(body: bytes) -> str:
-    """What the endpoint says went wrong (RFC 6749, section 5.2), made printable."""
+    """The endpoint's error text (RFC 6749, section 5.2), made printable."""
     try:
         answer = json.loads(body)
     except (ValueError, RecursionError):
@@ -282,7 +284,9 @@ def _unreachable(shown: str, reason: object) -> AdminError:
     )
     return Unreachable(
         Failure(
-            "UNREACHABLE", f"the token endpoint {shown} can't be reached: {words}", "Check its URL and the way to it."
+            "UNREACHABLE",
+            f"the token endpoint {shown} can't be reached: {words}",
+            "Check its URL and the network to it.",
         )
     )
 

@@ -27,9 +27,9 @@ Place = tuple[str, int]
 
 
 async def elect_leaders(link: Link, request: ElectLeaders, *, validate_only: bool) -> tuple[Outcome, ...]:
-    """One outcome for each partition; where the wanted leader leads already it is APPLIED, with ELECTION_NOT_NEEDED.
+    """One outcome for each partition. If the wanted leader leads already it is APPLIED, with ELECTION_NOT_NEEDED.
 
-    Raises Unsupported for an unclean election before Kafka 2.4, and AdminError where nothing was sent.
+    Raises Unsupported for an unclean election before Kafka 2.4, and AdminError if nothing was sent.
     """
     await link.require("elect_leaders", 1 if request.unclean else 0, "2.4", CONTROLLER)
     outcomes = refuse_duplicates(request.partitions)
@@ -78,9 +78,9 @@ async def elect_leaders(link: Link, request: ElectLeaders, *, validate_only: boo
 
 
 async def alter_reassignments(link: Link, request: AlterReassignments, *, validate_only: bool) -> tuple[Outcome, ...]:
-    """One outcome for each partition, once its move has begun or was cancelled; it goes on in the brokers.
+    """One outcome for each partition, once its move has started or was cancelled. The brokers continue it.
 
-    Raises Unsupported before Kafka 2.4, and AdminError where nothing was sent.
+    Raises Unsupported before Kafka 2.4, and AdminError if nothing was sent.
     """
     await link.require("alter_partition_reassignments", 0, "2.4", CONTROLLER)
     if validate_only:
@@ -123,7 +123,7 @@ async def alter_reassignments(link: Link, request: AlterReassignments, *, valida
 
 
 def elected(partition: Partition | None, unclean: bool) -> Status:
-    """Whether the preferred replica leads, or after an unclean election any."""
+    """Whether the preferred replica leads, or after an unclean election any replica."""
     if partition is None:
         return Status.UNKNOWN
     leads = partition.leader >= 0 if unclean else partition.replicas[:1] == (partition.leader,)
@@ -131,7 +131,7 @@ def elected(partition: Partition | None, unclean: bool) -> Status:
 
 
 def moved(wanted: tuple[int, ...] | None, partition: Partition | None, move: Reassignment | None) -> Status:
-    """Whether the partition is on the wanted replicas or on its way there; with None, whether nothing moves it."""
+    """Whether the partition is on the wanted replicas or moves there. wanted None: whether it does not move."""
     if partition is None:
         return Status.UNKNOWN
     if wanted is None:
@@ -165,10 +165,10 @@ async def _described(link: Link, places: Iterable[Place]) -> dict[Place, Partiti
 # Offsets by time, each from the partition's leader.
 
 LATEST, EARLIEST = -1, -2
-"""Timestamps that ask for the end and for the first record of a partition."""
+"""Timestamps for the end and for the first record of a partition."""
 
 WAIT_SECONDS = 10.0
-"""How long a leader may wait for what it needs to answer (v10, tiered storage)."""
+"""Seconds that a leader may wait for tiered storage (v10)."""
 
 _LEADER_MOVED = frozenset({ErrorCode.leader_not_available, ErrorCode.not_leader_or_follower})
 
@@ -176,8 +176,8 @@ _LEADER_MOVED = frozenset({ErrorCode.leader_not_available, ErrorCode.not_leader_
 async def log_spans(
     link: Link, since: Mapping[Place, int], began: Mapping[Place, int]
 ) -> tuple[dict[Place, LogSpan], list[Failure]]:
-    """(topic, partition) -> its span with the first records at or after two moments (ms since the epoch), and why for
-    those that have none to tell. Four requests to each leader, at once."""
+    """(topic, partition) -> its span with the first records at or after two times (ms since 1970), and the failures of
+    the others. Four requests to each leader, at once."""
     (first, missing), (end, no_end), (found, unknown), (before, no_before) = await asyncio.gather(
         list_offsets(link, dict.fromkeys(since, EARLIEST)),
         list_offsets(link, dict.fromkeys(since, LATEST)),
@@ -195,12 +195,12 @@ async def log_spans(
 
 
 async def list_offsets(link: Link, wanted: Mapping[Place, int]) -> tuple[dict[Place, int], list[Failure]]:
-    """(topic, partition) -> the first offset at or after a timestamp (ms, `LATEST` or `EARLIEST`), -1 where no record
-    is as young; and why for those that have none to tell. One request to each leader."""
+    """(topic, partition) -> the first offset at or after a timestamp (ms, `LATEST` or `EARLIEST`), -1 if there is no
+    such record; and the failures of the others. One request to each leader."""
     found: dict[Place, int] = {}
     problems: list[Failure] = []
     left = tuple(wanted)
-    for last in (False, True):  # a leader that has just moved is looked for once more
+    for last in (False, True):  # retried once with the new leader
         if not left:
             break
         leaders, leaderless = await _leaders(link, left)
@@ -227,7 +227,7 @@ async def list_offsets(link: Link, wanted: Mapping[Place, int]) -> tuple[dict[Pl
 
 
 async def _leaders(link: Link, places: Iterable[Place]) -> tuple[dict[int, list[Place]], list[Failure]]:
-    """Leader -> the partitions that it leads, and a failure for those without one."""
+    """Leader -> its partitions, and the failures of partitions without a leader."""
     listing = await describe_topics(link, list(dict.fromkeys(topic for topic, _ in places)))
     leading = {
         (topic.name, partition.number): partition.leader
@@ -248,7 +248,7 @@ async def _leaders(link: Link, places: Iterable[Place]) -> tuple[dict[int, list[
 async def _offsets_of_leader(
     link: Link, leader: int, wanted: Mapping[Place, int]
 ) -> dict[Place, tuple[int, int]] | Failure:
-    """(topic, partition) -> (error code, offset), or why the leader could not be asked."""
+    """(topic, partition) -> (error code, offset), or the failure of the request."""
 
     def build(kio: ModuleType) -> Any:
         from console.wire.schemas import for_version

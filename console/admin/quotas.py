@@ -1,4 +1,4 @@
-"""Client quotas (KIP-546): described, in one request where the broker takes many filters, and altered."""
+"""Client quotas (KIP-546): described, in one request if the broker supports many filters, and altered."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from console.model.quota import Match, QuotaEntity, QuotaFilter, QuotaValues, fi
 
 EVERYTHING = QuotaFilter()
 BATCHED = 2
-"""The version of DescribeClientQuotas that takes many filters: a proposal's, which no released Kafka has."""
+"""The version of DescribeClientQuotas with many filters: a proposal's, which no released Kafka has."""
 
 
 async def describe_quotas(
     link: Link,
     filter: QuotaFilter | None = None,
 ) -> dict[QuotaEntity, QuotaValues]:
-    """The quotas of all entities, or of those that the filter finds.
+    """The quotas of all entities, or of those that match the filter.
 
-    Raises BrokerError where the broker refuses the filter or the principal, Unsupported before Kafka 2.6, and other
+    Raises BrokerError if the broker refuses the filter or the principal, Unsupported before Kafka 2.6, and other
     AdminErrors.
     """
     await link.require("describe_client_quotas", 0, "2.6")
@@ -58,18 +58,18 @@ def _import_decoder(_api: str, _version: int) -> None:
 async def describe_quotas_of(
     link: Link, filters: Sequence[QuotaFilter], *, batched: bool = True
 ) -> list[dict[QuotaEntity, QuotaValues] | Failure]:
-    """What each filter finds, or why it can't be told, in the order of the filters. batched: False for what finds very
-    many: kio decodes a batch in one piece, and no other thread gets on meanwhile.
+    """The matches of each filter, or its failure, in the order of the filters. batched: False for filters with very
+    many matches: kio decodes a batch in one call, which blocks all other threads.
 
-    One request (one for the strict ones, one for the others) where the broker speaks DescribeClientQuotas of version 2;
-    else one for each filter, all under way at once. Raises AdminError where the cluster is out of reach, and
-    Unsupported before Kafka 2.6.
+    One request (one for the strict filters, one for the others) if the broker supports DescribeClientQuotas v2; else
+    one for each filter, all in flight at once. Raises AdminError if the cluster can't be reached, and Unsupported
+    before Kafka 2.6.
     """
     if batched and len(filters) > 1 and await link.proposes("describe_client_quotas", BATCHED):
         try:
             return await _in_batches(link, filters)
         except Unsupported:
-            pass  # another broker answers by now, and it does not
+            pass  # another broker answers now, without this version
     await link.require("describe_client_quotas", 0, "2.6")
 
     async def one(wanted: QuotaFilter) -> dict[QuotaEntity, QuotaValues] | Failure:
@@ -82,7 +82,7 @@ async def describe_quotas_of(
 
 
 async def _in_batches(link: Link, filters: Sequence[QuotaFilter]) -> list[dict[QuotaEntity, QuotaValues] | Failure]:
-    """`strict` is for all filters of a request."""
+    """Two requests: `strict` is for all filters of a request."""
     kinds = [[wanted for wanted in filters if wanted.strict is strict] for strict in (True, False)]
     results = await asyncio.gather(*(_batched(link, kind) for kind in kinds if kind))
     strict, others = iter(results[0] if kinds[0] else ()), iter(results[-1])
@@ -129,7 +129,7 @@ _FEW = 16
 
 
 async def alter_quotas(link: Link, request: AlterQuotas, *, validate_only: bool) -> tuple[Outcome, ...]:
-    """One outcome for each entity. Raises AdminError where nothing was sent."""
+    """One outcome for each entity. Raises AdminError if nothing was sent."""
     await link.require("alter_client_quotas", 0, "2.6", CONTROLLER)
     outcomes = {
         entity: outcome for entity, values in request.ops.items() if (outcome := _refusal(entity, values)) is not None
@@ -173,12 +173,12 @@ async def _quotas_of(link: Link, entities: Sequence[QuotaEntity]) -> dict[QuotaE
 
 
 def quota_verdict(wanted: Mapping[str, float | None], seen: Mapping[str, float]) -> Status:
-    """Whether an entity's values are as wanted."""
+    """Whether an entity's values are as requested."""
     return Status.APPLIED if all(seen.get(key) == value for key, value in wanted.items()) else Status.NOT_APPLIED
 
 
 def _refusal(entity: QuotaEntity, values: Mapping[str, float | None]) -> Outcome | None:
-    """Brokers take NaN and infinity, even in a check, and then limit nothing or everything."""
+    """The outcome of values that are not sent: brokers accept NaN and infinity, then limit nothing or everything."""
     for key, value in values.items():
         if value is not None and not math.isfinite(value):
             return refused(entity, "INVALID_QUOTA", f"{key} can't be {value}", "Give a number greater than 0.")

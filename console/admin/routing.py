@@ -18,7 +18,7 @@ class Destination(Enum):
 
 
 class Route(NamedTuple):
-    """A destination; `broker_id` counts with BROKER only."""
+    """A destination. broker_id: for BROKER only."""
 
     where: Destination
     broker_id: int = -1
@@ -29,16 +29,16 @@ CONTROLLER = Route(Destination.CONTROLLER)
 
 
 def broker(broker_id: int) -> Route:
-    """The route to one broker and no other."""
+    """The route to one broker."""
     return Route(Destination.BROKER, broker_id)
 
 
 KRAFT_ONLY = (55, 64)
-"""DescribeQuorum and UnregisterBroker: only brokers in KRaft mode list them (ApiMessageType.ListenerType)."""
+"""DescribeQuorum and UnregisterBroker: only brokers in KRaft mode have them (ApiMessageType.ListenerType)."""
 
 
 def forwards_to_controller(api_keys: Container[int]) -> bool:
-    """Whether a broker with these APIs forwards what is for the controller (KIP-500: every one in KRaft mode does)."""
+    """Whether a broker with these APIs forwards requests to the controller, as all in KRaft mode do (KIP-590)."""
     return any(key in api_keys for key in KRAFT_ONLY)
 
 
@@ -54,7 +54,7 @@ ATTEMPTS = 5
 def delays(
     first: float = FIRST_DELAY, longest: float = LONGEST_DELAY, jitter: Callable[[], float] = random.random
 ) -> Iterator[float]:
-    """Seconds to wait before each further try: anything from nothing to a bound that doubles up to `longest`."""
+    """Seconds to wait before each retry: from 0 to a bound that doubles up to `longest`."""
     bound = first
     while True:
         yield bound * jitter()
@@ -69,10 +69,10 @@ async def until_settled(
     attempts: int = ATTEMPTS,
     waits: Iterator[float] | None = None,
 ) -> T:
-    """Reads until the answer is no longer `unsettled` (a retriable error code), and gives the last answer in any case.
+    """Reads until the answer is not `unsettled` (a retriable error code). Returns the last answer in any case.
 
-    within: seconds after which no further try is begun. waits: seconds before each further try, else `delays`.
-    For reads, and for changes that were refused; never for ones that may have been applied.
+    within: seconds after which there is no further retry. waits: seconds before each retry, else `delays`.
+    For reads, and for changes that were refused; never for changes that may have been applied.
     """
     deadline = asyncio.get_running_loop().time() + within
     waits = waits or delays()

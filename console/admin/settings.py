@@ -1,4 +1,4 @@
-"""How to reach a cluster: plain values, from a file, a context or a flag (console.contexts makes them)."""
+"""Settings of a connection: plain values, from a file, a context or a flag (see console.contexts)."""
 
 from __future__ import annotations
 
@@ -37,10 +37,13 @@ class Store(Struct, frozen=True):
 
 
 class TlsSettings(Struct, frozen=True):
-    """TLS. trust None: the system's authorities. verify_host False only where the file says so
-    (``ssl.endpoint.identification.algorithm=``), verify_chain False only where another tool's file does (``insecure``):
-    then any certificate is taken. key_store: certificate chain and private key for mTLS; key_file: the private key
-    where it lies apart from the chain."""
+    """TLS.
+
+    trust: None for the system's authorities. verify_host: False only if the file says so
+    (``ssl.endpoint.identification.algorithm=``). verify_chain: False only if another tool's file says so
+    (``insecure``); then any certificate is accepted. key_store: certificate chain and private key for mTLS. key_file:
+    the private key if it is in a file of its own.
+    """
 
     trust: Store | None = None
     key_store: Store | None = None
@@ -51,10 +54,10 @@ class TlsSettings(Struct, frozen=True):
 
 
 class SaslSettings(Struct, frozen=True):
-    """SASL. mechanism: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER or GSSAPI. options: what the mechanism needs
-    beyond a user and a password, not secret.
+    """SASL. mechanism: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER or GSSAPI. options: further settings of the
+    mechanism, not secret.
 
-    OAUTHBEARER: options has ``token.endpoint.url`` (https, or a ``file:`` whose content is the token), perhaps
+    OAUTHBEARER: options have ``token.endpoint.url`` (https, or a ``file:`` whose content is the token), perhaps
     ``scope``, ``header.urlencode``, ``connect.timeout.ms``, ``read.timeout.ms``, and ``extension_NAME`` for each SASL
     extension; username and password are the client's id and secret, and endpoint_tls is for the token endpoint.
     Without a URL the password is the token itself, or, without a password, the token is an unsecured one for username.
@@ -70,9 +73,9 @@ class SaslSettings(Struct, frozen=True):
 class ConnectionSettings(Struct, frozen=True):
     """Everything that a client needs to connect. Times in seconds.
 
-    request_timeout: for a call with its retries. read_only: the link refuses to send what changes the cluster.
-    lost_answer_timeout: how long a change whose answer was lost is looked for in the cluster. visible_timeout: how long
-    a change that was applied may take until brokers describe it.
+    request_timeout: for a call with its retries. read_only: the link refuses to send changes. lost_answer_timeout: for
+    finding out whether a change whose answer was lost was applied. visible_timeout: for brokers to describe an applied
+    change.
     """
 
     bootstrap: tuple[tuple[str, int], ...]
@@ -88,7 +91,7 @@ class ConnectionSettings(Struct, frozen=True):
 
     @property
     def exposures(self) -> tuple[str, ...]:
-        """What lets others read or take the credentials and the data, a line each; what to do instead is in it."""
+        """Risks to the credentials and the data, a line each, with what to do instead."""
         found = []
         if self.sasl is not None and self.security_protocol == "SASL_PLAINTEXT":
             found += _in_the_clear(self.sasl)
@@ -100,13 +103,13 @@ class ConnectionSettings(Struct, frozen=True):
 
 
 _UNCHECKED = (
-    "host name is not checked: who has any certificate of a trusted authority can stand in between and take the "
-    "credentials; take out ssl.endpoint.identification.algorithm="
+    "host name is not checked: anyone with a certificate of a trusted authority can intercept the connection and read "
+    "the credentials; remove ssl.endpoint.identification.algorithm="
 )
 
 
 def _host_unchecked(tls: TlsSettings) -> bool:
-    # Where the chain is not checked either, the file's own warning says so.
+    # If the chain is not checked either, the file's own warning says so.
     return tls.verify_chain and not tls.verify_host
 
 
@@ -115,7 +118,7 @@ def _in_the_clear(sasl: SaslSettings) -> list[str]:
     if sasl.mechanism == "PLAIN":
         return [f"{way} sends the password in the clear; use SASL_SSL"]
     if sasl.mechanism.startswith("SCRAM-"):
-        return [f"{way} lets who listens guess the password, and read everything; use SASL_SSL"]
+        return [f"{way} lets eavesdroppers guess the password and read everything; use SASL_SSL"]
     signed = sasl.password is not None or "token.endpoint.url" in sasl.options
     if sasl.mechanism == "OAUTHBEARER" and signed:
         return [f"{way} sends the token in the clear; use SASL_SSL"]

@@ -33,24 +33,24 @@ _KEY_LABELS = ("PRIVATE KEY", "ENCRYPTED PRIVATE KEY", "RSA PRIVATE KEY", "EC PR
 
 @dataclass(frozen=True, slots=True)
 class PemBlock:
-    """One block: its label, and its whole text with line ends where OpenSSL wants them."""
+    """One block: its label, and its whole text with line breaks as OpenSSL needs them."""
 
     label: str
     text: str = field(repr=False)
 
     @property
     def encrypted(self) -> bool:
-        """Whether a key needs a password, in PKCS#8 or in the older way."""
+        """Whether a key needs a password, in PKCS#8 or in the traditional format."""
         return self.label.startswith("ENCRYPTED") or "Proc-Type: 4,ENCRYPTED" in self.text
 
 
 def pem_certificates(text: str) -> tuple[PemBlock, ...]:
-    """All certificates, in order. Raises ValueError for one that is not base64."""
+    """All certificates, in order. Raises ValueError if one is not base64."""
     return tuple(_pem_block(label, body) for label, body in _PEM_BLOCK.findall(text) if label in _CERTIFICATE_LABELS)
 
 
 def pem_private_key(text: str) -> PemBlock | None:
-    """The first private key, if there is one. Raises ValueError where it is not base64."""
+    """The first private key, or None. Raises ValueError if it is not base64."""
     return next((_pem_block(label, body) for label, body in _PEM_BLOCK.findall(text) if label in _KEY_LABELS), None)
 
 
@@ -61,7 +61,7 @@ def pem_block(label: str, der: bytes) -> PemBlock:
 
 def _pem_block(label: str, body: str) -> PemBlock:
     if ":" in body:
-        # The older encryption has headers, and only their lines tell them apart.
+        # Traditional encryption has headers, which need their lines.
         lines = body.strip()
     else:
         packed = "".join(body.split())
@@ -89,16 +89,16 @@ _OCTET_STRING = 0x04
 
 
 class JksError(ValueError):
-    """The bytes are no JKS store, or a damaged one."""
+    """The bytes are not a JKS store, or are damaged."""
 
 
 class JksPasswordError(JksError):
-    """The password is not the one that the store, or a key in it, was made with."""
+    """The password of the store, or of a key in it, is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
 class JksKey:
-    """A private key, still protected, and its certificates (DER), its own first."""
+    """A private key, still encrypted, and its certificates (DER), its own first."""
 
     alias: str
     protected: bytes = field(repr=False)
@@ -106,19 +106,19 @@ class JksKey:
 
 
 class JksStore(Struct, frozen=True):
-    """What a store holds, in its order: trusted certificates (DER) and keys."""
+    """The entries of a store, in order: trusted certificates (DER) and keys."""
 
     trusted: tuple[bytes, ...]
     keys: tuple[JksKey, ...]
 
 
 def read_jks(data: bytes, password: str | None) -> JksStore:
-    """Read a store of version 1 or 2; its digest is checked where a password is given.
+    """Reads a store of version 1 or 2, and checks its digest if a password is given.
 
-    Raises JksPasswordError where the digest is another one, JksError for anything else that is wrong.
+    Raises JksPasswordError if the digest is wrong, JksError for other errors.
     """
     if not data.startswith(_JKS_MAGIC):
-        raise JksError("it is no JKS store")
+        raise JksError("it is not a JKS store")
     if password is not None and not hmac.compare_digest(
         _store_digest(data[:-_DIGEST_SIZE], password), data[-_DIGEST_SIZE:]
     ):
@@ -126,28 +126,28 @@ def read_jks(data: bytes, password: str | None) -> JksStore:
     reader = _JavaData(data[len(_JKS_MAGIC) : -_DIGEST_SIZE])
     version = reader.number(4)
     if version not in (1, 2):
-        raise JksError(f"it is of version {version}, and 1 and 2 are known")
+        raise JksError(f"its version is {version}; only 1 and 2 are supported")
     trusted: list[bytes] = []
     keys: list[JksKey] = []
     for _ in range(reader.number(4)):
         tag, alias = reader.number(4), reader.text()
-        reader.number(8)  # when it was made
+        reader.number(8)  # its creation time
         if tag == _TRUSTED_CERTIFICATE:
             trusted.append(reader.certificate(version))
         elif tag == _PRIVATE_KEY:
             protected = reader.sized(4)
             keys.append(JksKey(alias, protected, tuple(reader.certificate(version) for _ in range(reader.number(4)))))
         else:
-            raise JksError(f"it has an entry of the unknown kind {tag}")
+            raise JksError(f"it has an entry of the unknown type {tag}")
     return JksStore(tuple(trusted), tuple(keys))
 
 
 def unprotect(key: JksKey, password: str) -> bytes:
-    """The key as PKCS#8 (DER). Raises JksPasswordError for another password, JksError for another protection."""
+    """The key as PKCS#8 (DER). Raises JksPasswordError for a wrong password, JksError for an unknown encryption."""
     outer = _Der(_Der(key.protected).take(_SEQUENCE))
     algorithm = _Der(outer.take(_SEQUENCE)).take(_OBJECT_IDENTIFIER)
     if algorithm != _KEY_PROTECTOR:
-        raise JksError("its key is protected in a way that is not JKS's own")
+        raise JksError("its key is not encrypted as JKS does")
     content = outer.take(_OCTET_STRING)
     salt, encrypted, check = content[:_DIGEST_SIZE], content[_DIGEST_SIZE:-_DIGEST_SIZE], content[-_DIGEST_SIZE:]
     secret = password.encode("utf-16-be")
@@ -167,11 +167,11 @@ def _store_digest(content: bytes, password: str) -> bytes:
 
 
 def _sha1(data: bytes) -> bytes:
-    return hashlib.sha1(data, usedforsecurity=False).digest()  # the format's own choice
+    return hashlib.sha1(data, usedforsecurity=False).digest()  # as the format has it
 
 
 class _JavaData:
-    """Java's DataInputStream over bytes; JksError where they end too soon."""
+    """Java's DataInputStream over bytes. Raises JksError at the end of the bytes."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -180,7 +180,7 @@ class _JavaData:
     def take(self, size: int) -> bytes:
         piece = self._data[self._at : self._at + size]
         if len(piece) != size:
-            raise JksError("it ends too soon")
+            raise JksError("it is truncated")
         self._at += size
         return piece
 
@@ -195,19 +195,19 @@ class _JavaData:
 
     def certificate(self, version: int) -> bytes:
         if version > 1 and (kind := self.text()) != "X.509":
-            raise JksError(f"it has a certificate of the unknown kind {kind!r}")
+            raise JksError(f"it has a certificate of the unknown type {kind!r}")
         return self.sized(4)
 
 
 class _Der:
-    """The elements of a DER encoding, one after the other; JksError where they are others than asked for."""
+    """The elements of a DER encoding, one after the other. Raises JksError if an element has another tag."""
 
     def __init__(self, data: bytes) -> None:
         self._reader = _JavaData(data)
 
     def take(self, tag: int) -> bytes:
         if self._reader.number(1) != tag:
-            raise JksError("its key is not encoded as it should be")
+            raise JksError("its key is not encoded correctly")
         size = self._reader.number(1)
         return self._reader.take(size if size < 0x80 else self._reader.number(size & 0x7F))
 
@@ -221,7 +221,7 @@ _CONVERT = "Convert it: keytool -importkeystore -srckeystore FILE -destkeystore 
 
 
 class _StoreRole(NamedTuple):
-    """Which store is meant, for complaints: what it is called, and the prefix of its properties."""
+    """The role of a store in messages: its name, and the prefix of its properties."""
 
     words: str
     prefix: str
@@ -233,7 +233,7 @@ _KEY_STORE = _StoreRole("key store", "ssl.keystore")
 
 @dataclass(frozen=True, slots=True)
 class ClientIdentity:
-    """Certificates, the client's own first, and its key, both PEM; password opens the key where it is encrypted."""
+    """Certificates, the client's own first, and its key, both PEM. password: of the key, if it is encrypted."""
 
     chain: str
     key: str = field(repr=False)
@@ -245,13 +245,13 @@ def trusted_certificates(store: Store) -> str:
     found = _open_store(store, _TRUST_STORE, None)
     if not found.certificates:
         raise _unusable(
-            store, _TRUST_STORE, "it holds no certificate", "A trust store has those of the authorities to trust."
+            store, _TRUST_STORE, "it holds no certificate", "A trust store has the certificates of trusted authorities."
         )
     return "".join(block.text for block in found.certificates)
 
 
 def client_identity(tls: TlsSettings) -> ClientIdentity | None:
-    """Certificate and key to show to brokers, None where there is no key store. Raises TlsFailed."""
+    """The client's certificate and key, None without a key store. Raises TlsFailed."""
     store = tls.key_store
     if store is None:
         return None
@@ -274,7 +274,7 @@ def client_identity(tls: TlsSettings) -> ClientIdentity | None:
 
 
 class _StoreContent(NamedTuple):
-    """certificates: all of them. chain: those of the key, its own first."""
+    """certificates: all. chain: of the key, its own first."""
 
     certificates: tuple[PemBlock, ...]
     chain: tuple[PemBlock, ...] = ()
@@ -287,10 +287,10 @@ def _open_store(store: Store, role: _StoreRole, key_password: Secret | None) -> 
     if kind == "JCEKS":
         raise _unusable(store, role, "it is a JCEKS store, which can't be read", _CONVERT)
     if kind is None:
-        raise _unusable(store, role, f"it is no {PEM}, {JKS} or {PKCS12} store", "Is it the right file?")
-    # Java takes JKS and PKCS12 for each other too (keystore.type.compat).
+        raise _unusable(store, role, f"it is not a {PEM}, {JKS} or {PKCS12} store", "Is it the right file?")
+    # Java accepts JKS and PKCS12 for each other too (keystore.type.compat).
     if (kind == PEM) != (store.kind == PEM):
-        raise _unusable(store, role, f"it is {kind}, and {store.kind} was said", f"Set {role.prefix}.type={kind}.")
+        raise _unusable(store, role, f"it is {kind}, not {store.kind} as configured", f"Set {role.prefix}.type={kind}.")
     try:
         if kind == PEM:
             text = data.decode("latin-1")
@@ -302,7 +302,7 @@ def _open_store(store: Store, role: _StoreRole, key_password: Secret | None) -> 
     except JksPasswordError as error:
         raise _unusable(store, role, str(error), f"Check {role.prefix}.password and ssl.key.password.") from None
     except ValueError as error:
-        raise _unusable(store, role, str(error), "Copy it anew from where it was made.") from None
+        raise _unusable(store, role, str(error), "Copy it again from its source.") from None
 
 
 def _read_store(store: Store, role: _StoreRole) -> bytes:
@@ -324,7 +324,7 @@ def _kind_of(data: bytes) -> str | None:
         return "JCEKS"
     if b"-----BEGIN " in data:
         return PEM
-    # A PKCS#12 file is a DER sequence that begins with the integer 3; a bare certificate begins with another sequence.
+    # A PKCS#12 file is a DER sequence that begins with the integer 3; a bare certificate begins with a sequence.
     return PKCS12 if data[:1] == b"\x30" and b"\x02\x01\x03" in data[:8] else None
 
 
@@ -337,7 +337,7 @@ def _jks_content(data: bytes, store: Store, role: _StoreRole, key_password: Secr
     entry = found.keys[0]
     opens = key_password or store.password
     if opens is None:
-        raise _unusable(store, role, "its private key is protected", f"Set {role.prefix}.password.")
+        raise _unusable(store, role, "its private key is encrypted", f"Set {role.prefix}.password.")
     key = pem_block("PRIVATE KEY", unprotect(entry, opens.reveal()))
     chain = tuple(pem_block("CERTIFICATE", der) for der in entry.chain)
     return _StoreContent(chain, chain, key)
@@ -350,7 +350,7 @@ def _pkcs12_content(data: bytes, store: Store, role: _StoreRole) -> _StoreConten
         found = pkcs12.load_pkcs12(data, store.password.reveal().encode("utf-8") if store.password else None)
     except ValueError:
         words = "the password is wrong, or the store is damaged" if store.password else "it needs a password"
-        raise _unusable(store, role, words, f"Set {role.prefix}.password as the store was made with.") from None
+        raise _unusable(store, role, words, f"Set {role.prefix}.password to the store's password.") from None
     held = [entry.certificate for entry in ([found.cert] if found.cert else []) + list(found.additional_certs)]
     blocks = tuple(pem_block("CERTIFICATE", certificate.public_bytes(Encoding.DER)) for certificate in held)
     if found.key is None:
@@ -370,14 +370,14 @@ _OPEN_FILES = Path("/proc/self/fd")
 
 
 def ssl_context(settings: ConnectionSettings) -> ssl.SSLContext | None:
-    """The context for these settings, None where the protocol is one without TLS. Reads files; raises TlsFailed."""
+    """The context for these settings, None for a protocol without TLS. Reads files. Raises TlsFailed."""
     if not settings.security_protocol.endswith("SSL"):
         return None
     return client_context(settings.tls or TlsSettings())
 
 
 def client_context(tls: TlsSettings) -> ssl.SSLContext:
-    """A context that trusts and shows what the settings say. Reads files; raises TlsFailed."""
+    """The context for these settings. Reads files. Raises TlsFailed."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.check_hostname = tls.verify_host and tls.verify_chain
@@ -386,12 +386,14 @@ def client_context(tls: TlsSettings) -> ssl.SSLContext:
     if tls.trust is None:
         context.load_default_certs(ssl.Purpose.SERVER_AUTH)
     else:
-        # As in Java, every certificate of a trust store is trusted by itself, not only an authority's.
+        # As in Java, each certificate of a trust store is trusted, not only an authority's.
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
         try:
             context.load_verify_locations(cadata=trusted_certificates(tls.trust))
         except ssl.SSLError as error:
-            raise _failed(f"trust store {tls.trust.path or 'given inline'}: {_reason(error)}", "Is it whole?") from None
+            raise _failed(
+                f"trust store {tls.trust.path or 'given inline'}: {_reason(error)}", "Is it complete?"
+            ) from None
     identity = client_identity(tls)
     if identity is not None:
         _load(context, identity, tls)
@@ -403,22 +405,24 @@ def _load(context: ssl.SSLContext, identity: ClientIdentity, tls: TlsSettings) -
     password = identity.password.reveal() if identity.password else ""
     with _private_file((identity.chain + identity.key).encode("ascii")) as path:
         try:
-            # The password is always given, since OpenSSL would ask for a missing one on the terminal.
+            # A password is always given: without one OpenSSL would ask on the terminal.
             context.load_cert_chain(path, password=lambda: password)
         except ssl.SSLError as error:
             if error.reason == "KEY_VALUES_MISMATCH":
-                raise _failed(f"{where}: the key is not that of the certificate", "Take both from one store.") from None
+                raise _failed(
+                    f"{where}: the key does not belong to the certificate", "Take both from one store."
+                ) from None
             if identity.password is not None:
                 raise _failed(f"{where}: the key can't be decrypted", "Check ssl.key.password.") from None
-            raise _failed(f"{where}: {_reason(error)}", "Is it whole, and its key one of RSA or EC?") from None
+            raise _failed(f"{where}: {_reason(error)}", "Is it complete, and its key RSA or EC?") from None
 
 
 @contextmanager
 def _private_file(content: bytes) -> Iterator[str]:
-    """A path with this content, gone afterwards.
+    """A temporary path with this content.
 
-    OpenSSL reads a certificate chain by path only. On Linux the path leads to memory, so that a decrypted key is never
-    on a disk; elsewhere to a file that nobody else may read, removed at once.
+    OpenSSL reads a certificate chain only from a path. On Linux it is a file in memory, so that a decrypted key is
+    never on a disk; elsewhere a file that only this user may read, removed at once.
     """
     if hasattr(os, "memfd_create") and _OPEN_FILES.is_dir():
         descriptor, path = os.memfd_create("kac-key", os.MFD_CLOEXEC), None

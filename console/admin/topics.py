@@ -39,7 +39,7 @@ _LONGEST_POLL = 0.5
 
 
 async def describe_topics(link: Link, names: Sequence[str] | None = None) -> TopicListing:
-    """All topics, or those named, each with its partitions or why it could not be read. Never creates one.
+    """All topics, or those named, each with its partitions or its failure. Never creates a topic.
 
     Raises AdminError.
     """
@@ -69,7 +69,7 @@ async def describe_topics(link: Link, names: Sequence[str] | None = None) -> Top
 
 
 def topic_listing(response: Any) -> TopicListing:
-    """From a Metadata response of any version. Equal partitions and replica lists are one object."""
+    """The topics of a Metadata response, any version. Equal partitions and replica lists are one object."""
     topics: dict[str, Topic] = {}
     failures: dict[str, Failure] = {}
     shared: dict[Any, Any] = {}
@@ -103,12 +103,12 @@ def topic_listing(response: Any) -> TopicListing:
 
 
 def topic_id_text(topic_id: UUID) -> str:
-    """A topic id as Kafka's own tools write it (org.apache.kafka.common.Uuid): 22 characters of URL-safe base 64."""
+    """A topic id as Kafka's own tools print it (org.apache.kafka.common.Uuid): 22 characters of URL-safe base64."""
     return urlsafe_b64encode(topic_id.bytes)[:22].decode()
 
 
 async def list_reassignments(link: Link) -> tuple[Reassignment, ...]:
-    """The partitions that are being moved (KIP-455). Raises AdminError, Unsupported before Kafka 2.4."""
+    """The partitions that are being moved (KIP-455). Raises AdminError; Unsupported before Kafka 2.4."""
     await link.require("list_partition_reassignments", 0, "2.4", CONTROLLER)
 
     def build(kio: ModuleType) -> Any:
@@ -121,7 +121,7 @@ async def list_reassignments(link: Link) -> tuple[Reassignment, ...]:
 
 
 def reassignments(response: Any) -> tuple[Reassignment, ...]:
-    """From a ListPartitionReassignments response, sorted by topic and partition."""
+    """The moves of a ListPartitionReassignments response, sorted by topic and partition."""
     found = (
         Reassignment(topic.name, p.partition_index, p.replicas, p.adding_replicas, p.removing_replicas)
         for topic in response.topics
@@ -131,7 +131,7 @@ def reassignments(response: Any) -> tuple[Reassignment, ...]:
 
 
 class LeaderWait(Struct, frozen=True):
-    """How a wait for leaders ended. missing: topic -> how many of its partitions have no leader yet."""
+    """The result of a wait for leaders. missing: topic -> the number of its partitions without a leader."""
 
     ready: frozenset[str]
     missing: Mapping[str, int]
@@ -145,15 +145,15 @@ async def wait_for_leaders(
 ) -> LeaderWait:
     """Waits until each of these topics has all its partitions, each with a leader.
 
-    names: topic -> how many partitions it has to have, None where the broker chose. timeout: seconds for all.
-    on_progress: called with (partitions that have a leader, partitions in all) whenever that changes.
-    A read that fails in between is tried again until the time is up.
+    names: topic -> its number of partitions, None if the broker chose it. timeout: seconds for all.
+    on_progress: called with (partitions with a leader, all partitions) whenever that changes.
+    A failed read is retried until the time is up.
     """
     loop = asyncio.get_running_loop()
     deadline = loop.time() + timeout
     waits = delays(_FIRST_POLL, _LONGEST_POLL)
     led: dict[str, tuple[int, int]] = {name: (0, expected or 1) for name, expected in names.items()}
-    told = (-1, -1)
+    reported = (-1, -1)
     while True:
         missing = {name: total - done for name, (done, total) in led.items() if done < total}
         try:
@@ -163,9 +163,9 @@ async def wait_for_leaders(
         else:
             led |= {name: leaders(topic, names[name]) for name, topic in listing.topics.items() if name in missing}
         progress = sum(done for done, _ in led.values()), sum(total for _, total in led.values())
-        if on_progress is not None and progress != told:
+        if on_progress is not None and progress != reported:
             on_progress(*progress)
-            told = progress
+            reported = progress
         missing = {name: total - done for name, (done, total) in led.items() if done < total}
         if not missing or loop.time() > deadline:
             return LeaderWait(frozenset(names) - missing.keys(), missing)
@@ -173,7 +173,7 @@ async def wait_for_leaders(
 
 
 def leaders(topic: Topic, expected: int | None) -> tuple[int, int]:
-    """How many partitions have a leader, and how many there have to be."""
+    """The number of partitions with a leader, and the number of partitions to wait for."""
     led = sum(1 for partition in topic.partitions if partition.leader >= 0)
     return led, max(expected or 1, len(topic.partitions))
 
@@ -181,7 +181,7 @@ def leaders(topic: Topic, expected: int | None) -> tuple[int, int]:
 # CreateTopics, DeleteTopics and CreatePartitions.
 
 ANSWER_SECONDS = 5.0
-"""How much longer than the broker's own limit an answer may take."""
+"""Seconds that an answer may take beyond the broker's own limit."""
 
 _BY_STATE_FROM = 6
 _DEFAULT_THROTTLE = 1.0
@@ -191,9 +191,9 @@ _GONE = "UNKNOWN_TOPIC_OR_PARTITION"
 async def create_topics(
     link: Link, request: CreateTopics, *, validate_only: bool, on_progress: Progress | None = None
 ) -> tuple[Outcome, ...]:
-    """One outcome for each topic, once every partition of it has a leader. Raises AdminError where nothing was sent.
+    """One outcome for each topic, once all of its partitions have a leader. Raises AdminError if nothing was sent.
 
-    An APPLIED outcome with a failure says that leaders are still missing when the request's time was up.
+    APPLIED with a failure: some leaders were still missing when the request's time was up.
     """
     topics = {topic.name: topic for topic in request.topics}
 
@@ -229,7 +229,7 @@ async def create_topics(
 
 
 async def delete_topics(link: Link, request: DeleteTopics, *, validate_only: bool) -> tuple[Outcome, ...]:
-    """One outcome for each topic; a check is UNCHECKED. Raises AdminError where nothing was sent."""
+    """One outcome for each topic; a check is UNCHECKED. Raises AdminError if nothing was sent."""
     targets = [TopicTarget(name) for name in request.names]
     outcomes = refuse_duplicates(targets)
     sound = [target for target in targets if target not in outcomes]
@@ -257,9 +257,9 @@ async def delete_topics(link: Link, request: DeleteTopics, *, validate_only: boo
 async def create_partitions(
     link: Link, request: CreatePartitions, *, validate_only: bool, on_progress: Progress | None = None
 ) -> tuple[Outcome, ...]:
-    """One outcome for each topic, once every partition of it has a leader. Raises AdminError where nothing was sent.
+    """One outcome for each topic, once all of its partitions have a leader. Raises AdminError if nothing was sent.
 
-    An APPLIED outcome with a failure says that leaders are still missing when the request's time was up.
+    APPLIED with a failure: some leaders were still missing when the request's time was up.
     """
 
     def build(kio: ModuleType, names: Sequence[str]) -> Any:
@@ -288,7 +288,7 @@ def _names(targets: Iterable[TopicTarget]) -> list[str]:
 
 
 def created(wanted: NewTopic, listing: TopicListing) -> Status:
-    """Whether the topic is there and of the wanted shape; one of another shape was there before."""
+    """Whether the topic exists as requested. One with other partitions or replicas existed before."""
     topic = listing.topics.get(wanted.name)
     if topic is None:
         return Status.NOT_APPLIED if _is_gone(wanted.name, listing) else Status.UNKNOWN
@@ -308,7 +308,7 @@ def deleted(name: str, listing: TopicListing) -> Status:
 
 
 def grown(count: int, topic: Topic | None) -> Status:
-    """Whether the topic has the new count; with more, somebody else has grown it since, from what can't be told."""
+    """Whether the topic has the new count. More partitions: another client has grown it since, so UNKNOWN."""
     if topic is None or len(topic.partitions) > count:
         return Status.UNKNOWN
     return Status.APPLIED if len(topic.partitions) == count else Status.NOT_APPLIED
@@ -320,7 +320,7 @@ def _is_gone(name: str, listing: TopicListing) -> bool:
 
 
 def _wanted_partitions(topic: NewTopic) -> int | None:
-    """How many partitions the topic is to have, None where that is left to the broker."""
+    """The number of partitions of a new topic, None if the broker chooses it."""
     return len(topic.assignments) or (topic.partitions if topic.partitions > 0 else None)
 
 
@@ -341,8 +341,8 @@ def _creatable(kio: ModuleType, topic: NewTopic) -> Any:
 
 
 class _ThrottledCall:
-    """One of the three calls. What a controller_mutation_rate quota holds back is waited for and sent again, within the
-    request's own time: it was not applied (KIP-599). topic_ids: what the answers say of the topics (KIP-516)."""
+    """One of the three calls. Topics refused by a controller_mutation_rate quota were not applied (KIP-599): they are
+    sent again within the request's own time. topic_ids: of the answers (KIP-516)."""
 
     def __init__(
         self,
@@ -412,7 +412,7 @@ async def _with_leaders(
     timeout_ms: int,
     on_progress: Progress | None,
 ) -> dict[TopicTarget, Outcome]:
-    """The applied ones again, with a failure where a partition has no leader when the time is up."""
+    """The applied outcomes, with a failure if partitions have no leader when the time is up."""
     done = _names(target for target, outcome in outcomes.items() if outcome.status is Status.APPLIED)
     applied = {name: counts[name] for name in done}
     if not applied:

@@ -1,4 +1,4 @@
-"""Contexts: which clusters are configured, by us and by other tools, and how to reach each."""
+"""Contexts: the clusters that are configured, in our own file and in other tools' files, and how to reach each."""
 
 from __future__ import annotations
 

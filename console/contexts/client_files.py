@@ -1,4 +1,4 @@
-"""A file of client properties, Java's or librdkafka's, as ``--command-config`` takes it."""
+"""Files of client properties, Java's or librdkafka's, for ``--command-config``."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from console.contexts.librdkafka import is_librdkafka, librdkafka_connection, pa
 from console.contexts.properties import Entry, Property, Values, parse_properties
 
 LARGEST = 1 << 20
-"""Bytes of a file of properties; anything larger is something else."""
+"""Bytes of a properties file; a larger file is something else."""
 
 
 def read_file(path: Path) -> bytes:
     """The content of a configuration file. Raises ContextError."""
     try:
         if path.stat().st_size > LARGEST:
-            raise ContextError(f"{path}: it is larger than {LARGEST >> 20} MiB, which no configuration is")
+            raise ContextError(f"{path}: it is larger than {LARGEST >> 20} MiB: not a configuration file")
         return path.read_bytes()
     except FileNotFoundError:
         raise ContextError(f"{path}: there is no such file") from None
@@ -38,7 +38,7 @@ def read_file(path: Path) -> bytes:
 def read_entries(path: Path) -> tuple[Mapping[str, Entry], bool, tuple[str, ...]]:
     """The entries of a file, whether they are librdkafka's, and warnings. Raises ContextError."""
     data = read_file(path)
-    # java.util.Properties#load(InputStream), which Kafka's tools use, knows no other encoding.
+    # java.util.Properties#load(InputStream), which Kafka's tools use, has no other encoding.
     text = data.decode("latin-1")
     properties: tuple[Property, ...] = ()
     failure: ContextError | None = None
@@ -54,7 +54,7 @@ def read_entries(path: Path) -> tuple[Mapping[str, Entry], bool, tuple[str, ...]
     entries: dict[str, Entry] = {}
     for key, value, line in properties:
         if key in entries:
-            warnings.append(f"{Place(path, line)}: {printable(key)} is given again; this one counts")
+            warnings.append(f"{Place(path, line)}: {printable(key)} is set twice; this value is used")
         entries[key] = Entry(value, Place(path, line))
         if not (key + value).isascii() and any(byte > 127 for byte in data):
             warnings.append(
@@ -77,7 +77,7 @@ def from_properties(
 
 
 def from_command_config(path: Path, surroundings: Surroundings, bootstrap: Addresses | None) -> Context:
-    """The context that ``--command-config`` makes, perhaps with ``-b``. Raises ContextError."""
+    """The context for ``--command-config``, with or without ``-b``. Raises ContextError."""
     settings, warnings = from_properties(path, surroundings, bootstrap=bootstrap)
     name = format_bootstrap(settings.bootstrap[:1])
     return Context(name, f"{path} ({COMMAND_LINE})", settings, warnings=warnings, tool=COMMAND_LINE)

@@ -1,6 +1,6 @@
-"""The contexts that are configured on this machine, and which of them a command uses.
+"""The contexts that are configured on this machine, and the choice of one for a command.
 
-A flag beats the environment, which beats our own file, which beats what other tools have.
+A flag beats the environment, which beats our own file, which beats other tools' files.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 
 CONTEXT = "KAC_CONTEXT"
 BOOTSTRAP = "KAC_BOOTSTRAP"
-"""The environment variables that stand for ``--context`` and ``-b``; looked at only where no flag names a cluster."""
+"""The environment variables for ``--context`` and ``-b``, used only if no flag names a cluster."""
 
 
 class Contexts:
-    """What is configured: our own contexts first, then those of other tools, each under a name of its own.
+    """All configured contexts: our own first, then those of other tools, each under a unique name.
 
-    A name that is ours, or that several tools have, is another tool's with the tool before it: ``kafkactl/prod``.
-    Files are read when they are first needed, so that a start with ``-b`` reads none, and none of other tools where
-    our own file has the context.
+    Another tool's context has the tool in its name (``kafkactl/prod``) if we or several tools have the name.
+    Files are read when first needed: a start with ``-b`` reads none, and no other tool's file is read if our own file
+    has the context.
     """
 
     def __init__(self, surroundings: Surroundings) -> None:
@@ -47,12 +47,12 @@ class Contexts:
 
     @property
     def contexts(self) -> tuple[Context, ...]:
-        """All that can be used."""
+        """All usable contexts."""
         return tuple(item for item in self._all if isinstance(item, Context))
 
     @property
     def broken(self) -> tuple[BrokenContext, ...]:
-        """Those that are named somewhere and can't be used, with the reason."""
+        """The unusable contexts, with the reason."""
         return tuple(item for item in self._all if isinstance(item, BrokenContext))
 
     @property
@@ -62,12 +62,12 @@ class Contexts:
 
     @property
     def own_problems(self) -> tuple[str, ...]:
-        """What is wrong with our own file, its settings too; other tools' files are not read for it."""
+        """Problems of our own file, settings included. Does not read other tools' files."""
         return self._own.found.problems
 
     @cached_property
     def problems(self) -> tuple[str, ...]:
-        """What is wrong with files, a line each; the rest of what they hold is used."""
+        """Problems of all files, a line each. Their other contents are used."""
         own = self._own.found
         theirs = (problem for found in self._discovered for problem in found.problems)
         if own.current is not None and self.find(own.current) is None:
@@ -76,9 +76,9 @@ class Contexts:
 
     @cached_property
     def current(self) -> str | None:
-        """The context to use where nobody names one: our own file's, else the one that a single other tool is set to.
+        """The context to use if none is named: our own file's, else another tool's current one.
 
-        None where that is not certain: several contexts of our own, or several tools with one each.
+        None if that is ambiguous: several contexts of our own, or several tools with a current one.
         """
         own = self._own.found
         if own.current is not None or own.items:
@@ -90,7 +90,7 @@ class Contexts:
         return chosen[0].name if taken == 1 else f"{chosen[0].tool}/{chosen[0].name}"
 
     def find(self, name: str) -> Context | BrokenContext | None:
-        """The context of this name; other tools' also answer to ``tool/name``. None where there is none."""
+        """The context of this name, None if unknown. Other tools' contexts are found by ``tool/name`` too."""
         for item in self._own.found.items:
             if item.name == name:
                 return item
@@ -116,12 +116,12 @@ class Contexts:
 
 
 def load(environ: Mapping[str, str], home: Path, cwd: Path | None = None) -> Contexts:
-    """What is configured for this environment and home folder. Reads nothing yet."""
+    """The contexts for this environment and home folder. Does not read files yet."""
     return Contexts(Surroundings(environ, home, Path.cwd() if cwd is None else cwd))
 
 
 def _of_other_tools(surroundings: Surroundings) -> tuple[Found, ...]:
-    """What each tool has configured. A file that can't be read is one line; the rest goes on."""
+    """The contexts of each tool. A file that can't be read is one problem, and does not affect the others."""
     from console.contexts.other_tools import READERS
 
     found: list[Found] = []
@@ -141,7 +141,7 @@ def resolve(
     command_config: Path | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Context:
-    """The context that these flags name; without any, the environment's, else the current one.
+    """The context that these flags name; without flags the environment's, else the current one.
 
     name: ``--context``. bootstrap: ``-b``, alone or instead of the addresses of the other two. command_config:
     ``--command-config``. Raises ContextError, one line.
@@ -209,14 +209,14 @@ class Choice(Protocol):
 
 
 class Configured:
-    """What is configured on this machine, read anew each time: the files may change while the screen is open."""
+    """The contexts of this machine, read again each time: the files may change while the screen is open."""
 
     def __init__(self, environ: Mapping[str, str], home: Path) -> None:
         self._environ = environ
         self._home = home
 
     def names(self) -> list[str]:
-        """The names of all that can be used."""
+        """The names of all usable contexts."""
         return [context.name for context in load(self._environ, self._home).contexts]
 
     def get(self, name: str) -> Context:
@@ -225,7 +225,7 @@ class Configured:
 
 
 class Given:
-    """These and no others."""
+    """A fixed set of contexts."""
 
     def __init__(self, contexts: Iterable[Context]) -> None:
         self._contexts = {context.name: context for context in contexts}

@@ -1,4 +1,4 @@
-"""The table ``[settings]`` of our own file: how the console looks and feels."""
+"""The table ``[settings]`` of our own file."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ LONGEST_REFRESH = 3600.0
 
 
 class KeyRemap(Struct, frozen=True):
-    """Keys for one action, as Textual names them (``ctrl+r``); place is where they were set, for complaints."""
+    """Keys for one action, by Textual's names (``ctrl+r``). place: where they were set, for messages."""
 
     keys: tuple[str, ...]
     place: str
 
 
 class ConsoleSettings(Struct, frozen=True):
-    """start_pane: one of PANES. theme: one of THEMES, None: chosen by the terminal. refresh: seconds between looks,
-    0: only when asked. keys: action -> its keys instead of the built-in ones; whether the action exists is not checked
-    here. editing_mode: of the command bar and the shell."""
+    """start_pane: one of PANES. theme: one of THEMES, None: by the terminal. refresh: seconds between reads, 0: only on
+    request. keys: action -> its keys instead of the defaults; unknown actions are not checked here. editing_mode: of
+    the command bar and the shell."""
 
     start_pane: str = "topics"
     theme: str | None = None
@@ -39,7 +39,7 @@ Where = Callable[..., str]
 
 
 def read_settings(table: Mapping[str, Any], where: Where) -> tuple[ConsoleSettings, tuple[str, ...]]:
-    """The settings, and a line for each key that is unknown or has an unusable value; its default holds then."""
+    """The settings, and a line for each key that is unknown or has an invalid value. Such keys get their defaults."""
     values: dict[str, Any] = {}
     problems: list[str] = []
     for key, value in table.items():
@@ -53,7 +53,7 @@ def read_settings(table: Mapping[str, Any], where: Where) -> tuple[ConsoleSettin
 
 
 def unknown_key(key: str, legal: tuple[str, ...]) -> str:
-    """Says that there is no such key, and which one is near."""
+    """The message for an unknown key, with a similar key."""
     from difflib import get_close_matches
 
     near = get_close_matches(key.lower().replace("-", "_"), legal, n=1, cutoff=0.6)

@@ -1,4 +1,4 @@
-"""A context: a cluster by name, how to reach it, what guards it, and where its lake is."""
+"""A context: a cluster by name, how to reach it, its safeguards, and its lake."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ COMMAND_LINE = "command line"
 
 
 def printable(text: str) -> str:
-    """A text from a file with control characters and marks that turn the writing written as escapes."""
+    """A text from a file, with control characters and bidirectional marks as escapes."""
     return clean(text)
 
 
 class ContextError(Exception):
-    """Why a context can't be used, in one line: where, what, and what to do. Never holds a secret."""
+    """Why a context can't be used, in one line: where, what, and what to do. Never contains a secret."""
 
     def __init__(self, text: str) -> None:
         super().__init__(printable(text))
 
 
 class Surroundings(NamedTuple):
-    """What the process was given: its environment, the home folder, the working folder."""
+    """The environment, the home folder and the working folder of the process."""
 
     environ: Mapping[str, str]
     home: Path
     cwd: Path
 
     def path(self, text: str, bases: tuple[Path, ...]) -> Path:
-        """A path with ``~`` expanded; a relative one from the first of `bases` where it exists, else from the first."""
+        """A path with ``~`` expanded. A relative one is from the first of `bases` that has it, else from the first."""
         plain = self.home / text[2:] if text.startswith("~/") else Path(text)
         candidates = [base / plain for base in bases]
         return next((candidate for candidate in candidates if candidate.exists()), candidates[0])
 
     def config_folder(self) -> Path:
-        """``$XDG_CONFIG_HOME``, where it is an absolute path as its specification wants it; else ``~/.config``."""
+        """``$XDG_CONFIG_HOME`` if it is an absolute path, as its specification requires; else ``~/.config``."""
         named = Path(self.environ.get("XDG_CONFIG_HOME", ""))
         return named if named.is_absolute() else self.home / ".config"
 
@@ -52,7 +52,7 @@ class Surroundings(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a value stands: ``file:line``, or the file alone."""
+    """The place of a value: ``file:line``, or the file alone."""
 
     file: Path
     line: int | None = None
@@ -64,10 +64,10 @@ class Place(NamedTuple):
 class Context(Struct, frozen=True):
     """A usable context.
 
-    origin: where it was found, for people. tool: ``kac``, ``command line``, or the tool whose file it stands in.
-    cluster_id: a cluster that answers with another id is refused. warnings: one line each, without secrets, of what its
-    file says (what its settings expose is `settings.exposures`). journal: whether changes are written down; without,
-    they are made all the same. lake: where the lake with its past is.
+    origin: where it was found, as text. tool: ``kac``, ``command line``, or the tool whose file has it.
+    cluster_id: a cluster with another id is refused. warnings: one line each, without secrets, about its file (for
+    risks of its settings see `settings.exposures`). journal: whether changes are recorded. lake: path or URI of the
+    lake with its history.
     """
 
     name: str
@@ -84,7 +84,7 @@ class Context(Struct, frozen=True):
 
     @property
     def principal(self) -> str:
-        """Who the brokers take us for, as far as the settings say; they may map a certificate otherwise."""
+        """Our principal, as far as the settings say. Brokers may map a certificate differently."""
         settings = self.settings
         if settings.sasl is not None:
             return settings.sasl.username or settings.sasl.mechanism
@@ -94,7 +94,7 @@ class Context(Struct, frozen=True):
 
 
 class BrokenContext(Struct, frozen=True):
-    """A context that is named somewhere but can't be used; `problem` is one line that says why and what to do."""
+    """A context that can't be used. problem: one line, why and what to do."""
 
     name: str
     origin: str
@@ -103,7 +103,7 @@ class BrokenContext(Struct, frozen=True):
 
 
 class Found(Struct, frozen=True):
-    """What one file gave, in its order. current: the name of the context that it says is the current one."""
+    """The contexts of one file, in its order. current: the name of the current one."""
 
     items: tuple[Context | BrokenContext, ...] = ()
     current: str | None = None
@@ -115,7 +115,7 @@ class Found(Struct, frozen=True):
 DEFAULT_PORT = 9092
 
 _ADDRESS = re.compile(
-    r"""(?:[A-Za-z0-9._-]*://)?                       # a listener's name, as Kafka prints it, counts for nothing
+    r"""(?:[A-Za-z0-9._-]*://)?                       # a listener's name, as Kafka prints it, is ignored
         (?:\[(?P<six>[0-9A-Fa-f:.]+(?:%[\w.-]+)?)\]|(?P<host>[^\s\[\]:,/@]+))
         (?::(?P<port>[0-9]+))?""",
     re.VERBOSE,
@@ -123,12 +123,12 @@ _ADDRESS = re.compile(
 
 
 def parse_bootstrap(text: str) -> tuple[tuple[str, int], ...]:
-    """Addresses in order, each once; the port is 9092 where none is given.
+    """Addresses in order, without duplicates. The default port is 9092.
 
     Raises ValueError that names the address and what is wrong with it.
     """
     if "@" in text:
-        # What stands before it may be a password, so none of it is repeated.
+        # The text before it may be a password, so it is not repeated.
         raise ValueError("an address has no @; a user and a password go into a file for --command-config")
     addresses = tuple(dict.fromkeys(_address(part) for part in text.split(",") if part.strip()))
     if not addresses:
@@ -137,7 +137,7 @@ def parse_bootstrap(text: str) -> tuple[tuple[str, int], ...]:
 
 
 def format_bootstrap(addresses: tuple[tuple[str, int], ...]) -> str:
-    """The text that `parse_bootstrap` reads back."""
+    """The text that `parse_bootstrap` parses."""
     return ",".join(f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in addresses)
 
 
@@ -164,7 +164,7 @@ def _address_hint(text: str) -> str:
 
 
 LAKE_VARIABLE = "KAC_LAKE"
-"""The environment variable that names one."""
+"""The environment variable that names a lake."""
 
 
 def lake_place(flag: str | None, environ: Mapping[str, str], setting: str | None, home: Path) -> str:
@@ -173,5 +173,5 @@ def lake_place(flag: str | None, environ: Mapping[str, str], setting: str | None
     if named:
         return str(home / named[2:]) if named.startswith("~/") else named
     data = Path(environ.get("XDG_DATA_HOME", ""))
-    # Its specification wants an absolute path; another one is as none.
+    # Its specification requires an absolute path; a relative one is ignored.
     return str((data if data.is_absolute() else home / ".local" / "share") / "kac" / "lake")

@@ -23,7 +23,7 @@ _CONTROL = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v
 
 @dataclass(frozen=True, slots=True)
 class LoginModule:
-    """One module: its Java class and its options. The options may hold secrets, so they are in no text of it."""
+    """One module: its Java class and its options. The options may be secrets, so its text does not have them."""
 
     class_name: str
     flag: str
@@ -41,9 +41,9 @@ class _Token(NamedTuple):
 
 
 def parse_jaas(text: str) -> tuple[LoginModule, ...]:
-    """Parse ``module flag key="value" … ;``, one or more times.
+    """Parses ``module flag key="value" … ;``, one or more times.
 
-    Raises ValueError in an operator's words; the words never repeat a value.
+    Raises ValueError with a message for an operator, which never repeats a value.
     """
     modules: list[LoginModule] = []
     tokens = list(_tokens(text))
@@ -52,7 +52,7 @@ def parse_jaas(text: str) -> tuple[LoginModule, ...]:
         module, at = _module(tokens, at)
         modules.append(module)
     if not modules:
-        raise ValueError('it is empty; it wants: <login module> required key="value" …;')
+        raise ValueError('it is empty; it needs: <login module> required key="value" …;')
     return tuple(modules)
 
 
@@ -73,11 +73,11 @@ def _tokens(text: str) -> Iterator[_Token]:
 def _misfit(character: str) -> str:
     if character in "\"'":
         return "a quoted value is not closed"
-    return f"{character!r} is out of place: values with other characters than letters, digits, - _ . go in quotes"
+    return f"unexpected {character!r}: quote values with characters other than letters, digits, - _ ."
 
 
 def _unescape(text: str) -> str:
-    """Escapes of java.io.StreamTokenizer: octal, the letters of C, else the character itself."""
+    """Escapes of java.io.StreamTokenizer: octal, C's letters, else the character itself."""
 
     def one(match: re.Match[str]) -> str:
         code = match[1]

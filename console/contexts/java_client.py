@@ -1,4 +1,4 @@
-"""From the properties of Java's clients (AdminClientConfig, SaslConfigs, SslConfigs) to what our client needs."""
+"""Connection settings from the properties of Java's clients (AdminClientConfig, SaslConfigs, SslConfigs)."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ ssl.truststore.password ssl.truststore.type auto.include.jmx.reporter
 JAVA_KEYS = frozenset(_JAVA_NAMES.split())
 
 GUARDED = tuple(sorted(key for key in JAVA_KEYS if key.startswith(("bootstrap.", "sasl.", "security.", "ssl."))))
-"""Keys whose misspelling changes who one is or whom one trusts."""
+"""Keys whose misspelling changes the user or the trusted servers."""
 
 NOT_APPLIED = {
     "bootstrap.controllers": "is not used: kac asks brokers, named in bootstrap.servers",
@@ -64,11 +64,11 @@ NOT_APPLIED = {
     "ssl.engine.factory.class": "names Java code, which kac can't run; TLS follows the other ssl.* keys",
     "ssl.provider": "names Java code, which kac can't run; TLS is OpenSSL's",
 }
-"""Keys that matter and that we can't honour -> what happens instead."""
+"""Relevant keys that kac can't apply -> what happens instead."""
 
 
 def near_java_key(key: str) -> str | None:
-    """The key that this one, which is not Kafka's, looks like; None where it belongs to someone else."""
+    """A similar key of Kafka's for an unknown key, or None."""
     if key in JAVA_KEYS or not key.startswith(("boot", "sas", "sec", "ss")):
         return None
     from difflib import get_close_matches
@@ -84,7 +84,7 @@ DEFAULT_STORE_TYPE = "JKS"
 
 
 def tls_settings(values: Values) -> TlsSettings:
-    """Stores and checks as the keys say. Raises ContextError."""
+    """The TLS settings of these keys. Raises ContextError."""
     if values.text("ssl.keystore.key") and not values.text("ssl.keystore.certificate.chain"):
         raise values.error("ssl.keystore.key", "it comes with ssl.keystore.certificate.chain, which is missing")
     if values.text("ssl.keystore.certificate.chain") and not values.text("ssl.keystore.key"):
@@ -105,7 +105,7 @@ def _store(values: Values, which: str, inline_key: str) -> Store | None:
     path = values.path(location)
     if certificates:
         if path is not None:
-            raise values.error(location, f"it is given, and {inline_key} too; one of them has to go")
+            raise values.error(location, f"it is given, and {inline_key} too; remove one of them")
         return Store("PEM", inline=Secret(certificates))
     if path is None:
         return None
@@ -165,7 +165,7 @@ _KNOWN_CLASSES = {
 
 
 def sasl_settings(values: Values) -> SaslSettings:
-    """Mechanism and credentials. Raises ContextError where something is missing or can't be used."""
+    """Mechanism and credentials. Raises ContextError if something is missing or invalid."""
     module = _login_module(values)
     mechanism = _mechanism(values, module)
     options = values.below(_JAAS, module.options if module else {})
@@ -189,7 +189,7 @@ def _login_module(values: Values) -> LoginModule | None:
     entry = values.raw(_JAAS)
     if entry is None or not entry.text.strip():
         return None
-    # A reference that is the whole value stands for the config; one inside is an option's value, quotes and all.
+    # A reference that is the whole value is the config; one inside is the value of an option, quotes included.
     text = values.untrimmed(_JAAS) if whole_reference(entry.text) else entry.text
     try:
         modules = parse_jaas(text or "")
@@ -210,7 +210,7 @@ def _mechanism(values: Values, module: LoginModule | None) -> str:
         fitting = [name for name, wanted in _MODULES.items() if wanted == module.short_name]
         raise values.error(
             _JAAS,
-            f"without sasl.mechanism Kafka's clients take {DEFAULT_MECHANISM}, and this is {module.short_name}; "
+            f"without sasl.mechanism Kafka's clients use {DEFAULT_MECHANISM}, and this is {module.short_name}; "
             f"add sasl.mechanism={' or '.join(fitting or ['PLAIN'])}",
         )
     return DEFAULT_MECHANISM
@@ -219,7 +219,7 @@ def _mechanism(values: Values, module: LoginModule | None) -> str:
 def _user_and_password(values: Values, options: Values, mechanism: str) -> SaslSettings:
     if (options.text("tokenauth") or "").lower() == "true":
         raise options.error("tokenauth", "delegation tokens are not supported; give a user's own name and password")
-    # Login modules take these untrimmed.
+    # Login modules do not trim these.
     username, password = options.untrimmed("username"), options.secret("password")
     if username is None or password is None:
         raise _missing_option(
@@ -232,7 +232,7 @@ def _user_and_password(values: Values, options: Values, mechanism: str) -> SaslS
 
 def _missing_option(values: Values, what: str, wanted: str) -> ContextError:
     hint = "" if _JAAS in values else " (java.security.auth.login.config, a setting of the JVM, is not read)"
-    return values.error(_JAAS, f"{what}{hint}; sasl.jaas.config wants: {wanted}")
+    return values.error(_JAAS, f"{what}{hint}; sasl.jaas.config needs: {wanted}")
 
 
 def _gssapi(values: Values, options: Values) -> SaslSettings:
@@ -272,23 +272,23 @@ def _oauthbearer(values: Values, options: Values) -> SaslSettings:
 
 
 def _unsecured_token(values: Values, options: Values, extensions: dict[str, str]) -> SaslSettings:
-    """What Kafka's own login does without a token endpoint: a token that nobody signed (KIP-255)."""
+    """The unsecured token that Kafka's own login makes without a token endpoint (KIP-255)."""
     subject = options.text(_UNSECURED_SUBJECT)
     if not subject:
         raise values.error(
             _TOKEN_URL if _TOKEN_URL in values else "sasl.mechanism",
-            f"OAUTHBEARER wants {_TOKEN_URL}, the https address where tokens are given out for client credentials",
+            f"OAUTHBEARER needs {_TOKEN_URL}, the https address of a token endpoint for client credentials",
         )
-    values.warn(_JAAS, "asks for an unsecured token, which brokers take for tests only")
+    values.warn(_JAAS, "asks for an unsecured token, which brokers accept for tests only")
     return SaslSettings("OAUTHBEARER", subject, options=extensions)
 
 
 def _endpoint_tls(options: Values) -> TlsSettings | None:
-    """TLS to the token endpoint is set among the options of the login module (JaasOptionsUtils)."""
+    """TLS settings of the token endpoint are options of the login module (JaasOptionsUtils)."""
     return tls_settings(options) if any(key.startswith("ssl.") for key in options) else None
 
 
-# All of them together.
+# The whole file.
 
 Addresses = tuple[tuple[str, int], ...]
 
@@ -296,9 +296,9 @@ PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 
 def java_connection(values: Values, bootstrap: Addresses | None = None) -> ConnectionSettings:
-    """The settings; `values.warnings` tells what is left out. bootstrap: addresses instead of those of the file.
+    """The settings. `values.warnings` lists what is not applied. bootstrap: addresses instead of those of the file.
 
-    Raises ContextError where a value can't be used or is missing.
+    Raises ContextError if a value is invalid or missing.
     """
     addresses = bootstrap or _bootstrap(values)
     protocol = _protocol(values)
@@ -308,7 +308,7 @@ def java_connection(values: Values, bootstrap: Addresses | None = None) -> Conne
         sasl=sasl_settings(values) if protocol.startswith("SASL_") else None,
         tls=tls_settings(values) if protocol.endswith("SSL") else None,
         client_id=values.text("client.id") or CLIENT_ID,
-        # Our client's limit is for a call with its retries, which Java names default.api.timeout.ms.
+        # Our time-out is for a call with its retries: default.api.timeout.ms in Java.
         request_timeout=values.seconds("default.api.timeout.ms")
         or values.seconds("request.timeout.ms")
         or REQUEST_TIMEOUT,
@@ -336,17 +336,17 @@ def _protocol(values: Values) -> str:
 
 
 def _warn_of_the_rest(values: Values, protocol: str) -> None:
-    """What the file asks for and does not get."""
+    """Warns of keys that are not applied, misspelt, or without effect."""
     for key in values:
         if reason := _not_applied(values, key):
             values.warn(key, reason)
         elif near := near_java_key(key):
-            values.warn(key, f"is no key of Kafka's clients; did you mean {near}?")
+            values.warn(key, f"is not a key of Kafka's clients; did you mean {near}?")
     unused = {"ssl.": not protocol.endswith("SSL"), "sasl.": not protocol.startswith("SASL_")}
-    for prefix, counts_for_nothing in unused.items():
+    for prefix, has_no_effect in unused.items():
         first = next((key for key in values if key.startswith(prefix)), None)
-        if counts_for_nothing and first is not None:
-            values.warn(first, f"counts for nothing with security.protocol={protocol}")
+        if has_no_effect and first is not None:
+            values.warn(first, f"has no effect with security.protocol={protocol}")
 
 
 def _not_applied(values: Values, key: str) -> str | None:
@@ -359,7 +359,7 @@ def _not_applied(values: Values, key: str) -> str | None:
         return None
     if key == "config.providers":
         others = [name for name in (values.text(key) or "").replace(" ", "").split(",") if name not in ("env", "file")]
-        told = "names Java code, which kac can't run: ${env:NAME}, ${file:PATH} and ${file:PATH:KEY} alone are resolved"
-        return told if others else None
+        warning = "names Java code, which kac can't run: ${env:NAME}, ${file:PATH} and ${file:PATH:KEY} are resolved"
+        return warning if others else None
     applied: Mapping[str, str] = NOT_APPLIED
     return applied.get(key)

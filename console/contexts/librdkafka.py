@@ -1,4 +1,4 @@
-"""librdkafka's properties, as kcat, kaskade and the Confluent clients take them (librdkafka's CONFIGURATION.md)."""
+"""librdkafka's properties, for kcat, kaskade and the Confluent clients (librdkafka's CONFIGURATION.md)."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ ssl.certificate.location ssl.certificate.pem ssl.key.location ssl.key.pem enable
 sasl.oauthbearer.method sasl.oauthbearer.client.id sasl.oauthbearer.client.secret socket.timeout.ms
 """
 _OWN_KEYS = frozenset(_NAMES.split())
-"""Keys that librdkafka has and Java's clients have not."""
+"""Keys of librdkafka that Java's clients do not have."""
 
 
 def is_librdkafka(text: str, keys: frozenset[str]) -> bool:
-    """Whether a file's text, or the keys read from it as Java's, show that it is librdkafka's."""
+    """Whether a file is librdkafka's, by its text and by the keys read from it as from Java's."""
     has_section = any(_SECTION.fullmatch(line.strip()) for line in text.splitlines())
     return has_section or (bool(keys & _OWN_KEYS) and "sasl.jaas.config" not in keys)
 
 
 def parse_ini(text: str, file: Path) -> Mapping[str, Entry]:
-    """The ``key=value`` lines of the section ``[kafka]``, or of the whole file where it has no sections.
+    """The ``key=value`` lines of the section ``[kafka]``, or of the whole file if it has no sections.
 
-    Nothing is escaped; a line is a comment where it starts with ``#`` or ``;``. Raises ContextError where there are
-    sections and ``[kafka]`` is none of them.
+    There are no escapes. Lines that start with ``#`` or ``;`` are comments. Raises ContextError if there are sections
+    but not ``[kafka]``.
     """
     sections: dict[str | None, dict[str, Entry]] = {None: {}}
     current: str | None = None
@@ -59,7 +59,7 @@ def parse_ini(text: str, file: Path) -> Mapping[str, Entry]:
         return sections[SECTION]
     if len(sections) > 1:
         names = ", ".join(f"[{name}]" for name in sections if name)
-        raise ContextError(f"{file}: it has the sections {names} and no [{SECTION}], which is the one that is read")
+        raise ContextError(f"{file}: it has the sections {names}, but only [{SECTION}] is read")
     return sections[None]
 
 
@@ -100,7 +100,7 @@ def _tls(values: Values) -> TlsSettings:
     bundle = values.path("ssl.keystore.location")
     verify = values.flag("enable.ssl.certificate.verification", True)
     if not verify:
-        values.warn("enable.ssl.certificate.verification", "is false: whoever answers is taken for the broker")
+        values.warn("enable.ssl.certificate.verification", "is false: any server is accepted as the broker")
     return TlsSettings(
         trust=trust,
         key_store=Store("PKCS12", path=bundle, password=values.secret("ssl.keystore.password"))
@@ -116,7 +116,7 @@ def _tls(values: Values) -> TlsSettings:
 def _pem(values: Values, location: str, inline: str) -> Store | None:
     text = values.text(inline)
     if text:
-        # A certificate is no secret, a key is.
+        # A key is a secret, a certificate is not.
         return Store("PEM", inline=values.secret(inline) if "key" in inline else Secret(text))
     path = None if values.text(location) == "probe" else values.path(location)
     return Store("PEM", path=path) if path else None

@@ -1,4 +1,4 @@
-"""Clusters that other tools have configured, as contexts: birdayz/kaf, deviceinsight/kafkactl, twmb/kcl and rpk."""
+"""Contexts of other tools: birdayz/kaf, deviceinsight/kafkactl, twmb/kcl and rpk."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _kaf_context(name: str, origin: str, part: Part) -> Context:
     elif named.endswith("SSL"):
         tls = TlsSettings()
     if named.startswith("SASL_") and sasl_part is None:
-        raise part.error(f"security-protocol is {named}, and SASL is missing")
+        raise part.error(f"security-protocol is {named}, but SASL is missing")
     sasl = None if sasl_part is None else _kaf_sasl(sasl_part, has_protocol=named.startswith("SASL_"))
     settings = ConnectionSettings(
         bootstrap=part.addresses("brokers"), security_protocol=protocol(tls, sasl), sasl=sasl, tls=tls
@@ -52,7 +52,7 @@ def _kaf_context(name: str, origin: str, part: Part) -> Context:
 
 
 def _kaf_sasl(part: Part, *, has_protocol: bool) -> SaslSettings:
-    """kaf takes PLAIN, whatever the mechanism says, unless security-protocol is one of SASL's."""
+    """kaf uses PLAIN for any mechanism, unless security-protocol is one of SASL's."""
     mechanism = part.text("mechanism").upper() if has_protocol else ""
     if mechanism != "OAUTHBEARER":
         return part.sasl(mechanism or "PLAIN", user="username", password="password")  # noqa: S106
@@ -61,7 +61,7 @@ def _kaf_sasl(part: Part, *, has_protocol: bool) -> SaslSettings:
     client_id, url = part.text("clientID"), part.text("tokenURL")
     client_secret = part.secret("clientSecret")
     if not client_id or client_secret is None or not url:
-        raise part.error("OAUTHBEARER wants clientID, clientSecret and tokenURL, or a token")
+        raise part.error("OAUTHBEARER needs clientID, clientSecret and tokenURL, or a token")
     options = {"token.endpoint.url": url}
     if scopes := " ".join(part.texts("scopes")):
         options["scope"] = scopes
@@ -70,7 +70,7 @@ def _kaf_sasl(part: Part, *, has_protocol: bool) -> SaslSettings:
 
 # deviceinsight/kafkactl: ``config.yml`` with ``contexts.<name>.{brokers,tls,sasl}``.
 #
-# Its project files in working folders are not read: whoever made a folder should not name one's clusters.
+# Its project files in working folders are not read: the author of a folder must not choose the cluster.
 
 KAFKACTL = "kafkactl"
 CONFIG = "KAFKA_CTL_CONFIG"
@@ -78,14 +78,14 @@ WRITABLE = "KAFKA_CTL_WRITABLE_CONFIG"
 
 
 def read_kafkactl(surroundings: Surroundings) -> Found:
-    """Its contexts; the first of its files that is there counts. Raises ContextError."""
+    """Its contexts, from the first of its files that exists. Raises ContextError."""
     path = _kafkactl_config(surroundings)
     if path is None:
         return Found()
     table = {str(key).lower(): value for key, value in parse_yaml(path).items()}
     named = table.get("contexts") or {}
     if not isinstance(named, dict):
-        raise ContextError(f"{path}: contexts is no table")
+        raise ContextError(f"{path}: contexts is not a table")
     contexts = [(name, f"contexts.{name}", value) for name, value in named.items()]
     return gather(
         KAFKACTL, path, contexts, _kafkactl_context, _kafkactl_current(surroundings, path, table), surroundings
@@ -109,7 +109,7 @@ def _kafkactl_folders(surroundings: Surroundings) -> tuple[Path, ...]:
 
 
 def _kafkactl_current(surroundings: Surroundings, config: Path, table: Table) -> str:
-    """From the environment, else the file ``current-context.yml``, else the old place in the config itself."""
+    """From the environment, else the file ``current-context.yml``, else the config itself, as in old versions."""
     if named := surroundings.environ.get("CURRENT_CONTEXT"):
         return named
     candidates = [folder / "current-context.yml" for folder in _kafkactl_folders(surroundings)]
@@ -126,7 +126,7 @@ def _kafkactl_current(surroundings: Surroundings, config: Path, table: Table) ->
 def _kafkactl_context(name: str, origin: str, part: Part) -> Context:
     kubernetes = part.part("kubernetes")
     if kubernetes is not None and kubernetes.flag("enabled"):
-        raise part.error("kafkactl reaches it through kubectl, which kac does not do; forward a port and use -b")
+        raise part.error("kafkactl reaches it through kubectl, which kac does not support; forward a port and use -b")
     tls_part, sasl_part = part.part("tls"), part.part("sasl")
     tls = sasl = None
     if tls_part is not None and tls_part.flag("enabled"):
@@ -150,7 +150,7 @@ def _kafkactl_context(name: str, origin: str, part: Part) -> Context:
 KCL = "kcl"
 DEFAULT_SEEDS = "localhost:9092"
 UNNAMED = "kcl"
-"""The name of a profile that has none."""
+"""The name of an unnamed profile."""
 
 _OVERRIDES = {
     "KCL_SEED_BROKERS": ("seed_brokers",),
@@ -168,11 +168,11 @@ _SWITCHES = {
     "KCL_TLS_INSECURE": ("tls", "insecure"),
     "KCL_SASL_IS_TOKEN": ("sasl", "is_token"),
 }
-"""On by being there, whatever their value."""
+"""Set by their presence, with any value."""
 
 
 def read_kcl(surroundings: Surroundings) -> Found:
-    """Its profiles; environment variables change the one that is current. Raises ContextError."""
+    """Its profiles. Environment variables override the current one. Raises ContextError."""
     path = _kcl_config(surroundings)
     environ = surroundings.environ
     has_file = path.is_file() and not environ.get("KCL_NO_CONFIG_FILE")
@@ -181,7 +181,7 @@ def read_kcl(surroundings: Surroundings) -> Found:
     table = _kcl_profile(path) if has_file else {}
     profiles = table.get("profiles") or {}
     if not isinstance(profiles, dict):
-        raise ContextError(f"{path}: profiles is no table")
+        raise ContextError(f"{path}: profiles is not a table")
     current = str(table.get("current_profile") or "") if profiles else UNNAMED
     named = dict(profiles or {UNNAMED: table})
     if isinstance(named.get(current), dict):
@@ -213,7 +213,7 @@ def _kcl_profile(path: Path) -> Table:
 
 
 def _kcl_overridden(profile: Table, environ: Mapping[str, str]) -> Table:
-    """The profile with what the environment puts over it."""
+    """The profile with the environment's overrides."""
     result: dict[str, Any] = {key: dict(value) if isinstance(value, dict) else value for key, value in profile.items()}
     texts = {name: keys for name, keys in _OVERRIDES.items() if name in environ}
     switches = {name: keys for name, keys in _SWITCHES.items() if name in environ}
@@ -288,4 +288,4 @@ def _rpk_context(name: str, origin: str, profile: Part) -> Context:
 
 
 READERS = ((KAFKACTL, read_kafkactl), (KCL, read_kcl), (KAF, read_kaf), (RPK, read_rpk))
-"""Each tool with what reads its file, in the order in which contexts of one name win."""
+"""Each tool with its reader, in order of precedence."""

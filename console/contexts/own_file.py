@@ -35,7 +35,7 @@ KeyPath = tuple[str, ...]
 
 
 def key_lines(text: str) -> Mapping[KeyPath, int]:
-    """Path of every table and key -> its line, from 1. The text is TOML that tomllib takes."""
+    """Path of every table and key -> its line, from 1. The text is valid TOML."""
     lines = text.split("\n")
     found: dict[KeyPath, int] = {}
     table: KeyPath = ()
@@ -63,7 +63,7 @@ def line_of(path: KeyPath, lines: Mapping[KeyPath, int]) -> int | None:
 
 
 def _statement(lines: list[str], start: int) -> tuple[Mapping[str, Any], int]:
-    """The value of the statement that starts at a line, and how many lines it takes: the fewest that are TOML."""
+    """The value of the statement at a line, and its number of lines: the fewest that are valid TOML."""
     import tomllib
 
     for size in range(1, len(lines) - start + 1):
@@ -75,7 +75,7 @@ def _statement(lines: list[str], start: int) -> tuple[Mapping[str, Any], int]:
 
 
 def _paths(value: Any) -> Iterator[KeyPath]:
-    """All paths of a tree of tables, each before those below it."""
+    """All paths of a tree of tables, parents first."""
     if isinstance(value, list):
         value = value[0] if value else None
     if isinstance(value, dict):
@@ -95,7 +95,7 @@ _OWN_KEYS = ("properties", "color", "read_only", "confirm", "cluster_id", "lake"
 
 
 class OwnFile(Struct, frozen=True):
-    """What our own file holds; where there is none, nothing."""
+    """The contents of our own file; empty if there is no file."""
 
     found: Found = field(default_factory=Found)
     settings: ConsoleSettings = field(default_factory=ConsoleSettings)
@@ -110,7 +110,7 @@ def own_path(surroundings: Surroundings) -> Path:
 
 
 def read_own_file(surroundings: Surroundings) -> OwnFile:
-    """Read it. A context that can't be used is among the broken ones; everything else wrong is a line in `problems`."""
+    """Reads our own file. Unusable contexts are BrokenContexts; other problems are lines in `problems`."""
     path = own_path(surroundings)
     if not path.exists() and CONFIG not in surroundings.environ:
         return OwnFile()
@@ -138,7 +138,7 @@ def _parsed(text: str, path: Path) -> Mapping[str, Any]:
 
 
 class _OwnFileReader:
-    """Reads one parsed file; every complaint names its line."""
+    """Reads one parsed file. Messages name the line."""
 
     def __init__(
         self, path: Path, table: Mapping[str, Any], lines: Mapping[KeyPath, int], surroundings: Surroundings
@@ -231,13 +231,13 @@ class _OwnFileReader:
         return read_entries(self._surroundings.path(path, (self._path.absolute().parent,)))
 
     def _properties(self, name: str, tree: Mapping[str, Any]) -> tuple[Mapping[str, Entry], tuple[str, ...]]:
-        """Java's properties and warnings: ``a.b = 1`` is a table in TOML, ``"a.b" = 1`` a key; both mean a.b."""
+        """Java's properties and warnings. ``a.b = 1`` is a table in TOML, ``"a.b" = 1`` a key; both are a.b."""
         found: dict[str, Entry] = {}
         warnings: list[str] = []
         for path, value in _leaves(tree):
             key, place = ".".join(path), self._place("contexts", name, *path)
             if "." not in key and key not in JAVA_KEYS:
-                # A guard that is misspelt must not be a guard that is off: the context is not used.
+                # A misspelt safeguard must not be off: the context is refused.
                 raise ContextError(f"{place}: {unknown_key(key, _OWN_KEYS)}")
             if key not in JAVA_KEYS:
                 warnings.append(printable(f"{place}: {unknown_key(key, tuple(sorted(JAVA_KEYS)))}"))
@@ -278,7 +278,7 @@ def _leaves(tree: Mapping[str, Any], above: KeyPath = ()) -> list[tuple[KeyPath,
 
 
 def _property_text(key: str, value: Any, place: Place) -> str:
-    """The text that a properties file would have: lists with commas, true and false in lower case."""
+    """The text in a properties file: lists with commas, true and false in lower case."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str | int | float):

@@ -18,7 +18,7 @@ from console.model.secret import Secret
 # Java's ``.properties`` format, with the line of each entry (java.util.Properties#load).
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
-# Java ends a line there before it looks at a backslash, so that a lone one is an entry with an empty key.
+# Java ends a line there before it handles a backslash, so that a lone backslash is an entry with an empty key.
 _LAST_LINE_END = re.compile(r"(?:(?<!\r)\n|\r)\Z")
 _BLANK = " \t\f"
 _CONTROL = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
@@ -35,7 +35,7 @@ class Property(NamedTuple):
 
 
 def parse_properties(text: str) -> tuple[Property, ...]:
-    """All entries in order, repeated keys too (in Java the last one counts).
+    """All entries in order, duplicate keys too (in Java the last one wins).
 
     Raises ValueError, starting with ``line N:``, for a ``\\u`` without four hexadecimal digits and for half a
     surrogate pair.
@@ -64,7 +64,7 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _entry(line: str, number: int) -> Property:
-    """Split at the first ``=``, ``:`` or blank that no backslash escapes."""
+    """Splits at the first ``=``, ``:`` or blank that is not escaped."""
     end = 0
     while end < len(line) and line[end] not in "=:" + _BLANK:
         end += 2 if line[end] == "\\" else 1
@@ -86,7 +86,7 @@ def _unescape(text: str, number: int) -> str:
         if letter == "u":
             digits = text[at : at + 4]
             if not _HEX.fullmatch(digits):
-                raise ValueError(f"line {number}: \\u wants four hexadecimal digits, as in \\u00e9")
+                raise ValueError(f"line {number}: \\u needs four hexadecimal digits, as in \\u00e9")
             out.append(chr(int(digits, 16)))
             at += 4
         else:
@@ -103,20 +103,20 @@ def _join_surrogates(text: str, number: int) -> str:
     try:
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
     except UnicodeDecodeError:
-        raise ValueError(f"line {number}: \\ud800 to \\udfff come in pairs, and here is one alone") from None
+        raise ValueError(f"line {number}: \\ud800 to \\udfff come in pairs; this one is alone") from None
 
 
 # ``${env:NAME}`` and ``${file:PATH}`` in values, the syntax of Kafka's config providers (KIP-297, KIP-887).
 
 _REFERENCE = re.compile(r"\$\{(env|file):([^}]*)\}")
 MAX_SECRET_FILE = 1 << 20
-"""Bytes; a secret is not longer, and a device file never ends."""
+"""Bytes. A secret is not longer, and a device file never ends."""
 
 
 class References(Struct):
-    """Resolves references in values. bases: where relative paths start, the first where there is such a file.
+    """Resolves references in values. bases: folders of relative paths; the first that has the file is used.
 
-    exposed: the files it read that others may read too.
+    exposed: files that were read and that others may read too.
     """
 
     surroundings: Surroundings
@@ -155,7 +155,7 @@ class References(Struct):
             if not path.is_file():
                 raise FileNotFoundError(2, "No such file")
             if path.stat().st_size > MAX_SECRET_FILE:
-                raise ValueError(f"{path} is larger than {MAX_SECRET_FILE >> 20} MiB, which no secret is")
+                raise ValueError(f"{path} is larger than {MAX_SECRET_FILE >> 20} MiB: not a secret")
             text = path.read_text(encoding="utf-8")
         except UnicodeDecodeError:
             raise ValueError(f"{path} is not text in UTF-8") from None
@@ -167,7 +167,7 @@ class References(Struct):
 
 
 def is_reference(text: str) -> bool:
-    """Whether the text takes its secret from elsewhere."""
+    """Whether the text has a reference."""
     return _REFERENCE.search(text) is not None
 
 
@@ -177,27 +177,27 @@ def whole_reference(text: str) -> bool:
 
 
 def open_to_others(path: Path) -> bool:
-    """Whether the file's mode lets its group or others read, write or run it; False where there is no such file."""
+    """Whether the file's mode gives rights to its group or to others; False if there is no such file."""
     try:
         return bool(stat.S_IMODE(path.stat().st_mode) & 0o077)
     except OSError:
         return False
 
 
-# Properties of one cluster as they were read: resolved on demand, with errors that name key, file and line.
+# Values by key: resolved on demand, with errors that name key, file and line.
 
 
 class Entry(NamedTuple):
-    """A value as it stands in a file."""
+    """A value of a file, references unresolved."""
 
     text: str
     place: Place
 
 
 class Values:
-    """Reads entries by key. `warnings` and `secrets_in` fill as values are read.
+    """Reads entries by key. Reading adds to `warnings` and `secrets_in`.
 
-    file: what an error about a missing key names. bases: where relative paths are looked up, in this order.
+    file: named in errors about missing keys. bases: folders of relative paths, in this order.
     """
 
     def __init__(
@@ -217,7 +217,7 @@ class Values:
         return iter(self._entries)
 
     def below(self, key: str, options: Mapping[str, str]) -> Values:
-        """Values that stand inside that of a key (the options of a login module); warnings come together."""
+        """Values within the value of a key (the options of a login module), with the same warnings."""
         own = self._entries.get(key)
         place = self.place(key)
         entries = {name: Entry(text, place) for name, text in options.items()}
@@ -230,21 +230,21 @@ class Values:
         return inner
 
     def text(self, key: str) -> str | None:
-        """The value, trimmed as Kafka's ConfigDef does; None where the key is absent."""
+        """The value, trimmed as by Kafka's ConfigDef; None if the key is missing."""
         entry = self._entries.get(key)
         return None if entry is None else self._expanded(key, entry).strip()
 
     def untrimmed(self, key: str) -> str | None:
-        """The value with the blanks around it, which may be part of a name; None where the key is absent."""
+        """The value with the blanks around it, which may be part of a name; None if the key is missing."""
         entry = self._entries.get(key)
         return None if entry is None else self._expanded(key, entry)
 
     def raw(self, key: str) -> Entry | None:
-        """The entry as it stands, references unresolved."""
+        """The entry, references unresolved; None if the key is missing."""
         return self._entries.get(key)
 
     def secret(self, key: str) -> Secret | None:
-        """The value, untrimmed; None where the key is absent."""
+        """The value, untrimmed; None if the key is missing."""
         entry = self._entries.get(key)
         if entry is None:
             return None
@@ -253,13 +253,13 @@ class Values:
         return Secret(self._expanded(key, entry))
 
     def path(self, key: str) -> Path | None:
-        """A path; None where the key is absent or empty."""
+        """A path; None if the key is missing or empty."""
         text = self.text(key)
         references = self._references
         return references.surroundings.path(text, references.bases) if text else None
 
     def seconds(self, key: str) -> float | None:
-        """A number of milliseconds, as seconds."""
+        """A number of milliseconds, in seconds; None if the key is missing."""
         text = self.text(key)
         if text is None:
             return None
@@ -275,7 +275,7 @@ class Values:
         raise self.error(key, f"it is true or false, not {text!r}")
 
     def place(self, key: str) -> Place:
-        """Where the key stands; the file as a whole where it is absent."""
+        """The place of the key; the file if the key is missing."""
         entry = self._entries.get(key)
         return entry.place if entry else Place(self.file)
 
@@ -288,7 +288,7 @@ class Values:
         self.warnings.append(printable(f"{self.place(key)}: {self._within}{key} {text}"))
 
     def exposure(self) -> tuple[str, ...]:
-        """A warning for each file with secrets that others may read: those these came from, and those they refer to."""
+        """A warning for each file with secrets that others may read: the file itself, and those it refers to."""
         files = dict.fromkeys([*self.secrets_in, *self._references.exposed])
         return tuple(
             f"{file} holds secrets and others may read it; chmod 600 {shlex.quote(str(file))}"

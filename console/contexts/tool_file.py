@@ -1,4 +1,4 @@
-"""Reading other tools' files leniently: their types are what their users made of them."""
+"""Reads other tools' files leniently: users write any types."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ Table = Mapping[str, Any]
 
 
 def parse_yaml(path: Path) -> Table:
-    """The mapping that a YAML file holds, empty for an empty file. Raises ContextError with the line of a mistake."""
+    """The mapping in a YAML file, empty for an empty file. Raises ContextError with the line of an error."""
     import yaml
 
-    # Every scalar stays the text it is, as for the Go tools: a password 0123 is no number, a context `off` no bool.
+    # All scalars stay texts, as for the Go tools: a password 0123 is not a number, a context `off` not a bool.
     loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
     try:
         text = read_file(path)
@@ -64,9 +64,9 @@ def parse_yaml(path: Path) -> Table:
 
 @dataclass(slots=True)
 class Part:
-    """One table of a tool's file, read by key. Keys compare without regard to case, as kafkactl's and kaf's do.
+    """One table of a tool's file, read by key. Keys are case-insensitive, as in kafkactl and kaf.
 
-    name: what leads to it, for complaints. warnings gathers what is not honoured.
+    name: its path, for messages. warnings: about what is not applied.
     """
 
     file: Path
@@ -87,21 +87,21 @@ class Part:
         self.warnings.append(printable(f"{self.file}: {self.name}: {text}"))
 
     def part(self, key: str) -> Part | None:
-        """The table under a key; None where it is absent or null."""
+        """The table at a key; None if it is missing or null."""
         value = self.table.get(key.lower())
         if value in _NULL:
             return None
         if not isinstance(value, dict):
-            raise self.error(f"{key} is no table")
+            raise self.error(f"{key} is not a table")
         return Part(self.file, f"{self.name}.{key}", value, self.surroundings, self.warnings)
 
     def text(self, key: str) -> str:
-        """A text, ``""`` where there is none; numbers count as texts."""
+        """A text, ``""`` if it is missing. Numbers are accepted as texts."""
         value = self.table.get(key.lower())
         if value in _NULL:
             return ""
         if isinstance(value, dict | list):
-            raise self.error(f"{key} is no text")
+            raise self.error(f"{key} is not a text")
         return str(value).lower() if isinstance(value, bool) else str(value)
 
     def flag(self, key: str) -> bool:
@@ -114,14 +114,14 @@ class Part:
         raise self.error(f"{key} is true or false, not {text!r}")
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """A list of texts, or one with commas or blanks between."""
+        """A list of texts, or one text with commas or blanks between."""
         value = self.table.get(key.lower())
         if isinstance(value, list):
             return tuple(str(item) for item in value if item not in _NULL)
         return tuple(re.split(r"[,\s]+", self.text(key).strip())) if self.text(key).strip() else ()
 
     def secret(self, key: str) -> Secret | None:
-        """A secret, None where it is absent or empty; warns where others may read the file."""
+        """A secret, None if it is missing or empty. Warns if others may read the file."""
         text = self.text(key)
         if not text:
             return None
@@ -131,7 +131,7 @@ class Part:
         return Secret(text)
 
     def seconds(self, key: str, default: float) -> float:
-        """A duration as Go writes it, ``1m30s``."""
+        """A duration in seconds, in Go's format: ``1m30s``."""
         text = self.text(key)
         found = _DURATION.findall(text)
         if text and "".join(number + unit for number, unit in found) != text:
@@ -146,21 +146,21 @@ class Part:
             raise self.error(f"{key}: {error}") from None
 
     def pem(self, key: str) -> Store | None:
-        """A PEM file; a relative path starts in the working folder, else beside the tool's file."""
+        """A PEM file. A relative path is from the working folder, else from the folder of the tool's file."""
         text = self.text(key)
         if not text:
             return None
         return Store("PEM", path=self.surroundings.path(text, (self.surroundings.cwd, self.file.parent)))
 
     def tls(self, *, ca: str, cert: str, key: str, insecure: str, password: str = "") -> TlsSettings:
-        """TLS from PEM files, the keys named as the tool names them."""
+        """TLS from PEM files. The arguments are the tool's names of keys."""
         chain, private = self.pem(cert), self.pem(key)
         if (chain is None) != (private is None):
             given, missing = (cert, key) if chain else (key, cert)
             raise self.error(f"{given} is given without {missing}")
         unverified = self.flag(insecure)
         if unverified:
-            self.warn(f"{insecure} is true: whoever answers is taken for the broker")
+            self.warn(f"{insecure} is true: any server is accepted as the broker")
         return TlsSettings(
             trust=self.pem(ca),
             key_store=chain,
@@ -171,7 +171,7 @@ class Part:
         )
 
     def sasl(self, mechanism: str, *, user: str, password: str) -> SaslSettings:
-        """A user and a password, the keys named as the tool names them; mechanism in any of the tools' spellings."""
+        """A user and a password. The arguments are the tool's names of keys. mechanism: in any tool's spelling."""
         name = _SCRAM.get(re.sub(r"[-_\s]", "", mechanism.lower()))
         if name is None:
             raise self.error(
@@ -196,9 +196,9 @@ def gather(
     surroundings: Surroundings,
     origin: str | None = None,
 ) -> Found:
-    """A context for each (name, where in the file, its table); those that can't be made are among the broken ones.
+    """A context for each (name, path in the file, table); a BrokenContext if it is unusable.
 
-    current: the name that the tool says is the current one; names that differ in case only count as equal.
+    current: the tool's name of the current one, case-insensitive.
     """
     shown = f"{tool}, {origin or surroundings.shown(path)}"
     items: list[Context | BrokenContext] = []
@@ -216,11 +216,11 @@ def gather(
 
 
 def named_items(tool: str, key: str, items: Any, path: Path) -> list[tuple[str, str, Any]]:
-    """(name, where, table) of each item of a list; an item without a name gets one from its place."""
+    """(name, path, table) of each item of a list. An item without a name gets one from its index."""
     if items in _NULL:
         return []
     if not isinstance(items, list):
-        raise ContextError(f"{path}: {key} is no list")
+        raise ContextError(f"{path}: {key} is not a list")
     found: list[tuple[str, str, Any]] = []
     for number, value in enumerate(items):
         name = value.get("name") if isinstance(value, dict) else None
@@ -232,5 +232,5 @@ def named_items(tool: str, key: str, items: Any, path: Path) -> list[tuple[str, 
 
 
 def protocol(tls: TlsSettings | None, sasl: SaslSettings | None) -> str:
-    """security.protocol as Kafka names it."""
+    """security.protocol, by Kafka's names."""
     return ("SASL_" if sasl else "") + ("SSL" if tls else "PLAINTEXT")

@@ -1,1 +1,1 @@
-"""The protocol: kio's messages, framing, and connections that carry them."""
+"""The protocol: kio's messages, frames, decoders of our own for large answers, and aiokafka's connections."""

@@ -10,11 +10,11 @@ from console.wire.frames import encode_header, encode_payload, has_flexible_resp
 from console.wire.schemas import request_module
 
 Build = Callable[[ModuleType], Any]
-"""From kio's module of the version in hand to the request payload."""
+"""Makes the request payload from kio's module of one version."""
 
 
 class RawResponse(NamedTuple):
-    """A response not decoded yet: the API's name, its version, and the bytes after the response header."""
+    """A response that is not decoded yet. body: the bytes after the response header."""
 
     api: str
     version: int
@@ -22,7 +22,7 @@ class RawResponse(NamedTuple):
 
 
 class Exchange(NamedTuple):
-    """One request and its answer, as they were on the wire, without their lengths."""
+    """One request and its answer as bytes, without their lengths."""
 
     key: int
     version: int
@@ -40,8 +40,8 @@ class _Encoded(NamedTuple):
 class AiokafkaRequest:
     """One request at one version, encoded. `sent` turns True right before its bytes are written.
 
-    It stands for aiokafka's ``Request`` and ``RequestStruct`` at once. Its text has the API alone, since aiokafka logs
-    requests. Making one raises what `build` raises, and Unencodable.
+    It takes the place of aiokafka's ``Request`` and ``RequestStruct``. Its text is the API alone, since aiokafka logs
+    requests. The constructor raises what `build` raises, and Unencodable.
     """
 
     def __init__(self, api: str, version: int, build: Build, record: Callable[[Exchange], None] | None = None) -> None:
@@ -58,7 +58,7 @@ class AiokafkaRequest:
         return f"<{self.api} v{self.version}>"
 
     def prepare(self, _versions: object) -> AiokafkaRequest:
-        """The version is chosen already."""
+        """Returns itself: the version is chosen already."""
         return self
 
     def build_request_header(self, correlation_id: int, client_id: str) -> _Encoded:
@@ -67,14 +67,14 @@ class AiokafkaRequest:
         return _Encoded(self._header)
 
     def encode(self) -> bytes:
-        """The payload; aiokafka writes it at once."""
+        """The payload, encoded. aiokafka writes it at once."""
         self.sent = True
         return self._body
 
     def response(self, frame: memoryview) -> tuple[int, RawResponse]:
         """The correlation id of a response frame and the response, which does not share the frame's memory.
 
-        The body is not decoded: whoever sent the request does that, so that an odd body can't break the connection.
+        The body is decoded by the caller, so that a malformed body can't break the connection.
         Raises MalformedFrame.
         """
         correlation_id, body = split_frame(frame, flexible=self._is_flexible)

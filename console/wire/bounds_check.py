@@ -1,11 +1,11 @@
-"""Bounds of a message's bytes, checked before kio's native reader gets them.
+"""Checks the counts in a message's bytes before kio's native reader gets them.
 
-That reader reserves eight bytes for each element that an array claims, and the process is aborted if it can't; it also
-accepts null for any array. So every message from a peer passes through here first, whatever its size: an array must not
-claim more elements than the bytes that are left can hold.
+That reader reserves eight bytes for each element that an array claims, and aborts the process if it can't; it also
+accepts null for any array. So every message from a peer is checked here first, whatever its size: an array must not
+claim more elements than the remaining bytes can hold.
 
-A message is walked by its schema. Elements of an array mostly have the same layout (equal lengths of texts and inner
-arrays), so a layout that was walked is remembered, and elements like it are passed over by one comparison.
+A message is walked by its schema. Elements of an array mostly have the same layout (equal lengths of strings and inner
+arrays), so a layout that was walked is remembered, and elements of this layout are skipped by one comparison.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ from console.wire.tagged_fields import LENGTHS, SIZES, read_varint
 
 
 class MalformedFrame(ValueError):
-    """Bytes that are not what the protocol has at this place."""
+    """Bytes that are not a valid message."""
 
 
 Marks = list[int] | None
-"""Collects the offsets of all bytes that the walk depends on: lengths, counts, markers. None: not wanted."""
+"""Collects the offsets of all bytes that the walk depends on: lengths, counts, markers. None: does not collect."""
 Walk = Callable[[bytes, int, Marks], int]
-"""(data, offset, marks) -> the offset behind. Raises MalformedFrame, struct.error, IndexError."""
+"""(data, offset, marks) -> the offset after the field. Raises MalformedFrame, struct.error, IndexError."""
 
 _INT16, _INT32 = struct.Struct(">h"), struct.Struct(">i")
 _PRESENT = 1
 _LONGEST_TEXT = 2**15 - 1
 _LONGEST_LAYOUT = 256
-"""Bytes; longer elements are seldom alike."""
+"""Bytes. Longer elements seldom have the same layout."""
 _LAYOUTS = 4
 _FRUITLESS = 32
-"""Elements of one array that no known layout fits, until the others are walked without looking for one."""
+"""After so many elements of one array without a known layout, the others are walked without comparing layouts."""
 
 
 class _FieldWalk(NamedTuple):
-    """How to pass over a field: a walk, or None if its size is fixed. least: its size in bytes, or the smallest one.
-    nests: whether it holds an array of entities."""
+    """How to skip a field: a walk, or None if its size is fixed. least: its size in bytes, or the smallest one. nests:
+    whether it holds an array of entities."""
 
     walk: Walk | None
     least: int
@@ -50,7 +50,7 @@ class _FieldWalk(NamedTuple):
 
 
 class _EntityWalk(NamedTuple):
-    """The same of an entity, which always takes a walk."""
+    """How to skip an entity, which always takes a walk."""
 
     walk: Walk
     least: int
@@ -58,10 +58,10 @@ class _EntityWalk(NamedTuple):
 
 
 def check_message(message: Any, payload: bytes, start: int = 0) -> None:
-    """Raises MalformedFrame if an array claims more elements than the bytes behind it can hold, if one is null that
-    must not be, or if the payload ends too early. Bytes behind the message are ignored.
+    """Raises MalformedFrame if an array claims more elements than the bytes after it can hold, if an array is null that
+    must not be, or if the payload is truncated. Bytes after the message are ignored.
 
-    message: kio's class, or one of our own in its form. start: where the message begins.
+    message: kio's class, or a proposal's in the same form. start: the offset of the message.
     """
     try:
         end = _entity_walk(message).walk(payload, start, None)
@@ -115,7 +115,7 @@ def _entity_walk(entity: Any) -> _EntityWalk:
 
 
 def _field_walk(field: Field[Any], flexible: bool, text: Walk) -> _FieldWalk:
-    """text: how to pass over a string in a flexible version."""
+    """text: how to skip a string in a flexible version."""
     type_: Any = field.type
     nullable = get_origin(type_) is UnionType
     if nullable:
@@ -185,7 +185,7 @@ def _compact_text(data: bytes, at: int, marks: Marks) -> int:
 
 
 def _request_text(data: bytes, at: int, marks: Marks) -> int:
-    """A broker accepts no text that would not fit in earlier versions (MessageGenerator: "had invalid length")."""
+    """Brokers refuse strings that are too long for older versions (MessageGenerator: "had invalid length")."""
     end = _compact_text(data, at, marks)
     if end - at > _LONGEST_TEXT + 3:
         raise MalformedFrame(f"a text of more than {_LONGEST_TEXT} bytes")
@@ -193,7 +193,7 @@ def _request_text(data: bytes, at: int, marks: Marks) -> int:
 
 
 def _nullable_entity(inner: Walk) -> Walk:
-    """An entity behind a byte that says whether it is there (KIP-893)."""
+    """A nullable entity: a byte says whether it is present (KIP-893)."""
 
     def walk(data: bytes, at: int, marks: Marks) -> int:
         if marks is not None:
@@ -204,7 +204,7 @@ def _nullable_entity(inner: Walk) -> Walk:
 
 
 Elements = Callable[[bytes, int, Marks, int], int]
-"""(data, offset, marks, count) -> the offset behind so many elements."""
+"""(data, offset, marks, count) -> the offset after so many elements."""
 
 
 def _fixed_elements(size: int) -> Elements:
@@ -221,7 +221,7 @@ def _each_element(one: Walk) -> Elements:
 
 
 class _Layout(NamedTuple):
-    """Elements of one layout: their size, and the bytes that make it so, as `of` takes them from an element."""
+    """A layout: the size of its elements, and the bytes that determine it, as `of` takes them from an element."""
 
     size: int
     of: Callable[[bytes], Any]
@@ -229,8 +229,8 @@ class _Layout(NamedTuple):
 
 
 def _by_layout(one: Walk) -> Elements:
-    """Elements that hold no entities. An element whose marks are equal would be walked as the one before was: its size
-    is known, and every count in it has been compared with fewer bytes than are left here."""
+    """Elements that hold no entities. An element with the same marks would be walked in the same way: its size is
+    known, and every count in it was checked against fewer bytes than remain here."""
     known: tuple[_Layout, ...] = ()
 
     def learned(data: bytes, at: int) -> int:
@@ -265,7 +265,7 @@ def _by_layout(one: Walk) -> Elements:
 
 
 def _array_walk(name: str, elements: Elements, least: int, nullable: bool, flexible: bool) -> Walk:
-    """least: the bytes that an element has at least."""
+    """least: the smallest size of an element, in bytes."""
     least = max(least, 1)
 
     def walk(data: bytes, at: int, marks: Marks) -> int:

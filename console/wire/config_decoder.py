@@ -1,9 +1,9 @@
-"""DescribeConfigs responses straight into the model, decoding nothing twice.
+"""Decodes DescribeConfigs responses into the model, and no bytes twice.
 
-A broker describes thousands of topics with the same few encodings. An encoded entry delimits itself, so no encoding is
-a proper prefix of another: where the bytes at hand start with an encoding that was decoded before, they mean what it
-meant. So whole sets are compared first, then single entries, and only what is new is decoded, by kio. Equal sets,
-entries and texts come out as one object, in this response and in the next ones.
+A broker describes thousands of topics with the same few encodings. An encoded entry is self-delimiting, so no encoding
+is a proper prefix of another: bytes that start with a known encoding have the known value. So whole sets are compared
+first, then single entries, and only new ones are decoded, by kio. Equal sets, entries and strings become one object, in
+this response and in later ones.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _KEPT_ENTRIES = 20_000
 
 
 class ResourceError(NamedTuple):
-    """What a broker says of a resource that it does not describe: Kafka's code and its message, null as ``""``."""
+    """Why a broker did not describe a resource: Kafka's error code and the message, null as ``""``."""
 
     code: int
     message: str
@@ -48,7 +48,7 @@ Described = tuple[ConfigResource, ConfigSet | ResourceError]
 
 
 class _Seen:
-    """The encodings that resources of one type had lately, last used first."""
+    """Recent encodings of resources of one type, the last used first."""
 
     __slots__ = ("entries", "sets")
 
@@ -60,7 +60,7 @@ class _Seen:
 class ConfigDecoder:
     """Decodes DescribeConfigs responses of one version (1 to 4), and remembers what it decoded.
 
-    Not for use from several threads at once. Between listings `trim` keeps what it remembers small.
+    Not thread-safe. `trim` is called between listings and limits what is remembered.
     """
 
     def __init__(self, version: int) -> None:
@@ -80,15 +80,15 @@ class ConfigDecoder:
         self._sets: dict[tuple[int, ...], ConfigSet] = {}
 
     def trim(self) -> None:
-        """Forget everything once it is much; sets decoded later are then other objects than those before, but equal."""
+        """Forgets everything above a limit. Sets that are decoded later equal earlier ones, but are not identical."""
         if len(self._entries) + len(self._sets) > _KEPT_ENTRIES:
             self._forget()
 
     def decode(self, body: bytes, asked: Mapping[tuple[int, str], ConfigResource]) -> list[Described]:
-        """Each resource of a response body (what follows the response header) with its set or its error.
+        """Each resource of a response body (the bytes after the response header) with its set or its error.
 
-        asked: (type, name) -> the resource to give back for it, so that the caller's own objects are used; one that is
-        not in it is made new. Raises MalformedFrame for bytes that are no such response.
+        asked: (type, name) -> the resource to return for it, so that the caller's own objects are used; a resource
+        that is missing there is created. Raises MalformedFrame for bytes that are not such a response.
         """
         try:
             return self._results(body, asked)
@@ -112,7 +112,7 @@ class ConfigDecoder:
     def _header(
         self, body: bytes, offset: int, asked: Mapping[tuple[int, str], ConfigResource]
     ) -> tuple[ConfigResource, int, str, int]:
-        """Everything of a result that stands before its entries."""
+        """The fields of a result before its entries."""
         code, size = read_int16(body, offset)
         offset += size
         if self._flexible:
@@ -131,7 +131,7 @@ class ConfigDecoder:
         return resource, code, message or "", offset + size
 
     def _set(self, body: bytes, offset: int, type_: int) -> tuple[ConfigSet, int]:
-        """The entries of a result and its tagged fields: as one known set, or one by one."""
+        """The entries of a result and its tagged fields: one known set, or entry by entry."""
         seen = self._seen.get(type_)
         if seen is None:
             seen = self._seen[type_] = _Seen()
@@ -156,7 +156,7 @@ class ConfigDecoder:
     def _entry_by_entry(
         self, body: bytes, offset: int, seen: list[list[tuple[bytes, ConfigEntry]]]
     ) -> tuple[list[ConfigEntry], int]:
-        """Entries in the order of the wire, each compared with what stood at its place in other sets."""
+        """Entries in wire order, each compared with the entries at the same index of other sets."""
         startswith = body.startswith
         count, size = self._length(body, offset)
         offset += size
@@ -186,12 +186,12 @@ class ConfigDecoder:
         check_message(self._entry_type, body, offset)
         try:
             return self._read_entry(body, offset)
-        except KeyError:  # tagged fields: none is defined, and kio does not pass over them
+        except KeyError:  # tagged fields: none is defined, and kio does not skip unknown ones
             known, size = without_unknown_tags(self._entry_type, memoryview(body)[offset:])
             return self._read_entry(known, 0)[0], size
 
     def _shared_entry(self, raw: Any) -> ConfigEntry:
-        """The model's entry for one of kio's, the same object for equal ones."""
+        """The model's entry for an entry of kio's; equal ones are one object."""
         entry = ConfigEntry(
             self._shared_text(raw.name),
             None if raw.value is None else self._shared_text(raw.value),
@@ -213,7 +213,7 @@ class ConfigDecoder:
         return self._texts.setdefault(text, text)
 
     def _length(self, body: bytes, offset: int) -> tuple[int, int]:
-        """An array's length and the bytes that tell it; no array here may be null."""
+        """An array's length, and the size of the length in bytes. No array here may be null."""
         length: int | None
         length, size = (read_compact_array_length if self._flexible else read_legacy_array_length)(body, offset)
         if length is None or length < 0:
@@ -221,5 +221,5 @@ class ConfigDecoder:
         return length, size
 
     def _skip_tags(self, body: bytes, offset: int) -> int:
-        """The offset behind a section of tagged fields; the schemas have none, a newer broker may."""
+        """The offset after a section of tagged fields. The schemas have none; a newer broker may send some."""
         return skip_tags(body, offset) if self._flexible else offset

@@ -1,4 +1,4 @@
-"""One connection to one broker: aiokafka's, which does TLS, SASL and the pairing of answers, with kio's messages."""
+"""A connection to one broker: aiokafka's for TLS, SASL and correlation of answers, with kio's messages."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from console.wire.schemas import api_key, response_type, version_range
 _conn = import_aiokafka_conn()
 
 NO_LIMIT_MS = 24 * 3600 * 1000
-"""aiokafka's own limit for each request: every caller here has a limit of its own."""
+"""aiokafka's own time-out for each request, out of the way: every caller here has a time-out of its own."""
 MAX_IDLE_MS = 9 * 60 * 1000
-"""Brokers drop an idle connection after ten minutes (connections.max.idle.ms); be first, when nothing is under way."""
+"""Brokers close an idle connection after ten minutes (connections.max.idle.ms). The client closes it earlier."""
 PROBE_SECONDS = 1.0
 MAX_FRAME = 100 * 1024 * 1024
-"""Bytes of an answer: as much as brokers accept of a request (socket.request.max.bytes), and about what librdkafka
-receives (receive.message.max.bytes)."""
+"""Bytes of an answer: as many as brokers accept in a request (socket.request.max.bytes), and about as many as
+librdkafka receives (receive.message.max.bytes)."""
 MAX_EARLY_FRAME = 512 * 1024
 """Bytes of an answer before authentication: API versions, or a SASL token (sasl.server.max.receive.size). A greater
-length is text or TLS taken for a length, or a peer that is not authenticated yet."""
+length is text or TLS read as a length, or comes from a peer that is not authenticated yet."""
 
 
 USUAL_BUFFER = 64 * 1024
-"""Bytes; of a connection on which no answer is expected."""
+"""Bytes of the receive buffer while no answer is expected."""
 GROWTH = 4
-"""A full buffer grows to so many times its size, as far as a frame wants it."""
+"""A full buffer grows to so many times its size, but not beyond the frame."""
 
 _PREFIX = struct.Struct(">i")
 
@@ -46,7 +46,7 @@ log = logging.getLogger(__name__)
 
 
 class NotKafka(ConnectionError):
-    """The peer's first bytes are no Kafka frame: `start` holds them."""
+    """The peer's first bytes are not a Kafka frame. start: those bytes."""
 
     def __init__(self, start: bytes) -> None:
         super().__init__("the peer does not speak Kafka's protocol")
@@ -54,7 +54,7 @@ class NotKafka(ConnectionError):
 
 
 class FrameTooLong(ConnectionError):
-    """A peer announced an answer of `size` bytes, which is more than MAX_FRAME; the connection is closed."""
+    """A peer announced an answer of more than MAX_FRAME bytes; the connection is closed. size: bytes."""
 
     def __init__(self, size: int) -> None:
         super().__init__(f"an answer of {size:,} bytes was announced; at most {MAX_FRAME:,} are read")
@@ -62,15 +62,14 @@ class FrameTooLong(ConnectionError):
 
 
 def too_long(error: BaseException | None) -> FrameTooLong | None:
-    """The frame that was too long, where that is why a connection was lost."""
+    """The FrameTooLong among the causes of an error, or None."""
     while error is not None and not isinstance(error, FrameTooLong):
         error = error.__cause__
     return error
 
 
 class Stage(Enum):
-    """How far a connection got: TCP, TLS where something listens that does not answer, the exchange of versions,
-    SASL."""
+    """The step of connecting that failed: TCP, the TLS handshake, ApiVersions, SASL."""
 
     OPENING = auto()
     TLS = auto()
@@ -79,8 +78,10 @@ class Stage(Enum):
 
 
 class ConnectFailed(ConnectionError):
-    """No connection. `stage`: what failed; `began`: when it was tried, in seconds since 1970; `__cause__`: why, as
-    asyncio, ssl or aiokafka told."""
+    """No connection. stage: the step that failed. began: when the attempt started, in seconds since 1970.
+
+    ``__cause__`` is the error of asyncio, ssl or aiokafka.
+    """
 
     def __init__(self, stage: Stage, began: float) -> None:
         super().__init__(f"connecting failed at {stage.name}")
@@ -89,13 +90,13 @@ class ConnectFailed(ConnectionError):
 
 
 class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-defined]
-    """aiokafka's connection, which refuses a frame of an impossible length as soon as that is announced."""
+    """aiokafka's connection, but a frame of an impossible length is refused as soon as it is announced."""
 
     _is_established = False
 
     @staticmethod
     async def _read(self_ref: Callable[[], _CheckedConnection | None]) -> None:
-        """As aiokafka's own reader task: holds no reference to the connection while it waits."""
+        """aiokafka's reader task with a check of lengths. Holds no reference to the connection while it waits."""
         this = self_ref()
         if this is None:
             return
@@ -120,7 +121,7 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
             del this
 
     async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """As aiokafka's; from then on a `_FrameReceiver` takes what comes, longer frames too."""
+        """As aiokafka's. Afterwards a `_FrameReceiver` receives, and longer frames are accepted."""
         streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] = await super().connect()
         self._is_established = True
         streams[1].transport.set_protocol(_FrameReceiver(self, self._protocol))
@@ -128,7 +129,7 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
 
     @property
     def is_open(self) -> bool:
-        """Whether it was not closed from here."""
+        """Whether this side has not closed it."""
         return self._writer is not None
 
     @property
@@ -137,13 +138,12 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
         return all(answer.done() for _, _, answer in self._requests)
 
     def take(self, frame: memoryview) -> None:
-        """Gives a frame to the oldest request without an answer. A frame that is no answer to it closes the
-        connection."""
+        """Resolves the oldest request without an answer. A frame that is not its answer closes the connection."""
         try:
             correlation_id, request, answer = self._requests[0]
             answered, response = request.response(frame)
         except (IndexError, MalformedFrame) as error:
-            log.warning("%s:%s sends what is no answer: %r", self.host, self.port, error)
+            log.warning("%s:%s sent a frame that is not an answer: %r", self.host, self.port, error)
             self.refuse(error)
             return
         if answered != correlation_id:
@@ -154,19 +154,19 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
             return
         if not answer.done():
             answer.set_result(response)
-        self._last_action = time.monotonic()  # for aiokafka's check of idle connections
+        self._last_action = time.monotonic()  # read by aiokafka's check for idle connections
         self._requests.popleft()
 
     def refuse(self, error: Exception) -> None:
-        """Closes the connection; what waits for an answer gets this error as the cause."""
+        """Closes the connection. Requests without an answer fail with this error as the cause."""
         self.close(reason=_conn.CloseReason.CONNECTION_BROKEN, exc=error)
 
     def authenticator_oauth(self) -> BearerAuthenticator:
-        """As aiokafka's, for one that hears refusals."""
+        """The authenticator that reports a refused token."""
         return BearerAuthenticator(sasl_oauth_token_provider=self._sasl_oauth_token_provider)
 
     def authenticator_scram(self) -> ScramAuthenticator:
-        """As aiokafka's, for one that checks what the server says."""
+        """The authenticator that checks the server's messages."""
         return ScramAuthenticator(
             loop=self._loop,
             sasl_plain_password=self._sasl_plain_password,
@@ -176,15 +176,15 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
 
     @property
     def stage(self) -> Stage:
-        """What is, or was, under way while connecting: the first request asks for versions, all others are SASL's."""
+        """The current or last step of connecting. The first request is ApiVersions, all others are SASL's."""
         return (Stage.OPENING, Stage.VERSIONS, Stage.SASL)[min(self._correlation_id, 2)]
 
 
 class _FrameReceiver(asyncio.BufferedProtocol):
-    """Receives frames into one buffer, which grows with what has come, not with what was announced.
+    """Receives frames into one buffer. Its size depends on the bytes received, not on the length announced.
 
-    asyncio's streams copy everything twice more, and wake a task for each piece. Whatever is not data goes to the
-    protocol that aiokafka made.
+    asyncio's streams copy all bytes twice more, and wake a task for each read. All other events are passed on to
+    aiokafka's protocol.
     """
 
     def __init__(self, carrier: _CheckedConnection, inner: asyncio.StreamReaderProtocol) -> None:
@@ -194,11 +194,11 @@ class _FrameReceiver(asyncio.BufferedProtocol):
         self._filled = 0
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002
-        """Where the next bytes go."""
+        """The free part of the buffer."""
         return self._buffer[self._filled :]
 
     def buffer_updated(self, nbytes: int) -> None:
-        """So many bytes came: hands out the frames that are whole, and makes room for the next."""
+        """Passes complete frames on after a read of `nbytes`."""
         self._filled += nbytes
         start, wanted = 0, _PREFIX.size
         carrier = self._carrier()
@@ -221,9 +221,9 @@ class _FrameReceiver(asyncio.BufferedProtocol):
         self._keep(start, wanted, shrink=carrier is None or carrier.is_idle)
 
     def _keep(self, start: int, wanted: int, *, shrink: bool) -> None:
-        """Keeps the bytes from here on, at the beginning of a buffer with room for more.
+        """Moves the bytes from `start` on to the beginning of a buffer that has room for more.
 
-        wanted: bytes of the frame that they begin. shrink: whether a buffer of the usual size does.
+        wanted: size of the incomplete frame in bytes. shrink: whether the buffer may go back to its usual size.
         """
         left, size = self._filled - start, len(self._buffer)
         if left == size:
@@ -236,7 +236,7 @@ class _FrameReceiver(asyncio.BufferedProtocol):
             self._buffer, self._filled = buffer, left
 
     def eof_received(self) -> bool | None:
-        """The peer sends nothing more."""
+        """The peer has closed its side."""
         return self._inner.eof_received()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -244,16 +244,16 @@ class _FrameReceiver(asyncio.BufferedProtocol):
         self._inner.connection_lost(exc)
 
     def pause_writing(self) -> None:
-        """The transport's own buffer is full."""
+        """The transport's send buffer is full."""
         self._inner.pause_writing()
 
     def resume_writing(self) -> None:
-        """The transport takes bytes again."""
+        """The transport accepts bytes again."""
         self._inner.resume_writing()
 
 
 class Connection:
-    """An open connection. Any number of requests may be under way; a broker answers them in order."""
+    """An open connection. Any number of requests may be in flight; a broker answers them in order."""
 
     def __init__(self, carrier: Any, record: Callable[[Exchange], None] | None) -> None:
         self._carrier = carrier
@@ -261,12 +261,12 @@ class Connection:
 
     @property
     def host(self) -> str:
-        """The host that was asked for."""
+        """The host as given."""
         return str(self._carrier.host)
 
     @property
     def port(self) -> int:
-        """The port that was asked for."""
+        """The port as given."""
         return int(self._carrier.port)
 
     @property
@@ -281,12 +281,12 @@ class Connection:
 
     @property
     def versions(self) -> Mapping[int, tuple[int, int]]:
-        """API key -> (lowest, highest version) that the broker told when the connection was opened."""
+        """API key -> (lowest, highest version) of the broker, read when the connection was opened."""
         versions: Mapping[int, tuple[int, int]] = self._carrier._versions
         return versions
 
     def version(self, api: str) -> int | None:
-        """The highest version of an API that both sides have, or None."""
+        """The highest version of an API that both sides support, or None."""
         theirs = self.versions.get(api_key(api))
         if theirs is None:
             return None
@@ -295,26 +295,26 @@ class Connection:
         return chosen if chosen >= max(lowest, theirs[0]) else None
 
     def proposes(self, api: str, version: int) -> bool:
-        """Whether the broker speaks a proposal's own version of Kafka's API. Only one that has the proposals' own APIs
-        too is believed: to a later Kafka the same number may mean another format."""
+        """Whether the broker supports a proposal's version of an API of Kafka's. The proposals' own APIs must be there
+        too: in a later Kafka the same version number may be another format."""
         lowest, highest = self.versions.get(api_key(api), (0, -1))
         return lowest <= version <= highest and any(LOWEST <= key <= HIGHEST for key in self.versions)
 
     def prepare(self, api: str, version: int, build: Build) -> AiokafkaRequest:
-        """A request of this version, encoded and ready to send. Raises what `build` raises, and Unencodable."""
+        """An encoded request of this version. Raises what `build` raises, and Unencodable."""
         return AiokafkaRequest(api, version, build, self._record)
 
     def send(self, request: AiokafkaRequest) -> Awaitable[RawResponse]:
-        """Writes the request at once; the result is its answer.
+        """Writes the request at once. The result is awaited for the answer.
 
-        Raises aiokafka's KafkaConnectionError where the connection is, or gets, lost. `request.sent` tells whether
-        bytes may have left.
+        Raises aiokafka's KafkaConnectionError if the connection is lost. `request.sent`: whether bytes may have been
+        sent.
         """
         answer: Awaitable[RawResponse] = self._carrier.send(request)
         return answer
 
     async def close_when_idle(self, longest: float) -> None:
-        """Closes once nothing is under way, or after `longest` seconds."""
+        """Closes once no request is in flight, or after `longest` seconds."""
         under_way = [answer for _, _, answer in self._carrier._requests if not answer.done()]
         if under_way:
             await asyncio.wait(under_way, timeout=longest)
@@ -336,10 +336,10 @@ class Connection:
 async def enabled_mechanisms(
     host: str, port: int, *, client_id: str, limit: float, security: Mapping[str, Any]
 ) -> tuple[str, ...]:
-    """The SASL mechanisms of a listener, asked on a connection of its own; empty where it does not tell.
+    """The SASL mechanisms of a listener, read over a connection of its own; empty if unknown.
 
-    A handshake for a mechanism that the broker lacks is answered with those that it has (SaslHandshakeResponse);
-    aiokafka does not hand them out.
+    The answer to a handshake for an unsupported mechanism lists the supported ones (SaslHandshakeResponse); aiokafka
+    does not return them.
     """
     without_sasl = {name: value for name, value in security.items() if not name.startswith("sasl_")}
     without_sasl["security_protocol"] = security["security_protocol"].replace("SASL_PLAINTEXT", "PLAINTEXT")
@@ -368,9 +368,9 @@ async def connect(
     security: Mapping[str, Any],
     record: Callable[[Exchange], None] | None = None,
 ) -> Connection:
-    """Connects, learns the broker's versions, authenticates.
+    """Connects, reads the broker's versions, authenticates.
 
-    security: aiokafka's own arguments ``security_protocol``, ``ssl_context``, ``sasl_…``. limit: seconds for all of it.
+    security: aiokafka's arguments ``security_protocol``, ``ssl_context``, ``sasl_…``. limit: seconds for all steps.
     Raises ConnectFailed.
     """
     carrier = _CheckedConnection(
@@ -390,7 +390,7 @@ async def connect(
 
 
 async def _listens(host: str, port: int) -> bool:
-    """Whether TCP connections are accepted there, without waiting for long."""
+    """Whether TCP connections are accepted there, checked within PROBE_SECONDS."""
     try:
         async with asyncio.timeout(PROBE_SECONDS):
             _, writer = await asyncio.open_connection(host, port)

@@ -1,6 +1,6 @@
-"""Frames without their length, encoded and decoded: both the client's side and the broker's.
+"""Encodes and decodes frames without their length, on the client's side and on the broker's.
 
-The client writes request headers and payloads and reads response headers and bodies; the broker's side, for the
+The client encodes request headers and payloads and decodes response headers and bodies; the broker's side, for the
 embedded cluster, does the reverse. KIP-482 for the flexible versions.
 """
 
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
 # Error codes as plain integers.
 #
 # kio decodes an error code into its enumeration and raises ValueError on an unknown one: the whole response is lost.
-# A broker may be newer than kio, so each response class gets a subclass with the same slots in which the fields of kind
-# ``error_code`` are declared ``int16``; kio's native reader goes by the declarations. Reading costs the same.
+# A broker may be newer than kio. So each response class gets a subclass with the same slots, in which the fields of
+# kind ``error_code`` are declared ``int16``; kio's native reader follows the declarations, at the same speed.
 
 ReadEntity = Callable[[bytes | memoryview, int], tuple[Any, int]]
 """(buffer, offset) -> (entity, bytes read)."""
 
 
-@cache  # kio's reader caches by the class's address, so a class it has seen must live for ever
+@cache  # kio's reader caches by the class's address, so a class that it has seen must never be freed
 def with_open_codes(entity: type) -> type:
-    """The entity's class with error codes as plain integers: a subclass, or the class itself where it has none."""
+    """The entity's class with error codes as plain integers: a subclass, or the class itself if it has no codes."""
     opened = {field.name: _opened(field) for field in fields(entity)}
     if all(opened[field.name] is field for field in fields(entity)):
         return entity
@@ -83,7 +83,7 @@ _INT32 = struct.Struct(">i")
 
 
 class Unencodable(ValueError):
-    """A request holds something that its format cannot carry: a number out of range, text that is not Unicode."""
+    """A value of a request does not fit its format: a number out of range, text that is not Unicode."""
 
 
 @cache
@@ -103,7 +103,7 @@ def encode_header(payload: RequestPayload, correlation_id: int, client_id: str) 
 
 
 def encode_payload(payload: RequestPayload) -> bytes:
-    """The payload, as its version is written. Raises Unencodable."""
+    """The payload, encoded. Raises Unencodable."""
     try:
         return _encode(payload)
     except (SerialError, ValueError, TypeError, AttributeError, struct.error) as error:
@@ -117,18 +117,18 @@ def _encode(entity: Entity) -> bytes:
 
 
 def has_flexible_response_header(api: str, request: RequestPayload | type[RequestPayload]) -> bool:
-    """Whether the header of the response to this request has tagged fields: as the request has them, but for
-    ApiVersions, whose header every client can read (KIP-511)."""
+    """Whether the header of the response to this request has tagged fields: if the request has, except for ApiVersions,
+    whose header all clients must be able to read (KIP-511)."""
     return request.__flexible__ and api != "api_versions"
 
 
 def split_response(response: type[ResponsePayload], frame: bytes) -> tuple[int, memoryview]:
-    """The correlation id and the body of a response frame; raises MalformedFrame where there is no whole header."""
+    """The correlation id and the body of a response frame. Raises MalformedFrame if the header is truncated."""
     return split_frame(memoryview(frame), flexible=response.__header_schema__.__flexible__)
 
 
 def split_frame(frame: memoryview, *, flexible: bool) -> tuple[int, memoryview]:
-    """As `split_response`. flexible: whether the header has tagged fields; none is defined, a newer broker may send
+    """As `split_response`. flexible: whether the header has tagged fields. None is defined; a newer broker may send
     some."""
     try:
         (correlation_id,) = _INT32.unpack_from(frame)
@@ -138,13 +138,13 @@ def split_frame(frame: memoryview, *, flexible: bool) -> tuple[int, memoryview]:
 
 
 def prepare_decoding(response: type[ResponsePayload]) -> None:
-    """Makes what `decode_body` needs for this class. That takes milliseconds, the first time."""
+    """Prepares `decode_body` for this class. Takes milliseconds the first time."""
     open_reader(response)
     prepare_check(response)
 
 
 def decode_body(response: type[ResponsePayload], body: bytes | memoryview) -> Any:
-    """The response in the body, with error codes as plain integers; raises MalformedFrame where it can't be read."""
+    """The response in the body, with error codes as plain integers. Raises MalformedFrame."""
     read = open_reader(response)
     try:
         data = bytes(body)
@@ -167,7 +167,7 @@ NO_CLIENT_ID = ""
 
 
 class RequestHead(NamedTuple):
-    """What every request begins with, whatever its API (RequestHeader v1 without the client id)."""
+    """The first fields of every request (RequestHeader v1 without the client id)."""
 
     key: int
     version: int
@@ -175,20 +175,20 @@ class RequestHead(NamedTuple):
 
 
 class EncodedBody(NamedTuple):
-    """A response body that is bytes already: for what would take too long to encode anew each time."""
+    """A response body that is encoded already, where encoding it each time would take too long."""
 
     data: bytes
 
 
 def read_head(frame: bytes) -> RequestHead:
-    """Key, version and correlation id; raises MalformedFrame where the frame is too short for them."""
+    """Key, version and correlation id. Raises MalformedFrame if the frame is too short."""
     if len(frame) < _REQUEST_HEAD.size:
         raise MalformedFrame(f"a request of {len(frame)} bytes has no header")
     return RequestHead(*_REQUEST_HEAD.unpack_from(frame))
 
 
 def read_client_id(frame: bytes, *, flexible: bool) -> tuple[str, int]:
-    """The client id, null as ``""``, and where the payload begins. Raises MalformedFrame."""
+    """The client id, null as ``""``, and the offset of the payload. Raises MalformedFrame."""
     try:
         (length,) = _INT16.unpack_from(frame, _REQUEST_HEAD.size)
         offset = _REQUEST_HEAD.size + _INT16.size
@@ -204,22 +204,21 @@ def read_client_id(frame: bytes, *, flexible: bool) -> tuple[str, int]:
 
 
 def is_flexible(request: Any) -> bool:
-    """Whether requests of this class come with tagged fields, in the header too."""
+    """Whether requests of this class have tagged fields, in the header too."""
     return bool(request.__flexible__)
 
 
 def decode_request(request: Any, payload: bytes) -> Any:
     """The request in the payload. Raises MalformedFrame.
 
-    As in Kafka, text that is not UTF-8 is read with replacement characters, and tagged fields that the version does
-    not have are passed over.
+    As in Kafka, text that is not UTF-8 is read with replacement characters, and unknown tagged fields are skipped.
     """
     check_message(request, payload)
     read = _request_reader(request)
     try:
         try:
             entity, _ = read(payload, 0)
-        except (KeyError, InvalidUnicode):  # unknown tags; bytes that are no text
+        except (KeyError, InvalidUnicode):  # unknown tags; bytes that are not UTF-8
             entity, _ = read(without_unknown_tags(request, payload, mend_text=True)[0], 0)
     except Exception as error:  # kio raises several kinds
         raise MalformedFrame(f"{request.__name__} v{request.__version__}: {error}") from error
@@ -234,12 +233,12 @@ def _request_reader(request: Any) -> Callable[[bytes, int], tuple[Any, int]]:
 
 @cache
 def _response_writer(entity: Any) -> Callable[[BytesIO, Any], None]:
-    # With open codes, so that a response may carry any number as its error code.
+    # With open codes, so that a response can have any number as its error code.
     return entity_writer(with_open_codes(entity))
 
 
 def encode_body(response: Any, payload: Any) -> bytes:
-    """The payload as the response's version is written; error codes may be plain integers."""
+    """The payload, encoded as this response class. Error codes may be plain integers."""
     if isinstance(payload, EncodedBody):
         return payload.data
     buffer = BytesIO()

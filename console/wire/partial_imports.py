@@ -1,4 +1,4 @@
-"""Modules of aiokafka and kio, imported without what their packages load beside them."""
+"""Imports modules of aiokafka and kio without the code of their packages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def import_aiokafka_conn() -> Any:
 
 
 def import_alone(name: str) -> ModuleType:
-    """A module without its package's own code, which runs once a name of the package itself is wanted.
+    """A module, imported without the code of its package. That code runs when a name of the package is first used.
 
     kio's packages import both the request and the response of a version; each costs milliseconds.
     """

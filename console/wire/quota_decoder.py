@@ -1,9 +1,9 @@
-"""DescribeClientQuotas responses straight into the model: one response has every entity, it can't be paged.
+"""Decodes DescribeClientQuotas responses into the model. One response has all entities: it can't be paged.
 
-The bytes between the names, and those between the values, are the same for all entities of the same types and keys. So
-an entity is read piece by piece once; those like it are found by a regular expression, and their names and values are
-decoded column by column, each distinct one once. That takes a third of the time of a loop over entities, and a tenth
-of what kio's objects and their mapping take. Version 0 (Kafka 2.6 and 2.7) goes through kio.
+The bytes between the names, and those between the values, are the same for all entities with the same types and keys.
+So the first entity of a layout is read field by field; the others are found by a regular expression, and their names
+and values are decoded column by column. That takes half the time of a loop over entities. Version 0 (Kafka 2.6 and 2.7)
+is decoded by kio.
 """
 
 from __future__ import annotations
@@ -33,24 +33,24 @@ _DOUBLE = Struct(">d")
 _ONE_BYTE = 0x80  # a varint below this is one byte
 _NO_TAGS = b"\x00"
 _NULL = b"\x00"
-_KNOWN = 8  # layouts that are remembered; entities of others are read piece by piece
+_KNOWN = 8  # layouts that are remembered; entities of other layouts are read field by field
 _KNOWN_VALUES = 1024
-_AT_ONCE = 128 * 1024  # bytes, so that what is made of them on the way stays in the processor's cache
+_AT_ONCE = 128 * 1024  # bytes; small enough for intermediate objects to stay in the processor's cache
 
 Quotas = dict[QuotaEntity, QuotaValues]
 
 
 class QuotaError(NamedTuple):
-    """Why a broker described no quotas: Kafka's code and its message, null as ``""``."""
+    """Why a broker described no quotas: Kafka's error code and the message, null as ``""``."""
 
     code: int
     message: str
 
 
 def decode_quotas(version: int, body: bytes) -> Quotas | QuotaError:
-    """The entities of a response body (what follows the response header), or the error of the whole request.
+    """The entities of a response body (the bytes after the response header), or the error of the whole request.
 
-    Raises MalformedFrame for bytes that are no such response.
+    Raises MalformedFrame for bytes that are not such a response.
     """
     if version == 0:
         return _decode_by_kio(version, body)
@@ -76,14 +76,14 @@ def _decode_by_kio(version: int, body: bytes) -> Quotas | QuotaError:
 
 
 class _NotAName(Exception):
-    """What was taken for a name does not have the length that it begins with: a name has a zero byte within."""
+    """Bytes that were matched as a name do not have the length that they begin with: the name contains a zero byte."""
 
 
 class _Types(NamedTuple):
-    """Entities with components of the same types, in the order of the wire.
+    """A layout of entities: components of these types, in wire order.
 
-    before_names: the bytes that stand before each name. parts: for each type, the encoded names that were decoded
-    before. order: which of them is first in the model, which second.
+    before_names: the bytes before each name. parts: for each type, the components by their encoded names, as far as
+    decoded. order: indexes of the components in the model's order.
     """
 
     types: tuple[str, ...]
@@ -92,14 +92,14 @@ class _Types(NamedTuple):
     order: tuple[int, ...]
 
     def entities(self, columns: Sequence[Sequence[bytes]]) -> Iterator[QuotaEntity]:
-        """The entities that have these encoded names: a column for each component."""
+        """The entities with these encoded names: a column for each component."""
         decoded = list(map(_parts, self.types, self.parts, columns))
         ordered = zip(*(decoded[place] for place in self.order), strict=True)
         return map(tuple.__new__, repeat(QuotaEntity), ordered)
 
 
 def _parts(type_: str, known: dict[bytes, QuotaPart], column: Sequence[bytes]) -> Iterable[QuotaPart]:
-    """Components of a type by their encoded names; equal ones are one object where they stand close together."""
+    """The components of a type with these encoded names. Equal ones are one object if they are near one another."""
     distinct = set(column)
     if len(distinct) == len(column):
         return map(tuple.__new__, repeat(QuotaPart), zip(repeat(type_), _names(column)))
@@ -109,7 +109,7 @@ def _parts(type_: str, known: dict[bytes, QuotaPart], column: Sequence[bytes]) -
 
 
 def _names(encoded: Sequence[bytes]) -> Iterable[str | None]:
-    """Names as they are encoded, their lengths before them, each at least a byte. Raises _NotAName."""
+    """Decodes names, each of which starts with its length. Raises _NotAName."""
     lengths = list(map(len, encoded))
     if lengths == list(map(itemgetter(0), encoded)) and max(lengths, default=0) < _ONE_BYTE:
         return map(bytes.decode, map(itemgetter(slice(1, None)), encoded))
@@ -126,8 +126,8 @@ def _name(encoded: bytes) -> str | None:
 
 
 class _Keys(NamedTuple):
-    """Values of the same keys. around_values: what stands around the doubles from the last name's end to the entity's
-    end. layout: of all that."""
+    """A layout of values: these keys. around_values: the bytes around the doubles, from the end of the last name to the
+    end of the entity. layout: of these bytes and the doubles."""
 
     keys: tuple[str, ...]
     around_values: tuple[bytes, ...]
@@ -138,7 +138,7 @@ class _Decoder:
     """One response of version 1, read from left to right."""
 
     def __init__(self, body: bytes, layouts: int) -> None:
-        """layouts: how many are remembered, of types and of keys."""
+        """layouts: how many are remembered, of entities and of values each."""
         self._body = body
         self._layouts = layouts
         self._types: list[_Types] = []
@@ -161,7 +161,7 @@ class _Decoder:
         return QuotaError(code, message or "") if code else entities
 
     def _entities(self, count: int, offset: int) -> tuple[Quotas, int]:
-        """So many entities, and the offset behind them."""
+        """So many entities, and the offset after them."""
         result: Quotas = {}
         while count > 0:
             rows, offset = self._known_rows(offset)
@@ -170,7 +170,7 @@ class _Decoder:
                 result.update(zip(self._named(columns), self._values(columns[-2]), strict=True))
                 count -= len(rows)
             else:
-                entity, values, offset = self._piece_by_piece(offset)
+                entity, values, offset = self._field_by_field(offset)
                 result[entity] = values
                 count -= 1
         if count:
@@ -178,21 +178,21 @@ class _Decoder:
         return result, offset
 
     def _known_rows(self, start: int) -> tuple[list[tuple[bytes, ...]], int]:
-        """The entities of known layouts that follow one another from here on, as far as one goes at once, and the
-        offset behind them.
+        """The consecutive entities of known layouts from here on, at most `_AT_ONCE` bytes, and the offset after them.
 
-        A row: the encoded names of each of `_types`, empty where the entity is of others; the values; ``b""``.
+        A row: the encoded names for each of `_types`, empty if the entity has another layout; the encoded values;
+        ``b""``.
         """
         if self._known_entity is None:
             return [], start
         end = min(start + _AT_ONCE, len(self._body))
         rows = self._known_entity.findall(self._body, start, end)
-        if rows and rows[-1][-1]:  # all that is no known entity
+        if rows and rows[-1][-1]:  # the bytes after the last entity of a known layout
             end -= len(rows.pop()[-1])
         return rows, end
 
     def _named(self, columns: Sequence[tuple[bytes, ...]]) -> Iterable[QuotaEntity]:
-        """The entities of these rows, in their order."""
+        """The entities of these rows, in the same order."""
         if len(self._types) == 1:
             return self._types[0].entities(columns[:-2])
         entities: list[QuotaEntity] = [QuotaEntity()] * len(columns[-1])
@@ -208,7 +208,7 @@ class _Decoder:
         return entities
 
     def _values(self, column: Iterable[bytes]) -> Iterable[QuotaValues]:
-        """Equal values are one object: limits come in a few sizes."""
+        """Equal values are one object: most entities have one of a few limits."""
         known = self._known_values
         if len(known) > _KNOWN_VALUES:
             known.clear()
@@ -223,8 +223,8 @@ class _Decoder:
                     break
         return map(known.__getitem__, column)
 
-    def _piece_by_piece(self, start: int) -> tuple[QuotaEntity, QuotaValues, int]:
-        """Any entity. Remembers how it looks, for those that come after."""
+    def _field_by_field(self, start: int) -> tuple[QuotaEntity, QuotaValues, int]:
+        """Reads an entity of any layout field by field, and remembers the layout."""
         body = self._body
         parts: dict[str, str | None] = {}
         before_names: list[bytes] = []
@@ -260,7 +260,7 @@ class _Decoder:
         keys: tuple[str, ...],
         around_values: tuple[bytes, ...],
     ) -> None:
-        # A name that is found ends at the first zero byte.
+        # The regular expression ends a name at the first zero byte.
         if not all(piece.startswith(_NO_TAGS) for piece in (*before_names[1:], around_values[0])):
             return
         has_types = any(before_names == known.before_names for known in self._types)
@@ -283,7 +283,7 @@ class _Decoder:
 
 
 def _pattern(types: Iterable[_Types], keys: Iterable[_Keys]) -> re.Pattern[bytes]:
-    """Matches an entity of these layouts: a group for each name, one for the values; else all that is left."""
+    """Matches an entity of these layouts: a group for each name, one for the values; or all remaining bytes."""
     names = b"|".join(
         b"".join(re.escape(piece) + rb"([^\x00]+|\x00)" for piece in layout.before_names) for layout in types
     )

@@ -1,4 +1,4 @@
-"""SASL as aiokafka does it, with the server's messages checked: SCRAM (RFC 5802) and OAUTHBEARER (RFC 7628)."""
+"""aiokafka's SASL with checks of the server's messages: SCRAM (RFC 5802) and OAUTHBEARER (RFC 7628)."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from console.wire.partial_imports import import_aiokafka_conn
 _conn = import_aiokafka_conn()
 
 MIN_ITERATIONS, MAX_ITERATIONS = 4096, 1_000_000
-"""Kafka sets 4,096 to 16,384 (ScramMechanism); RFC 7677 asks for 4,096 at least. A million takes about a second."""
+"""Kafka allows 4,096 to 16,384 (ScramMechanism); RFC 7677 requires at least 4,096. A million takes about a second."""
 _EXTENSIONS = r"(?:,[a-hj-qt-zA-Z]=[^,]*)*"
 _SERVER_FIRST = re.compile(r"r=([\x21-\x2b\x2d-\x7e]+),s=([A-Za-z0-9+/]+={0,2}),i=([1-9][0-9]{0,9})" + _EXTENSIONS)
-"""server-first-message; an extension that one must know (m=) would come first."""
+"""server-first-message. A mandatory extension (m=) would come first."""
 _SERVER_FINAL = re.compile(r"v=([A-Za-z0-9+/]+={0,2})(?:,.*)?")
 
 
 class NotTheBroker(Exception):
-    """The peer's part of the exchange is not that of a broker which knows this user. The text says in what."""
+    """The peer's messages are not those of a broker that has this user's credentials. The text says why."""
 
 
 class ScramAuthenticator(_conn.ScramAuthenticator):  # type: ignore[misc,name-defined]
-    """aiokafka's authenticator, which raises NotTheBroker before it computes a proof that it should not send."""
+    """aiokafka's authenticator, but it raises NotTheBroker before it computes a proof that must not be sent."""
 
     def process_server_first_message(self, server_first: str) -> None:
         """Checks nonce, salt and iterations; computes the proof."""
@@ -55,7 +55,7 @@ class ScramAuthenticator(_conn.ScramAuthenticator):  # type: ignore[misc,name-de
             raise NotTheBroker("its signature is wrong: it does not know this user's password")
 
     def _step(self, payload: bytes | None) -> tuple[bytes, bool] | None:
-        """As aiokafka's; bytes that are no text are no message."""
+        """As aiokafka's. Raises NotTheBroker for bytes that are not text."""
         try:
             step: tuple[bytes, bool] | None = super()._step(payload)
         except UnicodeDecodeError:
@@ -73,19 +73,19 @@ def _from_base64(text: str, what: str) -> bytes:
 # OAUTHBEARER.
 
 SaslStep = tuple[bytes, bool] | None
-"""Bytes to send and whether an answer is expected; None at the end."""
+"""Bytes to send, and whether an answer is expected. None at the end."""
 
 
 class BearerAuthenticator(_conn.OAuthAuthenticator):  # type: ignore[misc,name-defined]
-    """aiokafka's authenticator, which takes any answer to the token for a yes.
+    """aiokafka's authenticator, but with the reason of a refusal: aiokafka's takes any answer as success.
 
-    A broker that does not accept the token answers with a JSON text, waits for one byte, and says then that
-    authentication failed (RFC 7628, section 3.2.3; OAuthBearerSaslServer). Without that byte the next request is
-    refused instead, as one that came in the middle of authentication.
+    A broker that refuses the token answers with JSON, waits for one byte, and then fails the authentication (RFC 7628,
+    section 3.2.3; OAuthBearerSaslServer). Without that byte the next request fails instead, as one in the middle of
+    authentication.
     """
 
     async def step(self, answer: bytes | None) -> SaslStep:
-        """The next bytes for the broker after its answer."""
+        """The next bytes to send after the broker's answer."""
         if answer:
             return b"\x01", True
         step: SaslStep = await super().step(answer)

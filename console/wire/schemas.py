@@ -1,7 +1,7 @@
-"""Which messages there are: an API's key, its versions, and the module of one version, imported when first asked for.
+"""The index of messages: an API's key, its versions, and the module of one version, imported at its first use.
 
-The client looks them up by kio's API name, the broker's side by key and version as a request header names them. Kafka's
-are kio's; versions that no Kafka has may be a proposal's own (console.wire.proposals).
+The client looks up by kio's name of an API, the broker's side by key and version, as in a request header. Kafka's
+messages are kio's; other versions may be a proposal's own (console.wire.proposals).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def _keys_by_name() -> dict[str, int]:
 
 
 def api_key(api: str) -> int:
-    """The key of an API by kio's package name ("describe_configs"); KeyError where kio has none of that name."""
+    """The key of an API by kio's package name ("describe_configs"). Raises KeyError for an unknown name."""
     return _keys_by_name()[api]
 
 
@@ -53,7 +53,7 @@ def _message_of(api: str, version: int, kind: EntityType) -> tuple[ModuleType, s
 
 
 def request_module(api: str, version: int) -> ModuleType:
-    """The module with the request of this version and the parts it is made of."""
+    """The module with the request of this version and its nested classes."""
     if proposed := _proposed_messages(api, version):
         return proposed.schema
     return _message_of(api, version, EntityType.request)[0]
@@ -68,7 +68,7 @@ def request_type(api: str, version: int) -> type[RequestPayload]:
 
 
 def response_type(api: str, version: int) -> type[ResponsePayload]:
-    """The class of the response of this version; where kio has it, error codes are a closed enumeration there."""
+    """The class of the response of this version. In kio's classes, error codes are a closed enumeration."""
     if proposed := _proposed_messages(api, version):
         return cast("type[ResponsePayload]", proposed.response)
     module, name = _message_of(api, version, EntityType.response)
@@ -76,10 +76,10 @@ def response_type(api: str, version: int) -> type[ResponsePayload]:
 
 
 def for_version(entity: type[E], **wanted: object) -> E:
-    """The entity with those of the wanted fields that its version has; the others are left out.
+    """The entity with those of the fields that its version has; the others are left out.
 
-    For what older versions simply do not say (whether to include synonyms). What must not be lost is checked with
-    `Link.require` before.
+    For fields that older versions can do without (whether to include synonyms). For a field that matters, check the
+    version with `Link.require` before.
     """
     known = entity.__dataclass_fields__  # type: ignore[attr-defined]
     return entity(**{name: value for name, value in wanted.items() if name in known})
@@ -89,7 +89,7 @@ def for_version(entity: type[E], **wanted: object) -> E:
 
 
 class Messages(NamedTuple):
-    """Request and response of one version of one API. schema: the module that has the response and its parts.
+    """Request and response of one version of one API. schema: the module of the response and its nested classes.
 
     proposed: a proposal's own format, which no Kafka release has.
     """
@@ -105,7 +105,7 @@ class Messages(NamedTuple):
 
 @cache
 def messages(key: int, version: int) -> Messages | None:
-    """The messages of a key and a version, None where there are none: a proposal's own, or kio's."""
+    """The messages of a key and a version, a proposal's own or kio's; None if unknown."""
     from console.wire.proposals.table import PROPOSED
 
     found = PROPOSED.get((key, version))
@@ -124,7 +124,7 @@ def _kafka_messages(key: int, version: int) -> Messages | None:
 
 @cache
 def readable_versions(key: int) -> tuple[int, int] | None:
-    """The lowest and highest version of a Kafka API that can be read here, None for none."""
+    """The lowest and highest version of a Kafka API that kio has, None for an unknown key."""
     api = api_key_map.get(key)
     if api is None:
         return None
@@ -133,11 +133,11 @@ def readable_versions(key: int) -> tuple[int, int] | None:
 
 
 def api_name(key: int) -> str | None:
-    """kio's name for a Kafka API, None for a key it does not have."""
+    """kio's name of a Kafka API, None for an unknown key."""
     return api_key_map.get(key)
 
 
-# Releases.
+# Which Kafka release first has an API, in a version that kio supports.
 
 FIRST_RELEASE: Mapping[str, str] = {
     "describe_acls": "2.0",
@@ -162,4 +162,4 @@ FIRST_RELEASE: Mapping[str, str] = {
     "consumer_group_describe": "3.7",
     "describe_topic_partitions": "3.8",
 }
-"""By kio's names. What every broker has had since 1.0 is left out."""
+"""By kio's names. APIs that all brokers have had since 1.0 are left out."""

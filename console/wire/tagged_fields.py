@@ -1,8 +1,8 @@
-"""Varints, and tagged fields (KIP-482): passed over, or taken out where kio's schema does not have them.
+"""Varints, and tagged fields (KIP-482): skipped, or removed if kio's schema does not have them.
 
-A newer broker may send more tagged fields in a version that exists (KIP-482 is there for that), and receivers are to
-pass over those that they don't know. kio raises KeyError instead. So where that happens, and only there, the message is
-walked by its schema once and written anew without them.
+A newer broker may add tagged fields to an existing version (that is what KIP-482 is for), and receivers must skip
+unknown ones. kio raises KeyError instead. So after a KeyError, and only then, the message is walked by its schema and
+written again without them.
 """
 
 from __future__ import annotations
@@ -34,8 +34,7 @@ def encode_varint(value: int) -> bytes:
 
 
 def read_varint(data: bytes | memoryview, at: int) -> tuple[int, int]:
-    """The number that starts here, and the offset behind it. Raises IndexError, and ValueError for more than five
-    bytes."""
+    """The number at this offset, and the offset after it. Raises IndexError; ValueError for more than five bytes."""
     byte = data[at]
     value = byte & 0x7F
     for shift in (7, 14, 21, 28):
@@ -50,7 +49,7 @@ def read_varint(data: bytes | memoryview, at: int) -> tuple[int, int]:
 
 
 def skip_tags(data: bytes | memoryview, at: int) -> int:
-    """The offset behind the section of tagged fields that starts here. Raises IndexError and ValueError."""
+    """The offset after the section of tagged fields at this offset. Raises IndexError and ValueError."""
     count, at = read_varint(data, at)
     for _ in range(count):
         _, at = read_varint(data, at)
@@ -62,12 +61,12 @@ def skip_tags(data: bytes | memoryview, at: int) -> int:
 
 
 def without_unknown_tags(entity: type, data: bytes | memoryview, *, mend_text: bool = False) -> tuple[bytes, int]:
-    """The entity at the start of the data without the tagged fields that its class does not have, and its size as it
-    came, in bytes.
+    """The entity at the start of the data, encoded without the tagged fields that its class does not have, and its
+    original size in bytes.
 
-    mend_text: bytes that are not UTF-8 become U+FFFD, as Java reads them.
+    mend_text: bytes that are not UTF-8 become U+FFFD, as in Java.
 
-    Raises ValueError, IndexError or struct.error where the bytes are not such a message.
+    Raises ValueError, IndexError or struct.error for bytes that are not such a message.
     """
     walk = _Walk(memoryview(data), mend_text)
     walk.entity(entity)
@@ -75,7 +74,7 @@ def without_unknown_tags(entity: type, data: bytes | memoryview, *, mend_text: b
 
 
 class _Walk:
-    """A place in the bytes, and the pieces kept so far."""
+    """The current offset, and the pieces kept so far."""
 
     def __init__(self, data: memoryview, mend_text: bool) -> None:
         self.data = data
@@ -114,7 +113,7 @@ class _Walk:
         if is_array:
             for _ in range(self.compact_length() if flexible else self.length(">i")):
                 one()
-        elif nullable and is_dataclass(type_):  # KIP-893: a byte tells whether it is there
+        elif nullable and is_dataclass(type_):  # KIP-893: a byte says whether it is present
             marker = self.data[self.at]
             self.keep(1)
             if marker == 1:
@@ -132,7 +131,7 @@ class _Walk:
         self.keep(size)
 
     def text(self, flexible: bool) -> None:
-        """A string, null or not, with what is no UTF-8 in it replaced."""
+        """A string or null; bytes that are not UTF-8 are replaced."""
         mark = len(self.kept)
         size = self.compact_length() if flexible else self.length(LENGTHS["string"])
         self.keep(size)
@@ -163,14 +162,14 @@ class _Walk:
         self.at += size
 
     def length(self, form: str) -> int:
-        """A length of the old formats, kept; null counts as nothing."""
+        """Keeps a length of the non-flexible formats and returns it; 0 for null."""
         size = struct.calcsize(form)
         (length,) = struct.unpack_from(form, self.data, self.at)
         self.keep(size)
         return max(int(length), 0)
 
     def compact_length(self) -> int:
-        """A length of the flexible formats, which is one more than what it tells, kept; null counts as nothing."""
+        """Keeps a length of the flexible formats, which is stored plus one, and returns it; 0 for null."""
         start = self.at
         length = self.varint()
         self.kept.append(self.data[start : self.at])

@@ -223,7 +223,7 @@ async def test_a_mechanism_that_the_listener_lacks_is_told_with_those_that_it_ha
     secure_cluster: KafkaCluster,
 ) -> None:
     told = await refused(secure(secure_cluster, sasl=sasl(secure_cluster, "SCRAM-SHA-1")), AuthenticationFailed)
-    assert "does not take SCRAM-SHA-1; it has " in told
+    assert "does not support SCRAM-SHA-1; it supports " in told
     assert all(name in told for name in ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"))
 
 

@@ -90,7 +90,7 @@ def test_no_proof_is_given_for_iterations_out_of_range(impostor: HostileCluster,
     with pytest.raises(AuthenticationFailed) as raised:
         log_in(impostor)
     assert raised.value.failure.name == "NOT_THE_BROKER"
-    assert "is not the broker you think" in raised.value.failure.message
+    assert "is not the expected broker" in raised.value.failure.message
     assert PASSWORD not in str(raised.value.failure)
     assert tokens(impostor) == 1
 

@@ -248,7 +248,7 @@ def test_kafkactl(configure: Configure, tmp_path: Path) -> None:
     lax = found["lax"].settings.tls
     assert lax is not None
     assert (lax.verify_chain, lax.verify_host) == (False, False)
-    assert "whoever answers is taken for the broker" in found["lax"].warnings[0]
+    assert "any server is accepted as the broker" in found["lax"].warnings[0]
     problems = {broken.name: broken.problem for broken in contexts.broken}
     assert list(problems) == ["pod", "ring", "azure"]
     assert "kubectl" in problems["pod"]
@@ -476,11 +476,11 @@ def test_problems_of_our_own_file_alone(configure: Configure) -> None:
     ("file", "text", "words"),
     [
         (".config/kafkactl/config.yml", "contexts:\n  a: [\n", "config.yml:3: not YAML: "),
-        (".config/kafkactl/config.yml", "contexts: 5", "config.yml: contexts is no table (kafkactl)"),
+        (".config/kafkactl/config.yml", "contexts: 5", "config.yml: contexts is not a table (kafkactl)"),
         (".config/kafkactl/config.yml", "- a", "config.yml: a mapping of keys to values is expected at the top"),
         (".config/kcl/config.toml", "a = ", "config.toml: not TOML: "),
-        (".config/kcl/config.toml", "profiles = 3", "config.toml: profiles is no table (kcl)"),
-        (".kaf/config", "clusters: {a: b}", "config: clusters is no list (kaf)"),
+        (".config/kcl/config.toml", "profiles = 3", "config.toml: profiles is not a table (kcl)"),
+        (".kaf/config", "clusters: {a: b}", "config: clusters is not a list (kaf)"),
         (".config/rpk/rpk.yaml", "profiles:\n\t- a", "rpk.yaml:2: not YAML: "),
         (".config/rpk/rpk.yaml", "a: \x00", "rpk.yaml"),
     ],

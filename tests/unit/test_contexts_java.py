@@ -233,7 +233,7 @@ ssl.truststore.password=open-sesame
         ("bootstrap.servers=b\nsecurity.protocol=TLS", ":2: security.protocol: it is one of PLAINTEXT, SSL"),
         ("bootstrap.servers=b\nrequest.timeout.ms=5s", ":2: request.timeout.ms: it is a number of milliseconds"),
         ("bootstrap.servers=${env:NONE}", ":1: bootstrap.servers: the environment has no variable NONE"),
-        ("a=\\u00", ": line 1: \\u wants four"),
+        ("a=\\u00", ": line 1: \\u needs four"),
     ],
 )
 def test_complaints_name_key_file_and_line(file: Path, text: str, words: str) -> None:
@@ -247,11 +247,11 @@ def test_complaints_name_key_file_and_line(file: Path, text: str, words: str) ->
         ("sasl.mechanism=PLAIN", ": sasl.jaas.config: username is missing (java.security.auth.login.config"),
         (
             f"sasl.mechanism=PLAIN\nsasl.jaas.config={PLAIN} username=a;",
-            ":4: sasl.jaas.config: password is missing; sasl.jaas.config wants: PlainLoginModule required",
+            ":4: sasl.jaas.config: password is missing; sasl.jaas.config needs: PlainLoginModule required",
         ),
         (
             f"sasl.jaas.config={SCRAM} username=a password=b;",
-            ":3: sasl.jaas.config: without sasl.mechanism Kafka's clients take GSSAPI, and this is ScramLoginModule; "
+            ":3: sasl.jaas.config: without sasl.mechanism Kafka's clients use GSSAPI, and this is ScramLoginModule; "
             "add sasl.mechanism=SCRAM-SHA-256 or SCRAM-SHA-512",
         ),
         (
@@ -262,7 +262,7 @@ def test_complaints_name_key_file_and_line(file: Path, text: str, words: str) ->
             f"sasl.mechanism=SCRAM-SHA-256\nsasl.jaas.config={SCRAM} username=a password=b tokenauth=true;",
             ":4: sasl.jaas.config: tokenauth: delegation tokens are not supported",
         ),
-        ("sasl.mechanism=OAUTHBEARER", ":3: sasl.mechanism: OAUTHBEARER wants sasl.oauthbearer.token.endpoint.url"),
+        ("sasl.mechanism=OAUTHBEARER", ":3: sasl.mechanism: OAUTHBEARER needs sasl.oauthbearer.token.endpoint.url"),
         (
             "sasl.mechanism=OAUTHBEARER\nsasl.oauthbearer.token.endpoint.url=https://x/y",
             ": sasl.jaas.config: clientId is missing (only client credentials are supported)",
@@ -300,14 +300,17 @@ def test_complaints_about_tls(file: Path, text: str, words: str) -> None:
         ("ssl.enabled.protocols=TLSv1.1", "2: ssl.enabled.protocols has neither TLSv1.2 nor TLSv1.3"),
         ("config.providers=env,vault", "2: config.providers names Java code, which kac can't run: ${env:NAME}"),
         ("bootstrap.controllers=c:9093", "2: bootstrap.controllers is not used"),
-        ("sasl.mecanism=PLAIN", "2: sasl.mecanism is no key of Kafka's clients; did you mean sasl.mechanism?"),
-        ("securtiy.protocol=SSL", "2: securtiy.protocol is no key of Kafka's clients; did you mean security.protocol?"),
+        ("sasl.mecanism=PLAIN", "2: sasl.mecanism is not a key of Kafka's clients; did you mean sasl.mechanism?"),
+        (
+            "securtiy.protocol=SSL",
+            "2: securtiy.protocol is not a key of Kafka's clients; did you mean security.protocol?",
+        ),
         (
             "ssl.truststore.location=/t",
-            "2: ssl.truststore.location counts for nothing with security.protocol=PLAINTEXT",
+            "2: ssl.truststore.location has no effect with security.protocol=PLAINTEXT",
         ),
-        ("sasl.mechanism=PLAIN", "2: sasl.mechanism counts for nothing with security.protocol=PLAINTEXT"),
-        ("client.id=a\nclient.id=b", "3: client.id is given again; this one counts"),
+        ("sasl.mechanism=PLAIN", "2: sasl.mechanism has no effect with security.protocol=PLAINTEXT"),
+        ("client.id=a\nclient.id=b", "3: client.id is set twice; this value is used"),
         ("client.id=\xe9", "2: client.id is read as ISO-8859-1, as Java does; write \\uXXXX"),
     ],
 )
@@ -380,7 +383,7 @@ enable.ssl.certificate.verification=false
         ),
     )
     assert warnings == (
-        f"{file}:12: enable.ssl.certificate.verification is false: whoever answers is taken for the broker",
+        f"{file}:12: enable.ssl.certificate.verification is false: any server is accepted as the broker",
     )
 
 
@@ -410,7 +413,7 @@ sasl.oauthbearer.extensions = logicalCluster=lkc-1,b=c
             "extension_b": "c",
         },
     )
-    assert "no [kafka]" in complaint(file, "[default]\na=b\n[other]\n")
+    assert "only [kafka] is read" in complaint(file, "[default]\na=b\n[other]\n")
     assert complaint(file, "[kafka]\nsasl.username=a\nsecurity.protocol=x\n").startswith(":3: security.protocol:")
 
 

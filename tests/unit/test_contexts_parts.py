@@ -104,7 +104,7 @@ def test_two_modules() -> None:
         ('m.M required password="open-sesame;', "not closed"),
         ("m.M required password open-sesame;", "comes ="),
         ("m.M required password=;", "a value is missing"),
-        ("m.M required {};", "out of place"),
+        ("m.M required {};", "unexpected"),
     ],
 )
 def test_broken_jaas_is_told_without_its_secrets(text: str, words: str) -> None:

@@ -145,7 +145,7 @@ async def test_an_unknown_host_is_named() -> None:
         (b"SSH-2.0-OpenSSH_9.2\r\n", NotKafkaBroker, "answers with SSH-"),
         (b"\x1b[2J\xff", NotKafkaBroker, r"answers with \\x1b\[2J"),
         (b"\x00\x00\x00\x06\x00\x00\x00\x01zz", NotKafkaBroker, "can't be read"),
-        (b"", Unreachable, "closed the connection without an answer: a TLS listener, or no Kafka"),
+        (b"", Unreachable, "closed the connection without an answer: a TLS listener, or not Kafka"),
     ],
 )
 async def test_what_is_no_plaintext_kafka_listener_is_told(start: bytes, error: type[AdminError], message: str) -> None:

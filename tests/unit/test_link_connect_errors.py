@@ -43,7 +43,7 @@ def test_what_is_wrong_with_the_settings_is_told_as_it_is() -> None:
     said = error(TlsFailed, "trust store /x can't be read")
     assert connect_error(said, ("h", 1), settings) is said
     odd = connect_error(AssertionError("gssapi library required"), ("h", 1), settings).failure
-    assert odd.message == "h:1 was not even tried: AssertionError gssapi library required"
+    assert odd.message == "h:1 was not tried: AssertionError gssapi library required"
 
 
 def test_addresses() -> None:

@@ -29,8 +29,6 @@ BETTER = {
 """Phrase -> what to write instead."""
 
 NOT_YET = {
-    "console/admin",
-    "console/contexts",
     "console/files",
     "console/history",
     "console/lake",
@@ -38,7 +36,6 @@ NOT_YET = {
     "console/session",
     "console/shell",
     "console/tui",
-    "console/wire",
     "docs",
 }
 """Rooms and pages that still have some of them."""

@@ -299,17 +299,17 @@ def test_wrong_kinds_and_files(folder: Path, authority: Authority, client: Ident
     (folder / "bad.pem").write_text("-----BEGIN CERTIFICATE-----\n!!!\n-----END CERTIFICATE-----\n")
     (folder / "nonsense.pem").write_text("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
     trusts = {
-        Store("PEM", authority.pkcs12): "it is PKCS12, and PEM was said | Set ssl.truststore.type=PKCS12.",
-        Store("JKS", authority.pem): "it is PEM, and JKS was said | Set ssl.truststore.type=PEM.",
+        Store("PEM", authority.pkcs12): "it is PKCS12, not PEM as configured | Set ssl.truststore.type=PKCS12.",
+        Store("JKS", authority.pem): "it is PEM, not JKS as configured | Set ssl.truststore.type=PEM.",
         Store("PEM", folder / "none"): "none: no such file or directory | Check ssl.truststore.location",
         Store("PEM", folder): "is a directory",
-        Store("PEM", folder / "text"): "it is no PEM, JKS or PKCS12 store",
+        Store("PEM", folder / "text"): "it is not a PEM, JKS or PKCS12 store",
         Store("JKS", folder / "jceks"): "it is a JCEKS store, which can't be read | Convert it: keytool",
-        Store("JKS", folder / "cut.jks"): "it ends too soon",
+        Store("JKS", folder / "cut.jks"): "it is truncated",
         Store("PEM", folder / "bad.pem"): "the certificate in it is damaged: not base64",
         Store("PEM", folder / "nonsense.pem"): "nonsense.pem: ",
         Store("PEM", client.key): "it holds no certificate",
-        Store("PEM", inline=Secret("open sesame")): "trust store given inline: it is no PEM",
+        Store("PEM", inline=Secret("open sesame")): "trust store given inline: it is not a PEM",
     }
     for store, words in trusts.items():
         text = failure(TlsSettings(trust=store))
@@ -323,7 +323,7 @@ def test_wrong_kinds_and_files(folder: Path, authority: Authority, client: Ident
     for store, words in keys.items():
         assert words in failure(TlsSettings(key_store=store))
     apart = TlsSettings(key_store=Store("PEM", client.cert), key_file=Store("PEM", authority.issue("other").key))
-    assert "the key is not that of the certificate" in failure(apart)
+    assert "the key does not belong to the certificate" in failure(apart)
 
 
 # JKS

@@ -23,7 +23,7 @@ class _AclsPart(FlexiblePart):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeAclsFilter(_AclsPart):
-    """As the one filter of v3; null matches any."""
+    """As the single filter of v3. Null matches any."""
 
     resource_type_filter: int = field(metadata={"kafka_type": "int8"})
     resource_name_filter: str | None = field(metadata={"kafka_type": "string"})
@@ -36,7 +36,7 @@ class DescribeAclsFilter(_AclsPart):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeAclsRequest(FlexibleRequest):
-    """The proposal adds `filters` behind the fields of v3, which it leaves in place; nobody looks at those in v4."""
+    """The proposal adds `filters` after the fields of v3, which stay and are ignored in v4."""
 
     __version__: ClassVar[i16] = i16(4)
     __api_key__: ClassVar[i16] = i16(DESCRIBE_ACLS)
@@ -52,7 +52,7 @@ class DescribeAclsRequest(FlexibleRequest):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AclDescription(_AclsPart):
-    """Who may, or may not, do what from where."""
+    """An ACL of a resource pattern."""
 
     principal: str = field(metadata={"kafka_type": "string"})
     host: str = field(metadata={"kafka_type": "string"})
@@ -72,7 +72,7 @@ class DescribeAclsResource(_AclsPart):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeAclsFilterResult(_AclsPart):
-    """What one filter found, or its error."""
+    """The matches of one filter, or its error."""
 
     error_code: int = field(metadata={"kafka_type": "int16"})
     error_message: str | None = field(metadata={"kafka_type": "string"})
@@ -108,14 +108,14 @@ class ComponentData(_QuotasPart):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeClientQuotasFilter(_QuotasPart):
-    """What an entity must have."""
+    """The components that an entity must have."""
 
     components: tuple[ComponentData, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeClientQuotasRequest(FlexibleRequest):
-    """strict: entities with other components than a filter's are not found by it."""
+    """strict: a filter matches no entities with further components."""
 
     __version__: ClassVar[i16] = i16(2)
     __api_key__: ClassVar[i16] = i16(DESCRIBE_CLIENT_QUOTAS)
@@ -149,7 +149,7 @@ class EntryData(_QuotasPart):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeClientQuotasFilterResult(_QuotasPart):
-    """What one filter found, or its error; entries are null after an error."""
+    """The matches of one filter, or its error; entries are null after an error."""
 
     error_code: int = field(metadata={"kafka_type": "int16"})
     error_message: str | None = field(metadata={"kafka_type": "string"})

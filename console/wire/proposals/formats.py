@@ -1,5 +1,4 @@
-"""What the proposals' own formats are made of: their API keys and error numbers, and the classes that kio's reader and
-writer need.
+"""API keys, error numbers and base classes of the proposals' own formats.
 
 A module of formats has no ``from __future__ import annotations``: kio reads the fields' types as objects.
 """
@@ -40,10 +39,10 @@ ALTER_QUOTAS: Final = 10_032
 DESCRIBE_ACLS: Final = 29
 DESCRIBE_CLIENT_QUOTAS: Final = 48
 
-# KIP-21 names two errors and gives them no numbers.
+# KIP-21 names two errors without numbers.
 INVALID_ENTITY_CONFIG: Final = 10_000
 INVALID_ENTITY: Final = 10_001
-# KIP-133 names an error that Kafka has no number for.
+# KIP-133 names an error that has no number in Kafka.
 UNSUPPORTED_OPERATION: Final = 10_002
 
 

@@ -1,7 +1,7 @@
 """ListConfigs v0 and v1 and AlterConfigs v0 as KIP-133 has them.
 
-v0 of ListConfigs always gives all keys of a resource. v1 differs in its request alone: a resource has the names of the
-keys wanted, null for all.
+ListConfigs v0 always returns all keys of a resource. v1 differs only in its request: a resource has the names of the
+wanted keys, null for all.
 """
 
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from console.wire.proposals.formats import ALTER_CONFIGS, LIST_CONFIGS, Part, Re
 
 
 class ResourceType(IntEnum):
-    """What a config may belong to; the proposal's list has others too, for ACLs."""
+    """Resources that have configs. The proposal's list has others too, for ACLs."""
 
     TOPIC = 2
     BROKER = 5
@@ -40,7 +40,7 @@ class ListConfigsRequest(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedConfigs(Part):
-    """A resource and which of its keys; null for all."""
+    """A resource and its wanted keys, null for all."""
 
     __version__: ClassVar[i16] = i16(1)
     resource_type: int = field(metadata={"kafka_type": "int8"})
@@ -59,7 +59,7 @@ class ListConfigsRequestV1(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config(Part):
-    """A key as it stands. config_value is empty where is_sensitive."""
+    """A key and its value. config_value is empty if is_sensitive."""
 
     config_name: str = field(metadata={"kafka_type": "string"})
     config_value: str = field(metadata={"kafka_type": "string"})
@@ -80,7 +80,7 @@ class ResourceConfigs(Part):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListConfigsResponse(Response):
-    """error_code: what refuses the whole request."""
+    """error_code: of the whole request."""
 
     __api_key__: ClassVar[i16] = i16(LIST_CONFIGS)
     error_code: int = field(metadata={"kafka_type": "int16"})
@@ -107,7 +107,7 @@ class AlteredConfig(Part):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlteredResource(Part):
-    """The overrides that a resource is to have."""
+    """The new overrides of a resource."""
 
     resource_type: int = field(metadata={"kafka_type": "int8"})
     resource_name: str = field(metadata={"kafka_type": "string"})
@@ -125,7 +125,7 @@ class AlterConfigsRequest(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceError(Part):
-    """What became of one resource's change; error_message is empty without an error."""
+    """The result of one resource's change. error_message is empty without an error."""
 
     resource_type: int = field(metadata={"kafka_type": "int8"})
     resource_name: str = field(metadata={"kafka_type": "string"})

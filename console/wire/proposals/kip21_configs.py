@@ -1,4 +1,4 @@
-"""DescribeConfig and AlterConfig as KIP-21 has them; the proposal knows no versions, so they are 0."""
+"""DescribeConfig and AlterConfig as KIP-21 has them. The proposal has no versions, so they are 0."""
 
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -57,7 +57,7 @@ class DescribeConfigResponse(Response):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlteredEntity(Part):
-    """What to set, and what to put back to its default."""
+    """Keys to set, and keys to reset to their defaults."""
 
     entity_type: str = field(metadata={"kafka_type": "string"})
     entity_name: str = field(metadata={"kafka_type": "string"})
@@ -75,7 +75,7 @@ class AlterConfigRequest(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntityErrorCode(Part):
-    """What became of one entity's change."""
+    """The result of one entity's change."""
 
     entity_type: str = field(metadata={"kafka_type": "string"})
     entity_name: str = field(metadata={"kafka_type": "string"})

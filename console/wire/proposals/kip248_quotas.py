@@ -9,11 +9,11 @@ from kio.static.primitive import i16
 from console.wire.proposals.formats import ALTER_QUOTAS, DESCRIBE_QUOTAS, LIST_QUOTAS, Part, Request, Response
 
 DEFAULT_NAME = "<default>"
-"""As a resource's name: the default of its type."""
+"""The resource name of the default of a type."""
 
 
 class ResourceType(IntEnum):
-    """The proposal's own numbers. UNKNOWN with a null name stands where there is no child."""
+    """The proposal's own numbers. UNKNOWN with a null name means no child."""
 
     UNKNOWN = 0
     ANY = 1
@@ -34,7 +34,7 @@ class QuotaConfigResource(Part):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListQuotasRequest(Request):
-    """A null name: all of that type; a name: that resource's children."""
+    """A null name: all resources of that type. A name: that resource's children."""
 
     __version__: ClassVar[i16] = i16(1)
     __api_key__: ClassVar[i16] = i16(LIST_QUOTAS)
@@ -43,7 +43,7 @@ class ListQuotasRequest(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListQuotasResponse(Response):
-    """Names of the type that was asked for, or of the children's."""
+    """Names of resources of the requested type, or of the children."""
 
     __version__: ClassVar[i16] = i16(1)
     __api_key__: ClassVar[i16] = i16(LIST_QUOTAS)
@@ -55,7 +55,7 @@ class ListQuotasResponse(Response):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WantedQuotas(Part):
-    """Whose quotas, and which keys; null for all."""
+    """The resource to describe, and the wanted keys, null for all."""
 
     quota_config_resource: QuotaConfigResource
     child_quota_config_resource: QuotaConfigResource
@@ -73,7 +73,7 @@ class DescribeQuotasRequest(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigEntry(Part):
-    """A quota as it stands."""
+    """A quota and its value."""
 
     config_name: str = field(metadata={"kafka_type": "string"})
     config_value: str = field(metadata={"kafka_type": "string"})
@@ -120,7 +120,7 @@ class QuotaConfig(Part):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlteredQuotas(Part):
-    """What to set on one resource."""
+    """The quotas to set on one resource."""
 
     quota_config_resource: QuotaConfigResource
     child_quota_config_resource: QuotaConfigResource
@@ -138,7 +138,7 @@ class AlterQuotasRequest(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuotaResult(Part):
-    """What became of one key."""
+    """The result of one key."""
 
     error_code: int = field(metadata={"kafka_type": "int16"})
     error_message: str | None = field(metadata={"kafka_type": "string"})
@@ -147,7 +147,7 @@ class QuotaResult(Part):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlteredQuotasResult(Part):
-    """What became of one resource's keys."""
+    """The results of one resource's keys."""
 
     quota_config_resource: QuotaConfigResource
     child_quota_config_resource: QuotaConfigResource

@@ -1,7 +1,7 @@
 """KIP-4's own formats: CreateTopics, DeleteTopics, ListAcls and AlterAcls v0.
 
-The proposal gives numbers to none of its enumerations but for -1, all resources. The resource types, permissions and
-operations that it knows have the numbers that KIP-140 gives them; of the actions, deleting comes first.
+Of its enumerations the proposal gives a number only to -1, all resources. Resource types, permissions and operations
+have KIP-140's numbers here; of the actions, deleting comes first.
 """
 
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from kio.static.primitive import i16
 from console.wire.proposals.formats import ALTER_ACLS, CREATE_TOPICS, DELETE_TOPICS, LIST_ACLS, Part, Request, Response
 
 NOT_GIVEN = -1
-"""As num_partitions and replication_factor: replica_assignment says it."""
+"""For num_partitions and replication_factor where replica_assignment is given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ class CreateTopicRequest(Part):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateTopicsRequest(Request):
-    """timeout: milliseconds to wait for the topics, 0 or less for not waiting."""
+    """timeout: milliseconds to wait for the topics; 0 or less: no waiting."""
 
     __api_key__: ClassVar[i16] = i16(CREATE_TOPICS)
     create_topic_requests: tuple[CreateTopicRequest, ...]
@@ -54,7 +54,7 @@ class CreateTopicsRequest(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicErrorCode(Part):
-    """What became of one topic."""
+    """The result of one topic."""
 
     topic: str = field(metadata={"kafka_type": "string"})
     error_code: int = field(metadata={"kafka_type": "int16"})
@@ -70,7 +70,7 @@ class CreateTopicsResponse(Response):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteTopicsRequest(Request):
-    """timeout: milliseconds to wait until the topics are gone, 0 or less for not waiting."""
+    """timeout: milliseconds to wait until the topics are gone; 0 or less: no waiting."""
 
     __api_key__: ClassVar[i16] = i16(DELETE_TOPICS)
     topics: tuple[str, ...] = field(metadata={"kafka_type": "string"})
@@ -89,7 +89,7 @@ class DeleteTopicsResponse(Response):
 
 
 class ResourceType(IntEnum):
-    """What an ACL is about; ALL in filters only."""
+    """Resource types of ACLs. ALL is for filters only."""
 
     ALL = -1
     TOPIC = 2
@@ -105,7 +105,7 @@ class PermissionType(IntEnum):
 
 
 class Operation(IntEnum):
-    """What an ACL lets do."""
+    """The operation of an ACL."""
 
     ALL = 2
     READ = 3
@@ -118,7 +118,7 @@ class Operation(IntEnum):
 
 
 class Action(IntEnum):
-    """What AlterAcls does with an ACL. Deletions are done first."""
+    """Actions of AlterAcls. Deletions are done first."""
 
     DELETE = 0
     ADD = 1
@@ -126,7 +126,7 @@ class Action(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resource(Part):
-    """resource_name is not looked at where resource_type is -1."""
+    """A resource. resource_name is ignored if resource_type is -1."""
 
     resource_type: int = field(metadata={"kafka_type": "int8"})
     resource_name: str = field(metadata={"kafka_type": "string"})
@@ -134,7 +134,7 @@ class Resource(Part):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acl(Part):
-    """Who may, or may not, do what from where."""
+    """An ACL without its resource."""
 
     acl_principal: str = field(metadata={"kafka_type": "string"})
     acl_permission_type: int = field(metadata={"kafka_type": "int8"})
@@ -144,7 +144,7 @@ class Acl(Part):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListAclsRequest(Request):
-    """principal: null for those of all principals."""
+    """principal: null for all principals."""
 
     __api_key__: ClassVar[i16] = i16(LIST_ACLS)
     principal: str | None = field(metadata={"kafka_type": "string"})
@@ -161,7 +161,7 @@ class ResourceAcls(Part):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListAclsResponse(Response):
-    """The error comes last."""
+    """The error is the last field."""
 
     __api_key__: ClassVar[i16] = i16(LIST_ACLS)
     responses: tuple[ResourceAcls, ...]
@@ -178,7 +178,7 @@ class AclAction(Part):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceActions(Part):
-    """What to do at one resource."""
+    """The actions on one resource."""
 
     resource: Resource
     actions: tuple[AclAction, ...]
@@ -194,7 +194,7 @@ class AlterAclsRequest(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AclActionResult(Part):
-    """What became of one action."""
+    """The result of one action."""
 
     action: int = field(metadata={"kafka_type": "int8"})
     acl: Acl
@@ -203,7 +203,7 @@ class AclActionResult(Part):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceResults(Part):
-    """What became of the actions at one resource."""
+    """The results of the actions on one resource."""
 
     resource: Resource
     results: tuple[AclActionResult, ...]
