@@ -44,7 +44,7 @@ KINDS = ("topics", "configs", "quotas", "acls")
 
 class Prune(NamedTuple):
     """What may be removed where no file has it: entities of a kind (one of KINDS) whose names a glob matches; an ACL
-    goes by its principal, a quota by its entity in words."""
+    goes by its principal, a quota by its entity as text."""
 
     kind: str
     glob: str = "*"

@@ -85,7 +85,7 @@ SNAPSHOT = Table(
     "snapshot",
     "bronze",
     "The state of a cluster when it was polled: all rows of a resource whenever it differs from the last poll, and a "
-    "heartbeat for each poll, which tells an unchanged resource from one that was not polled.",
+    "heartbeat for each poll, by which an unchanged resource differs from one that was not polled.",
     (
         CLUSTER_ID,
         column("observed_ts", "timestamp", "When the cluster answered."),

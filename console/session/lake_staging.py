@@ -1,6 +1,6 @@
 """Stages what a lake proposes: the undo of a change, the alignment of an outlier, a suggested quota.
 
-The lake tells of the past: what the cluster has now is read first, and every difference is reported.
+A lake has the past: what the cluster has now is read first, and every difference is reported.
 """
 
 from __future__ import annotations

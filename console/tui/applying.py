@@ -175,7 +175,7 @@ class Applying:
 
     @property
     def can_ask(self) -> bool:
-        """Whoever pressed the key is there."""
+        """The operator who pressed the key is there."""
         return True
 
     async def confirm(self, question: Question) -> str:
@@ -307,7 +307,7 @@ class Applying:
                 await self._flow.wait()
 
     def _go(self, chosen: Context | None, code: int = 0) -> None:
-        """Leave. The terminal says how the apply went, once the screen is gone: that nobody waits for it any more, with
+        """Leave. The terminal says how the apply went, once the screen is gone: that it was left waiting, with
         exit code 1, or what it did."""
         from rich.text import Text
 
@@ -412,7 +412,7 @@ def report_text(report: ApplyReport, done: str) -> tuple[str, str]:
         tail += f"; the journal does not say how it went: {failure_text(report.unrecorded)}"
     if report.surprises:
         first = report.surprises[0].staged.edit
-        tail += f"; somebody else is at it: {target(first.target)} {clean(first.key, 80)} is not as it was applied"
+        tail += f"; another client changes it: {target(first.target)} {clean(first.key, 80)} is not as it was applied"
     if not failed:
         unchecked = sum(outcome.status == Status.UNCHECKED for outcome in outcomes)
         tail = (f"; {unchecked} can't be checked beforehand" if unchecked else "") + tail

@@ -236,7 +236,7 @@ class StatusMessage(Message):
 SWEEP_CHUNK = 2_000
 """Resources that a background sweep reads at once, before it rests."""
 VITALS_EVERY = 10.0
-"""Seconds between looks at what the header tells."""
+"""Seconds between reads of what the header shows."""
 VERSIONS_EVERY = 60.0
 SWEEP_EVERY = 12
 """Ticks from one background sweep to the next."""
@@ -266,12 +266,12 @@ class Swept(NamedTuple):
 
 
 class Reading:
-    """Reads for the view that is visible. A hidden view reads nothing; what fails is told, and the loop goes on."""
+    """Reads for the view that is visible. A hidden view reads nothing; a failure is shown, and the loop goes on."""
 
     def __init__(
         self, session: Session, view: Callable[[], ReadView], post: Callable[[Message], bool], refresh: float
     ) -> None:
-        """view: the visible one. post: tells the app. refresh: seconds between ticks, 0 for none."""
+        """view: the visible one. post: sends the app a message. refresh: seconds between ticks, 0 for none."""
         self._session = session
         self._view = view
         self._post = post

@@ -108,7 +108,7 @@ class TextScreen(ModalScreen[None]):
         self._body.focus()
 
     def remake(self) -> None:
-        """What it tells of changed."""
+        """What it shows has changed."""
         self._body.remake()
 
     def action_close(self) -> None:

@@ -40,13 +40,13 @@ def build(
     format: str = PARQUET,
     steps: Sequence[Step] = STEPS,
 ) -> Report:
-    """Makes these tables (all: None) anew, in the order in which they need each other, and commits once.
+    """Makes these tables (None: all) again, each after those it reads, and commits once.
 
     since: of tables that are cut by time, only the days and hours from then on are made and replaced; its day or hour
     from the beginning. Others are made whole. format: `parquet` or `delta`, which needs a session with
     `delta.SETTINGS` and its jar. The same tables give the same rows, whenever they are made.
 
-    LakeError: a table is none that is built. LakeBusy. What a transform raises ends the run without a trace in the
+    LakeError: a table that is not built. LakeBusy. What a transform raises ends the run without a trace in the
     tables.
     """
     began = time.monotonic()

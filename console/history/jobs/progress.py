@@ -1,4 +1,4 @@
-"""How far a job is: what Spark's status tracker tells of the tasks of a step, while it runs."""
+"""How far a job is: what Spark's status tracker reports of the tasks of a step, while it runs."""
 
 from __future__ import annotations
 

@@ -22,8 +22,8 @@ from console.history.store.write import Write
 class Report:
     """What a run did.
 
-    rows: written, by table. unchanged: inputs that had nothing new. notes: what the one who runs it should know, in
-    words: a lock taken over, an input that could not be read.
+    rows: written, by table. unchanged: inputs that had nothing new. notes: what the operator should know, as
+    text: a lock taken over, an input that could not be read.
     """
 
     run_id: str
@@ -50,14 +50,14 @@ def note_versions(write: Write, spark: SparkSession) -> None:
 # each unreadable thing once.
 
 MAX_BAD_RATIO = 0.01
-"""How much of an input may be unreadable where nobody says."""
+"""How much of an input may be unreadable by default."""
 
 
 @dataclass(frozen=True)
 class Taken:
     """What one kind of input gave.
 
-    source: as the table `quarantine` names it. unit: of good and bad, in words (lines, batches). good, bad: how many
+    source: as the table `quarantine` names it. unit: of good and bad, as text (lines, batches). good, bad: how many
     could be read, and how many could not. unchanged: inputs with nothing new. notes: see Report.
     """
 

@@ -99,7 +99,7 @@ def session(
     """A session; afterwards Spark is stopped, and the Java that was begun for it has ended, whatever happened.
 
     log: where Java writes what it would write to the terminal. Under `spark-submit` Java is there already, and stays;
-    a session that somebody else began is used and goes on.
+    a session that the caller's program began is used and goes on.
 
     Raises:
         NotStarted: the log says why.
@@ -162,7 +162,7 @@ def _environment(settings: Settings) -> Iterator[None]:
 
 
 def _end(gateway: Any, seconds: float) -> None:
-    """Java ends when its standard input does; it is killed where it takes too long, or where nobody wants to wait."""
+    """Java ends when its standard input does; it is killed where it takes too long or the run was interrupted."""
     SparkContext._gateway = SparkContext._jvm = None
     process: subprocess.Popen[bytes] = gateway.proc
     try:

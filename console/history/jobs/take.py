@@ -38,7 +38,7 @@ from console.model.numbers import json_text
 
 
 def take_journals(write: Write, journals: Sequence[Journals]) -> Taken:
-    """What is new in these journals. A change that is told of again, now with its end, replaces what was there."""
+    """What is new in these journals. A change that is read again, now with its end, replaces what was there."""
     known = {
         key.removeprefix(JOURNAL_REMEMBERED): value
         for key, value in write.manifest.inputs.items()

@@ -56,7 +56,7 @@ HIDDEN_FIELDS: dict[str, dict[str, str]] = {
     "UserScramCredentialRecord": {"salt": "True", "storedKey": "True", "serverKey": "True"},
 }
 """By record and field, the condition under which the field is hidden; {…} is a field before it. Of delegation tokens
-the log has only ids, which authenticate nobody without the brokers' own secret."""
+the log has only ids, which authenticate no one without the brokers' own secret."""
 
 _SHOWN = f'"{HIDDEN}"'
 

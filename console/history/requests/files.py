@@ -96,7 +96,7 @@ class LogBytes:
         return all(self.check(at) == wanted for at, wanted in sorted(checks))
 
     def still_has(self, checks: Sequence[Check]) -> bool:
-        """The same after it was read. Of gzip, which nobody writes on in place, it is enough that its size stayed: what
+        """The same after it was read. Of gzip, never written on in place, it is enough that its size stayed: what
         was read had its checksum at its end. OSError."""
         if not self.is_packed:
             return self.has(checks)
@@ -104,7 +104,7 @@ class LogBytes:
 
     def survey(self, positions: Iterable[int]) -> Survey:
         """What it holds now, with the checks at these positions. Of gzip all is read; a last line without an end
-        counts there, since nobody will write on. OSError, EOFError; LogChangedError: it changed meanwhile."""
+        counts there, since no broker will write on. OSError, EOFError; LogChangedError: it changed meanwhile."""
         if self.is_packed:
             return self._survey_packed(sorted({*positions}))
         end = self._whole_end()

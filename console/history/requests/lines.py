@@ -35,7 +35,7 @@ Row = tuple[Any, ...]
 
 
 def altered(text: str, end_ts: datetime) -> list[Row]:
-    """The rows of a request's JSON; none of one that changes nothing, or that is no whole request (which is told of
+    """The rows of a request's JSON; none of one that changes nothing, or that is no whole request (which is counted
     elsewhere: `console.history.transforms.request_logs`).
 
     Of one that changes something, and is of a form that is not known here, one row says so: `UNREAD`.
@@ -128,7 +128,7 @@ def lines(start: int, text: bytes, *, alters_only: bool = False) -> Iterator[pa.
     places = pc.add(pc.subtract(pc.cumulative_sum(lengths), lengths).cast(pa.int64()), start)
     usual = pc.ends_with(split, _TAIL)
     if text.count(_TAIL) != pc.sum(usual).as_py():
-        # Two lines became one, or somebody calls himself so.
+        # Two lines became one, or a user has such a name.
         usual = pc.and_(usual, pc.equal(pc.count_substring(split, _TAIL), 1))
     try:
         head = pc.binary_slice(split, 0, _HEAD_CHARS).cast(pa.string())

@@ -1,8 +1,8 @@
 """From a log line's time, which has no zone, to UTC; the hour that a clock shows twice, too.
 
-Where clocks go back, the order of the lines tells the first pass from the second: times jump back once. A file that
+Where clocks go back, the order of the lines separates the first pass from the second: times jump back once. A file that
 begins inside that hour and goes on beyond it has the second pass alone. Of a file that lies inside the hour as a whole
-its last change tells: it has no line that is younger. Where that tells nothing either, as of a copy that was made
+its last change decides: it has no line that is younger. Where that decides nothing either, as of a copy that was made
 later, the file is refused.
 """
 

@@ -6,7 +6,7 @@ from console.history.store.lock import Holder
 
 
 class LakeError(Exception):
-    """Something about a lake, in words for the one who runs it."""
+    """A message about a lake for the operator."""
 
 
 class NoLake(LakeError):

@@ -33,7 +33,7 @@ class TableFiles:
     """A table: folders by partition (``cluster_id=X/day=2026-11-21``), and the files of each folder.
 
     Folders are relative to the lake. schema: of the columns that the files have, see `schema_of`. delta: the version of
-    the Delta table that these files are, where it is one; what is changed by other means is none any more.
+    the Delta table that these files are, where it is one; a table that is changed by other means is not one any more.
     """
 
     schema: str

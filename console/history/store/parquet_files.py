@@ -87,7 +87,7 @@ def read(
 
 
 def listed(filesystem: Filesystem, folder: str, only: frozenset[str] | None = None) -> list[DataFile]:
-    """The Parquet files right in a folder that have rows, whoever wrote them. only: of these names."""
+    """The Parquet files right in a folder that have rows, of any writer. only: of these names."""
     files = []
     for entry in filesystem.entries(folder):
         wanted = entry.name.endswith(".parquet") and not entry.name.startswith((".", "_"))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .lake import Lake
 
 KEEP = 10
-"""Versions that are kept where nobody says how many."""
+"""Versions that are kept by default."""
 
 
 @dataclass(frozen=True)

@@ -280,7 +280,7 @@ def _new_folders(now: Manifest, before: Manifest) -> set[str]:
 
 
 def _reason(why: BaseException) -> str:
-    """In one line. What others raise may quote rows, and rows may hold secrets: of those only the kind is told."""
+    """In one line. What others raise may quote rows, and rows may hold secrets: of those only the kind is named."""
     if isinstance(why, KeyboardInterrupt):
         return "It was interrupted."
     if isinstance(why, (LakeError, OSError)):

@@ -142,7 +142,7 @@ class HistoryView(LakeView[PastRow]):
         return lambda row: getattr(row, column)
 
     def crumbs(self) -> Line:
-        """Whose past it is, and who tells of it."""
+        """Whose past it is, and its source."""
         about = self.place.about
         whose = clean(subject_text(about)) if isinstance(about, ConfigResource | QuotaEntity) else "cluster"
         told = "changes applied from this host (no lake)" if self.host.lake.is_missing else "lake"

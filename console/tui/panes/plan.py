@@ -70,7 +70,7 @@ class PlanView(View):
     async def read(self) -> None:
         """What the plan changes, so that changes by other clients show."""
         resources = {t for s in self.plan.staged if isinstance(t := s.edit.target, ConfigResource)}
-        if CLUSTER_DEFAULT in resources:  # whether they inherit it is told
+        if CLUSTER_DEFAULT in resources:  # whether they inherit it is shown
             resources |= set(map(broker_resource, self.answering()))
         there = [r for r in sorted(resources) if topic_resource(r.name) != r or r.name in self.snapshot.topics]
         session = self.host.session

@@ -1,4 +1,4 @@
-"""Who uses what of which quota: the hottest pairs of user and client id, as the lake tells."""
+"""Who uses what of which quota: the hottest pairs of user and client id, from the lake."""
 
 from __future__ import annotations
 

@@ -175,9 +175,9 @@ class View(Widget):
 
     def show(self, place: Place) -> None:
         """Show a place; another entity than before starts at its top."""
-        anew = place.about != self.place.about
+        moved = place.about != self.place.about
         self.place = place
-        if anew:
+        if moved:
             self.begin()
         self.update()
 
@@ -351,7 +351,7 @@ class TableView(View, Generic[Row]):
         raise NotImplementedError
 
     def key(self, row: Row) -> Hashable:
-        """What tells a row from the others, also after a refresh."""
+        """What identifies a row, also after a refresh."""
         raise NotImplementedError
 
     def words(self, row: Row) -> str:
