@@ -12,6 +12,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from _pytest.nodeid import NodeId
 from hypothesis import settings
 
 from tests.support.cached_folder import cache_home
@@ -36,11 +37,15 @@ _HOMES = count()
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Tests that share a cluster run in one process, with `--dist loadgroup`."""
     for item in items:
         if item.get_closest_marker("xdist_group") is None and (name := group(item)):
             item.add_marker(pytest.mark.xdist_group(name))
+        mark = item.get_closest_marker("xdist_group")
+        if mark and config.getoption("loadgroup", False):
+            # xdist 3.8 writes the group into `_nodeid`, which pytest 9.2 does not have: its scheduler sees no group.
+            item._id = NodeId.parse(f"{item.nodeid}@{mark.args[0]}")
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
