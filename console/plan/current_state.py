@@ -13,8 +13,6 @@ from console.plan.edits import Edit
 from console.plan.kinds.registry import kind_of
 from console.plan.staged import UNREAD, Described, Staged, Was
 
-# What a snapshot has in the place of an edit, and whether that is what was there before, or what the edit wants.
-
 
 def current_state(edit: Edit, seen: Described) -> Was:
     """What is in the edit's place; UNREAD where that was not read."""

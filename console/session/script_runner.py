@@ -54,9 +54,6 @@ if TYPE_CHECKING:
     from console.plan.settle import ApplyReport
 
 
-# Runs scripts, for `kac run` and the shell. A script is parsed whole before anything runs, and applied only where it
-# says so.
-
 FLAGS = ("apply --yes", "apply --accept", "apply --force overwrites them")
 """Of `console.session.apply_flow.Flags`."""
 DONE, FAILED, USAGE, UNAPPLIED = 0, 1, 2, 3

@@ -22,8 +22,6 @@ from console.history.requests.files import Check, LogBytes, name_of, opened_as_p
 from console.history.requests.progress import Span, pieces
 from console.history.requests.zone import fold_at, to_utc
 
-# Lines of a broker's request log (log4j and JSON, Kafka 2.8 to 4.x): what they say, decoded.
-
 # A logged request that changes something, as ALTER_REQUEST's values.
 
 _CONNECTION = re.compile(r".*?:\d+-(?P<host>.+):\d+-\d+(?:-\d+)?")
