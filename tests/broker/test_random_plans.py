@@ -191,6 +191,7 @@ def send(client: AdminClient, request: ChangeRequest) -> None:
         ("plain_cluster", WORLD, 40),
         ("kafka39", WORLD_3_9, 20),
         pytest.param("plain_cluster", WORLD, 200, marks=pytest.mark.long),
+        pytest.param("kafka39", WORLD_3_9, 40, marks=pytest.mark.long),
     ],
     ids=["4.3", "3.9", "4.3-many"],
     indirect=["client"],
