@@ -262,7 +262,7 @@ async def test_no_sasl_where_the_listener_wants_it(secure_cluster: KafkaCluster)
 async def test_sasl_where_the_listener_has_none(plain_cluster: KafkaCluster) -> None:
     settings = plain(plain_cluster.addresses[0], security_protocol="SASL_PLAINTEXT", sasl=sasl(plain_cluster, "PLAIN"))
     told = await refused(settings, AuthenticationFailed)
-    assert "takes no SASL" in told
+    assert "has no SASL" in told
     assert "security.protocol=PLAINTEXT" not in told
 
 
