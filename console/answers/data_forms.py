@@ -90,7 +90,7 @@ FORMS = ("table", "json", "yaml", "csv")
 def write(result: Sequence[Result], form: str, out: TextIO) -> None:
     """Write results in one of `FORMS`: several tables one below the other, as data a list; one as itself."""
     if form == "table":
-        from console.answers.text import render
+        from console.answers.results import render
 
         out.write("\n".join(render(each) for each in result))
     elif form == "csv":

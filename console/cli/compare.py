@@ -49,7 +49,7 @@ def run_compare(options: argparse.Namespace) -> int:
     resources = [found for text in (options.left, options.right) if (found := _resource(text)) is not None]
     if len(resources) == 2:
         return with_session(options, "compare", lambda session: _entities(session, resources, options))
-    from console.answers.text import Printer
+    from console.answers.results import Printer
     from console.files.compare import compare, difference_table
 
     sides = []
@@ -113,7 +113,7 @@ def _side(text: str, options: argparse.Namespace) -> Wanted | int:
 
 
 async def _entities(session: Session, resources: list[ConfigResource], options: argparse.Namespace) -> int:
-    from console.answers.text import Printer
+    from console.answers.results import Printer
     from console.files.compare import entity_table
 
     await session.read_cluster()
@@ -132,7 +132,7 @@ async def _entities(session: Session, resources: list[ConfigResource], options: 
 
 
 async def _brokers(session: Session, options: argparse.Namespace) -> int:
-    from console.answers.text import Printer
+    from console.answers.results import Printer
     from console.files.compare import broker_matrix, broker_table
     from console.model.config import broker_resource
 

@@ -129,7 +129,7 @@ def tell_difference(
     if found is None or prune is None:
         return USAGE
     from console.answers.plan_results import plan_table
-    from console.answers.text import Printer
+    from console.answers.results import Printer
     from console.session.plan_facts import deletions, read_retention
 
     async def work(session: Session) -> int:
@@ -228,7 +228,7 @@ def run_apply(options: argparse.Namespace) -> int:
 
 async def _apply(session: Session, options: argparse.Namespace) -> int:
     from console.answers.plan_results import plan_table, report_tables
-    from console.answers.text import Printer
+    from console.answers.results import Printer
     from console.plan.settle import ApplyOptions, ApplyReport
     from console.session.apply_flow import Asks, Flags, NotApplied, apply_flow
     from console.session.plan_facts import deletions, read_for_risks, read_retention
@@ -283,7 +283,7 @@ async def _stage_plan(session: Session, kept: PlanFile, output: str, *, force: b
     """Stage its edits again. What moved since the plan was made is named and left out of it, unless it is forced.
     Returns the exit code so far."""
     from console.answers.plan_results import conflict_table
-    from console.answers.text import Printer
+    from console.answers.results import Printer
     from console.files.plan_file import moved_since
     from console.plan.plan import without
     from console.present import names

@@ -175,7 +175,7 @@ def print_table(table: Table, output: str, notes: Callable[[], Sequence[str]]) -
 
         write([table], "csv", stdout())
         return
-    from console.answers.text import Printer
+    from console.answers.results import Printer
     from console.present.text import clean
 
     Printer(output)(table)

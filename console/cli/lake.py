@@ -160,7 +160,7 @@ LEAST_SECONDS = 5.0
 
 def run_collect(options: argparse.Namespace) -> int:
     """0 all was read, 1 something was not, 2 not understood."""
-    from console.answers.text import Printer
+    from console.answers.results import Printer
     from console.history.store import Lake
     from console.lake.collect import Step, collect, keep_collecting
     from console.lake.progress import shown
@@ -234,7 +234,7 @@ def _seconds(text: str | None) -> float | None:
 
 def run_status(options: argparse.Namespace) -> int:
     """0 told; the lake's own errors otherwise."""
-    from console.answers.text import Printer
+    from console.answers.results import Printer
     from console.history.jobs.status import status
     from console.history.store import Lake
     from console.lake.results import status_result
@@ -248,8 +248,7 @@ def run_status(options: argparse.Namespace) -> int:
 
 def run_doctor(options: argparse.Namespace) -> int:
     """0 all that is needed is there, 1 something is not."""
-    from console.answers.results import Column, Row, Table
-    from console.answers.text import Printer
+    from console.answers.results import Column, Printer, Row, Table
     from console.lake.doctor import Health, checks
 
     if hasattr(options, "archive"):
@@ -286,7 +285,7 @@ def _archived() -> None:
 
 def run_package(options: argparse.Namespace) -> int:
     """0 written, 1 not."""
-    from console.answers.text import Printer
+    from console.answers.results import Printer
     from console.lake.spark_session import submit_lines, write_package
 
     wanted = getattr(options, "file", Path("kac-lake.zip"))

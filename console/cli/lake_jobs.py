@@ -141,7 +141,7 @@ def _delta() -> dict[str, str]:
 
 def _verify(options: argparse.Namespace) -> int:
     def job(spark: Any, lake: Lake, shown: Shown) -> int:
-        from console.answers.text import Printer
+        from console.answers.results import Printer
         from console.history.jobs.verify import verify
         from console.lake.results import findings_result
 

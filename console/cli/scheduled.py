@@ -44,7 +44,7 @@ def run_due(options: argparse.Namespace) -> int:
     from datetime import UTC, datetime
 
     from console.answers.history_results import ahead_lines
-    from console.answers.text import Printer
+    from console.answers.results import Printer
     from console.session.due import due_table, forget, take_back
     from console.session.journal_changes import read_open, settle_unfinished
     from console.session.terminal_front import Terminal
@@ -80,7 +80,7 @@ def leftovers_options(parser: argparse.ArgumentParser) -> None:
 
 def run_leftovers(options: argparse.Namespace) -> int:
     """0 looked, whatever was found; 1 failed, 2 no context."""
-    from console.answers.text import Printer
+    from console.answers.results import Printer
 
     async def work(session: Session) -> int:
         found = await read_stale_throttles(session)

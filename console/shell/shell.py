@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 
-from console.answers.text import Printer
+from console.answers.results import Printer
 from console.contexts import ContextError
 from console.language.errors import CommandError, LanguageError
 from console.language.grammar import parse

@@ -7,8 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 from console.answers.queries import answer
-from console.answers.results import Result
-from console.answers.text import render
+from console.answers.results import Result, render
 from console.language.errors import CommandError, LanguageError
 from console.language.interpret import to_edits
 from console.language.needs import needs

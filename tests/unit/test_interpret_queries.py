@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from console.answers.queries import answer
-from console.answers.results import Column, Row, Table, to_data
-from console.answers.text import render
+from console.answers.results import Column, Row, Table, render, to_data
 from console.language.errors import CommandError
 from console.language.filters import glob_test
 from console.language.grammar import parse

@@ -243,7 +243,7 @@ class ConfigsCommand(Struct):
     def _tell_conflicts(self, report: ApplyReport) -> None:
         """Print what another client changed between our reading and our applying."""
         from console.answers.plan_results import conflict_tables
-        from console.answers.text import render
+        from console.answers.results import render
 
         for table in conflict_tables(report):
             self.err.write(render(table))
