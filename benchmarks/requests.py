@@ -51,7 +51,7 @@ def run_duckdb(log: Path, out: Path) -> None:
 def run_spark(log: Path, out: Path, *, with_duckdb: bool) -> None:
     """As `ingest` does."""
     from console.history.request_log_duckdb import counted_seconds, request_1s_of
-    from console.history.requests.lines import BrokerLog
+    from console.history.requests.parts import BrokerLog
     from console.history.requests.progress import plan
     from console.history.spark_sources import request_lines
     from console.history.transforms.request_logs import request_1s

@@ -17,7 +17,7 @@ from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigResource, C
 from console.model.inheritance import Inheritance, Inherited, differing
 from console.model.numbers import Data
 from console.model.snapshot import Snapshot
-from console.plan.diff import DiffLine
+from console.plan.effective_values import DiffLine
 from console.plan.plan import Plan
 from console.present.configs import CONFIGS, ConfigLine, ConfigRow, config_rows, described_by, details, lines_of
 from console.present.failures import failure_text

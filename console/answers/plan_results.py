@@ -15,12 +15,13 @@ from console.model.snapshot import Snapshot
 from console.plan.amounts import duration_text, exact_quota, quota
 from console.plan.compile import runbook
 from console.plan.conflicts import Conflict
-from console.plan.current_state import losses
-from console.plan.diff import DiffGroup, DiffLine, EffectiveValue, diff, diff_of
+from console.plan.diff import diff, diff_of
 from console.plan.edits import Slot
+from console.plan.effective_values import DiffGroup, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command
 from console.plan.plan import EMPTY, Plan, StageReport
 from console.plan.retention import Deletion
+from console.plan.reversal import losses
 from console.plan.risk_rules import Risk, RiskFacts
 from console.plan.risks import effects, risks
 from console.plan.settle import ApplyReport

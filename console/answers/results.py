@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from console.present.columns import Columns
 
 
-# What a query answers: text to be laid out, and beside it the plain data of JSON output.
-
-
 class Column(NamedTuple):
     """A column of a table. right: numbers, set to the right."""
 

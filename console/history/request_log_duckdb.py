@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from console.history.requests.lines import PART_BYTES, BrokerLog, Part, parts_of, read_part
+from console.history.requests.parts import PART_BYTES, BrokerLog, Part, parts_of, read_part
 from console.history.schema import REQUEST_1S
 from console.history.spark_sources import PartToRead, parts_and_kind
 from console.history.transforms.request_logs import added_up

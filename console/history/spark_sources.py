@@ -36,7 +36,7 @@ from pyspark.sql.types import StructType
 
 from console.history.kraft.decoder import ROW_SCHEMA, Trouble
 from console.history.kraft.metadata_log import SPLIT_BYTES, LogPlan, Split, plan_log, read_splits
-from console.history.requests.lines import PART_BYTES, REQUEST_LINE_DDL, BrokerLog, Part, parts_of, read_part
+from console.history.requests.parts import PART_BYTES, REQUEST_LINE_DDL, BrokerLog, Part, parts_of, read_part
 from console.history.schema import KRAFT_RECORD, QUARANTINE, Table, arrow_schema
 from console.model.numbers import is_natural, json_text
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from console.model.snapshot import Snapshot
-from console.plan.diff import DiffGroup, DiffLine
 from console.plan.edit_kind import Batch
 from console.plan.edits import Edit
+from console.plan.effective_values import DiffGroup, DiffLine
 from console.plan.kafka_tools import Command
 from console.plan.kinds.registry import BATCHES, kind_of
 from console.plan.plan import Plan

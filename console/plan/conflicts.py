@@ -9,8 +9,9 @@ from msgspec.structs import replace
 
 from console.model.snapshot import Snapshot
 from console.plan.current_state import current_state, moved, own_moved, wanted
-from console.plan.diff import EffectiveValue, after, before
+from console.plan.diff import after, before
 from console.plan.edits import Slot
+from console.plan.effective_values import EffectiveValue
 from console.plan.plan import Plan
 from console.plan.staged import UNREAD, Described, Staged, Was, topic_id_of
 

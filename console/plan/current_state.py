@@ -1,17 +1,11 @@
-"""What a snapshot has in the place of an edit, whether that is what was there before or what the edit wants, and the
-opposite of an edit that was applied. The records of `plan.kinds` do the work. Pure.
-"""
+"""What a snapshot has in the place of an edit, and whether that is what was there before, or what the edit wants."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from types import MappingProxyType
-
 from console.model.changes import Status
-from console.plan.edit_kind import Reversal
 from console.plan.edits import Edit
 from console.plan.kinds.registry import kind_of
-from console.plan.staged import UNREAD, Described, Staged, Was
+from console.plan.staged import UNREAD, Described, Was
 
 
 def current_state(edit: Edit, seen: Described) -> Was:
@@ -47,22 +41,3 @@ def verdict(edit: Edit, was: Was, now: Was) -> Status:
         # As wanted and as before: it changed nothing. Neither the one nor the other: another client changed it.
         return Status.UNKNOWN
     return Status.APPLIED if as_wanted else Status.NOT_APPLIED
-
-
-# The opposite of an edit that was applied: value and source as they were. And what has none. Pure.
-
-_NONE: Mapping[str, str] = MappingProxyType({})
-
-
-def reversal(staged: Staged, overrides: Mapping[str, str] = _NONE) -> Reversal:
-    """The opposite of an edit, from what stood in its place when it was applied. overrides: of a topic that it deleted,
-    which the topic gets when it is created again."""
-    if staged.was is UNREAD:
-        return Reversal(None, UNREAD, "what was there before was not read")
-    return kind_of(staged.edit).reversal(staged.edit, staged.was, overrides)
-
-
-def losses(staged: Iterable[Staged]) -> tuple[tuple[Staged, str], ...]:
-    """What can't be taken back, or not whole, of edits that are not applied yet: each with why."""
-    found = ((each, reversal(each)) for each in staged)
-    return tuple((each, back.loss) for each, back in found if back.loss and kind_of(each.edit).takes_away(each.edit))

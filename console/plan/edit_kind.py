@@ -13,8 +13,8 @@ from msgspec import Struct
 from console.model.changes import Status, Target
 from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot
-from console.plan.diff import DiffLine, EffectiveValue
 from console.plan.edits import Edit
+from console.plan.effective_values import DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command
 from console.plan.requests import Facts, Step
 from console.plan.risk_rules import RiskRule

@@ -14,7 +14,7 @@ from console.model.config import ConfigEntry, ConfigResource, ConfigSet, Synonym
 from console.model.inheritance import Inheritance, Inherited, given_as
 from console.model.numbers import Data, long_number
 from console.model.snapshot import Snapshot
-from console.plan.diff import DiffGroup, DiffLine
+from console.plan.effective_values import DiffGroup, DiffLine
 from console.plan.plan import Plan
 from console.present import names
 from console.present.columns import (

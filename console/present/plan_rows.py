@@ -27,8 +27,8 @@ from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
 from console.plan.amounts import duration_text
-from console.plan.diff import DiffGroup, DiffLine, EffectiveValue
 from console.plan.edits import Edit, Slot
+from console.plan.effective_values import DiffGroup, DiffLine, EffectiveValue
 from console.plan.kinds.registry import kind_of
 from console.plan.plan import Plan
 from console.plan.requests import Step

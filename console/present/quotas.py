@@ -21,7 +21,7 @@ from console.model.quota import (
     effective_ip,
 )
 from console.plan.amounts import Unit, number, quota
-from console.plan.diff import DiffGroup, DiffLine
+from console.plan.effective_values import DiffGroup, DiffLine
 from console.present.columns import ABSENT, FILTER, SCREEN, SHOWN, Column, Columns
 from console.present.names import NOTHING, named, quota_entity
 from console.present.text import Cell, Line, clean

@@ -19,7 +19,7 @@ from console.plan.amounts import (
     size_range,
     unit_of,
 )
-from console.plan.diff import EffectiveValue
+from console.plan.effective_values import EffectiveValue
 from console.present.failures import failure_text
 from console.present.names import HIDDEN, NOTHING, plural
 from console.present.text import Line, Span, clean

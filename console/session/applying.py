@@ -17,7 +17,8 @@ from console.model.config import ConfigResource, ConfigSet
 from console.model.failure import Failure
 from console.plan.compile import compile_plan
 from console.plan.conflicts import Conflict, changed_since, conflicts, left_over, rebase, rebased, surprises
-from console.plan.diff import DiffGroup, diff
+from console.plan.diff import diff
+from console.plan.effective_values import DiffGroup
 from console.plan.kinds.topic_creation import default_partitions
 from console.plan.plan import Plan, with_outcomes
 from console.plan.requests import Facts, Step

@@ -21,10 +21,10 @@ from console.model.failure import Failure
 from console.model.journal_lines import Mended, Told
 from console.model.snapshot import Snapshot
 from console.plan.conflicts import conflicts, rebase
-from console.plan.current_state import reversal
 from console.plan.edits import Slot
 from console.plan.kinds.registry import kind_of
 from console.plan.plan import StageReport
+from console.plan.reversal import reversal
 from console.plan.settle import verdicts
 from console.plan.staged import UNREAD, Place, Staged, Was, topic_id_of
 from console.present import names

@@ -21,7 +21,7 @@ from console.session.snapshot_reader import Client, PlanChanged, Progress, Refus
 
 if TYPE_CHECKING:
     from console.contexts import Context
-    from console.plan.diff import DiffGroup
+    from console.plan.effective_values import DiffGroup
     from console.plan.retention import Deletion, RetentionCut
     from console.plan.risk_rules import RiskFacts
     from console.plan.settle import ApplyReport, InFlight

@@ -26,8 +26,8 @@ from console.model.acl import Acl
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 from console.model.config import topic_resource
 from console.model.secret import Secret
-from console.plan.current_state import losses
 from console.plan.edits import SetConfig
+from console.plan.reversal import losses
 from console.session.applying import apply_plan
 from console.session.describe_again import read_again
 from console.session.journal_changes import stage_revert

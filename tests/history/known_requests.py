@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from console.history.requests.lines import BrokerLog
+from console.history.requests.parts import BrokerLog
 from console.history.requests.progress import plan
 from tests.history.request_lines import alter_configs, alter_scram, fetch, metadata, produce
 

@@ -13,7 +13,8 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition  # type: ignore[i
 
 from console.admin import changes
 from console.admin.client import AdminClient
-from console.history.requests.lines import BrokerLog, altered, parts_of, read_part
+from console.history.requests.lines import altered
+from console.history.requests.parts import BrokerLog, parts_of, read_part
 from console.history.requests.progress import plan
 from console.history.requests.seconds_duckdb import seconds
 from console.model.acl import Acl

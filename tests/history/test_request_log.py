@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from console.history.requests.lines import BrokerLog
+from console.history.requests.parts import BrokerLog
 from console.history.requests.progress import plan
 from console.history.schema import REQUEST_1S
 from tests.history.known_requests import BEFORE, MORE, S0, SALT, SALTED, expected, log, noise

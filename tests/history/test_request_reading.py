@@ -19,18 +19,8 @@ from hypothesis import strategies as st
 
 from console.history.requests import files
 from console.history.requests.files import opened
-from console.history.requests.lines import (
-    NO_END,
-    NO_JSON,
-    NO_START,
-    NO_TEXT,
-    NO_TIME,
-    BrokerLog,
-    lines,
-    one_line,
-    parts_of,
-    read_part,
-)
+from console.history.requests.lines import NO_END, NO_JSON, NO_START, NO_TEXT, NO_TIME, lines, one_line
+from console.history.requests.parts import BrokerLog, parts_of, read_part
 from console.history.requests.progress import Plan, plan
 from console.history.requests.zone import AmbiguousHourError, Twice, fold_at, jump, shown_twice
 from tests.history.request_lines import Logged, alter_configs, fetch, log_of, produce

@@ -22,7 +22,7 @@ from console.history.jobs.plan_inputs import plan_request_logs
 from console.history.jobs.record import UnreadableInput
 from console.history.requests import files
 from console.history.requests.files import LogChangedError, opened_as_planned
-from console.history.requests.lines import BrokerLog, Part, parts_of, read_part
+from console.history.requests.parts import BrokerLog, Part, parts_of, read_part
 from console.history.requests.progress import CutInPlaceError, plan
 from console.history.schema import REQUEST_1S
 from console.history.store import Lake

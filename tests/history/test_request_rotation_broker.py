@@ -17,7 +17,7 @@ from console.history.jobs.inputs import RequestLog
 from console.history.jobs.plan_inputs import plan_request_logs
 from console.history.jobs.record import UnreadableInput
 from console.history.requests.files import LogChangedError
-from console.history.requests.lines import parts_of, read_part
+from console.history.requests.parts import parts_of, read_part
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.real_clusters import running
 

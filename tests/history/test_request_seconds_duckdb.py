@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from console.history.requests import seconds_duckdb
-from console.history.requests.lines import parts_of, read_part
+from console.history.requests.parts import parts_of, read_part
 from tests.history.known_requests import BEFORE, expected, log, noise
 from tests.history.request_lines import log_of
 

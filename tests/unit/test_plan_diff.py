@@ -23,7 +23,7 @@ from console.model.quota import USER, QuotaEntity
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot
 from console.plan.compile import compile_plan, predict
-from console.plan.diff import DiffLine, EffectiveValue, diff
+from console.plan.diff import diff
 from console.plan.edits import (
     AddAcl,
     AppendConfig,
@@ -36,6 +36,7 @@ from console.plan.edits import (
     UnsetConfig,
     UpsertScram,
 )
+from console.plan.effective_values import DiffLine, EffectiveValue
 from console.plan.plan import EMPTY, Plan, stage, undo, with_outcomes
 from console.plan.requests import Facts, Step
 from console.plan.settle import record_check, settle

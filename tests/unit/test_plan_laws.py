@@ -30,8 +30,9 @@ from console.model.failure import Failure
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
 from console.plan.compile import compile_plan, predict
-from console.plan.diff import DiffLine, diff
+from console.plan.diff import diff
 from console.plan.edits import CreateTopic, SetConfig, Slot
+from console.plan.effective_values import DiffLine
 from console.plan.plan import EMPTY, Plan, Staging, discard, redo, stage, undo
 from console.plan.requests import Facts, Step
 from console.plan.settle import record_check, settle

@@ -45,8 +45,9 @@ from console.model.quota import QuotaEntity
 from console.model.secret import Secret
 from console.model.snapshot import ReadFailure, Snapshot
 from console.plan.amounts import exact_quota
-from console.plan.diff import EffectiveValue, diff
+from console.plan.diff import diff
 from console.plan.edits import AddAcl, CreateTopic, DeleteTopic, GrowTopic, RemoveAcl, SetConfig, UnsetConfig
+from console.plan.effective_values import EffectiveValue
 from console.plan.plan import EMPTY, Plan, stage
 from console.present.acls import ACLS, acl_rows, search_text, touches_topic
 from console.present.brokers import BROKERS, broker_loads, broker_rows, disk

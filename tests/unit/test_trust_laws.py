@@ -18,7 +18,6 @@ from console.model.config import ConfigEntry, topic_resource
 from console.model.journal_lines import Origin, Request, Who
 from console.model.secret import Secret
 from console.plan.conflicts import conflicts, left_over, rebased, surprises
-from console.plan.current_state import losses, reversal
 from console.plan.edits import (
     AppendConfig,
     CreateTopic,
@@ -32,6 +31,7 @@ from console.plan.edits import (
     UpsertScram,
 )
 from console.plan.plan import EMPTY, Plan, stage
+from console.plan.reversal import losses, reversal
 from console.plan.settle import verdicts
 from console.plan.staged import UNREAD, Staged
 from console.session.recording import _is_secret

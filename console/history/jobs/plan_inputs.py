@@ -18,7 +18,8 @@ from console.history.journals import read_journals
 from console.history.kraft.metadata_log import LogPlan, NoMetadataLogError, log_files, plan_log
 from console.history.requests import progress
 from console.history.requests.files import LogChangedError
-from console.history.requests.lines import BrokerLog, line_times
+from console.history.requests.lines import line_times
+from console.history.requests.parts import BrokerLog
 from console.history.requests.progress import CutInPlaceError, Span
 from console.history.store import Lake
 from console.history.store.sweep import KEEP

@@ -25,7 +25,7 @@ from console.history.jobs.tables import read_table, write_partitions
 from console.history.journals import merge_journal, read_journals
 from console.history.request_log_duckdb import counted_seconds, executors_have_duckdb, request_1s_of
 from console.history.requests.files import LogChangedError
-from console.history.requests.lines import BrokerLog
+from console.history.requests.parts import BrokerLog
 from console.history.requests.zone import AmbiguousHourError
 from console.history.schema import ALTER_REQUEST, JOURNAL, KRAFT_RECORD, QUARANTINE, REQUEST_1S, Table, arrow_schema
 from console.history.spark_sources import SOURCE, KraftLog, KraftLogQuarantine, is_damaged, request_lines

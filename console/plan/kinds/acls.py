@@ -16,9 +16,9 @@ from console.model.changes import CreateAcls, DeleteAcls, Target
 from console.model.codes import BROKER, AclOperation, AclResourceType, PatternType, Permission
 from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot
-from console.plan.diff import NOTHING, DiffLine, EffectiveValue
 from console.plan.edit_kind import Batch, EditKind, Json, Reversal
 from console.plan.edits import AclEdit, AddAcl, RemoveAcl
+from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, option
 from console.plan.requests import RECORD_LIMIT, Facts, Step, acl_removals, singly, steps_of
 from console.plan.risk_rules import ACL_LOCKS_OUT, FIRST_ACL, Judged, RiskNeeds, RiskRule

@@ -31,9 +31,9 @@ from console.model.secret import Secret
 from console.model.snapshot import Snapshot
 from console.plan import config_rules, topic_risks
 from console.plan.config_requests import config_steps
-from console.plan.diff import DiffLine, EffectiveValue, inherited_value
 from console.plan.edit_kind import Batch, EditKind, Json, Reversal
 from console.plan.edits import AppendConfig, ConfigEdit, SetConfig, SubtractConfig, UnsetConfig
+from console.plan.effective_values import DiffLine, EffectiveValue, inherited_value
 from console.plan.kafka_tools import (
     STDIN,
     Command,

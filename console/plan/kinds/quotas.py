@@ -31,9 +31,9 @@ from console.model.quota import (
 )
 from console.model.snapshot import Snapshot
 from console.plan.amounts import exact_number, quota
-from console.plan.diff import NOTHING, DiffLine, EffectiveValue
 from console.plan.edit_kind import Batch, EditKind, Json, Reversal
 from console.plan.edits import QuotaEdit, SetQuota, UnsetQuota
+from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, alter_configs, entity_words
 from console.plan.requests import RECORD_LIMIT, Facts, Step, steps_of
 from console.plan.risk_rules import QUOTA_NEAR_ZERO, THROTTLES_EVERYONE, Judged, RiskRule

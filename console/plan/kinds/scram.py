@@ -17,9 +17,9 @@ from console.model.codes import ScramMechanism
 from console.model.inheritance import Inheritance
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot
-from console.plan.diff import NOTHING, DiffLine, EffectiveValue
 from console.plan.edit_kind import Batch, EditKind, Json, Reversal
 from console.plan.edits import DeleteScram, ScramEdit, UpsertScram
+from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, alter_configs, alter_with_secrets, entity_words
 from console.plan.requests import RECORD_LIMIT, Facts, Step, singly, steps_of
 from console.plan.staged import UNREAD, Described, Draft, Dropped, Refused, Staged, Verdict, Was

@@ -22,9 +22,9 @@ from console.model.inheritance import Inheritance
 from console.model.numbers import long_number
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot
-from console.plan.diff import UNKNOWN, DiffLine, EffectiveValue
 from console.plan.edit_kind import Batch, EditKind, Json, Reversal
 from console.plan.edits import CreateTopic, DeleteTopic, Edit, SetConfig
+from console.plan.effective_values import UNKNOWN, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, is_trimmed, option
 from console.plan.kinds.topics import OF_TOPICS
 from console.plan.predict_configs import without_own

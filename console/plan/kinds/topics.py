@@ -19,9 +19,9 @@ from console.model.cluster import Partition, Topic
 from console.model.config import topic_resource
 from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot
-from console.plan.diff import NOTHING, DiffLine, EffectiveValue
 from console.plan.edit_kind import Batch, EditKind, Json, Reversal, Typed
 from console.plan.edits import CreateTopic, DeleteTopic, GrowTopic, TopicEdit
+from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, option
 from console.plan.requests import RECORD_LIMIT, Facts, Step, singly, steps_of
 from console.plan.staged import UNREAD, Described, Draft, Dropped, Refused, Staged, Verdict, Was

@@ -15,9 +15,9 @@ from console.model.changes import Target
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.quota import QuotaEntity
 from console.plan.compile import compile_plan
-from console.plan.diff import DiffGroup as PlannedGroup
 from console.plan.diff import diff
 from console.plan.edits import Slot
+from console.plan.effective_values import DiffGroup as PlannedGroup
 from console.plan.requests import Facts
 from console.present.names import plural, target
 from console.present.plan_rows import NOTHING_MEANT, PlanMeaning, PlanRow, RowKey, meaning_of, plan_groups, tally

@@ -15,8 +15,9 @@ from textual.timer import Timer
 from console.language.quoting import quote
 from console.language.unparse import subject_text
 from console.model.quota import IP, USER, QuotaEntity, QuotaFilter, QuotaValues, filter_for_entity, filter_for_name
-from console.plan.diff import DiffLine, diff
+from console.plan.diff import diff
 from console.plan.edits import UnsetQuota
+from console.plan.effective_values import DiffLine
 from console.present.names import plural, quota_entity
 from console.present.quotas import (
     OTHER,

@@ -1,0 +1,26 @@
+"""The opposite of an edit that was applied: value and source as they were. And what has none. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+from console.plan.edit_kind import Reversal
+from console.plan.kinds.registry import kind_of
+from console.plan.staged import UNREAD, Staged
+
+_NONE: Mapping[str, str] = MappingProxyType({})
+
+
+def reversal(staged: Staged, overrides: Mapping[str, str] = _NONE) -> Reversal:
+    """The opposite of an edit, from what stood in its place when it was applied. overrides: of a topic that it deleted,
+    which the topic gets when it is created again."""
+    if staged.was is UNREAD:
+        return Reversal(None, UNREAD, "what was there before was not read")
+    return kind_of(staged.edit).reversal(staged.edit, staged.was, overrides)
+
+
+def losses(staged: Iterable[Staged]) -> tuple[tuple[Staged, str], ...]:
+    """What can't be taken back, or not whole, of edits that are not applied yet: each with why."""
+    found = ((each, reversal(each)) for each in staged)
+    return tuple((each, back.loss) for each, back in found if back.loss and kind_of(each.edit).takes_away(each.edit))
