@@ -63,7 +63,7 @@ def _interactive(context: Context, options: argparse.Namespace) -> int:
 
     from console.contexts import load
     from console.contexts.configured import Configured
-    from console.session.script_runner import command_history
+    from console.session.command_history import command_history
     from console.session.session import Session
     from console.shell.line import Line
     from console.shell.shell import Shell, greeting

@@ -90,7 +90,7 @@ def show(context: Context, contexts: Choice, lake: str | None = None) -> int:
     try:
         # The first reads are on their way while Textual is imported here.
         session = sessions.session(context)
-        from console.session.script_runner import command_history
+        from console.session.command_history import command_history
         from console.tui.app import Console
 
         while True:

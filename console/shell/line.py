@@ -29,8 +29,8 @@ from console.language.secret_values import redact
 from console.language.tokenizer import UNCLOSED, scan
 from console.language.verbs import Where
 from console.model.secret import Secret
+from console.session.command_history import CommandHistory
 from console.session.reading import read_needs
-from console.session.script_runner import CommandHistory
 from console.session.session import Session
 from console.session.snapshot_reader import Refused
 from console.terminal import drawn_on, harmless

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from console.contexts import Context  # noqa: F401  # of the base class
     from console.language.errors import LanguageError
     from console.language.statements import Statement, Subject
-    from console.session.script_runner import CommandHistory
+    from console.session.command_history import CommandHistory
     from console.session.session import Applied, Session
     from console.tui.applying import Applying
     from console.tui.bar import Bar

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from console.model.config import ConfigResource
     from console.model.quota import QuotaEntity
     from console.model.snapshot import Snapshot
-    from console.session.script_runner import CommandHistory
+    from console.session.command_history import CommandHistory
     from console.session.session import Session
     from console.tui.bar_language import BarLanguage
     from console.tui.panes.view import View

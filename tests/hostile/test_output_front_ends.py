@@ -29,8 +29,8 @@ from console.embedded.spec import ClusterSpec, SaslSpec
 from console.language.completion import complete
 from console.language.grammar import parse
 from console.model.secret import Secret
+from console.session.command_history import CommandHistory
 from console.session.reading import read_everything
-from console.session.script_runner import CommandHistory
 from console.session.session import Session
 from console.shell.line import Line
 from console.shell.shell import Shell

@@ -23,7 +23,7 @@ from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.embedded.faults import Delay, Fault
 from console.embedded.spec import ClusterSpec
 from console.model.config import topic_resource
-from console.session.script_runner import CommandHistory
+from console.session.command_history import CommandHistory
 from console.session.session import Session
 from console.shell.line import Line, ShellCompleter
 from console.shell.shell import DONE, FAILED, UNAPPLIED, Shell

@@ -15,7 +15,7 @@ from console.language.sensitive import looks_sensitive
 from console.log_file import open_log
 from console.model.config import broker_resource
 from console.plan.edits import SetConfig
-from console.session.script_runner import CommandHistory
+from console.session.command_history import CommandHistory
 
 SECRET = "hunter2"
 KEYS = (

@@ -19,7 +19,7 @@ from console.plan.edits import AddAcl, CreateTopic, Edit, RemoveAcl, SetConfig, 
 from console.plan.plan import EMPTY, Plan, stage
 from console.plan.staged import Staged
 from console.present.text import plain
-from console.session.script_runner import KEPT, CommandHistory
+from console.session.command_history import KEPT, CommandHistory
 from console.tui import bar as palette
 from console.tui import frame as chrome
 from console.tui import keymap
