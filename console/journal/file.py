@@ -21,9 +21,8 @@ from zlib import crc32
 
 from msgspec import Struct
 
-from console.journal.lines import Numbered, intent_line, note_line, record
 from console.journal.open_changes import OpenChanges, Touches, slots_of
-from console.journal.records import Intent, Note
+from console.journal.records import Intent, Note, Numbered, intent_line, note_line, record
 from console.journal.segments import (
     SEGMENT_BYTES,
     JournalError,

@@ -26,8 +26,7 @@ from console.history.jobs.inputs import Journals
 from console.history.jobs.take import take_journals
 from console.history.store import Lake
 from console.history.store.write import writing
-from console.journal.lines import intent_line, note_line
-from console.journal.records import Answered, Ended, Entry, Intent
+from console.journal.records import Answered, Ended, Entry, Intent, intent_line, note_line
 from console.lake.collect import Report, Step, collect, keep_collecting
 from console.lake.last_state import LastStates
 from console.lake.poll import TYPES, Resource, Value

@@ -19,8 +19,7 @@ from console.history.jobs.record import Taken, TooMuchIsBad, UnreadableInput, ju
 from console.history.jobs.status import status
 from console.history.schema import TABLES
 from console.history.store import Lake
-from console.journal.lines import intent_line, note_line
-from console.journal.records import Answered, Ended, Entry, Intent
+from console.journal.records import Answered, Ended, Entry, Intent, intent_line, note_line
 from console.model.changes import Status
 from console.model.config import broker_resource
 from console.model.journal_lines import Origin, Request, Sending, Who

@@ -17,8 +17,19 @@ from console.history.journals import merge_journal, read_journals
 from console.history.schema import JOURNAL, QUARANTINE, arrow_schema
 from console.journal.file import JournalFile
 from console.journal.history import history
-from console.journal.lines import Numbered, intent_line, note_line
-from console.journal.records import Answered, Closed, Decided, Ended, Entry, Intent, Note, Settled
+from console.journal.records import (
+    Answered,
+    Closed,
+    Decided,
+    Ended,
+    Entry,
+    Intent,
+    Note,
+    Numbered,
+    Settled,
+    intent_line,
+    note_line,
+)
 from console.model.acl import Acl
 from console.model.changes import NewTopic, ScramUser, Status
 from console.model.cluster import Partition, ScramCredential, Topic

@@ -16,8 +16,7 @@ import pytest
 
 from console.journal import file as journal_file
 from console.journal.file import Contents, JournalFile, journal_path
-from console.journal.lines import Numbered
-from console.journal.records import Answered, Closed, Ended, Entry, Intent
+from console.journal.records import Answered, Closed, Ended, Entry, Intent, Numbered
 from console.journal.segments import JournalError
 from console.model.changes import Status
 from console.model.config import topic_resource

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from console.journal import open_changes
 from console.journal.history import Change, History, State, history, latest_changes
-from console.journal.lines import Numbered, intent_line, note_line, record
 from console.journal.open_changes import OpenChanges
 from console.journal.records import (
     Answered,
@@ -21,7 +20,11 @@ from console.journal.records import (
     Entry,
     Intent,
     Note,
+    Numbered,
     Settled,
+    intent_line,
+    note_line,
+    record,
     still_runs,
     this_operator,
     this_process,

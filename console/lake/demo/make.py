@@ -23,8 +23,7 @@ from console.embedded.spec import ClusterSpec, clusters_of
 from console.embedded.tables import ScramKey
 from console.history.store.errors import LakeError, NoLake
 from console.journal.file import journal_path
-from console.journal.lines import intent_line, note_line
-from console.journal.records import Answered, Ended, Entry, Intent
+from console.journal.records import Answered, Ended, Entry, Intent, intent_line, note_line
 from console.lake.collect import poll_context, write_down
 from console.lake.demo.metadata_log import MetadataLog
 from console.lake.demo.real_broker import NAME as REAL

@@ -1,0 +1,59 @@
+"""The command history: commands of former sessions, one in each line of a file, without their secrets."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from console.log_file import state_directory
+from console.safe_files import PRIVATE, open_private, write_whole
+
+KEPT = 500
+"""Commands that are kept."""
+LONGEST = 2_000
+"""Characters; a longer command is not kept."""
+
+
+class CommandHistory:
+    """A file with a command in each line, mode 0600, truncated from time to time. Errors are ignored: the commands of
+    this session are remembered in any case."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def read(self) -> list[str]:
+        """Return the commands, the oldest first."""
+        from console.language.secret_values import redact
+
+        try:
+            lines = self._path.read_text(encoding="utf-8", errors="replace").splitlines()
+        except OSError:
+            return []
+        # An older version may have kept what counts as a secret now.
+        return [redact(line) for line in lines if line.strip()][-KEPT:]
+
+    def add(self, text: str) -> None:
+        """Remember a command, without its secrets."""
+        from console.language.secret_values import redact
+
+        text = redact(text)
+        if not text.strip() or len(text) > LONGEST or not text.isprintable():
+            return
+        try:
+            self._cut(self.read())
+            with os.fdopen(open_private(self._path, os.O_WRONLY | os.O_APPEND), "w", encoding="utf-8") as file:
+                file.write(text + "\n")
+        except OSError:
+            return
+
+    def _cut(self, commands: Sequence[str]) -> None:
+        """Keep the last half of a full file; the file is replaced atomically."""
+        if len(commands) < KEPT:
+            return
+        write_whole(self._path, "".join(f"{command}\n" for command in commands[-KEPT // 2 :]), PRIVATE)
+
+
+def command_history(environ: Mapping[str, str]) -> CommandHistory:
+    """The console's own history, in the state directory."""
+    return CommandHistory(state_directory(environ) / "commands")
