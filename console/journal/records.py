@@ -36,7 +36,7 @@ from console.model.journal_lines import (
 from console.plan.edit_json import edit_json, edit_of, was_json, was_of
 from console.plan.staged import Place, Staged
 
-# What the journal holds, as values; `lines` writes and reads them. Times are UTC. And who this process is in it.
+# What the journal holds, as values. Times are UTC. And who this process is in it.
 
 
 class Entry(Struct, frozen=True):
@@ -159,7 +159,7 @@ def _started(pid: int) -> str:
     return f"{boot[:8]}-{stat.rpartition(')')[2].split()[19]}"
 
 
-# The journal's records as lines, and back: `console.model.journal_lines` has the format, `codes` that of edits.
+# The records as lines, and back: `console.model.journal_lines` has the format, `plan.edit_json` that of edits.
 
 
 class Numbered(NamedTuple):
