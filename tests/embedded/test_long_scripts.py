@@ -98,7 +98,7 @@ def test_many_wrong_lines_are_all_named_and_the_first_have_hints(
     count = 3 * HINTED
     for line, message in (
         ("set topic x{} retention.ms=5", "there is no topic"),
-        ("set topic t{} retention.m=5", "is none"),
+        ("set topic t{} retention.m=5", "unknown topic config"),
     ):
         assert run(cluster, "\n".join(line.format(number) for number in range(count))) == FAILED
         said = [each for each in capsys.readouterr().err.splitlines() if each.startswith("kac: line")]

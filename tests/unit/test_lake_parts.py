@@ -93,7 +93,7 @@ def test_the_undo_sets_back_or_takes_away(was: Change, edit: object) -> None:
         (change("feature", "metadata.version", ":level", "1", "2"), "can't be changed from here"),
         (change("cluster", "c", ":unobserved", None, None), "not polled"),
         (change("acl", "odd", "odd", None, "set"), "not known"),
-        (change("quota", "user=a", "producer_byte_rate", "many", "9"), "no quota"),
+        (change("quota", "user=a", "producer_byte_rate", "many", "9"), "is not a quota"),
     ],
 )
 def test_what_has_no_undo_says_why(was: Change, why: str) -> None:
@@ -130,7 +130,7 @@ def test_the_alignment_is_the_majoritys_value_or_none() -> None:
     assert align(odd("cluster", f"acl:{ACL_KEY}", ACL_ATTR, None, "set")) == RemoveAcl(READ)
     for row, why in (
         (odd("broker", "broker:2", "log.dirs", "/a", "/b"), "server.properties"),
-        (odd("cluster", "topic:t", ":partitions", "3", "6"), "no config"),
+        (odd("cluster", "topic:t", ":partitions", "3", "6"), "is not a config"),
         (odd("broker", "broker:2", "listener.name.x.ssl.key.password", "[hidden]", None), "hidden"),
         (odd("cluster", "topic:t", "k", "1", "[hidden]"), "hidden"),
     ):
