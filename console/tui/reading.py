@@ -283,6 +283,7 @@ class Reading:
         self.live = Live(self._read, refresh)
         self.lost = False
         """Whether no broker answers."""
+        self._lost_since_asked = False
         self._silent: frozenset[int] = frozenset()
         self._was_read = (view().place, datetime.now(UTC))
         self._looks_take = 0.0
@@ -307,6 +308,7 @@ class Reading:
         if self._was_read[0] != (place := self._view().place):
             self._was_read = place, datetime.now(UTC)
         known = self._session.snapshot
+        self._lost_since_asked = False
         look = asyncio.ensure_future(self._look())
         try:
             if not await self._wait_for(look):
@@ -315,8 +317,9 @@ class Reading:
                 return await self._failed(error)
         finally:
             look.cancel()
-        if self.lost and self._session.snapshot.read_at is known.read_at:
-            # A view that reads no part of the cluster says nothing about it.
+        if self.lost and (self._lost_since_asked or self._session.snapshot.read_at is known.read_at):
+            # The answers may be older than the loss, or the view read no part of the cluster: neither shows that
+            # brokers answer again.
             return await self._is_heard()
         if self._session.snapshot is not known:
             self.lost = False
@@ -378,7 +381,7 @@ class Reading:
         return True
 
     def _lost(self, failure: Failure, final: bool) -> None:
-        self.lost = True
+        self.lost = self._lost_since_asked = True
         self._post(ClusterLost(failure, final))
 
     def _reached(self, unread: Failure | None = None) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -17,6 +19,7 @@ from tests.tui.console_app import Driven, cluster, driven, driven_on
 from tests.tui.model_client import ModelClient
 
 FOR_EVER = 3600.0
+ON_A_SCREEN = reading.PATIENCE
 SINCE = re.compile(r"! STALE since \d\d:\d\d:\d\d")
 NO_ANSWER = RequestTimedOut(Failure("TIMED_OUT", "no answer within 5 s", "Look at that broker's load."))
 
@@ -71,14 +74,21 @@ def _start(running: ThreadedCluster) -> None:
 
 @pytest.mark.parametrize(("silence", "end"), [(_hang, _answer), (_stop, _start)], ids=["hangs", "refuses"])
 async def test_a_cluster_that_is_gone_is_stale_and_nothing_is_concluded(
-    incident: ThreadedCluster, silence: Callable[[ThreadedCluster], None], end: Callable[[ThreadedCluster], None]
+    incident: ThreadedCluster,
+    silence: Callable[[ThreadedCluster], None],
+    end: Callable[[ThreadedCluster], None],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    # On a busy machine brokers that are well may take longer than the short patience: it begins with the silence.
+    short = reading.PATIENCE
+    monkeypatch.setattr(reading, "PATIENCE", ON_A_SCREEN)
     async with driven_on(incident, size=(120, 24)) as it:
         await it.shows("URP 12")
         await it.shows("live")
         await it.press("1")
         await it.shows("active controller")
         before = colors(it)
+        monkeypatch.setattr(reading, "PATIENCE", short)
         silence(incident)
         await it.until(lambda: SINCE.search(it.lines[0]) is not None)
         for word in ("live", "URP", "OFFLINE", "ctrl", "brokers"):
@@ -96,6 +106,41 @@ async def test_a_cluster_that_is_gone_is_stale_and_nothing_is_concluded(
         await it.until(lambda: "live" in it.lines[0])
         await it.shows("active controller")
         await it.until(lambda: colors(it) >= before)
+
+
+async def test_answers_that_are_older_than_the_loss_do_not_make_the_cluster_live() -> None:
+    class Late(ModelClient):
+        answer: asyncio.Event | None = None
+
+        async def run(self, operation: Callable[..., Awaitable[Any]], *args: Any, **options: Any) -> Any:
+            late = self.answer
+            if late is not None and operation.__name__ == "describe_configs":  # the last that the view asks for
+                await late.wait()
+                return self._describe_configs(*args, **options)
+            return await super().run(operation, *args, **options)
+
+        def _silent_brokers(self, _within: float) -> frozenset[int]:
+            raise NO_ANSWER
+
+    async with driven(client := Late(cluster())) as it:
+        await it.shows("live")
+        answer = client.answer = asyncio.Event()
+        await it.until(lambda: SINCE.search(it.lines[0]) is not None)
+        client.lost, client.answer = NO_ANSWER, None  # for what is asked from here on
+        states: list[bool] = []
+        write_header = it.app.frame.write_header
+
+        def written() -> None:
+            states.append(it.app.contact.is_current)
+            write_header()
+
+        it.app.frame.write_header = written  # type: ignore[method-assign]
+        tried = client.asked.count("silent_brokers")
+        answer.set()
+        await it.until(lambda: client.asked.count("silent_brokers") >= tried + 4)
+        assert states, "the answers were taken"
+        assert not any(states)
+        assert SINCE.search(it.lines[0])
 
 
 async def test_silence_is_written_once() -> None:
