@@ -21,6 +21,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """Spark on two cores of this machine, in UTC, with two partitions after a shuffle."""
     from console.history.jobs.session import Settings, session
+    from tests.support.quick_spark import INTERPRETED, java_options
 
     folder = tmp_path_factory.mktemp("spark")
     settings = Settings(
@@ -28,20 +29,12 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         master="local[2]",
         memory="1g",
         shuffle_partitions=2,
-        # Tests have little data: they are done before the second compiler is.
-        java_options=("-XX:TieredStopAtLevel=1",),
-        more={"spark.local.dir": str(folder), "spark.sql.warehouse.dir": (folder / "warehouse").as_uri()},
+        java_options=java_options(),
+        more={
+            **INTERPRETED,
+            "spark.local.dir": str(folder),
+            "spark.sql.warehouse.dir": (folder / "warehouse").as_uri(),
+        },
     )
     with (folder / "spark.log").open("wb") as log, session(settings, log) as started:
         yield started
-
-
-@pytest.fixture(scope="module")
-def interpreted(spark: SparkSession) -> Iterator[None]:
-    """Plans are not compiled: for small tables and large plans that takes longer than running them."""
-    settings = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-    for name, value in settings.items():
-        spark.conf.set(name, value)
-    yield
-    for name in settings:
-        spark.conf.unset(name)

@@ -21,6 +21,7 @@ from console.history.store import Lake
 from console.history.store.write import writing
 from tests.history.lake_rows import START, snapshot_rows
 from tests.history.tiny_steps import FAILING, STEPS
+from tests.support.quick_spark import INTERPRETED, java_options
 
 DAY_THREE = START + timedelta(days=2)
 EVENTS = STEPS[0]
@@ -30,8 +31,8 @@ DONE = ("made", "failed", "made again", "since day three", "one version kept")
 
 def main() -> None:
     lake = Lake.open(sys.argv[1])
-    more = {**SETTINGS, "spark.jars": sys.argv[2], "spark.sql.warehouse.dir": lake.path("warehouse")}
-    settings = Settings(name="delta", master="local[2]", memory="1g", shuffle_partitions=2, more=more)
+    more = {**SETTINGS, **INTERPRETED, "spark.jars": sys.argv[2], "spark.sql.warehouse.dir": lake.path("warehouse")}
+    settings = Settings("delta", "local[2]", "1g", shuffle_partitions=2, java_options=java_options(), more=more)
     with session(settings) as spark:
         told: list[object] = []
         for done in DONE:

@@ -43,6 +43,9 @@ def random_limits(chosen: random.Random, cluster: str, entities: int, seconds: i
             # No broker has a limit of the empty client id, and a source may hold anything.
             names = {"user": [None, *NAMES], "client-id": [None, "", *NAMES]}
             parts = {each: chosen.choice(some) for each, some in names.items() if chosen.random() < 0.6}
+        if chosen.random() < 0.1:
+            # An address's limit is no limit of clients, whatever its key.
+            parts = {"ip": chosen.choice([None, "10.0.0.1"])}
         entity = quota_key(parts)
         if any(each.entity == entity for each in made):
             continue

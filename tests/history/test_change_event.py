@@ -16,7 +16,7 @@ from pyspark.testing import assertDataFrameEqual
 from console.history.schema import TABLES, arrow_schema
 from console.history.transforms.change_event import change_event
 
-pytestmark = [pytest.mark.usefixtures("interpreted"), pytest.mark.timeout(600)]
+pytestmark = pytest.mark.timeout(600)
 
 AT = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 TOPIC, BROKER = 2, 4

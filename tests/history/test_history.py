@@ -17,7 +17,7 @@ from pyspark.testing import assertDataFrameEqual
 from console.history.schema import TABLES, arrow_schema
 from console.history.transforms.history import history
 
-pytestmark = [pytest.mark.usefixtures("interpreted"), pytest.mark.timeout(600)]
+pytestmark = pytest.mark.timeout(600)
 
 AT = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 Row = dict[str, Any]

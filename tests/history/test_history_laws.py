@@ -21,7 +21,7 @@ from console.history.transforms.history import history
 from tests.history import change_worlds as worlds
 from tests.history.change_worlds import World
 
-pytestmark = [pytest.mark.usefixtures("interpreted"), pytest.mark.timeout(900)]
+pytestmark = pytest.mark.timeout(900)
 
 STEPS = 14
 Row = dict[str, Any]

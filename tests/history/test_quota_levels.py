@@ -7,16 +7,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pytest
 
 from console.history.entities import quota_key
 from console.history.schema import USAGE_KEYS
-from console.model.quota import effective
+from console.model.quota import USER_LEVELS, effective
 from tests.history.quota_worlds import NAMES, Limit, at, history_rows, holding, random_limits
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-PAIRS = 100_000
+PAIRS = (20_000, 100_000)
 SECONDS = 40
 Use = tuple[str, str, str, int]
 Answer = dict[str, tuple[float, int] | None]
@@ -55,7 +56,8 @@ def by_hand(limits: Sequence[Limit], uses: Sequence[Use]) -> list[Answer]:
     return [answers[use] for use in uses]
 
 
-def test_joins_say_what_the_resolver_says_for_random_pairs(spark: SparkSession) -> None:
+@pytest.mark.parametrize("pairs", [PAIRS[0], pytest.param(PAIRS[1], marks=pytest.mark.long)])
+def test_joins_say_what_the_resolver_says_for_random_pairs(spark: SparkSession, pairs: int) -> None:
     chosen = random.Random(7)
     clusters = [f"c{number}" for number in range(12)]
     # From hardly any limit, so that the last levels count too, to one for almost every entity there can be.
@@ -66,15 +68,17 @@ def test_joins_say_what_the_resolver_says_for_random_pairs(spark: SparkSession) 
     ]
     uses = [
         (chosen.choice(clusters), chosen.choice(NAMES), chosen.choice(["", *NAMES]), chosen.randrange(SECONDS))
-        for _ in range(PAIRS)
+        for _ in range(pairs)
     ]
     answers = by_joins(spark, history_rows(limits), uses)
     expected = by_hand(limits, uses)
-    assert len(answers) == PAIRS
+    assert len(answers) == pairs
     assert [
         (use, ours, theirs) for use, ours, theirs in zip(uses, answers, expected, strict=True) if ours != theirs
     ] == []
     assert {found[1] for answer in expected for found in answer.values() if found} == set(range(1, 9))
+    without_id = [answer for use, answer in zip(uses, answers, strict=True) if not use[2]]
+    assert {found[1] for answer in without_id for found in answer.values() if found} == set(USER_LEVELS)
 
 
 def test_what_the_first_look_shows_held_before_it_and_later_looks_hold_from_then_on(spark: SparkSession) -> None:

@@ -4,21 +4,33 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
 
 import pytest
 
 from console.history.store import Lake, Manifest
+from console.history.store.filesystem import LocalFilesystem
 from console.history.store.write import writing
+from tests.history.crashing_runs import CRASHED
 from tests.history.endless_runs import DAYS, KEPT, one_run
 from tests.history.lake_rows import rows_of, snapshot_rows
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
 KILLS = 20
 SPARK_KILLS = 2
+MOST_RUNS = KEPT + 2
+"""In a lake on which runs crash: each check reads all of it."""
 ROOT = Path(__file__).parents[2]
 
 
@@ -32,7 +44,54 @@ def consistent(lake: Lake, manifest: Manifest) -> int:
     return runs
 
 
+def left_in_order(lake: Lake, held: int) -> None:
+    """What runs that died left behind goes with the next one."""
+    kept = [consistent(lake, older) for older in lake.manifests()]
+    # Killed when it was through but for what it takes away, the last run leaves one more.
+    assert kept == [held - back for back in range(len(kept))]
+    assert len(kept) in (KEPT, KEPT + 1)
+    one_run(lake)
+    assert [consistent(lake, older) for older in lake.manifests()] == [held + 1 - back for back in range(KEPT)]
+    named = {folder.split("/")[2] for manifest in lake.manifests() for folder in manifest.folders}
+    assert {each.name for each in Path(lake.path("data")).glob("*/v=*")} == named
+    assert {each.stem for each in Path(lake.path("manifests")).iterdir()} == {m.run_id for m in lake.manifests()}
+    assert lake.failed_runs() == []
+
+
+def test_a_run_that_ends_before_any_of_its_writes_leaves_the_former_tables_or_the_new(tmp_path: Path) -> None:
+    lake = Lake.create(str(tmp_path / "lake"))
+    for _ in range(KEPT):
+        one_run(lake)
+    small = shutil.copytree(lake.where, tmp_path / "small")
+    held, codes, moved, locked = KEPT, [], [], 0
+    command = [sys.executable, "-m", "tests.history.crashing_runs", lake.where]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT) as runs:
+        assert runs.stdin is not None
+        assert runs.stdout is not None
+        while 0 not in codes:
+            if held > MOST_RUNS:
+                shutil.rmtree(lake.where)
+                shutil.copytree(small, lake.where)
+                held = KEPT
+            runs.stdin.write("\n")
+            runs.stdin.flush()
+            codes.append(int(runs.stdout.readline()))
+            now = consistent(lake, lake.current())
+            moved.append(now - held)
+            held = now
+            locked += bool(Path(lake.path("lock")).read_bytes())
+        runs.stdin.close()
+    assert set(codes) == {0, CRASHED}
+    # The tables change at one of the writes, and all that follow belong to the new ones.
+    assert moved == sorted(moved)
+    assert set(moved) == {0, 1}
+    assert len(codes) > 30
+    assert locked > len(codes) * 0.9
+    left_in_order(lake, held)
+
+
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_a_run_that_is_killed_at_any_moment_leaves_the_former_tables(tmp_path: Path) -> None:
     lake = Lake.create(str(tmp_path / "lake"))
@@ -57,20 +116,99 @@ def test_a_run_that_is_killed_at_any_moment_leaves_the_former_tables(tmp_path: P
             held = runs
             in_the_midst += bool(Path(lake.path("lock")).read_bytes())
         begins.stdin.close()
-    kept = [consistent(lake, older) for older in lake.manifests()]
-    # Killed when it was through but for what it takes away, the last run leaves one more.
-    assert kept == [held - back for back in range(len(kept))]
-    assert len(kept) in (KEPT, KEPT + 1)
     assert in_the_midst > KILLS / 2  # of a run, and not between two
-    one_run(lake)
-    assert [consistent(lake, older) for older in lake.manifests()] == [held + 1 - back for back in range(KEPT)]
+    left_in_order(lake, held)
+
+
+class Died(BaseException):
+    """A process that would have ended here."""
+
+
+class DyingFilesystem(LocalFilesystem):
+    """Ends at one of its writes, and changes nothing from then on. point: the number of the write, from 1; 0: never."""
+
+    def __init__(self, point: int) -> None:
+        self.left = point
+        self.is_dead = False
+
+    def die(self) -> None:
+        """From here on."""
+        self.is_dead = True
+        raise Died
+
+    def _count(self) -> None:
+        self.left -= 1
+        if self.is_dead or not self.left:
+            self.die()
+
+    def create(self, path: str, data: bytes, *, private: bool = False) -> None:
+        self._count()
+        super().create(path, data, private=private)
+
+    def replace(self, path: str, data: bytes) -> None:
+        self._count()
+        super().replace(path, data)
+
+    def remove(self, path: str) -> None:
+        self._count()
+        super().remove(path)
+
+    @contextmanager
+    def output(self, path: str) -> Iterator[BinaryIO]:
+        self._count()
+        with super().output(path) as file:
+            yield file
+
+    def settle(self, folders: list[str], within: str) -> None:
+        self._count()
+        super().settle(folders, within)
+
+
+def test_a_build_that_ends_before_any_of_its_writes_leaves_the_former_tables(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    from console.history.jobs.build import build
+    from tests.history.tiny_steps import STEPS
+
+    lake = Lake.create(str(tmp_path / "lake"))
+    with writing(lake, "collect") as write:
+        write.add_arrow("snapshot", snapshot_rows(200, days=3))
+        write.commit()
+    for _ in range(2):  # both kept versions have all tables
+        build(spark, lake, steps=STEPS, keep=2)
+
+    def dying_step(_: SparkSession, dying: Lake, *__: object) -> DataFrame:
+        assert isinstance(dying.filesystem, DyingFilesystem)
+        dying.filesystem.die()
+        raise AssertionError
+
+    # One dies when the first table is written; the others at each of their writes, until one has no more.
+    first = Lake(lake.where, DyingFilesystem(0))
+    with pytest.raises(Died):
+        build(spark, first, steps=(STEPS[0], replace(STEPS[1], make=dying_step)), keep=2)
+    dead = 0
+    while True:
+        dying = DyingFilesystem(dead + 1)
+        held = lake.current()
+        try:
+            build(spark, Lake(lake.where, dying), steps=STEPS, keep=2)
+        except Died:
+            dead += 1
+        assert lake.current().created >= held.created
+        for manifest in lake.manifests():
+            assert {row[5] for row in rows_of(lake, "history", manifest)} == {str(each) for each in range(200)}
+            assert len(rows_of(lake, "change_event", manifest)) == 200
+        if not dying.is_dead:
+            break
+    assert dead >= 4
+    with writing(lake, "collect", keep=2) as write:
+        write.commit()
     named = {folder.split("/")[2] for manifest in lake.manifests() for folder in manifest.folders}
     assert {each.name for each in Path(lake.path("data")).glob("*/v=*")} == named
-    assert {each.stem for each in Path(lake.path("manifests")).iterdir()} == {m.run_id for m in lake.manifests()}
-    assert lake.failed_runs() == []
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_a_build_that_is_killed_leaves_the_former_tables(tmp_path: Path) -> None:
     lake = Lake.create(str(tmp_path / "lake"))

@@ -16,6 +16,7 @@ from pathlib import Path
 import pyspark
 
 from console.lake.java import find_java
+from tests.support.quick_spark import INTERPRETED, java_options
 
 SPARK = Path(pyspark.__file__).parent
 PATIENCE = 180.0
@@ -45,9 +46,9 @@ class SparkCluster:
         command = [str(SPARK / "bin" / "spark-submit"), "--master", self.url, "--py-files", str(zips)]
         command += ["--executor-memory", "512m", "--conf", "spark.ui.enabled=false"]
         command += ["--conf", "spark.sql.shuffle.partitions=2", "--conf", "spark.driver.host=127.0.0.1"]
-        # So little data is done before the second compiler is.
-        for who in ("driver", "executor"):
-            command += ["--conf", f"spark.{who}.extraJavaOptions=-XX:TieredStopAtLevel=1"]
+        options = " ".join(java_options())
+        quick = INTERPRETED | {f"spark.{who}.extraJavaOptions": options for who in ("driver", "executor")}
+        command += [word for name, value in quick.items() for word in ("--conf", f"{name}={value}")]
         return subprocess.run(
             [*command, str(script), *arguments],
             env=self.environ,
