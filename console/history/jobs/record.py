@@ -1,18 +1,13 @@
-"""The record of a run: what it did, what it took from inputs, the table `quarantine` of what was unreadable, and the
-versions of the programs it was made with.
-"""
+"""The record of a run: what it did, what it took from inputs, and the versions of the programs it was made with."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
-from console.history.jobs.tables import read_table, write_partitions
-from console.history.schema import QUARANTINE
-from console.history.store import LakeError, parquet_files
+from console.history.store import LakeError
 from console.history.store.write import Write
 
 # What a job did.
@@ -93,36 +88,3 @@ def judge(taken: Iterable[Taken], most: float) -> None:
                 "they are, and the damage is known, run it again with a higher --max-bad-ratio.",
                 sum(one.bad for one in all_of_it),
             )
-
-
-# What can't be read, written to the table `quarantine`, each thing once however often it is met.
-
-
-def quarantine(spark: SparkSession, write: Write, rows: DataFrame) -> int:
-    """Appends rows of QUARANTINE (less `run_id`) that are not there yet; gives how many."""
-    key = list(QUARANTINE.key)
-    there = read_table(spark, write.lake, write.draft, QUARANTINE).select(*key)
-    new = rows.dropDuplicates(key).join(there, on=key, how="left_anti")
-    before = write.rows.get(QUARANTINE.name, 0)
-    for partition, folders in write_partitions(write, QUARANTINE, new).items():
-        for folder in folders:
-            write.append(QUARANTINE.name, partition, folder)
-    return write.rows.get(QUARANTINE.name, 0) - before
-
-
-def quarantine_arrow(write: Write, rows: pa.Table) -> int:
-    """The same for few rows that are here already; without Spark."""
-    if not rows.num_rows:
-        return 0
-    there = parquet_files.read(write.lake.filesystem, write.lake.files(write.draft, QUARANTINE), QUARANTINE)
-    known = set(_keys(there))
-    fresh = []
-    for place, key in enumerate(_keys(rows)):
-        if key not in known:
-            known.add(key)
-            fresh.append(place)
-    return write.add_arrow(QUARANTINE.name, rows.take(fresh)) if fresh else 0
-
-
-def _keys(rows: pa.Table) -> Iterator[tuple[object, ...]]:
-    return zip(*(rows.column(name).to_pylist() for name in QUARANTINE.key), strict=True)

@@ -20,7 +20,7 @@ from console.history.jobs.plan_inputs import (
     plan_request_logs,
     remembered,
 )
-from console.history.jobs.record import Taken, UnreadableInput, quarantine, quarantine_arrow
+from console.history.jobs.record import Taken, UnreadableInput
 from console.history.jobs.tables import read_table, write_partitions
 from console.history.journals import merge_journal, read_journals
 from console.history.request_log_duckdb import counted_seconds, executors_have_duckdb, request_1s_of
@@ -198,3 +198,36 @@ def _append(write: Write, table: Table, rows: DataFrame) -> None:
     for partition, folders in write_partitions(write, table, rows).items():
         for folder in folders:
             write.append(table.name, partition, folder)
+
+
+# -- what can't be read, in the table `quarantine`, each thing once however often it is met ---------------------------
+
+
+def quarantine(spark: SparkSession, write: Write, rows: DataFrame) -> int:
+    """Appends rows of QUARANTINE (less `run_id`) that are not there yet; gives how many."""
+    key = list(QUARANTINE.key)
+    there = read_table(spark, write.lake, write.draft, QUARANTINE).select(*key)
+    new = rows.dropDuplicates(key).join(there, on=key, how="left_anti")
+    before = write.rows.get(QUARANTINE.name, 0)
+    for partition, folders in write_partitions(write, QUARANTINE, new).items():
+        for folder in folders:
+            write.append(QUARANTINE.name, partition, folder)
+    return write.rows.get(QUARANTINE.name, 0) - before
+
+
+def quarantine_arrow(write: Write, rows: pa.Table) -> int:
+    """The same for few rows that are here already; without Spark."""
+    if not rows.num_rows:
+        return 0
+    there = parquet_files.read(write.lake.filesystem, write.lake.files(write.draft, QUARANTINE), QUARANTINE)
+    known = set(_keys(there))
+    fresh = []
+    for place, key in enumerate(_keys(rows)):
+        if key not in known:
+            known.add(key)
+            fresh.append(place)
+    return write.add_arrow(QUARANTINE.name, rows.take(fresh)) if fresh else 0
+
+
+def _keys(rows: pa.Table) -> Iterator[tuple[object, ...]]:
+    return zip(*(rows.column(name).to_pylist() for name in QUARANTINE.key), strict=True)
