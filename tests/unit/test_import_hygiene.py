@@ -7,8 +7,8 @@ import pytest
 from tests.support.loaded_modules import loaded_by
 
 SCREEN = ("textual", "rich", "console.tui", "themes", "prompt_toolkit", "pygments")
-MEASURES = {"widgets", "widgets.cells"}
-"""What makes text harmless, wherever it goes; it loads nothing else."""
+MEASURES = {"widgets", "widgets.cells", "widgets.row_source"}
+"""What makes text harmless, wherever it goes, and what a column is; they load nothing else."""
 CLIENT = ("aiokafka", "kio", "cryptography", "yaml")
 TESTING = ("hypothesis", "pytest")
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-
-from pyspark.sql import SparkSession
+from typing import TYPE_CHECKING
 
 from console.history.store import LakeError
 from console.history.store.write import Write
+
+if TYPE_CHECKING:  # a run that finds nothing new starts no Spark
+    from pyspark.sql import SparkSession
 
 # What a job did.
 
@@ -41,8 +43,7 @@ def note_versions(write: Write, spark: SparkSession) -> None:
         write.versions["java"] = str(jvm.System.getProperty("java.version"))
 
 
-# What was taken from inputs: counts, whether too much was unreadable, and the table `quarantine`, which keeps
-# each unreadable thing once.
+# What was taken from inputs: counts, and whether too much was unreadable.
 
 MAX_BAD_RATIO = 0.01
 """How much of an input may be unreadable by default."""
