@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 
 END = datetime(2026, 3, 4, 12, tzinfo=UTC)
+_TRAFFIC = re.compile(r'"requestApiKeyName":"(PRODUCE|FETCH)"')
 _LINE = re.compile(r"\[(\S+ \S+)\] DEBUG Completed request:(\{.*\}) \(kafka\.request\.logger\)")
 
 
@@ -54,8 +56,8 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
     return make(str(tmp_path_factory.mktemp("demo") / "lake"), END)
 
 
-def rows_of(demo: Demo, table: str) -> list[dict[str, Any]]:
-    files = demo.lake.files(demo.lake.current(), table)
+def rows_of(lake: Lake, table: str) -> list[dict[str, Any]]:
+    files = lake.files(lake.current(), table)
     rows: list[dict[str, Any]] = pa.concat_tables(
         [pq.read_table(file, partitioning=None) for file in files]
     ).to_pylist()
@@ -136,7 +138,7 @@ def test_metadata_logs_and_journals_are_whole(demo: Demo) -> None:
 
 def test_looks_have_the_hours_of_the_day(demo: Demo) -> None:
     looks: dict[str, set[datetime]] = {}
-    for row in rows_of(demo, "snapshot"):
+    for row in rows_of(demo.lake, "snapshot"):
         if row["kind"] == "heartbeat":
             looks.setdefault(row["cluster_id"], set()).add(row["observed_ts"])
     every_hour = {END - timedelta(hours=hours) for hours in range(25)}
@@ -147,7 +149,7 @@ def test_looks_have_the_hours_of_the_day(demo: Demo) -> None:
 
 def test_a_lake_of_somebody_is_left_alone_and_a_demo_is_made_anew(tmp_path: Path, demo: Demo) -> None:
     own = Lake.create(str(tmp_path / "own"))
-    with pytest.raises(LakeError, match="name another folder"):
+    with pytest.raises(LakeError, match="choose another folder"):
         make(own.where, END)
     assert Lake.open(own.where).about() == own.about()
 
@@ -160,21 +162,38 @@ def test_a_demo_in_which_somebody_has_collected_is_left_alone(tmp_path: Path) ->
     with run_in_thread(ClusterSpec(brokers=1)) as cluster:
         settings = ConnectionSettings(parse_bootstrap(cluster.bootstrap))
         assert collect(lake, [Context("prod", "a test", settings)]).complete
-    with pytest.raises(LakeError, match="also has what was collected of prod"):
+    with pytest.raises(LakeError, match="also has polls of prod"):
         new_lake(lake.where)
     assert lake.current().run_id
 
 
-def test_everything_is_built_and_everybody_is_named(demo: Demo, spark: SparkSession) -> None:
+def with_traffic(demo: Demo, folder: Path, hours: int) -> Lake:
+    """A copy of the lake whose request logs have all changes, and what was produced and fetched in the last hours."""
+    where = shutil.copytree(demo.lake.where, folder / "lake")
+    sources = where / FILE
+    sources.write_text(sources.read_text(encoding="utf-8").replace(demo.lake.where, str(where)), encoding="utf-8")
+    first = f"{END - timedelta(hours=hours):%Y-%m-%d %H:%M:%S}"
+    for log in where.glob("demo/*/broker-*/kafka-request.log"):
+        lines = log.read_text(encoding="utf-8").splitlines(keepends=True)
+        log.write_text("".join(line for line in lines if not _TRAFFIC.search(line) or line[1:20] >= first), "utf-8")
+    return Lake.open(str(where))
+
+
+@pytest.mark.parametrize("hours", [2, pytest.param(24, marks=pytest.mark.long)])
+def test_everything_is_built_and_everybody_is_named(
+    demo: Demo, spark: SparkSession, tmp_path: Path, hours: int
+) -> None:
     from console.history.jobs.build import build
     from console.history.jobs.ingest import ingest
 
-    file = Path(demo.lake.where) / FILE
-    sources = read_sources(file.read_text(encoding="utf-8"), str(file), Path(demo.lake.where))
-    report = ingest(spark, demo.lake, sources.inputs())
+    lake = with_traffic(demo, tmp_path, hours)
+    file = Path(lake.where) / FILE
+    sources = read_sources(file.read_text(encoding="utf-8"), str(file), Path(lake.where))
+    report = ingest(spark, lake, sources.inputs())
     assert report.quarantined == 0
-    build(spark, demo.lake)
-    history = rows_of(demo, "history")
+    assert report.rows["request_1s"] > 500 * hours
+    build(spark, lake)
+    history = rows_of(lake, "history")
     for deed in story_changes():
         for edit in deed.edits:
             key, attr = told(edit)
@@ -191,10 +210,10 @@ def test_everything_is_built_and_everybody_is_named(demo: Demo, spark: SparkSess
                 "several" if alone else "journal" if deed.with_kac else "request"
             }
     assert {row["cluster_id"] for row in history if row["attr"] == ":unobserved"} == {"demo-old"}
-    usage = rows_of(demo, "quota_usage")
+    usage = rows_of(lake, "quota_usage")
     (held_back,) = {client.who for client in CLIENTS if client.limit == 65_536.0}
     throttled = [row for row in usage if row["scope_user"] == held_back and row["throttled_requests"]]
     assert {(row["quota_value"], row["level"]) for row in throttled} == {(65_536.0, 1)}
-    assert {(row["scope"], row["attr"]) for row in rows_of(demo, "drift")} >= {("broker", "log.retention.ms")}
-    against = {(row["entity_key"], row["attr"]) for row in rows_of(demo, "policy_violation")}
+    assert {(row["scope"], row["attr"]) for row in rows_of(lake, "drift")} >= {("broker", "log.retention.ms")}
+    against = {(row["entity_key"], row["attr"]) for row in rows_of(lake, "policy_violation")}
     assert ("topic:checkout.payments", "unclean.leader.election.enable") in against

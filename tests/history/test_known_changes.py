@@ -7,11 +7,15 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from console.history.store import Lake
+from console.history.schema import TABLES
+from console.history.store import Lake, parquet_files
+from console.history.store.filesystem import LocalFilesystem
+from console.history.store.write import writing
+from console.lake.sources import given_sources
 from tests.history.known_changes import (
     ALICE,
     BULK,
@@ -23,8 +27,12 @@ from tests.history.known_changes import (
     make_changes,
     produce_above_the_limit,
 )
+from tests.history.lake_rows import rows_of
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.real_clusters import running
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow, pytest.mark.timeout(1200)]
 
@@ -40,8 +48,11 @@ def cluster() -> Iterator[KafkaCluster]:
 
 
 @pytest.fixture(scope="module")
-def lake(cluster: KafkaCluster, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A lake of a cluster that was looked at, changed, used, and looked at again."""
+def lake(cluster: KafkaCluster, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A lake of a cluster that was polled, changed, used, and polled again."""
+    from console.history.jobs.build import build
+    from console.history.jobs.ingest import ingest
+
     where = str(tmp_path_factory.mktemp("known") / "lake")
     kac("lake", "collect", "-b", cluster.bootstrap, "--lake", where)
     make_changes(cluster)
@@ -52,17 +63,31 @@ def lake(cluster: KafkaCluster, tmp_path_factory: pytest.TempPathFactory) -> str
     for broker in cluster.broker_ids:
         # A log that no longer grows, and cores for Spark. The last of two controllers would wait for the other.
         cluster.kill(broker)
-    ingest(cluster, where)
-    kac("lake", "build", "--lake", where)
+    metadata_log, logs = logs_of(cluster)
+    sources = given_sources(
+        metadata_logs=[metadata_log],
+        request_logs=logs,
+        cluster_id=cluster.cluster_id,
+        zone=ZONE,
+        folder=Path(where),
+    )
+    ingest(spark, Lake.open(where), sources.inputs())
+    build(spark, Lake.open(where))
     return where
 
 
-def ingest(cluster: KafkaCluster, where: str) -> None:
+def logs_of(cluster: KafkaCluster) -> tuple[str, list[str]]:
+    """The folder of the metadata log, and each broker's request log as the option names it."""
     (metadata_log,) = (cluster.directory / "broker-1").glob("data-*/__cluster_metadata-0")
-    paths = ((broker, cluster.directory / f"broker-{broker}" / "request.log") for broker in cluster.broker_ids)
-    logs = [f"--request-log={broker}={path}" for broker, path in paths]
+    logs = [f"{broker}={cluster.directory}/broker-{broker}/request.log" for broker in cluster.broker_ids]
+    return str(metadata_log), logs
+
+
+def ingest_by_command(cluster: KafkaCluster, where: str) -> None:
+    metadata_log, logs = logs_of(cluster)
+    options = [f"--request-log={log}" for log in logs]
     of_cluster = ("--cluster-id", cluster.cluster_id, "--timezone", ZONE)
-    kac("lake", "ingest", "--lake", where, "--metadata-log", str(metadata_log), *logs, *of_cluster)
+    kac("lake", "ingest", "--lake", where, "--metadata-log", metadata_log, *options, *of_cluster)
 
 
 def kac(*arguments: str) -> str:
@@ -140,8 +165,28 @@ def test_the_throttled_pair_is_found_with_the_quota_that_counts(lake: str) -> No
 
 def test_ingesting_again_takes_nothing_in_twice(lake: str, cluster: KafkaCluster) -> None:
     before = tables(lake)
-    ingest(cluster, lake)
+    ingest_by_command(cluster, lake)
     assert tables(lake) == before
+
+
+@pytest.mark.long
+def test_commands_make_the_same_tables(lake: str, cluster: KafkaCluster, tmp_path: Path) -> None:
+    """Each in a process of its own, with its own Spark."""
+    where = str(tmp_path / "lake")
+    with writing(Lake.create(where), "collect") as write:
+        write.add_arrow(
+            "snapshot", parquet_files.read(LocalFilesystem(), files_of(lake, "snapshot"), TABLES["snapshot"])
+        )
+        write.commit()
+    ingest_by_command(cluster, where)
+    kac("lake", "build", "--lake", where)
+    for table in ("change_event", "history", "drift", "quota_usage", "policy_violation"):
+        assert rows_of(Lake.open(where), table) == rows_of(Lake.open(lake), table)
+
+
+def files_of(lake: str, table: str) -> list[str]:
+    opened = Lake.open(lake)
+    return opened.files(opened.current(), table)
 
 
 def tables(lake: str) -> dict[str, Any]:
