@@ -27,6 +27,7 @@ from console.model.changes import (
     PartitionTarget,
     ScramUser,
     Status,
+    TopicTarget,
 )
 from console.model.codes import (
     APPEND,
@@ -203,7 +204,9 @@ async def test_configs_are_replaced_where_there_is_no_incremental_call(
     """Nothing that is not edited is lost."""
     topic = topic_resource(name)
     prior = {"retention.ms": "1000", "segment.ms": "9000"}
-    assert await statuses(link, CreateTopics((NewTopic(name, 1, 1, configs=prior),))) == {name: Status.APPLIED}
+    assert await statuses(link, CreateTopics((NewTopic(name, 1, 1, configs=prior),))) == {
+        TopicTarget(name): Status.APPLIED
+    }
     ops = {topic: (ConfigOp("retention.ms", SET, "2000"), ConfigOp("cleanup.policy", APPEND, "compact"))}
     mark = kafka28.request_log.mark()
     assert await statuses(link, AlterConfigs(ops, prior={topic: prior}), check=True) == {topic: Status.VALID}
@@ -214,7 +217,7 @@ async def test_configs_are_replaced_where_there_is_no_incremental_call(
         "segment.ms": "9000",
         "cleanup.policy": "delete,compact",
     }
-    assert await statuses(link, DeleteTopics((name,))) == {name: Status.APPLIED}
+    assert await statuses(link, DeleteTopics((name,))) == {TopicTarget(name): Status.APPLIED}
 
 
 async def test_the_controller_moves(link: Link, kafka28: ZooKeeperCluster, name: str) -> None:
