@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
+import shutil
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +19,9 @@ from console.history.kraft.decoder import ROW_SCHEMA
 from console.history.kraft.metadata_log import read_log
 from console.history.kraft.schemas import known_schemas
 from console.history.redact import HIDDEN, hmac_hex
+from tests.support import kafka_cluster
 from tests.support import record_metadata_schemas as recorded
+from tests.support.cached_folder import recorded_folder
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_commands import ACLS, CONFIGS, TOPICS, KafkaCommands
 from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3, major
@@ -66,30 +71,72 @@ NOT_HEARD_OF = ("does not exist as expected", "Invalid config(s)")
 NUMBERS = {schema.name: schema.api_key for schema in known_schemas().values()}
 
 
+@dataclass(frozen=True)
+class Recorded:
+    """The metadata logs of a cluster's brokers. folders: `__cluster_metadata-0`, each with `dump.txt` in its parent:
+    the output of DumpLogSegments."""
+
+    version: str
+    cluster_id: str
+    folders: tuple[Path, ...]
+
+
 @pytest.fixture(params=[KAFKA_4_3, KAFKA_3_9])
-def cluster(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
-    """One of its own: it is killed, and its log is to be small."""
-    yield from running(lambda: KafkaCluster(request.param, brokers=2, logins=True, properties=_SNAPSHOTS))
+def logs(request: pytest.FixtureRequest) -> Iterator[Recorded]:
+    """Recorded from a real cluster, once for each content of the files that decide it."""
+    version: str = request.param
+    support = Path(kafka_cluster.__file__).parent
+    made_by = (Path(__file__), *(support / name for name in ("kafka_cluster.py", "kafka_commands.py", "kafka_jars.py")))
+    with contextlib.ExitStack() as stack:
+
+        def fill(folder: Path) -> None:
+            start = contextlib.contextmanager(running)
+            cluster = stack.enter_context(
+                start(lambda: KafkaCluster(version, brokers=2, logins=True, properties=_SNAPSHOTS))
+            )
+            _record(cluster, folder)
+
+        folder = recorded_folder(f"metadata-log-{version}", made_by, fill)
+        brokers = sorted(folder.glob("broker-*"))
+        cluster_id = (folder / "cluster-id").read_text()
+        yield Recorded(version, cluster_id, tuple(broker / "__cluster_metadata-0" for broker in brokers))
 
 
-def test_every_record_is_what_dump_log_segments_shows(cluster: KafkaCluster) -> None:
-    release = cluster.version.rpartition(".")[0]
-    assert recorded.file_of(release).read_text() == recorded.as_text(recorded.records(release))
+def _record(cluster: KafkaCluster, folder: Path) -> None:
     with KafkaCommands(cluster.version) as commands:
         _change_everything(cluster, commands)
-    folders = [_log_folder(cluster, broker) for broker in cluster.broker_ids]
-    for folder in folders:
-        _wait_for_a_snapshot(folder)
+    found = {broker: _log_folder(cluster, broker) for broker in cluster.broker_ids}
+    for log in found.values():
+        _wait_for_a_snapshot(log)
     for broker in cluster.broker_ids:
         cluster.kill(broker)  # the last of two controllers does not end in order
-    for folder in folders:
+    (folder / "cluster-id").write_text(cluster.cluster_id)
+    for broker, log in found.items():
+        kept = folder / f"broker-{broker}"
+        kept.mkdir()
+        files = sorted((*log.glob("*.log"), *log.glob("*.checkpoint")))
+        (kept / log.name).mkdir()
+        for file in files:
+            shutil.copy(file, kept / log.name)
+        shutil.copy(log.parent / "meta.properties", kept)
+        tool = "org.apache.kafka.tools" if major(cluster.version) >= 4 else "kafka.tools"
+        names = ",".join(map(str, files))
+        dump = cluster.run_tool(f"{tool}.DumpLogSegments", "--cluster-metadata-decoder", "--files", names, timeout=120)
+        assert dump.returncode == 0, dump.stderr
+        (kept / "dump.txt").write_text(dump.stdout)
+
+
+def test_every_record_is_what_dump_log_segments_shows(logs: Recorded) -> None:
+    release = logs.version.rpartition(".")[0]
+    assert recorded.file_of(release).read_text() == recorded.as_text(recorded.records(release))
+    for folder in logs.folders:
         rows = _read(folder)
-        assert rows == _dumped(cluster, folder, rows)
+        assert rows == _dumped(logs.cluster_id, folder, rows)
         assert {row["file"].rpartition(".")[2] for row in rows} == {"log", "checkpoint"}
         assert PLANTED not in str(rows)
     assert {row["record_type"] for row in rows} >= MADE_BY_ALL
     assert len({row["file"] for row in rows if not row["in_snapshot"]}) > 1
-    both = _read(*folders)
+    both = _read(*logs.folders)
     in_log = [row["log_offset"] for row in both if not row["in_snapshot"]]
     assert len(in_log) == len(set(in_log))
 
@@ -197,15 +244,9 @@ def _read(*folders: Path) -> list[dict[str, Any]]:
     return rows.sort_by([("file", "ascending"), ("record_index", "ascending"), ("log_offset", "ascending")]).to_pylist()
 
 
-def _dumped(cluster: KafkaCluster, folder: Path, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What DumpLogSegments shows, as rows. What a row hides is hidden here too, with the HMAC of what is shown."""
-    tool = "org.apache.kafka.tools" if major(cluster.version) >= 4 else "kafka.tools"
-    files = sorted((*folder.glob("*.log"), *folder.glob("*.checkpoint")))
-    told = cluster.run_tool(
-        f"{tool}.DumpLogSegments", "--cluster-metadata-decoder", "--files", ",".join(map(str, files)), timeout=120
-    )
-    assert told.returncode == 0, told.stderr
-    made = list(_records(told.stdout, cluster.cluster_id))
+def _dumped(cluster_id: str, folder: Path, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The output of DumpLogSegments as rows. What a row hides is hidden here too, with the HMAC of what is shown."""
+    made = list(_records((folder.parent / "dump.txt").read_text(), cluster_id))
     hidden = {(row["file"], row["record_index"], row["log_offset"]): row for row in rows if row["value_hmac"]}
     for each in made:
         row = hidden.get((each["file"], each["record_index"], each["log_offset"]))

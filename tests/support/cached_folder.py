@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -33,6 +34,22 @@ def cached_folder(folder: Path, fill: Callable[[Path], None]) -> Path:
             finally:
                 shutil.rmtree(scratch, ignore_errors=True)
     return folder
+
+
+def recorded_folder(name: str, made_by: Iterable[Path], fill: Callable[[Path], None]) -> Path:
+    """A cached folder of what takes long to make again and is the same each time, as the logs of a real broker.
+
+    made_by: the files whose content decides it: the code that makes it, and its inputs. With another content it is made
+    again, and the folder of the former content is deleted.
+    """
+    key = hashlib.sha256()
+    for file in made_by:
+        key.update(f"{file.name}\0{hashlib.sha256(file.read_bytes()).hexdigest()}\0".encode())
+    folder = cache_home() / "recorded" / f"{name}-{key.hexdigest()[:16]}"
+    if not folder.is_dir():
+        for former in folder.parent.glob(f"{name}-{'[0-9a-f]' * 16}"):
+            shutil.rmtree(former, ignore_errors=True)
+    return cached_folder(folder, fill)
 
 
 @contextmanager
