@@ -38,7 +38,8 @@ _HOMES = count()
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tests that share a cluster run in one process, with `--dist loadgroup`."""
+    """Tests that share a cluster run in one process, with `--dist loadgroup`; those marked `early` come first."""
+    items.sort(key=lambda item: item.get_closest_marker("early") is None)
     for item in items:
         if item.get_closest_marker("xdist_group") is None and (name := group(item)):
             item.add_marker(pytest.mark.xdist_group(name))

@@ -14,6 +14,7 @@ from tests.support.patience import PATIENCE
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.early
 @pytest.mark.slow
 def test_the_pictures_are_what_the_console_shows() -> None:
     command = [sys.executable, "-m", "screenshots.take", "--check"]

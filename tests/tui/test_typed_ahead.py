@@ -115,6 +115,7 @@ class Typist:
         return shown
 
 
+@pytest.mark.early
 @pytest.mark.slow
 def test_a_walk_typed_in_one_write_does_what_it_does_slowly(tmp_path: Path) -> None:
     folders = [tmp_path / way for way in ("hasty", "patient")]
