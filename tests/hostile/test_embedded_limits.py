@@ -54,16 +54,17 @@ async def test_an_idle_connection_and_one_that_never_ends_its_request_are_closed
 
 
 async def test_who_reads_no_answers_is_not_written_to_for_ever() -> None:
-    spec = ClusterSpec(brokers=1, static_configs={"connections.max.idle.ms": "100"})
-    async with EmbeddedCluster(spec) as cluster, RawClient(cluster) as client:
+    spec = ClusterSpec(brokers=1, static_configs={"connections.max.idle.ms": "1000"})
+    async with EmbeddedCluster(spec) as cluster:
         for number in range(2000):
             cluster.state.put_topic(Topic(f"topic-{number:04}", uuid4(), (Partition((1,), (1,), 1),)))
-        client.send(VERSIONS)
-        assert await client.frame()
-        client.writer.transport.pause_reading()  # type: ignore[attr-defined]
-        client.send(100 * framed(header(3, 1) + struct.pack(">i", -1)))
-        async with asyncio.timeout(PATIENCE):
-            await asyncio.gather(*cluster._listeners[1]._open)
+        async with RawClient(cluster) as client:
+            client.send(VERSIONS)
+            assert await client.frame()
+            client.writer.transport.pause_reading()  # type: ignore[attr-defined]
+            client.send(100 * framed(header(3, 1) + struct.pack(">i", -1)))
+            async with asyncio.timeout(PATIENCE):
+                await asyncio.gather(*cluster._listeners[1]._open)
 
 
 async def test_a_broker_takes_so_many_connections_and_no_more() -> None:
