@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import NamedTuple
 
 from console.answers.results import Column, Row, Table
 from console.history.reader.tables import Change, Drifted, Usage
 from console.model.numbers import Data
+from console.plan.amounts import moment
 from console.present.lake import (
     FIRST_SEEN,
     NOTHING,
@@ -140,24 +141,3 @@ def lake_filter(text: str, now: datetime) -> LakeFilter:
             found[name] = value
     since, until = (moment(found[name], now) if name in found else None for name in ("since", "until"))
     return LakeFilter(since, until, found.get("key"), found.get("by"), " ".join(rest))
-
-
-def moment(text: str, now: datetime) -> datetime:
-    """A time: ``2h`` (ago), ``14:05`` (the last), ``2026-11-20``, ``2026-11-20T14:05``, by this host's clock where it
-    has no offset of its own. Raises ValueError with words for the operator."""
-    from console.plan.amounts import parse_duration
-
-    here = now.astimezone()
-    try:
-        return now - timedelta(milliseconds=parse_duration(text))
-    except ValueError:
-        pass
-    try:
-        if len(text) <= 8 and ":" in text:
-            clock = datetime.fromisoformat(f"{here:%Y-%m-%d}T{text:0>5}").astimezone()
-            return clock if clock <= here else clock - timedelta(days=1)
-        return datetime.fromisoformat(text).astimezone()
-    except (ValueError, OverflowError):
-        raise ValueError(
-            f"{text!r} is no time: 2h and 7d (ago), 14:05, 2026-11-20, 2026-11-20T14:05 and 2026-11-20T14:05Z are"
-        ) from None

@@ -49,7 +49,7 @@ def add_window(parser: argparse.ArgumentParser) -> None:
 
 def window(options: argparse.Namespace, now: datetime) -> tuple[datetime | None, datetime | None]:
     """The times of ``--since`` and ``--until``. Raises ValueError with words for the operator."""
-    from console.answers.lake_tables import moment
+    from console.plan.amounts import moment
 
     since, until = (None if text is None else moment(text, now) for text in (options.since, options.until))
     if since is not None and until is not None and since >= until:

@@ -113,7 +113,7 @@ def _sources(options: argparse.Namespace, where: str) -> Sources:
 
 
 def _build(options: argparse.Namespace) -> int:
-    from console.answers.lake_tables import moment
+    from console.plan.amounts import moment
 
     try:
         since = moment(options.since, datetime.now(UTC)) if hasattr(options, "since") else None

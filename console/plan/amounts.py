@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from datetime import datetime, timedelta
 from enum import Enum
 
 _DURATIONS = (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1_000), ("ms", 1))
@@ -222,7 +223,7 @@ def duration_text(milliseconds: int) -> str:
 
 # Durations as the language writes them: ``7d``, ``12h``, ``30min``, ``90s``, ``250ms``.
 
-__all__ = ["LONGEST_MS", "duration_text", "parse_duration"]
+__all__ = ["LONGEST_MS", "duration_text", "moment", "parse_duration"]
 
 LONGEST_MS = 2**31 - 1
 """The longest timeout of a request, an INT32 on the wire."""
@@ -237,3 +238,22 @@ def parse_duration(text: str) -> int:
     if milliseconds < 1:
         raise ValueError("a duration must be greater than 0")
     return milliseconds
+
+
+def moment(text: str, now: datetime) -> datetime:
+    """A time: ``2h`` (ago), ``14:05`` (the last), ``2026-11-20``, ``2026-11-20T14:05``, by this host's clock where it
+    has no offset of its own. Raises ValueError with words for the operator."""
+    here = now.astimezone()
+    try:
+        return now - timedelta(milliseconds=parse_duration(text))
+    except ValueError:
+        pass
+    try:
+        if len(text) <= 8 and ":" in text:
+            clock = datetime.fromisoformat(f"{here:%Y-%m-%d}T{text:0>5}").astimezone()
+            return clock if clock <= here else clock - timedelta(days=1)
+        return datetime.fromisoformat(text).astimezone()
+    except (ValueError, OverflowError):
+        raise ValueError(
+            f"{text!r} is no time: 2h and 7d (ago), 14:05, 2026-11-20, 2026-11-20T14:05 and 2026-11-20T14:05Z are"
+        ) from None
