@@ -16,7 +16,7 @@ from console.admin.link import Link
 from console.admin.routing import CONTROLLER, broker
 from console.admin.topics import ANSWER_SECONDS, describe_topics, list_reassignments
 from console.model.changes import AlterReassignments, ElectLeaders, Outcome, PartitionTarget, Status
-from console.model.cluster import LogSpan, Partition, Reassignment
+from console.model.cluster import LogRange, LogSpan, Partition, Reassignment
 from console.model.failure import Failure
 
 # Neither ElectLeaders nor AlterPartitionReassignments has a validate-only form.
@@ -192,6 +192,16 @@ async def log_spans(
         if all(place in each for each in (first, end, found, before))
     }
     return spans, list(dict.fromkeys((*missing, *no_end, *unknown, *no_before)))
+
+
+async def log_ranges(link: Link, places: Sequence[Place]) -> tuple[dict[Place, LogRange], list[Failure]]:
+    """(topic, partition) -> the offsets of its first record and of its end, and the failures of the others. Two
+    requests to each leader, at once."""
+    (first, missing), (end, no_end) = await asyncio.gather(
+        list_offsets(link, dict.fromkeys(places, EARLIEST)), list_offsets(link, dict.fromkeys(places, LATEST))
+    )
+    ranges = {place: LogRange(first[place], end[place]) for place in places if place in first and place in end}
+    return ranges, list(dict.fromkeys((*missing, *no_end)))
 
 
 async def list_offsets(link: Link, wanted: Mapping[Place, int]) -> tuple[dict[Place, int], list[Failure]]:

@@ -265,11 +265,11 @@ def _apply(reader: Reader, _verb: str) -> Apply:
 
 
 def _warnings(reader: Reader) -> tuple[str, ...]:
-    """Read names of warnings, separated by commas."""
+    """Read names of warnings, separated by commas; one that has to be typed as NAME=SUBJECT."""
     word = reader.take(Expected(What.WORDS, "NAMEs of warnings", NAMES), Role.VALUE)
     names = tuple(name for name in word.text.split(",") if name)
     for name in names:
-        if name not in NAMES:
+        if name.partition("=")[0] not in NAMES:
             reader.fail(f"unknown warning {reader.shown(word)}", word, f"there are {', '.join(NAMES)}")
     return names
 

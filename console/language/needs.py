@@ -33,7 +33,9 @@ class Needs(Struct, frozen=True):
 
     parts: whole parts, by the names of `Snapshot.read_at`. topics: topics by name, if not all are needed. resources:
     their configs. every: configs of all resources of a type. a_broker, a_topic: configs of any one, for its keys.
-    groups: their members and lag. lags_of: the lag of all groups that a set of patterns matches. documentation: also
+    groups: their members and lag. lags_of: the lag of all groups that a set of patterns matches. log_ranges: where
+    the logs of topics begin and end; offsets_at: their offsets at times (topic, ms since 1970); group_positions: the
+    same for all partitions of a group, with its members and offsets (group, and a time or None). documentation: also
     that of the configs of `resources`. quotas_of, acls_of: the quotas that filters find and the ACLs of principals, if
     not all are needed; if all quotas are, those that matter.
     """
@@ -44,6 +46,9 @@ class Needs(Struct, frozen=True):
     every: frozenset[ResourceType] = frozenset()
     groups: frozenset[str] = frozenset()
     lags_of: frozenset[tuple[str | None, ...]] = frozenset()
+    log_ranges: frozenset[str] = frozenset()
+    offsets_at: frozenset[tuple[str, int]] = frozenset()
+    group_positions: frozenset[tuple[str, int | None]] = frozenset()
     quotas_of: frozenset[QuotaFilter] = frozenset()
     acls_of: frozenset[str] = frozenset()
     a_broker: bool = False

@@ -210,8 +210,8 @@ class Check(_Statement, frozen=True):
 
 
 class Apply(_Statement, frozen=True):
-    """``apply``. yes: without asking. force: overwrites another client's changes. accept: names of accepted
-    warnings."""
+    """``apply``. yes: without asking. force: overwrites another client's changes. accept: accepted warnings,
+    by name or as NAME=SUBJECT."""
 
     yes: bool = False
     valid_only: bool = False

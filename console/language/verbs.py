@@ -254,12 +254,13 @@ _ALL = (
     Verb(
         "apply",
         PLAN,
-        ("apply [--yes] [--valid-only] [--force] [--accept NAME{,NAME}]",),
+        ("apply [--yes] [--valid-only] [--force] [--accept NAME[=SUBJECT]{,NAME[=SUBJECT]}]",),
         "Check the plan, ask, and send it",
         "If a check fails nothing is sent, unless --valid-only sends the rest. --yes does not ask. What the plan "
         "touches is described again right before: another client's changes since it was read stop the apply and are "
         "shown as it was, theirs and mine; --force overwrites them and lists what it overwrote. A legal but probably "
-        "wrong edit has a named warning, which has to be accepted, by --accept also with --yes: "
+        "wrong edit has a named warning, which has to be accepted, by --accept also with --yes, "
+        "with its subject where an operator would have to type it (unclean-loss=orders/3): "
         f"{', '.join(NAMES)}. Every change is recorded in a journal first, with a number that revert takes.",
         ("apply --yes", "apply --yes --valid-only", "apply --yes --force"),
     ),

@@ -70,10 +70,58 @@ class TopicTarget(Struct, frozen=True):
 
 
 class PartitionTarget(NamedTuple):
-    """A partition of a topic."""
+    """A partition of a topic: who leads it."""
 
     topic: str
     number: int
+
+
+class MoveTarget(Struct, frozen=True):
+    """A partition of a topic: its reassignment."""
+
+    topic: str
+    number: int
+
+
+class LogTarget(Struct, frozen=True):
+    """A partition of a topic: its records."""
+
+    topic: str
+    number: int
+
+
+class ProducerTarget(Struct, frozen=True):
+    """A producer's transaction on a partition."""
+
+    topic: str
+    number: int
+    producer_id: int
+
+
+class GroupTarget(Struct, frozen=True):
+    """A group itself, not its configs."""
+
+    name: str
+
+
+class GroupOffsetTarget(Struct, frozen=True):
+    """The offset that a group committed for a partition."""
+
+    group: str
+    topic: str
+    number: int
+
+
+class BrokerTarget(Struct, frozen=True):
+    """A broker's registration."""
+
+    id: int
+
+
+class FeatureTarget(Struct, frozen=True):
+    """A feature's finalized level."""
+
+    name: str
 
 
 class CreateTopics(Struct, frozen=True):
@@ -152,10 +200,24 @@ ChangeRequest = (
     | AlterReassignments
 )
 
-Target = ConfigResource | QuotaEntity | Acl | TopicTarget | ScramUser | PartitionTarget
+Target = (
+    ConfigResource
+    | QuotaEntity
+    | Acl
+    | TopicTarget
+    | ScramUser
+    | PartitionTarget
+    | MoveTarget
+    | LogTarget
+    | ProducerTarget
+    | GroupTarget
+    | GroupOffsetTarget
+    | BrokerTarget
+    | FeatureTarget
+)
 """What an edit or an outcome is about: the configs of a resource, a quota entity, a binding, a topic, a SCRAM
-credential, a partition. Each is a type of its own, so that two of one name (``topic orders``, ``group orders``) are
-never equal, and each is the key of a slot."""
+credential, a partition's leader, reassignment or records, a group, an offset of it, and so on. Each is a type of its
+own, so that two of one name (``topic orders``, ``group orders``) are never equal, and each is the key of a slot."""
 
 
 class Status(StrEnum):

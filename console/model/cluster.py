@@ -303,6 +303,13 @@ class ScramCredential(NamedTuple):
 # -- the extent of a log -----------------------------------------------------------------------------------------------
 
 
+class LogRange(NamedTuple):
+    """Offsets of a partition: of its first record, and its end, where the next record goes."""
+
+    start: int
+    end: int
+
+
 class LogSpan(NamedTuple):
     """Offsets of a partition: its first record, the end, the first record that is not older than some moment (the end
     where all are older), and the first that a segment with that record can begin with, since time ends segments (0

@@ -16,6 +16,7 @@ from console.model.cluster import (
     Group,
     GroupLag,
     LogDir,
+    LogRange,
     Quorum,
     Reassignment,
     ScramCredential,
@@ -27,6 +28,9 @@ from console.model.config import ConfigListing, ConfigResource, ConfigSet
 from console.model.failure import Failure
 from console.model.quota import Match, QuotaEntity, QuotaFilter, QuotaValues
 
+TopicPartition = tuple[str, int]
+"""A topic and the number of a partition of it."""
+
 EMPTY_CLUSTER = ClusterInfo(cluster_id=None, controller_id=-1, brokers=())
 
 
@@ -36,6 +40,9 @@ class Snapshot(Struct, frozen=True):
     configs_from: the broker that described the topics, whose inherited values they show, None if any.
     documentation: (resource type code, key) -> text, asked for once for each key.
     read_at: part ("topics", "quotas", …) -> when it was last read whole, UTC.
+    log_ranges: (topic, partition) -> its first offset and its end, of the partitions that were asked for.
+    offsets_at: (topic, partition, ms since 1970) -> the offset of its first record that is not older, -1 if there is
+    none, of those that were asked for.
     quotas_sparse: there are so many quotas that users' clients are known only of those who were looked at.
     failures: (part, entity text, why) for what could not be read; a pane shows the rest.
     """
@@ -53,6 +60,8 @@ class Snapshot(Struct, frozen=True):
     scram: Mapping[str, tuple[ScramCredential, ...]] = field(default_factory=dict)
     groups: Mapping[str, Group] = field(default_factory=dict)
     lags: Mapping[str, GroupLag] = field(default_factory=dict)
+    log_ranges: Mapping[TopicPartition, LogRange] = field(default_factory=dict)
+    offsets_at: Mapping[tuple[str, int, int], int] = field(default_factory=dict)
     log_dirs: Mapping[int, tuple[LogDir, ...]] = field(default_factory=dict)
     reassignments: tuple[Reassignment, ...] = ()
     read_at: Mapping[str, datetime] = field(default_factory=dict)
@@ -262,6 +271,20 @@ def with_groups(snapshot: Snapshot, groups: Mapping[str, Group], *, whole: bool,
 def with_lag(snapshot: Snapshot, group: str, lag: GroupLag) -> Snapshot:
     """The lag of one group."""
     return replace(snapshot, lags={**snapshot.lags, group: lag})
+
+
+def with_log_ranges(
+    snapshot: Snapshot, asked: Iterable[TopicPartition], found: Mapping[TopicPartition, LogRange]
+) -> Snapshot:
+    """The ranges of the logs that were asked for; of those that were not found nothing is known."""
+    missing = frozenset(asked) - found.keys()
+    kept = {place: known for place, known in snapshot.log_ranges.items() if place not in missing}
+    return replace(snapshot, log_ranges=share(snapshot.log_ranges, {**kept, **found}))
+
+
+def with_offsets_at(snapshot: Snapshot, found: Mapping[tuple[str, int, int], int]) -> Snapshot:
+    """The offsets of moments."""
+    return replace(snapshot, offsets_at={**snapshot.offsets_at, **found})
 
 
 def with_log_dirs(snapshot: Snapshot, dirs: Mapping[int, tuple[LogDir, ...]], at: datetime) -> Snapshot:

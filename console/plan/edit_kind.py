@@ -25,20 +25,23 @@ Json = dict[str, Any]
 
 
 class Typed(NamedTuple):
-    """What an operator has to type before something is sent: `text`, which is `what` (``the name of the context``)."""
+    """What an operator has to type before something is sent: `text`, which is `what` (``the name of the context``).
+
+    warns: it accepts warnings; without an operator to ask, they are accepted by name."""
 
     what: str
     text: str
+    warns: bool = False
 
 
 class Reversal(NamedTuple):
     """How an edit is taken back.
 
-    edit: what does it, None where nothing can. left: what the edit left in its place, on which its opposite stands.
-    loss: what does not come back with it; ``""`` where all does.
+    edits: what does it together, empty where nothing can. left: what the edit left in the place of each of them, on
+    which they stand. loss: what does not come back with it; ``""`` where all does.
     """
 
-    edit: Edit | None
+    edits: tuple[Edit, ...]
     left: Was
     loss: str = ""
 

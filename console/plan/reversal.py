@@ -16,7 +16,7 @@ def reversal(staged: Staged, overrides: Mapping[str, str] = _NONE) -> Reversal:
     """The opposite of an edit, from what stood in its place when it was applied. overrides: of a topic that it deleted,
     which the topic gets when it is created again."""
     if staged.was is UNREAD:
-        return Reversal(None, UNREAD, "what was there before was not read")
+        return Reversal((), UNREAD, "what was there before was not read")
     return kind_of(staged.edit).reversal(staged.edit, staged.was, overrides)
 
 

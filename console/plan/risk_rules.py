@@ -64,11 +64,18 @@ NOTHING = RiskNeeds()
 
 
 class Risk(NamedTuple):
-    """A warning about one edit. name: one of NAMES; text: what will happen, in a line."""
+    """A warning about one edit. name: one of NAMES; text: what will happen, in a line. subject: what has to be typed to
+    accept it, ``""`` where its name is enough."""
 
     slot: Slot
     name: str
     text: str
+    subject: str = ""
+
+    @property
+    def accepted_as(self) -> str:
+        """What a script writes to accept it: ``NAME``, or ``NAME=SUBJECT``."""
+        return f"{self.name}={self.subject}" if self.subject else self.name
 
 
 class RiskFacts(Struct, frozen=True):
@@ -126,10 +133,16 @@ def _no_needs(_edit: Edit) -> RiskNeeds:
     return NOTHING
 
 
+def _no_subject(_edit: Edit) -> str:
+    return ""
+
+
 class RiskRule(NamedTuple):
     """A warning of a kind of edit. name: one of NAMES. judge: a line for each thing that is wrong with an edit of that
-    kind. needs: what has to be read to judge it."""
+    kind. needs: what has to be read to judge it. subject: what has to be typed to accept it, for what can't be undone;
+    ``""`` where the name is enough."""
 
     name: str
     judge: Callable[[Any, Judged], Iterator[str]]
     needs: Callable[[Any], RiskNeeds] = _no_needs
+    subject: Callable[[Any], str] = _no_subject

@@ -26,7 +26,7 @@ def risks(staged: Iterable[Staged], snapshot: Snapshot, facts: RiskFacts | None 
     all_ = tuple(staged)
     judged = Judged(snapshot, all_, facts or RiskFacts(), partial(predict, snapshot, Plan(all_)))
     return tuple(
-        Risk(each.edit.slot, rule.name, text)
+        Risk(each.edit.slot, rule.name, text, rule.subject(each.edit))
         for each in all_
         for rule in kind_of(each.edit).risks
         for text in rule.judge(each.edit, judged)
@@ -40,12 +40,6 @@ def risk_needs(staged: Iterable[Staged]) -> RiskNeeds:
         for rule in kind_of(each.edit).risks:
             wanted |= rule.needs(each.edit)
     return wanted
-
-
-def unaccepted(found: Iterable[Risk], accepted: Iterable[str]) -> tuple[Risk, ...]:
-    """Those whose names were not accepted."""
-    names = frozenset(accepted)
-    return tuple(risk for risk in found if risk.name not in names)
 
 
 # Who else an edit changes: entities that inherit or shadow a default, clients whose limit moves, the whole cluster.

@@ -140,8 +140,8 @@ class ApplyOptions(Struct, frozen=True):
     """How to apply.
 
     valid_only: send what passed the check where something did not. force: overwrite what another client
-    changed. accepted: overwrite these changes, which the operator has seen, and no others. risks: the names of the
-    warnings that are no hindrance. seen: warnings that the operator has seen and accepted, and no others.
+    changed. accepted: overwrite these changes, which the operator has seen, and no others. risks: the warnings that are
+    no hindrance, as `Risk.accepted_as` has them. seen: warnings that the operator has seen and accepted, and no others.
     """
 
     valid_only: bool = False
@@ -152,8 +152,10 @@ class ApplyOptions(Struct, frozen=True):
 
     def hindering(self, found: Iterable[Risk]) -> tuple[Risk, ...]:
         """The warnings that are not accepted."""
-        seen = {(risk.slot, risk.name) for risk in self.seen}
-        return tuple(risk for risk in found if risk.name not in self.risks and (risk.slot, risk.name) not in seen)
+        seen = {(risk.slot, risk.accepted_as) for risk in self.seen}
+        return tuple(
+            risk for risk in found if risk.accepted_as not in self.risks and (risk.slot, risk.accepted_as) not in seen
+        )
 
 
 DEFAULTS = ApplyOptions()

@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 from console.model.acl import Acl
-from console.model.changes import PartitionTarget, ScramUser, Target, TopicTarget
+from console.model.changes import (
+    BrokerTarget,
+    FeatureTarget,
+    GroupOffsetTarget,
+    GroupTarget,
+    LogTarget,
+    MoveTarget,
+    PartitionTarget,
+    ProducerTarget,
+    ScramUser,
+    Target,
+    TopicTarget,
+)
 from console.model.codes import (
     BROKER,
     BROKER_LOGGER,
@@ -105,7 +117,26 @@ def target(what: Target) -> str:
         case TopicTarget():
             return f"topic {clean(what.name)}"
         case PartitionTarget():
-            return f"partition {clean(what.topic)}-{what.number}"
+            return f"leader of {partition(what.topic, what.number)}"
+        case MoveTarget():
+            return f"move of {partition(what.topic, what.number)}"
+        case LogTarget():
+            return f"records of {partition(what.topic, what.number)}"
+        case ProducerTarget():
+            return f"producer {what.producer_id} on {partition(what.topic, what.number)}"
+        case GroupTarget():
+            return f"group {clean(what.name)}"
+        case GroupOffsetTarget():
+            return f"group {clean(what.group)} {partition(what.topic, what.number)}"
+        case BrokerTarget():
+            return f"registration of broker {what.id}"
+        case FeatureTarget():
+            return f"feature {clean(what.name)}"
+
+
+def partition(topic: str, number: int) -> str:
+    """A partition, ``orders/3``."""
+    return f"{clean(topic)}/{number}"
 
 
 def plural(count: int, one: str, many: str = "") -> str:

@@ -24,6 +24,7 @@ from console.plan.plan import Plan
 from console.plan.risk_rules import Risk
 from console.plan.risks import effects
 from console.plan.settle import ApplyOptions, ApplyReport, Interrupted
+from console.present.names import plural
 from console.session.applying import apply_plan
 from console.session.former_changes import former_lines
 from console.session.plan_facts import judge
@@ -52,8 +53,9 @@ class Asks(Struct, frozen=True):
 
     plan: whether the plan is to be sent at all. name: the context's name, where the context wants it typed. topics: the
     names of the topics to delete. over: whether to overwrite another client's changes. risks: False for a drop-in,
-    which shows warnings and goes on, as the tool that it replaces. silent: answered beforehand, so that nothing but a
-    name is asked. signals: whether the flow handles Ctrl-C, SIGTERM and SIGHUP, not the front end.
+    which shows warnings and goes on, as the tool that it replaces, but for those that have to be typed. silent:
+    answered beforehand, so that nothing but a name is asked. signals: whether the flow handles Ctrl-C, SIGTERM and
+    SIGHUP, not the front end.
     """
 
     plan: bool = True
@@ -217,22 +219,27 @@ def names_to_type(session: Session, asks: Asks) -> list[Typed]:
 def _question(session: Session, options: ApplyOptions, asks: Asks, found: tuple[Risk, ...]) -> Question:
     typed = names_to_type(session, asks)
     if found and asks.risks:
-        typed.append(_accepting(found))
+        typed += _accepting(found)
     yes = asks.plan and not asks.silent and not (asks.name and session.context.confirm)
     plan = session.plan
     return Question(plan, effects(plan.staged, session.snapshot), found, yes, tuple(typed), options.force)
 
 
-def _accepting(found: tuple[Risk, ...]) -> Typed:
-    count = "1 warning" if len(found) == 1 else f"{len(found)} warnings"
-    return Typed(f"accept, for {count}", ACCEPT)
+def _accepting(found: tuple[Risk, ...]) -> list[Typed]:
+    """What accepts these warnings: one word for all of them, and the subject of each that has one."""
+    subjects = dict.fromkeys((risk.name, risk.subject) for risk in found if risk.subject)
+    typed = [Typed(f"{subject}, for {name}", subject, warns=True) for name, subject in subjects]
+    plain = sum(1 for risk in found if not risk.subject)
+    if plain:
+        typed.insert(0, Typed(f"accept, for {plural(plain, 'warning')}", ACCEPT, warns=True))
+    return typed
 
 
 async def _ask(session: Session, front: FrontEnd, question: Question, asks: Asks, flags: Flags) -> tuple[Risk, ...]:
     """Ask the question. Returns the warnings that no longer stop the apply. Where no operator can be asked about them,
     they stop it once the brokers have checked the plan: what brokers refuse is reported first. Raises NotApplied."""
     name = session.context.name
-    named = [each for each in question.typed if each.text != ACCEPT or not question.risks]
+    named = [each for each in question.typed if not each.warns]
     if not front.can_ask:
         if named:
             raise NotApplied(
@@ -245,7 +252,7 @@ async def _ask(session: Session, front: FrontEnd, question: Question, asks: Asks
             seen: tuple[Risk, ...] = ()
         else:
             front.warn(question.risks)
-            seen = question.risks
+            seen = tuple(risk for risk in question.risks if not risk.subject)
         question = Question(question.plan, question.effects, (), question.yes, tuple(named), question.force)
     else:
         seen = question.risks
@@ -255,13 +262,13 @@ async def _ask(session: Session, front: FrontEnd, question: Question, asks: Asks
 
 
 async def _ask_again(front: FrontEnd, found: tuple[Risk, ...], options: ApplyOptions, asks: Asks, flags: Flags) -> None:
-    if not asks.risks:
+    if not asks.risks and not any(risk.subject for risk in found):
         front.warn(found)
         return
     if asks.silent or not front.can_ask:
         front.warn(found)
         raise refusal(found, options.risks, flags)
-    question = Question(Plan(()), risks=found, typed=(_accepting(found),))
+    question = Question(Plan(()), risks=found, typed=tuple(_accepting(found)))
     if why := await front.confirm(question):
         raise NotApplied("not applied", why)
 
@@ -269,7 +276,7 @@ async def _ask_again(front: FrontEnd, found: tuple[Risk, ...], options: ApplyOpt
 def refusal(found: Iterable[Risk], accepted: Iterable[str], flags: Flags) -> NotApplied:
     """Why nothing is sent where warnings are not accepted: with the flag, and all names that it takes."""
     risks = tuple(found)
-    names = ",".join(dict.fromkeys((*sorted(accepted), *(risk.name for risk in risks))))
+    names = ",".join(dict.fromkeys((*sorted(accepted), *(risk.accepted_as for risk in risks))))
     hint = f"if it is meant, write {flags.accept} {names}"
     return NotApplied(f"{NOTHING_SENT}: there are warnings that are not accepted", hint, risks)
 

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from console.model import snapshot as refresh
 from console.model.acl import Acl, filter_for
-from console.model.changes import ScramUser, TopicTarget
+from console.model.changes import (
+    BrokerTarget,
+    GroupOffsetTarget,
+    GroupTarget,
+    LogTarget,
+    MoveTarget,
+    PartitionTarget,
+    ScramUser,
+    Target,
+    TopicTarget,
+)
 from console.model.cluster import ScramCredential, TopicListing
 from console.model.codes import TOPIC
 from console.model.config import ConfigResource, broker_resource, topic_resource
@@ -34,7 +44,8 @@ T = TypeVar("T")
 
 
 class Touched(Struct, frozen=True):
-    """What edits touch, in the order of the edits. homes: other topics that must exist."""
+    """What edits touch, in the order of the edits. homes: other topics that must exist. others: type of target -> the
+    targets, for the types of `READERS`."""
 
     resources: tuple[ConfigResource, ...]
     topics: tuple[str, ...]
@@ -42,6 +53,7 @@ class Touched(Struct, frozen=True):
     acls: tuple[Acl, ...]
     users: tuple[str, ...]
     homes: tuple[str, ...]
+    others: Mapping[type, tuple[Any, ...]]
 
 
 def touched(edits: Iterable[Edit]) -> Touched:
@@ -61,7 +73,16 @@ def touched(edits: Iterable[Edit]) -> Touched:
         tuple(target for target in targets if isinstance(target, Acl)),
         tuple(dict.fromkeys(target.user for target in targets if isinstance(target, ScramUser))),
         tuple(name for name in homes if name not in described),
+        _by_type(targets),
     )
+
+
+def _by_type(targets: Iterable[Target]) -> dict[type, tuple[Any, ...]]:
+    found: dict[type, list[Any]] = {}
+    for target in targets:
+        if type(target) in READERS:
+            found.setdefault(type(target), []).append(target)
+    return {type_: tuple(mine) for type_, mine in found.items()}
 
 
 async def describe_again(session: Session, edits: Iterable[Edit]) -> Snapshot:
@@ -75,12 +96,13 @@ async def describe_again(session: Session, edits: Iterable[Edit]) -> Snapshot:
     what = touched(edits)
     snapshot = session.snapshot
     run = session.client.run
-    listing, described, quotas, acls, scram = await asyncio.gather(
+    listing, described, quotas, acls, scram, updates = await asyncio.gather(
         run(topics.describe_topics, [*what.topics, *what.homes]) if what.topics or what.homes else _nothing(),
         run(configs.describe_configs, list(what.resources)) if what.resources else _nothing(),
         _quotas(session, what.entities),
         _acls(session, what.acls),
         _scram(session, what.users),
+        asyncio.gather(*(READERS[type_].read(session, targets) for type_, targets in what.others.items())),
     )
     at = datetime.now(UTC)
     without = {r: s for r, s in snapshot.configs.items() if r not in set(what.resources)} if what.resources else None
@@ -107,6 +129,8 @@ async def describe_again(session: Session, edits: Iterable[Edit]) -> Snapshot:
         kept = {user: each for user, each in snapshot.scram.items() if user not in what.users}
         snapshot = replace(snapshot, scram={**kept, **(scram or {})})
         snapshot = _marked(snapshot, "scram", read=scram is not None, at=at)
+    for update in updates:
+        snapshot = update(snapshot)
     return snapshot
 
 
@@ -194,6 +218,8 @@ async def read_again(session: Session, edits: Iterable[Edit]) -> None:
             await session.read_acls()
         if what.users:
             await session.read_scram()
+        for type_, targets in what.others.items():
+            session.learn(await READERS[type_].read(session, targets), *READERS[type_].parts)
     except AdminError as error:
         log.warning("could not read again what was touched: %s", error.failure)
 
@@ -204,3 +230,82 @@ async def _read_quotas(session: Session, entities: Sequence[QuotaEntity]) -> Non
         await session.read_quotas_of([filter_for_entity(entity) for entity in entities])
     else:
         await session.read_quotas()
+
+
+# -- targets that are read by a table: what reads each type, before it is changed and afterwards -----------------------
+
+Update = Callable[[Snapshot], Snapshot]
+"""Puts what was read into a snapshot."""
+
+
+class TargetReader(NamedTuple):
+    """How targets of one type are read again. parts: what of a snapshot that may change. read: raises AdminError if the
+    cluster is lost; what could not be read is missing in the updated snapshot."""
+
+    parts: tuple[str, ...]
+    read: Callable[[Session, Sequence[Any]], Awaitable[Update]]
+
+
+async def _leaders(session: Session, targets: Sequence[PartitionTarget | MoveTarget]) -> Update:
+    from console.admin.topics import describe_topics
+
+    listing = await session.client.run(describe_topics, list(dict.fromkeys(target.topic for target in targets)))
+    return lambda snapshot: refresh.with_topics(snapshot, listing, whole=False, at=datetime.now(UTC))
+
+
+async def _moves(session: Session, targets: Sequence[MoveTarget]) -> Update:
+    from console.admin.topics import list_reassignments
+
+    with_leaders, moves = await asyncio.gather(
+        _leaders(session, targets), _allowed(session.client.run(list_reassignments))
+    )
+    if moves is None:
+        return lambda snapshot: _marked(with_leaders(snapshot), "reassignments", read=False, at=datetime.now(UTC))
+    return lambda snapshot: refresh.with_reassignments(with_leaders(snapshot), moves, datetime.now(UTC))
+
+
+async def _logs(session: Session, targets: Sequence[LogTarget]) -> Update:
+    from console.admin.partitions import log_ranges
+
+    asked = [(target.topic, target.number) for target in targets]
+    found, _ = await session.client.run(log_ranges, asked)
+    return lambda snapshot: refresh.with_log_ranges(snapshot, asked, found)
+
+
+async def _groups(session: Session, targets: Sequence[GroupTarget | GroupOffsetTarget]) -> Update:
+    from console.admin import groups
+
+    names = list(dict.fromkeys(t.name if isinstance(t, GroupTarget) else t.group for t in targets))
+    run = session.client.run
+    listing, lags = await asyncio.gather(
+        run(groups.describe_groups, names),
+        asyncio.gather(*(_allowed(run(groups.group_lag, name)) for name in names)),
+    )
+    found = {name: lag for name, lag in zip(names, lags, strict=True) if lag is not None}
+
+    def update(snapshot: Snapshot) -> Snapshot:
+        asked = frozenset(names)
+        without = {name: group for name, group in snapshot.groups.items() if name not in asked}
+        other_lags = {name: lag for name, lag in snapshot.lags.items() if name not in asked}
+        known = replace(snapshot, groups=without, lags={**other_lags, **found})
+        return refresh.with_groups(known, listing.groups, whole=False, at=datetime.now(UTC))
+
+    return update
+
+
+async def _brokers(session: Session, _targets: Sequence[BrokerTarget]) -> Update:
+    from console.admin.cluster import describe_cluster
+
+    cluster = await session.client.run(describe_cluster)
+    return lambda snapshot: refresh.with_cluster(snapshot, cluster, datetime.now(UTC))
+
+
+READERS: Mapping[type, TargetReader] = {
+    PartitionTarget: TargetReader(("topics",), _leaders),
+    MoveTarget: TargetReader(("topics", "reassignments"), _moves),
+    LogTarget: TargetReader(("log_ranges",), _logs),
+    GroupTarget: TargetReader(("groups", "lags"), _groups),
+    GroupOffsetTarget: TargetReader(("groups", "lags"), _groups),
+    BrokerTarget: TargetReader(("cluster",), _brokers),
+}
+"""Type of target -> what reads it again."""

@@ -250,10 +250,10 @@ async def mend(session: Session) -> bool:
 
 
 class Back(NamedTuple):
-    """The reversal of an edit. staged: based on what the edit left, None if there is no reversal. note: why there is
+    """The reversal of an edit. staged: based on what the edit left, empty if there is no reversal. note: why there is
     none, or what does not come back."""
 
-    staged: Staged | None
+    staged: tuple[Staged, ...]
     note: str
 
 
@@ -278,19 +278,20 @@ def _opposite(change: Change, place: int, new: frozenset[str]) -> Back:
     edit = entry.staged.edit
     what = f"{names.target(edit.target)} {edit.key}".strip()
     if state is State.UNKNOWN:
-        return Back(None, f"{what}: its outcome is unknown; {how_to_settle(change.number)}")
+        return Back((), f"{what}: its outcome is unknown; {how_to_settle(change.number)}")
     if state is not State.APPLIED:
-        return Back(None, f"{what}: nothing to take back, it is {state.value}")
+        return Back((), f"{what}: nothing to take back, it is {state.value}")
     if place in change.undone:
-        return Back(None, f"{what}: change {change.undone[place].change} took it back already")
+        return Back((), f"{what}: change {change.undone[place].change} took it back already")
     if edit.on_topic in new:
-        return Back(None, "")  # a config of a topic that the change created goes with it
+        return Back((), "")  # a config of a topic that the change created goes with it
     back = reversal(entry.staged, entry.overrides)
     note = f"{what}: {back.loss}" if back.loss else ""
-    if back.edit is None:
-        return Back(None, note or f"{what}: can't be taken back")
+    if not back.edits:
+        return Back((), note or f"{what}: can't be taken back")
     topic_id = change.topic_ids.get(place, entry.staged.topic_id)
-    return Back(Staged(back.edit, back.left, reverts=Place(change.number, place), topic_id=topic_id), note)
+    of = Place(change.number, place)
+    return Back(tuple(Staged(edit, back.left, reverts=of, topic_id=topic_id) for edit in back.edits), note)
 
 
 async def stage_opposites(session: Session, past: History, backs: Sequence[Back]) -> RevertReport:
@@ -301,7 +302,7 @@ async def stage_opposites(session: Session, past: History, backs: Sequence[Back]
     ones. Raises Refused in a read-only context, AdminError.
     """
     session.refuse_if_read_only()
-    wanted = {back.staged.edit.slot: back.staged for back in backs if back.staged is not None}
+    wanted = {staged.edit.slot: staged for back in backs for staged in back.staged}
     await read_again(session, (staged.edit for staged in wanted.values()))
     if homes := list(dict.fromkeys(name for staged in wanted.values() if (name := staged.edit.on_topic) is not None)):
         await session.read_topics(homes)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from console.language.needs import Needs, one_broker, one_topic
 from console.model.codes import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
+from console.model.snapshot import Snapshot, TopicPartition
 
 if TYPE_CHECKING:
     from console.session.session import Session
@@ -52,12 +53,15 @@ async def read_needs(session: Session, need: Needs, *, sparing: bool = False) ->
         first.append(session.read_quotas_of(sorted(need.quotas_of, key=repr)))
     if need.acls_of and "acls" not in parts:
         first.append(session.read_acls_of(sorted(need.acls_of)))
-    if need.topics and "topics" not in parts:
-        first.append(session.read_topics(sorted(need.topics)))
-    first.extend(session.read_group(name) for name in sorted(need.groups))
+    topics = need.topics | need.log_ranges | {topic for topic, _ in need.offsets_at}
+    if topics and "topics" not in parts:
+        first.append(session.read_topics(sorted(topics)))
+    groups = need.groups | {group for group, _ in need.group_positions}
+    first.extend(session.read_group(name) for name in sorted(groups))
     first.append(_configs(session, need.resources, need.documentation))
     await asyncio.gather(*first)
     await _lags(session, need)
+    await _positions(session, need)
     # They are read for keys and inherited values; only what was named is shown with its documentation.
     await _configs(session, await _dependent(session, need) - need.resources, documentation=False)
 
@@ -74,6 +78,31 @@ async def _lags(session: Session, need: Needs) -> None:
             await session.read_group_lag(name)
 
     await asyncio.gather(*(read(name) for name in session.snapshot.groups if any(test(name) for test in tests)))
+
+
+async def _positions(session: Session, need: Needs) -> None:
+    """Read where logs begin and end, and their offsets at times."""
+    places: set[TopicPartition] = set()
+    at: dict[int, set[TopicPartition]] = {}
+    for topic in need.log_ranges:
+        places.update(_partitions(session.snapshot, topic))
+    for topic, time in need.offsets_at:
+        at.setdefault(time, set()).update(_partitions(session.snapshot, topic))
+    for group, moment in need.group_positions:
+        lag = session.snapshot.lags.get(group)
+        mine = {(each.topic, each.partition) for each in lag.partitions} if lag is not None else set()
+        places |= mine
+        if moment is not None:
+            at.setdefault(moment, set()).update(mine)
+    reads: list[Awaitable[None]] = [session.read_offsets_at(sorted(mine), time) for time, mine in sorted(at.items())]
+    if places:
+        reads.append(session.read_log_ranges(sorted(places)))
+    await asyncio.gather(*reads)
+
+
+def _partitions(snapshot: Snapshot, topic: str) -> list[TopicPartition]:
+    known = snapshot.topics.get(topic)
+    return [(topic, partition.number) for partition in known.partitions] if known is not None else []
 
 
 async def _configs(session: Session, resources: frozenset[ConfigResource], documentation: bool) -> None:

@@ -20,7 +20,7 @@ from console.model.cluster import Group
 from console.model.config import ConfigListing, ConfigResource
 from console.model.failure import Failure
 from console.model.quota import CLIENT_ID, IP, USER, Match, QuotaFilter, QuotaMatch
-from console.model.snapshot import Snapshot
+from console.model.snapshot import Snapshot, TopicPartition
 
 if TYPE_CHECKING:
     from console.contexts import Context
@@ -104,6 +104,10 @@ class SnapshotReader:
         """Call all listeners."""
         for listener in tuple(self._listeners):
             listener(event)
+
+    def learn(self, update: Callable[[Snapshot], Snapshot], *parts: str) -> None:
+        """Keep what was read: `update` puts it into the snapshot as it is now."""
+        self._learn(update(self.snapshot), *parts)
 
     def _learn(self, snapshot: Snapshot, *parts: str) -> None:
         if snapshot is not self.snapshot:
@@ -324,6 +328,23 @@ class SnapshotReader:
         lag = await self._part(f"lag of {name}", self.client.run(groups.group_lag, name))
         if lag is not None:
             self._learn(refresh.with_lag(self.snapshot, name, lag), "lags")
+
+    async def read_log_ranges(self, places: Sequence[TopicPartition]) -> None:
+        """Read where the logs of partitions begin and end."""
+        from console.admin import partitions
+
+        asked = tuple(dict.fromkeys(places))
+        found, failures = await self.client.run(partitions.log_ranges, asked)
+        known = refresh.with_log_ranges(self.snapshot, asked, found)
+        self._learn(refresh.with_failures(known, "log_ranges", [("", failure) for failure in failures]), "log_ranges")
+
+    async def read_offsets_at(self, places: Sequence[TopicPartition], at: int) -> None:
+        """Read the offsets of the first records of partitions that are not older than `at`, ms since 1970."""
+        from console.admin import partitions
+
+        found, failures = await self.client.run(partitions.list_offsets, dict.fromkeys(places, at))
+        known = refresh.with_offsets_at(self.snapshot, {(*place, at): offset for place, offset in found.items()})
+        self._learn(refresh.with_failures(known, "offsets_at", [("", failure) for failure in failures]), "offsets_at")
 
     async def read_log_dirs(self) -> None:
         """Read the disk use of every broker; one that does not answer is in the failures."""

@@ -127,7 +127,7 @@ class TerminalFront(Struct):
                 self.say(f"and {len(some) - MOST_LINES:,} more")
         context = clean(self.session.context.name, 80)
         for typed in question.typed:
-            if typed.text == ACCEPT and question.risks:
+            if typed.warns and typed.text == ACCEPT:
                 if await self.operator.line("Type accept to go on: ") != ACCEPT:
                     return "the warnings were not accepted"
             elif await self.operator.line(f"Type {typed.what} to apply to {context}: ") != typed.text:

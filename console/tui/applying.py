@@ -21,7 +21,6 @@ from console.present.names import plural, target
 from console.present.plan_rows import request_lines
 from console.present.text import Line, clean
 from console.session.apply_flow import (
-    ACCEPT,
     NOTHING_SENT,
     Asks,
     Flags,
@@ -193,7 +192,7 @@ class Applying:
             self.busy = await self._app.push_screen_wait(again)
             return "" if self.busy else NOTHING_SENT
         if not answer.done():
-            asked = [(typed.what, typed.text) for typed in question.typed if typed.text == ACCEPT and question.risks]
+            asked = [(typed.what, typed.text) for typed in question.typed if typed.warns]
             self._question.complete(warned, asked)
         yes = await answer
         self._question = None

@@ -14,7 +14,7 @@ from console.model.codes import BROKER
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.quota import IP, QuotaEntity, effective, level_of
 from console.model.snapshot import Snapshot
-from console.plan.edits import CreateTopic, Edit, GrowTopic, SetConfig, SetQuota, UnsetQuota
+from console.plan.edits import CreateTopic, Edit, GrowTopic, SetConfig, SetQuota, Slot, UnsetQuota
 from console.plan.kinds.quotas import StrongerQuotas
 from console.plan.plan import EMPTY, stage
 from console.plan.risk_rules import (
@@ -25,8 +25,10 @@ from console.plan.risk_rules import (
     RETENTION_ZERO,
     THROTTLES_EVERYONE,
     UNCLEAN_ELECTION,
+    Risk,
 )
-from console.plan.risks import effects, risks, unaccepted
+from console.plan.risks import effects, risks
+from console.plan.settle import ApplyOptions
 from console.plan.staged import Staged
 from tests.support.model_cluster import ModelCluster
 
@@ -100,8 +102,16 @@ def test_a_raised_default_throttles_nobody_more() -> None:
 
 def test_what_is_accepted_is_no_hindrance() -> None:
     found = risks([Staged(SetConfig(topic_resource("t1"), "retention.ms", "0"), None)], model().describe())
-    assert unaccepted(found, ["unclean-election"]) == found
-    assert unaccepted(found, [RETENTION_ZERO]) == ()
+    assert ApplyOptions(risks=frozenset({"unclean-election"})).hindering(found) == found
+    assert ApplyOptions(risks=frozenset({RETENTION_ZERO})).hindering(found) == ()
+
+
+def test_a_warning_with_a_subject_is_accepted_with_it_alone() -> None:
+    slot = Slot(topic_resource("t1"), "")
+    one, other = (Risk(slot, RETENTION_ZERO, "…", subject) for subject in ("t1/3", "t1/4"))
+    assert ApplyOptions(risks=frozenset({RETENTION_ZERO})).hindering((one, other)) == (one, other)
+    assert ApplyOptions(risks=frozenset({f"{RETENTION_ZERO}=t1/3"})).hindering((one, other)) == (other,)
+    assert ApplyOptions(seen=(one,)).hindering((one, other)) == (other,)
 
 
 def test_who_inherits_a_default_and_who_shadows_it() -> None:

@@ -153,8 +153,8 @@ def test_what_is_taken_back_is_as_it_was(rng: Random) -> None:
     lost = {staged.edit.slot for staged, _ in losses(plan.staged)}
     before, described = deepcopy(cluster), cluster.describe()
     carry_out(cluster, plan)
-    backs = [back for staged in plan.staged if (back := reversal(staged)).edit is not None]
-    undo = stage(EMPTY, [back.edit for back in backs if back.edit is not None], cluster.describe())
+    backs = [back for staged in plan.staged if (back := reversal(staged)).edits]
+    undo = stage(EMPTY, [edit for back in backs for edit in back.edits], cluster.describe())
     assert undo.refused == ()
     carry_out(cluster, undo.plan)
     for staged in plan.staged:
@@ -177,7 +177,7 @@ def test_a_reversal_stands_on_what_the_edit_left(rng: Random) -> None:
     carry_out(cluster, plan)
     after = cluster.describe()
     backs = [reversal(staged) for staged in plan.staged]
-    upon = [Staged(back.edit, back.left) for back in backs if back.edit is not None]
+    upon = [Staged(edit, back.left) for back in backs for edit in back.edits]
     assert conflicts([s for s in upon if not isinstance(s.edit, CreateTopic)], after) == ()
 
 

@@ -201,11 +201,11 @@ def _after_removed(_edit: RemoveAcl, _there: Acl | None, _inheritance: Inheritan
 
 
 def _reverse_added(edit: AddAcl, was: Acl | None, _overrides: Mapping[str, str]) -> Reversal:
-    return Reversal(RemoveAcl(edit.acl) if was is None else None, edit.acl)
+    return Reversal((RemoveAcl(edit.acl),) if was is None else (), edit.acl)
 
 
 def _reverse_removed(edit: RemoveAcl, _was: Acl | None, _overrides: Mapping[str, str]) -> Reversal:
-    return Reversal(AddAcl(edit.acl), None)
+    return Reversal((AddAcl(edit.acl),), None)
 
 
 # -- JSON --------------------------------------------------------------------------------------------------------------

@@ -190,14 +190,14 @@ def _reverse_subtract(edit: SubtractConfig, was: ConfigEntry | None, _overrides:
 def _reversal(edit: ConfigEdit, was: ConfigEntry | None, left: Was) -> Reversal:
     resource, key = edit.resource, edit.key
     if was is None or not is_override(was, resource):
-        return Reversal(UnsetConfig(resource, key), left)
+        return Reversal((UnsetConfig(resource, key),), left)
     own = own_text(was, resource)
     if own is None:
-        return Reversal(None, left, "the former value is sensitive and nowhere kept")
+        return Reversal((), left, "the former value is sensitive and nowhere kept")
     loss = ""
     if resource.type == BROKER_LOGGER:
         loss = "whether the level was the logger's own is unknown: it is set"
-    return Reversal(SetConfig(resource, key, own), left, loss)
+    return Reversal((SetConfig(resource, key, own),), left, loss)
 
 
 def _own_entry(edit: ConfigEdit, value: str | None, was: ConfigEntry | None) -> ConfigEntry:

@@ -204,11 +204,11 @@ def _after_unset(_edit: UnsetQuota, _there: Was, _inheritance: Inheritance) -> E
 
 
 def _reverse_set(edit: SetQuota, was: float | None, _overrides: Mapping[str, str]) -> Reversal:
-    return Reversal(_back(edit, was), edit.value)
+    return Reversal((_back(edit, was),), edit.value)
 
 
 def _reverse_unset(edit: UnsetQuota, was: float | None, _overrides: Mapping[str, str]) -> Reversal:
-    return Reversal(_back(edit, was), None)
+    return Reversal((_back(edit, was),), None)
 
 
 def _back(edit: QuotaEdit, was: float | None) -> QuotaEdit:

@@ -101,12 +101,12 @@ def _after_deleted(_edit: DeleteScram, _there: Was, _inheritance: Inheritance) -
 
 def _reverse_set(edit: UpsertScram, was: ScramCredential | None, _overrides: Mapping[str, str]) -> Reversal:
     if was is None:
-        return Reversal(DeleteScram(edit.user), ScramCredential(edit.user.mechanism, edit.iterations))
-    return Reversal(None, UNREAD, "the former password is nowhere kept")
+        return Reversal((DeleteScram(edit.user),), ScramCredential(edit.user.mechanism, edit.iterations))
+    return Reversal((), UNREAD, "the former password is nowhere kept")
 
 
 def _reverse_deleted(_edit: DeleteScram, _was: Was, _overrides: Mapping[str, str]) -> Reversal:
-    return Reversal(None, None, "the password is nowhere kept")
+    return Reversal((), None, "the password is nowhere kept")
 
 
 def _doubt(_edit: DeleteScram, change: int, _same_topic: bool) -> str:

@@ -119,7 +119,7 @@ def _implied_configs(edit: CreateTopic) -> tuple[Edit, ...]:
 
 def _reverse_created(edit: CreateTopic, _was: Was, _overrides: Mapping[str, str]) -> Reversal:
     loss = "what was written to the topic since is deleted with it"
-    return Reversal(DeleteTopic(edit.topic.name), UNREAD, loss)
+    return Reversal((DeleteTopic(edit.topic.name),), UNREAD, loss)
 
 
 def _creation_phrase(line: DiffLine, _old: str, new: str) -> str:

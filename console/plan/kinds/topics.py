@@ -135,9 +135,9 @@ def _effects_of_growth(_edit: GrowTopic, _seen: Described) -> tuple[str, ...]:
 
 def _reverse_deleted(edit: DeleteTopic, was: Topic | None, overrides: Mapping[str, str]) -> Reversal:
     if was is None or not was.partitions:
-        return Reversal(None, None, "the topic's records are gone, and how it was made is not known")
+        return Reversal((), None, "the topic's records are gone, and how it was made is not known")
     again = NewTopic(edit.name, len(was.partitions), was.replication, configs=overrides)
-    return Reversal(CreateTopic(again), None, "the records are gone: the topic comes back empty")
+    return Reversal((CreateTopic(again),), None, "the records are gone: the topic comes back empty")
 
 
 def _overrides(edit: DeleteTopic, snapshot: Snapshot) -> Mapping[str, str]:
@@ -155,7 +155,7 @@ def _doubt(_edit: DeleteTopic, change: int, same_topic: bool) -> str:
 
 
 def _reverse_grown(_edit: GrowTopic, _was: Was, _overrides: Mapping[str, str]) -> Reversal:
-    return Reversal(None, UNREAD, "partitions can't be taken away again")
+    return Reversal((), UNREAD, "partitions can't be taken away again")
 
 
 # -- presentation ------------------------------------------------------------------------------------------------------
