@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
+from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 
@@ -13,6 +14,7 @@ from console.admin.errors import AdminError, BadAnswer, BrokerError, failure
 from console.admin.gc_pause import gc_paused
 from console.admin.link import Link
 from console.admin.routing import broker, until_settled
+from console.admin.topics import topic_id_text
 from console.model.cluster import (
     Broker,
     BrokerVersion,
@@ -23,6 +25,7 @@ from console.model.cluster import (
     QuorumReplica,
     ReplicaSize,
     ReplicaSizes,
+    VoterEndpoint,
 )
 from console.model.codes import AclOperation
 from console.model.failure import Failure
@@ -177,16 +180,18 @@ async def describe_versions(link: Link) -> dict[int, BrokerVersion]:
 
 
 async def _version_of(link: Link, broker_id: int) -> BrokerVersion | None:
-    def build(kio: ModuleType) -> Any:
-        from console.wire.schemas import for_version
-
-        return for_version(kio.ApiVersionsRequest, client_software_name="kac", client_software_version="0")
-
     try:
-        response = await link.call("api_versions", build, to=broker(broker_id))
+        response = await link.call("api_versions", ask_versions, to=broker(broker_id))
     except AdminError:
         return None
     return None if response.error_code else broker_version(response)
+
+
+def ask_versions(kio: ModuleType) -> Any:
+    """The ApiVersions request."""
+    from console.wire.schemas import for_version
+
+    return for_version(kio.ApiVersionsRequest, client_software_name="kac", client_software_version="0")
 
 
 async def silent_brokers(link: Link, within: float) -> frozenset[int]:
@@ -252,6 +257,7 @@ def quorum(response: Any) -> Quorum:
                 max(0, end - state.log_end_offset) if state.log_end_offset >= 0 else -1,
                 getattr(state, "last_fetch_timestamp", -1),
                 getattr(state, "last_caught_up_timestamp", -1),
+                _directory_id(getattr(state, "replica_directory_id", None)),
             )
             for state in states
         )
@@ -263,7 +269,17 @@ def quorum(response: Any) -> Quorum:
         partition.high_watermark,
         replicas(partition.current_voters),
         replicas(partition.observers),
+        tuple(
+            VoterEndpoint(node.node_id, listener.name, listener.host, listener.port)
+            for node in getattr(response, "nodes", ())
+            for listener in node.listeners
+        ),
     )
+
+
+def _directory_id(uuid: UUID | None) -> str:
+    """As Kafka prints it; ``""`` for a directory that the quorum does not know."""
+    return "" if uuid is None or not uuid.int else topic_id_text(uuid)
 
 
 # Log directories (KIP-113, KIP-827).

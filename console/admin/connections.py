@@ -80,6 +80,26 @@ class Connections:
         connection = await self._connect(address)
         await connection.close()
 
+    async def open_apart(self, address: Address) -> Connection:
+        """Opens a connection to this address that only the caller knows and closes. What it is refused says nothing of
+        other connections: a controller's listener may want another protocol. Raises AdminError."""
+        from console.admin.connect_errors import connect_error
+        from console.wire.connection import connect
+
+        settings = self._settings
+        if self._security is None:
+            self._security = await security_arguments(settings)
+        try:
+            return await connect(
+                *address,
+                client_id=settings.client_id,
+                limit=settings.connect_timeout,
+                security=self._security,
+                record=self._record,
+            )
+        except Exception as error:
+            raise connect_error(error, address, settings, ()) from error
+
     def retire_at(self, addresses: Iterable[Address]) -> None:
         """Takes the connections to these addresses out of use."""
         for address in addresses:

@@ -119,6 +119,21 @@ class Link:
         """
         return await self._send(_Request(api, build, to, self._deadline(timeout), change, None, prepare))
 
+    async def call_apart(self, address: Address, api: str, build: Build, within: float) -> Any:
+        """The decoded response of a node that Metadata does not name, as a controller, over a connection of its own.
+
+        within: seconds for everything. Sent once. Raises AdminError.
+        """
+        try:
+            async with asyncio.timeout(within):
+                connection = await self._connections.open_apart(address)
+                try:
+                    return await _asked(connection, api, build)
+                finally:
+                    await connection.close()
+        except TimeoutError:
+            raise _no_answer([address], within) from None
+
     async def version(self, api: str, to: Route = ANY) -> int | None:
         """The version that `call` would use with this destination; None if either side lacks the API."""
         return (await self._reached(api, to)).version(api)
@@ -327,6 +342,21 @@ class Link:
         self._refreshing = None
         if not task.cancelled():
             task.exception()  # the waiting callers have it
+
+
+async def _asked(connection: Connection, api: str, build: Build) -> Any:
+    """The decoded response to one request. Raises AdminError and TimeoutError."""
+    version = connection.version(api)
+    if version is None:
+        raise Unsupported(api, "")
+    request = connection.prepare(api, version, build)
+    try:
+        answer = await connection.send(request)
+    except TimeoutError:
+        raise
+    except Exception as error:
+        raise Disconnected(_lost(api, connection, change=False)) from error
+    return decode(answer)
 
 
 def _prepare_decoding(api: str, version: int) -> None:

@@ -132,23 +132,55 @@ class BrokerVersion(Struct, frozen=True):
 
 
 class QuorumReplica(Struct, frozen=True):
-    """A voter or an observer of the metadata log. lag: records behind the leader; times are Unix milliseconds or -1."""
+    """A voter or an observer of the metadata log. lag: records behind the leader; times are Unix milliseconds or -1.
+    directory_id: of the directory with its log, as Kafka prints it; ``""`` where the quorum does not know it."""
 
     id: int
     log_end_offset: int
     lag: int
     last_fetch_ms: int = -1
     last_caught_up_ms: int = -1
+    directory_id: str = ""
+
+
+class VoterEndpoint(NamedTuple):
+    """Where other voters reach a voter: a listener for controllers, which clients may be unable to reach."""
+
+    id: int
+    listener: str
+    host: str
+    port: int
 
 
 class Quorum(Struct, frozen=True):
-    """The KRaft quorum (DescribeQuorum): `leader_id` is the active controller."""
+    """The KRaft quorum (DescribeQuorum): `leader_id` is the active controller. endpoints: from Kafka 3.9 on."""
 
     leader_id: int
     leader_epoch: int
     high_watermark: int
     voters: tuple[QuorumReplica, ...]
     observers: tuple[QuorumReplica, ...]
+    endpoints: tuple[VoterEndpoint, ...] = ()
+
+
+class NodeFeatures(Struct, frozen=True):
+    """The features that a node supports: name -> (lowest, highest level). controller: it is no broker. failure: why
+    they are unknown; `supported` is empty then. address: ``""`` where it is unknown."""
+
+    id: int
+    address: str = ""
+    controller: bool = False
+    supported: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    failure: Failure | None = None
+
+
+class ClusterFeatures(Struct, frozen=True):
+    """The features of a cluster (KIP-584). finalized: name -> level, without those that are off. epoch: of the
+    finalized ones, -1 where no node knows any."""
+
+    finalized: Mapping[str, int]
+    nodes: tuple[NodeFeatures, ...]
+    epoch: int = -1
 
 
 class Partition(NamedTuple):

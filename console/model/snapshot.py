@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from console.model.acl import Acl
 from console.model.cluster import (
     BrokerVersion,
+    ClusterFeatures,
     ClusterInfo,
     Group,
     GroupLag,
@@ -64,6 +65,7 @@ class Snapshot(Struct, frozen=True):
     offsets_at: Mapping[tuple[str, int, int], int] = field(default_factory=dict)
     log_dirs: Mapping[int, tuple[LogDir, ...]] = field(default_factory=dict)
     reassignments: tuple[Reassignment, ...] = ()
+    features: ClusterFeatures | None = None
     read_at: Mapping[str, datetime] = field(default_factory=dict)
     failures: tuple[ReadFailure, ...] = ()
 
@@ -295,3 +297,10 @@ def with_log_dirs(snapshot: Snapshot, dirs: Mapping[int, tuple[LogDir, ...]], at
 def with_reassignments(snapshot: Snapshot, moves: tuple[Reassignment, ...], at: datetime) -> Snapshot:
     """The partitions that are being moved."""
     return replace(snapshot, reassignments=moves, read_at=_read_at(snapshot, "reassignments", at))
+
+
+def with_features(snapshot: Snapshot, features: ClusterFeatures, at: datetime) -> Snapshot:
+    """The finalized features, and what each node supports."""
+    known = snapshot.features
+    features = known if known is not None and known == features else features
+    return replace(snapshot, features=features, read_at=_read_at(snapshot, "features", at))

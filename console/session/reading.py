@@ -47,6 +47,7 @@ async def read_needs(session: Session, need: Needs, *, sparing: bool = False) ->
         "groups": session.read_groups,
         "log_dirs": session.read_log_dirs,
         "reassignments": session.read_reassignments,
+        "features": session.read_features,
     }
     first: list[Awaitable[None]] = [readers[part]() for part in sorted(parts)]
     if need.quotas_of and "quotas" not in need.parts:

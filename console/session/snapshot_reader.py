@@ -167,6 +167,13 @@ class SnapshotReader:
         versions = await self.client.run(cluster.describe_versions)
         self._learn(refresh.with_versions(self.snapshot, versions, _now()), "versions")
 
+    async def read_features(self) -> None:
+        """Read the finalized features, and what each node supports."""
+        from console.admin import features
+
+        found = await self.client.run(features.describe_features)
+        self._learn(refresh.with_features(self.snapshot, found, _now()), "features")
+
     async def read_topics(self, names: Sequence[str] | None = None) -> None:
         """Read all topics, or some."""
         from console.admin import topics

@@ -1,0 +1,63 @@
+"""The levels of Kafka's features, as console/model/feature_levels.json.
+
+``python -m tests.support.record_feature_levels`` writes it anew from the jars of the releases: what each level is first
+the default of, whether the metadata log's format changed with it, and the other features that it needs.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3, jars, java
+from tests.support.patience import PATIENCE
+
+HERE = Path(__file__).parent
+FILE = HERE.parents[1] / "console" / "model" / "feature_levels.json"
+RELEASES = (KAFKA_3_9, KAFKA_4_3)
+"""The older release has the levels that the newer one no longer supports."""
+
+Levels = dict[str, dict[str, dict[str, Any]]]
+
+
+def levels_of(version: str) -> Levels:
+    """What FeatureLevels.java prints with the jars of a release. Raises RuntimeError where it fails."""
+    options = ("-Xmx128m", "-XX:TieredStopAtLevel=1", "-cp", f"{jars(version)}/*")
+    command = [java(), *options, str(HERE / "FeatureLevels.java")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
+    if done.returncode:
+        raise RuntimeError(f"the feature levels of Kafka {version}: {done.stderr.strip()}")
+    found: Levels = json.loads(done.stdout)
+    return found
+
+
+def all_levels() -> Levels:
+    """The levels of all releases; of a level that several have, what the newest says."""
+    merged: Levels = {}
+    for version in RELEASES:
+        for feature, levels in levels_of(version).items():
+            merged.setdefault(feature, {}).update(levels)
+    return {feature: dict(sorted(levels.items(), key=lambda each: int(each[0]))) for feature, levels in merged.items()}
+
+
+def as_text(levels: Levels) -> str:
+    """A level to a line."""
+    parts = []
+    for feature, each in levels.items():
+        lines = ",\n".join(f"{json.dumps(level)}: {json.dumps(facts)}" for level, facts in each.items())
+        parts.append(f"{json.dumps(feature)}: {{\n{lines}\n}}")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def main() -> int:
+    """Write the file."""
+    FILE.write_text(as_text(all_levels()))
+    print(FILE)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
