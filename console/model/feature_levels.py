@@ -1,0 +1,111 @@
+"""What is known of the levels of Kafka's features: their releases, what they bring, and which can be taken back.
+
+`feature_levels.json` is taken from Kafka's own jars by ``python -m tests.support.record_feature_levels``; what a level
+brings is said here, with its KIP. Loaded when first asked for.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+METADATA_VERSION = "metadata.version"
+KRAFT_VERSION = "kraft.version"
+
+
+class FeatureLevel(NamedTuple):
+    """A level of a feature. name: of a level of metadata.version, ``4.0-IV1``; of another feature, the level of
+    metadata.version from which on it is the default of new clusters. changed: of metadata.version, whether the format
+    of the metadata log changed with it. needs: other features and the least levels of them."""
+
+    name: str
+    changed: bool
+    needs: Mapping[str, int]
+
+
+_BRINGS: Mapping[str, Mapping[int, str]] = {
+    METADATA_VERSION: {
+        2: "topic ids in fetches (KIP-516)",
+        3: "leaders that recover from an unclean election are marked (KIP-704)",
+        5: "empty records, by which an idle quorum shows that it lives (KIP-835)",
+        7: "brokers in controlled shutdown are no leaders any more (KIP-841)",
+        8: "migration from ZooKeeper (KIP-866)",
+        9: "tiered storage (KIP-405)",
+        10: "replicas' epochs in fetches (KIP-903)",
+        11: "SCRAM credentials (KIP-900)",
+        12: "no new leader epoch where an ISR shrinks",
+        13: "transactions in the metadata log (KIP-868)",
+        14: "delegation tokens",
+        15: "controllers register themselves (KIP-919)",
+        17: "several log directories for each broker (KIP-858)",
+        19: "fetch answers name the new leader (KIP-951)",
+        22: "the base of group.version 1 (KIP-848)",
+        23: "the base of eligible leader replicas (KIP-966)",
+        24: "the base of transaction.version 2 (KIP-890)",
+        25: "offsets of tiered records are listed in the background (KIP-1075)",
+        26: "eligible leader replicas by default on new clusters (KIP-966)",
+        27: "followers fetch with the leader's high watermark (KIP-1166)",
+        28: "share groups by default on new clusters (KIP-932)",
+        29: "streams groups by default on new clusters (KIP-1071)",
+        30: "log directories that get no new partitions (KIP-1066)",
+    },
+    KRAFT_VERSION: {1: "controllers can be added and removed while the quorum runs (KIP-853)"},
+    "transaction.version": {
+        1: "fields can be added to the transaction log",
+        2: "a new producer epoch for each transaction, which late requests can't join (KIP-890)",
+    },
+    "group.version": {1: "consumer groups whose coordinator assigns the partitions (KIP-848)"},
+    "eligible.leader.replicas.version": {1: "replicas that left the ISR without losing records may lead (KIP-966)"},
+    "share.version": {1: "share groups (KIP-932)"},
+    "streams.version": {1: "streams groups (KIP-1071)"},
+}
+
+
+@cache
+def feature_levels() -> Mapping[str, Mapping[int, FeatureLevel]]:
+    """Feature -> level -> what is known of it. Level 0, a feature that is off, is left out."""
+    read = json.loads(Path(__file__).with_suffix(".json").read_text())
+    return {
+        feature: {int(level): FeatureLevel(**facts) for level, facts in levels.items()}
+        for feature, levels in read.items()
+    }
+
+
+def level_name(feature: str, level: int) -> str:
+    """``4.0-IV1`` for a level of metadata.version that is known; ``""`` for others."""
+    known = feature_levels().get(feature, {}).get(level)
+    return known.name if known is not None and feature == METADATA_VERSION else ""
+
+
+def brings(feature: str, old: int, new: int) -> tuple[tuple[int, str], ...]:
+    """The levels above `old` up to `new`, each with what it brings; those that bring nothing to see are left out."""
+    known = _BRINGS.get(feature, {})
+    return tuple((level, known[level]) for level in sorted(known) if old < level <= new)
+
+
+def missing_needs(feature: str, level: int, others: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+    """The other features that this level needs at a higher level than `others` has, with the least level."""
+    known = feature_levels().get(feature, {}).get(level)
+    needs = known.needs if known is not None else {}
+    return tuple((name, least) for name, least in needs.items() if others.get(name, 0) < least)
+
+
+def why_no_way_back(feature: str, old: int, new: int) -> str:
+    """Why a feature can't go from the higher level `new` to `old` again; ``""`` where it can, as far as is known.
+
+    metadata.version goes back only over levels that left the metadata log's format as it was
+    (MetadataVersion.checkIfMetadataChanged); kraft.version never does (KIP-853).
+    """
+    if feature == KRAFT_VERSION:
+        return "kraft.version can't be lowered"
+    if feature != METADATA_VERSION:
+        return ""
+    known = feature_levels()[METADATA_VERSION]
+    changed = [level for level in range(old + 1, new + 1) if level not in known or known[level].changed]
+    if not changed:
+        return ""
+    name = level_name(feature, changed[-1])
+    return f"level {changed[-1]}{f' ({name})' if name else ''} changed the format of the metadata log"

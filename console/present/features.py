@@ -1,0 +1,151 @@
+"""Features: their finalized levels, and what each node supports. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from console.model.cluster import ClusterFeatures, NodeFeatures
+from console.model.feature_levels import brings, level_name
+from console.model.snapshot import Snapshot
+from console.present.columns import DATA, EVERYWHERE, SCREEN, SHOWN, Column, Columns
+from console.present.text import Cell, Line, clean
+from widgets.row_source import Column as ScreenColumn
+
+
+class FeatureRow(NamedTuple):
+    """A feature. level: the finalized one, 0 where it is off. supported: node -> (lowest, highest level), None of a
+    node that does not have it. edited: whether the plan changes it."""
+
+    name: str
+    level: int
+    supported: Mapping[int, tuple[int, int] | None]
+    edited: bool = False
+
+    @property
+    def differs(self) -> bool:
+        """Whether nodes support different levels."""
+        return len(set(self.supported.values())) > 1
+
+    @property
+    def common(self) -> tuple[int, int] | None:
+        """The levels that all nodes support; None where there are none."""
+        ranges = [each or (0, 0) for each in self.supported.values()]
+        low, high = max((each[0] for each in ranges), default=1), min((each[1] for each in ranges), default=0)
+        return (low, high) if low <= high else None
+
+
+def feature_rows(snapshot: Snapshot, edited: Iterable[str] = ()) -> list[FeatureRow]:
+    """All features that are finalized or supported by a node, by name; none where they were not read."""
+    features = snapshot.features
+    if features is None:
+        return []
+    answered = [node for node in features.nodes if node.failure is None]
+    names = {name for node in answered for name in node.supported} | features.finalized.keys()
+    staged = frozenset(edited)
+    return [
+        FeatureRow(
+            name,
+            features.finalized.get(name, 0),
+            {node.id: node.supported.get(name) for node in answered},
+            name in staged,
+        )
+        for name in sorted(names)
+    ]
+
+
+def unasked(features: ClusterFeatures | None) -> tuple[NodeFeatures, ...]:
+    """The nodes whose features are unknown."""
+    return tuple(node for node in features.nodes if node.failure is not None) if features is not None else ()
+
+
+def span(levels: tuple[int, int] | None) -> str:
+    """``1–30``; ``–`` for none."""
+    return "–" if levels is None else f"{levels[0]}" if levels[0] == levels[1] else f"{levels[0]}–{levels[1]}"
+
+
+def by_range(supported: Mapping[int, tuple[int, int] | None]) -> str:
+    """The nodes of each range: ``1–30``, or ``1–21 on 3; 1–30 on 1, 2`` where they differ."""
+    nodes: dict[tuple[int, int] | None, list[int]] = {}
+    for node, levels in sorted(supported.items()):
+        nodes.setdefault(levels, []).append(node)
+    if len(nodes) < 2:
+        return "".join(map(span, nodes))
+    ordered = sorted(nodes.items(), key=lambda each: each[0] or (0, 0))
+    return "; ".join(f"{span(levels)} on {', '.join(map(str, some))}" for levels, some in ordered)
+
+
+def feature_lines(row: FeatureRow) -> list[Line]:
+    """What the finalized level is, and what the levels above it bring."""
+    name = level_name(row.name, row.level)
+    lines: list[Line] = [[(clean(row.name), "strong"), (f"  level {row.level}{f' ({name})' if name else ''}", "")]]
+    highest = row.common[1] if row.common is not None else 0
+    for level, text in brings(row.name, row.level, highest):
+        named = level_name(row.name, level)
+        lines.append([(f"  {level:>3} {named:<8} {text}", "")])
+    return lines
+
+
+def _level(row: FeatureRow) -> Cell:
+    return (str(row.level), "") if row.level else ("off", "muted")
+
+
+FEATURES: Columns[FeatureRow] = Columns(
+    Column(
+        "differs",
+        DATA,
+        lambda row: row.differs,
+        "boolean",
+    ),
+    Column(
+        "state",
+        SHOWN,
+        cell=lambda row: ("!", "failed") if row.differs else "",
+        layout=ScreenColumn("state", width=1, gutter=True),
+    ),
+    Column(
+        "staged",
+        SCREEN,
+        cell=lambda row: ("*", "pending") if row.edited else "",
+        layout=ScreenColumn("staged", width=1, gutter=True),
+    ),
+    Column(
+        "name",
+        EVERYWHERE,
+        lambda row: row.name,
+        title="Feature",
+        cell=lambda row: clean(row.name),
+        layout=ScreenColumn("name", "Feature", min_width=16, max_width=40),
+    ),
+    Column(
+        "level",
+        EVERYWHERE,
+        lambda row: row.level,
+        "number",
+        title="Level",
+        cell=_level,
+        layout=ScreenColumn("level", "Level", width=5, align="right", priority=95),
+    ),
+    Column(
+        "release",
+        EVERYWHERE,
+        lambda row: level_name(row.name, row.level) or None,
+        title="Release",
+        layout=ScreenColumn("release", "Release", width=8, priority=60),
+    ),
+    Column("lowest", DATA, lambda row: row.common[0] if row.common else None, "number"),
+    Column("highest", DATA, lambda row: row.common[1] if row.common else None, "number"),
+    Column(
+        "nodes",
+        frozenset({"data"}),
+        lambda row: {str(node): list(levels) if levels else None for node, levels in row.supported.items()},
+        "object",
+    ),
+    Column(
+        "supported",
+        SHOWN,
+        title="Supported",
+        cell=lambda row: (by_range(row.supported), "failed" if row.differs else ""),
+        layout=ScreenColumn("supported", "Supported", flex=1, min_width=14, max_width=70, priority=90),
+    ),
+)
