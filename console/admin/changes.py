@@ -9,6 +9,7 @@ from console.admin.partitions import alter_reassignments, elect_leaders
 from console.admin.quotas import alter_quotas
 from console.admin.scram import alter_scram
 from console.admin.topics import Progress, create_partitions, create_topics, delete_topics
+from console.admin.transactions import abort_transaction
 from console.model import changes
 from console.model.changes import ChangeRequest, Outcome
 
@@ -44,3 +45,5 @@ async def send(
             return await elect_leaders(link, request, validate_only=validate_only)
         case changes.AlterReassignments():
             return await alter_reassignments(link, request, validate_only=validate_only)
+        case changes.AbortTransaction():
+            return await abort_transaction(link, request, validate_only=validate_only)

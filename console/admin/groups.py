@@ -38,13 +38,20 @@ Places = tuple[tuple[str, int], ...]
 log = logging.getLogger(__name__)
 
 
-async def find_coordinators(link: Link, names: Iterable[str]) -> tuple[dict[str, int], dict[str, Failure]]:
-    """Group -> its coordinator's broker id, and group -> failure for groups without one. Raises AdminError."""
+OF_GROUPS, OF_TRANSACTIONS = 0, 1
+"""What a coordinator is of (FindCoordinatorRequest.CoordinatorType)."""
+
+
+async def find_coordinators(
+    link: Link, names: Iterable[str], of: int = OF_GROUPS
+) -> tuple[dict[str, int], dict[str, Failure]]:
+    """Group, or transactional id -> its coordinator's broker id, and name -> failure for those without one. Raises
+    AdminError."""
     wanted = tuple(dict.fromkeys(names))
     if not wanted:
         return {}, {}
     found = await until_settled(
-        lambda: _coordinators(link, wanted),
+        lambda: _coordinators(link, wanted, of),
         lambda answer: any(code in _COORDINATOR_MOVES for _, code, _ in answer.values()),
         within=SETTLE_SECONDS,
     )
@@ -54,14 +61,20 @@ async def find_coordinators(link: Link, names: Iterable[str]) -> tuple[dict[str,
     )
 
 
-async def _coordinators(link: Link, names: tuple[str, ...]) -> dict[str, tuple[int, int, str | None]]:
-    """Group -> (broker id, error code, message). Several groups in one request from version 4 on (KIP-699)."""
+async def _coordinators(link: Link, names: tuple[str, ...], of: int) -> dict[str, tuple[int, int, str | None]]:
+    """Name -> (broker id, error code, message). Several names in one request from version 4 on (KIP-699)."""
+    from console.wire.schemas import for_version
+
     if (await link.version("find_coordinator") or 0) >= 4:
-        response = await link.call("find_coordinator", lambda kio: kio.FindCoordinatorRequest(coordinator_keys=names))
+        response = await link.call(
+            "find_coordinator", lambda kio: kio.FindCoordinatorRequest(key_type=of, coordinator_keys=names)
+        )
         return {c.key: (c.node_id, c.error_code, c.error_message) for c in response.coordinators}
 
     async def one(name: str) -> tuple[int, int, str | None]:
-        response = await link.call("find_coordinator", lambda kio: kio.FindCoordinatorRequest(key=name))
+        response = await link.call(
+            "find_coordinator", lambda kio: for_version(kio.FindCoordinatorRequest, key=name, key_type=of)
+        )
         return response.node_id, response.error_code, getattr(response, "error_message", None)
 
     return dict(zip(names, await asyncio.gather(*map(one, names)), strict=True))

@@ -204,19 +204,24 @@ async def log_ranges(link: Link, places: Sequence[Place]) -> tuple[dict[Place, L
     return ranges, list(dict.fromkeys((*missing, *no_end)))
 
 
-async def list_offsets(link: Link, wanted: Mapping[Place, int]) -> tuple[dict[Place, int], list[Failure]]:
+async def list_offsets(
+    link: Link, wanted: Mapping[Place, int], *, stable: bool = False
+) -> tuple[dict[Place, int], list[Failure]]:
     """(topic, partition) -> the first offset at or after a timestamp (ms, `LATEST` or `EARLIEST`), -1 if there is no
-    such record; and the failures of the others. One request to each leader."""
+    such record; and the failures of the others. One request to each leader.
+
+    stable: the latest offset is the last stable one, as for consumers with read_committed, else the high watermark.
+    """
     found: dict[Place, int] = {}
     problems: list[Failure] = []
     left = tuple(wanted)
     for last in (False, True):  # retried once with the new leader
         if not left:
             break
-        leaders, leaderless = await _leaders(link, left)
+        leaders, leaderless = await leaders_of(link, left)
         answers = await asyncio.gather(
             *(
-                _offsets_of_leader(link, leader, {place: wanted[place] for place in mine})
+                _offsets_of_leader(link, leader, {place: wanted[place] for place in mine}, stable)
                 for leader, mine in leaders.items()
             )
         )
@@ -232,12 +237,13 @@ async def list_offsets(link: Link, wanted: Mapping[Place, int]) -> tuple[dict[Pl
                     left = (*left, place)
                 else:
                     problems.append(_failure_of(place, code))
-        problems += leaderless
+        problems += dict.fromkeys(leaderless.values())
     return found, problems
 
 
-async def _leaders(link: Link, places: Iterable[Place]) -> tuple[dict[int, list[Place]], list[Failure]]:
+async def leaders_of(link: Link, places: Iterable[Place]) -> tuple[dict[int, list[Place]], dict[Place, Failure]]:
     """Leader -> its partitions, and the failures of partitions without a leader."""
+    places = tuple(places)
     listing = await describe_topics(link, list(dict.fromkeys(topic for topic, _ in places)))
     leading = {
         (topic.name, partition.number): partition.leader
@@ -245,18 +251,18 @@ async def _leaders(link: Link, places: Iterable[Place]) -> tuple[dict[int, list[
         for partition in topic.partitions
     }
     by_leader: dict[int, list[Place]] = {}
-    problems = []
+    problems = {}
     for place in places:
         leader = leading.get(place, -1)
         if leader >= 0:
             by_leader.setdefault(leader, []).append(place)
         else:
-            problems.append(listing.failures.get(place[0]) or _failure_of(place, ErrorCode.leader_not_available))
-    return by_leader, list(dict.fromkeys(problems))
+            problems[place] = listing.failures.get(place[0]) or _failure_of(place, ErrorCode.leader_not_available)
+    return by_leader, problems
 
 
 async def _offsets_of_leader(
-    link: Link, leader: int, wanted: Mapping[Place, int]
+    link: Link, leader: int, wanted: Mapping[Place, int], stable: bool
 ) -> dict[Place, tuple[int, int]] | Failure:
     """(topic, partition) -> (error code, offset), or the failure of the request."""
 
@@ -270,7 +276,7 @@ async def _offsets_of_leader(
         return for_version(
             kio.ListOffsetsRequest,
             replica_id=-1,
-            isolation_level=0,
+            isolation_level=int(stable),
             topics=tuple(kio.ListOffsetsTopic(name=name, partitions=tuple(mine)) for name, mine in by_topic.items()),
             timeout=timedelta(seconds=WAIT_SECONDS),
         )

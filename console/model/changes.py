@@ -187,6 +187,19 @@ class AlterReassignments(Struct, frozen=True):
     timeout_ms: int = 30_000
 
 
+class AbortTransaction(Struct, frozen=True):
+    """One WriteTxnMarkers: an abort marker for a producer's open transaction in a partition.
+
+    The epochs and the start offset are those that the partition's leader described; coordinator_epoch is -1 where no
+    marker of the producer was written yet.
+    """
+
+    target: ProducerTarget
+    producer_epoch: int
+    coordinator_epoch: int
+    start_offset: int
+
+
 ChangeRequest = (
     AlterConfigs
     | AlterQuotas
@@ -198,6 +211,7 @@ ChangeRequest = (
     | AlterScram
     | ElectLeaders
     | AlterReassignments
+    | AbortTransaction
 )
 
 Target = (

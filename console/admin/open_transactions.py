@@ -1,0 +1,224 @@
+"""A look at open transactions: what the partitions' leaders and the coordinators say, and what can't be seen."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import Iterable, Mapping, Sequence
+
+from kio.schema.errors import ErrorCode
+
+from console.admin.acls import describe_acls
+from console.admin.configs import describe_configs
+from console.admin.errors import AdminError, BrokerError
+from console.admin.link import Link
+from console.admin.partitions import LATEST, list_offsets
+from console.admin.topics import describe_topics
+from console.admin.transactions import (
+    IDS_AT_ONCE,
+    chunks,
+    describe_ids,
+    describe_producers,
+    describe_transactions,
+    list_transactions,
+)
+from console.model.acl import AclFilter
+from console.model.codes import AclResourceType, PatternType
+from console.model.config import broker_resource
+from console.model.failure import Failure
+from console.model.transactions import (
+    DEFAULT_MAX_TIMEOUT_MS,
+    UNFINISHED,
+    OpenTransaction,
+    Place,
+    ProducerListing,
+    StableOffsets,
+    TransactionListing,
+    Transactions,
+)
+
+MAX_PATTERNS = 1_000
+"""Names in ACLs on transactional ids that are tried, each on each broker, before all ids count as describable."""
+
+_STATE_TOPIC = "__transaction_state"
+_MAX_TIMEOUT = "transaction.max.timeout.ms"
+
+
+async def stable_offsets(
+    link: Link, places: Iterable[Place]
+) -> tuple[dict[Place, StableOffsets], dict[Place, Failure]]:
+    """The last stable offset and the high watermark of each partition, or its failure. Two requests to each leader.
+
+    The stable ones are read first: where they are behind, they were behind already before the others were read.
+    """
+    wanted = dict.fromkeys(places, LATEST)
+    stable, unstable = await list_offsets(link, wanted, stable=True)
+    ends, endless = await list_offsets(link, dict.fromkeys(stable, LATEST))
+    why = {problem.message: problem for problem in (*endless, *unstable)}
+    found = {place: StableOffsets(offset, ends[place]) for place, offset in stable.items() if place in ends}
+    others = next(iter(why.values()), Failure("UNKNOWN_SERVER_ERROR", "the leader did not answer"))
+    return found, {place: why.get(f"{place[0]}-{place[1]}", others) for place in wanted if place not in found}
+
+
+async def look_at_transactions(link: Link, places: Iterable[Place]) -> Transactions:
+    """The open transactions of these partitions, with what tells whether they hang (`model.transactions.verdict`).
+
+    An open transaction holds the last stable offset below the high watermark, so producers are described only where it
+    is there. They are described again once the coordinators have answered: a transaction that was the same both times
+    was open all the while. Raises Unsupported before Kafka 3.0, and AdminError if the cluster can't be reached.
+    """
+    offsets, failures = await stable_offsets(link, places)
+    waiting = [place for place, each in offsets.items() if each.waiting]
+    (before, known), limit = await asyncio.gather(_asked(link, waiting), _max_timeout(link))
+    listing, gaps = known
+    open_ = list(_open(before))
+    doubtful = {each.place for each in open_ if not _is_kept(each, listing)}
+    if doubtful:
+        gaps = (*gaps, *await _hidden(link))
+        after = set(_open(await describe_producers(link, doubtful)))
+        open_ = [each._replace(confirmed=_as_found(each) in map(_as_found, after)) for each in open_]
+    return Transactions(
+        offsets,
+        tuple(sorted(open_, key=lambda each: (each.place, each.producer.start_offset))),
+        listing.transactions,
+        failures | before.failures,
+        gaps if doubtful else (),
+        DEFAULT_MAX_TIMEOUT_MS if limit is None else limit,
+        limit is not None,
+        round(time.time() * 1000),
+    )
+
+
+def _as_found(each: OpenTransaction) -> tuple[Place, int, int, int]:
+    return each.place, each.producer.id, each.producer.epoch, each.producer.start_offset
+
+
+def _open(listing: ProducerListing) -> Iterable[OpenTransaction]:
+    return (
+        OpenTransaction(*place, producer)
+        for place, producers in listing.producers.items()
+        for producer in producers
+        if producer.start_offset >= 0
+    )
+
+
+def _is_kept(each: OpenTransaction, listing: TransactionListing) -> bool:
+    return any(
+        known.producer_id == each.producer.id and known.partitions is not None and each.place in known.partitions
+        for known in listing.transactions.values()
+    )
+
+
+async def _asked(
+    link: Link, waiting: Sequence[Place]
+) -> tuple[ProducerListing, tuple[TransactionListing, tuple[Failure, ...]]]:
+    """The producers of the partitions, and after them what the coordinators know, with what they may have left out."""
+    producers = await describe_producers(link, waiting)
+    ids = {each.producer.id for each in _open(producers)}
+    before = await _coordinators(link)
+    listing = await list_transactions(link)
+    gaps = [
+        Failure(why.name, f"{who} did not list its transactions: {why.message or why.name}", why.remedy)
+        for who, why in listing.failures.items()
+    ]
+    wanted = [each.id for each in listing.transactions.values() if each.state in UNFINISHED or each.producer_id in ids]
+    described = await describe_transactions(link, wanted)
+    gaps += _unled(before, await _coordinators(link))
+    return producers, (
+        TransactionListing({**listing.transactions, **described.transactions}, described.failures),
+        tuple(gaps),
+    )
+
+
+async def _coordinators(link: Link) -> Mapping[int, tuple[int, int]] | Failure:
+    """Partition of the transaction log -> its leader and leader epoch; empty if there is no such topic."""
+    listing = await describe_topics(link, [_STATE_TOPIC])
+    topic = listing.topics.get(_STATE_TOPIC)
+    if topic is not None:
+        return {each.number: (each.leader, each.leader_epoch) for each in topic.partitions}
+    why = listing.failures.get(_STATE_TOPIC)
+    return {} if why is None or why.name == "UNKNOWN_TOPIC_OR_PARTITION" else why
+
+
+def _unled(
+    before: Mapping[int, tuple[int, int]] | Failure, after: Mapping[int, tuple[int, int]] | Failure
+) -> list[Failure]:
+    """Why some coordinator may not have been asked."""
+    if isinstance(before, Failure) or isinstance(after, Failure):
+        why = before if isinstance(before, Failure) else after
+        assert isinstance(why, Failure)
+        text = f"whether every coordinator was asked can't be seen: {_STATE_TOPIC} may not be described"
+        return [Failure(why.name, text, f"Grant DESCRIBE on topic {_STATE_TOPIC}, then refresh.")]
+    down = sorted(number for number, (leader, _) in after.items() if leader < 0)
+    if down:
+        text = f"{len(down)} partitions of {_STATE_TOPIC} have no leader, so their transactions can't be listed"
+        return [Failure("COORDINATOR_NOT_AVAILABLE", text, "Bring their brokers back, then refresh.")]
+    if before != after:
+        return [Failure("NOT_COORDINATOR", "coordinators moved while they were asked", "Refresh.")]
+    return []
+
+
+async def _hidden(link: Link) -> list[Failure]:
+    """Why brokers may have left out transactional ids that this principal may not describe; empty if it may all.
+
+    Brokers don't say what they leave out, so it is tried. The ACLs on transactional ids divide all ids into classes,
+    which an authorizer treats alike by Kafka's rules (StandardAuthorizer, AclAuthorizer): each name that an ACL has,
+    the other ids below each of its prefixes, and all others. DescribeTransactions of one id of each class says whether
+    it may be described, creates nothing, and is answered by any broker, so each broker is asked: one that allows all
+    of them allows every id.
+    """
+    try:
+        acls = await describe_acls(link, AclFilter(resource_type=AclResourceType.parse("TRANSACTIONAL_ID")))
+    except BrokerError as error:
+        if error.failure.name != "SECURITY_DISABLED":
+            text = "whether all transactional ids may be described can't be known: the ACLs can't be read"
+            return [Failure(error.failure.name, text, _HOW_TO_KNOW)]
+        acls = ()
+    names = {(acl.resource_name, acl.pattern_type) for acl in acls}
+    if len(names) > MAX_PATTERNS:
+        text = f"there are ACLs for {len(names):,} names of transactional ids, of which {MAX_PATTERNS:,} can be tried"
+        return [Failure("TOO_MANY", text, "Look with Kafka's own command, as a super user.")]
+    other = secrets.token_hex(16)
+    tried = [other, *(name if pattern == PatternType.parse("LITERAL") else name + other for name, pattern in names)]
+    brokers = sorted((await link.nodes()).brokers)
+    answers = await asyncio.gather(*(_refused(link, id_, tried) for id_ in brokers))
+    for broker_id, answer in zip(brokers, answers, strict=True):
+        if isinstance(answer, Failure):
+            return [Failure(answer.name, f"broker {broker_id} does not say what it leaves out: {answer}", "Refresh.")]
+        if answer:
+            text = "this principal may not describe all transactional ids, and those it may not are left out"
+            return [Failure("TRANSACTIONAL_ID_AUTHORIZATION_FAILED", text, _HOW_TO_KNOW)]
+    return []
+
+
+_HOW_TO_KNOW = (
+    "Connect as a principal with DESCRIBE on all transactional ids ('*') and on the cluster, or as a super user; then "
+    "refresh."
+)
+
+
+async def _refused(link: Link, broker_id: int, ids: Sequence[str]) -> bool | Failure:
+    """Whether the broker refuses to describe one of the ids to this principal."""
+    for chunk in chunks(ids, IDS_AT_ONCE):
+        try:
+            response = await describe_ids(link, broker_id, chunk)
+        except AdminError as error:
+            return error.failure
+        codes = {each.error_code for each in response.transaction_states}
+        if ErrorCode.transactional_id_authorization_failed in codes:
+            return True
+    return False
+
+
+async def _max_timeout(link: Link) -> int | None:
+    """The highest transaction.max.timeout.ms of the brokers, milliseconds; None if a broker does not say."""
+    brokers = sorted((await link.nodes()).brokers)
+    try:
+        listing = await describe_configs(link, map(broker_resource, brokers), keys=[_MAX_TIMEOUT], synonyms=False)
+    except AdminError:
+        return None
+    values = [entry.value for configs in listing.sets.values() if (entry := configs.get(_MAX_TIMEOUT)) is not None]
+    if len(values) < len(brokers) or not all(value is not None and value.isdigit() for value in values):
+        return None
+    return max((int(value) for value in values if value is not None), default=None)

@@ -1,0 +1,321 @@
+"""Transactions (KIP-98, KIP-664): listed, described, found where they hang, and ended there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Collection, Iterable, Mapping, Sequence
+from types import ModuleType
+from typing import Any, TypeVar
+
+from kio.schema.errors import ErrorCode
+
+from console.admin.delivery import Answer, deliver
+from console.admin.errors import AdminError, BrokerError, failure
+from console.admin.groups import OF_TRANSACTIONS, SETTLE_SECONDS, find_coordinators
+from console.admin.link import Link
+from console.admin.partitions import by_topic, leaders_of
+from console.admin.routing import broker, until_settled
+from console.model.changes import AbortTransaction, Outcome, ProducerTarget, Status
+from console.model.failure import Failure
+from console.model.transactions import (
+    Place,
+    Producer,
+    ProducerListing,
+    Transaction,
+    TransactionListing,
+)
+
+PARTITIONS_AT_ONCE = 500
+"""Partitions in one DescribeProducers, as many as Kafka's own command asks for."""
+IDS_AT_ONCE = 500
+"""Transactional ids in one DescribeTransactions."""
+
+_NEEDS = "3.0"
+_COORDINATOR_MOVES = frozenset(
+    {ErrorCode.coordinator_load_in_progress, ErrorCode.coordinator_not_available, ErrorCode.not_coordinator}
+)
+_ABORT_RIGHT = "Ask an administrator of the cluster for an ACL: ALTER or CLUSTER_ACTION on CLUSTER kafka-cluster."
+T = TypeVar("T")
+
+# -- producers ---------------------------------------------------------------------------------------------------------
+
+
+async def describe_producers(link: Link, places: Iterable[Place], replica: int | None = None) -> ProducerListing:
+    """The producers of each partition, as its leader knows them, or its failure (KIP-664). Needs Read on the topic.
+
+    replica: the broker to ask instead of the leaders. At most `PARTITIONS_AT_ONCE` partitions go into one request; a
+    broker gets one request after the other. Raises Unsupported before Kafka 3.0, and AdminError if the cluster can't be
+    reached.
+    """
+    wanted = tuple(dict.fromkeys(places))
+    if not wanted:
+        return ProducerListing({})
+    found: dict[Place, tuple[Producer, ...]] = {}
+    failures: dict[Place, Failure] = {}
+    if replica is not None:
+        by_broker, leaderless = {replica: list(wanted)}, {}
+    else:
+        by_broker, leaderless = await leaders_of(link, wanted)
+    failures.update(leaderless)
+    answers = await asyncio.gather(*(_producers_at(link, id_, mine) for id_, mine in by_broker.items()))
+    for answer in answers:
+        found.update(answer.producers)
+        failures.update(answer.failures)
+    return ProducerListing(found, failures)
+
+
+async def _producers_at(link: Link, broker_id: int, places: Sequence[Place]) -> ProducerListing:
+    found: dict[Place, tuple[Producer, ...]] = {}
+    failures: dict[Place, Failure] = {}
+    await link.require("describe_producers", 0, _NEEDS, broker(broker_id))
+    for chunk in chunks(places, PARTITIONS_AT_ONCE):
+        try:
+            response = await link.call("describe_producers", _producers_request(chunk), to=broker(broker_id))
+        except AdminError as error:
+            failures.update(dict.fromkeys(chunk, error.failure))
+            continue
+        for topic in response.topics:
+            for part in topic.partitions:
+                place = topic.name, part.partition_index
+                if part.error_code:
+                    failures[place] = failure(part.error_code, part.error_message or f"{topic.name}-{place[1]}")
+                else:
+                    found[place] = tuple(map(_producer, part.active_producers))
+    return ProducerListing(found, failures)
+
+
+def _producers_request(places: Sequence[Place]) -> Any:
+    def build(kio: ModuleType) -> Any:
+        return kio.DescribeProducersRequest(
+            topics=tuple(
+                kio.TopicRequest(name=topic, partition_indexes=tuple(numbers))
+                for topic, numbers in by_topic(places).items()
+            )
+        )
+
+    return build
+
+
+def _producer(state: Any) -> Producer:
+    return Producer(
+        int(state.producer_id),
+        state.producer_epoch,
+        state.last_sequence,
+        state.last_timestamp,
+        state.coordinator_epoch,
+        state.current_txn_start_offset,
+    )
+
+
+# -- coordinators ------------------------------------------------------------------------------------------------------
+
+
+async def list_transactions(
+    link: Link,
+    states: Sequence[str] = (),
+    producer_ids: Collection[int] = (),
+    longer_than_ms: int = -1,
+    pattern: str | None = None,
+) -> TransactionListing:
+    """All transactions of all brokers, not described. A broker that can't be reached is the failure ``broker N``.
+
+    states, producer_ids: only these; empty for all. longer_than_ms: only those that have run longer, Kafka 3.8 and
+    newer. pattern: only ids that match this regular expression (RE2), Kafka 4.1 and newer.
+
+    **What the principal may not DESCRIBE is left out silently.** Raises Unsupported if a filter is, before Kafka 3.0,
+    AdminError if the cluster can't be reached, and the first broker's error if no broker can list.
+    """
+    least, needs = (2, "4.1") if pattern else (1, "3.8") if longer_than_ms >= 0 else (0, _NEEDS)
+    await link.require("list_transactions", least, needs)
+    ids = sorted((await link.refresh()).brokers)
+    answers = await asyncio.gather(
+        *(_listed_at(link, id_, least, needs, (states, tuple(producer_ids), longer_than_ms, pattern)) for id_ in ids)
+    )
+    found: dict[str, Transaction] = {}
+    failures: dict[str, Failure] = {}
+    for broker_id, answer in zip(ids, answers, strict=True):
+        if isinstance(answer, AdminError):
+            failures[f"broker {broker_id}"] = answer.failure
+        else:
+            found.update((each.id, each) for each in answer)
+    if answers and len(failures) == len(answers):
+        raise next(answer for answer in answers if isinstance(answer, AdminError))
+    return TransactionListing(dict(sorted(found.items())), failures)
+
+
+async def _listed_at(
+    link: Link,
+    broker_id: int,
+    least: int,
+    needs: str,
+    filters: tuple[Sequence[str], tuple[int, ...], int, str | None],
+) -> list[Transaction] | AdminError:
+    states, producer_ids, longer_than_ms, pattern = filters
+
+    def build(kio: ModuleType) -> Any:
+        from console.wire.schemas import for_version
+
+        return for_version(
+            kio.ListTransactionsRequest,
+            state_filters=tuple(states),
+            producer_id_filters=producer_ids,
+            duration_filter=longer_than_ms,
+            transactional_id_pattern=pattern,
+        )
+
+    try:
+        await link.require("list_transactions", least, needs, broker(broker_id))
+        response = await until_settled(
+            lambda: link.call("list_transactions", build, to=broker(broker_id)),
+            lambda answer: answer.error_code in _COORDINATOR_MOVES,
+            within=SETTLE_SECONDS,
+        )
+    except AdminError as error:
+        return error
+    if response.error_code:
+        return BrokerError(failure(response.error_code))
+    if response.unknown_state_filters:
+        text = f"broker {broker_id} does not know the state {response.unknown_state_filters[0]}"
+        return BrokerError(Failure("INVALID_REQUEST", text, "States are Kafka's, such as Ongoing or PrepareAbort."))
+    return [
+        Transaction(each.transactional_id, int(each.producer_id), each.transaction_state, broker_id)
+        for each in response.transaction_states
+    ]
+
+
+async def describe_transactions(link: Link, ids: Iterable[str]) -> TransactionListing:
+    """Each transactional id as its coordinator knows it, or its failure. Needs Describe on the transactional id.
+
+    Raises Unsupported before Kafka 3.0, and AdminError if the cluster can't be reached.
+    """
+    await link.require("describe_transactions", 0, _NEEDS)
+    coordinators, failures = await find_coordinators(link, ids, OF_TRANSACTIONS)
+    by_broker: dict[int, list[str]] = {}
+    for id_, broker_id in coordinators.items():
+        by_broker.setdefault(broker_id, []).append(id_)
+    parts = await asyncio.gather(
+        *(
+            _described_at(link, broker_id, chunk)
+            for broker_id, mine in by_broker.items()
+            for chunk in chunks(mine, IDS_AT_ONCE)
+        )
+    )
+    found: dict[str, Transaction] = {}
+    for part in parts:
+        found.update(part.transactions)
+        failures.update(part.failures)
+    return TransactionListing(found, failures)
+
+
+async def _described_at(link: Link, broker_id: int, ids: Sequence[str]) -> TransactionListing:
+    try:
+        response = await until_settled(
+            lambda: describe_ids(link, broker_id, ids),
+            lambda answer: any(each.error_code in _COORDINATOR_MOVES for each in answer.transaction_states),
+            within=SETTLE_SECONDS,
+        )
+    except AdminError as error:
+        return TransactionListing({}, dict.fromkeys(ids, error.failure))
+    found: dict[str, Transaction] = {}
+    failures: dict[str, Failure] = {}
+    for each in response.transaction_states:
+        if each.error_code:
+            failures[each.transactional_id] = failure(each.error_code, each.transactional_id)
+        else:
+            found[each.transactional_id] = _described(each, broker_id)
+    return TransactionListing(found, failures)
+
+
+def describe_ids(link: Link, broker_id: int, ids: Sequence[str]) -> Awaitable[Any]:
+    """The answer of one broker to DescribeTransactions for these ids."""
+    return link.call(
+        "describe_transactions",
+        lambda kio: kio.DescribeTransactionsRequest(transactional_ids=tuple(ids)),
+        to=broker(broker_id),
+    )
+
+
+def _described(state: Any, coordinator: int) -> Transaction:
+    return Transaction(
+        state.transactional_id,
+        int(state.producer_id),
+        state.transaction_state,
+        coordinator,
+        state.producer_epoch,
+        round(state.transaction_timeout.total_seconds() * 1000),
+        round(state.transaction_start_time.timestamp() * 1000),
+        frozenset((topic.topic, number) for topic in state.topics for number in topic.partitions),
+    )
+
+
+# -- ending one --------------------------------------------------------------------------------------------------------
+
+
+async def abort_transaction(link: Link, request: AbortTransaction, *, validate_only: bool) -> tuple[Outcome, ...]:
+    """One outcome: an abort marker for the producer's open transaction is written into the partition, by its leader.
+
+    The marker has the producer's epoch and the coordinator's as the leader knows them (0 for -1, as Kafka's command
+    sends), and transaction version 0. The protocol has no check of it. Needs Alter or ClusterAction on the cluster.
+    Raises Unsupported before Kafka 3.0, and AdminError if nothing was sent.
+    """
+    await link.require("describe_producers", 0, _NEEDS)
+    target = request.target
+    if validate_only:
+        return (Outcome(target, Status.UNCHECKED),)
+    by_broker, leaderless = await leaders_of(link, [(target.topic, target.number)])
+    if leaderless:
+        return (Outcome(target, Status.FAILED, next(iter(leaderless.values()))),)
+    leader = next(iter(by_broker))
+
+    def build(kio: ModuleType) -> Any:
+        from console.wire.schemas import for_version
+
+        marker = for_version(
+            kio.WritableTxnMarker,
+            producer_id=target.producer_id,
+            producer_epoch=request.producer_epoch,
+            transaction_result=False,
+            topics=(kio.WritableTxnMarkerTopic(name=target.topic, partition_indexes=(target.number,)),),
+            coordinator_epoch=max(0, request.coordinator_epoch),
+            transaction_version=0,
+        )
+        return kio.WriteTxnMarkersRequest(markers=(marker,))
+
+    async def send(targets: Sequence[ProducerTarget]) -> Mapping[ProducerTarget, Answer]:
+        response = await link.call("write_txn_markers", build, to=broker(leader), change=True)
+        return {
+            ProducerTarget(topic.name, part.partition_index, int(marker.producer_id)): (part.error_code, None)
+            for marker in response.markers
+            for topic in marker.topics
+            for part in topic.partitions
+        }
+
+    async def describe_again(targets: Sequence[ProducerTarget]) -> Mapping[ProducerTarget, Status]:
+        listing = await describe_producers(link, [(target.topic, target.number)])
+        return {target: ended(request, listing)}
+
+    outcomes = await deliver(link.settings, [target], send, describe_again, validate_only=False)
+    return (with_right_named(outcomes[target]),)
+
+
+def ended(request: AbortTransaction, listing: ProducerListing) -> Status:
+    """Whether the transaction is no longer open. A producer that the leader has forgotten has none."""
+    target = request.target
+    producers = listing.producers.get((target.topic, target.number))
+    if producers is None:
+        return Status.UNKNOWN
+    still = any(each.id == target.producer_id and each.start_offset == request.start_offset for each in producers)
+    return Status.NOT_APPLIED if still else Status.APPLIED
+
+
+def with_right_named(outcome: Outcome) -> Outcome:
+    """The outcome, with the right that is missing where the broker refused for want of one."""
+    problem = outcome.failure
+    if problem is None or problem.name != "CLUSTER_AUTHORIZATION_FAILED":
+        return outcome
+    return Outcome(outcome.target, outcome.status, Failure(problem.name, problem.message, _ABORT_RIGHT))
+
+
+def chunks(items: Sequence[T], size: int) -> list[Sequence[T]]:
+    """The items in parts of at most this size."""
+    return [items[start : start + size] for start in range(0, len(items), size)]

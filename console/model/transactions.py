@@ -1,0 +1,223 @@
+"""Transactions (KIP-98, KIP-664): producers as partitions know them, transactions as coordinators know them, and
+whether an open one hangs. Pure.
+
+The rule is that of `kafka-transactions find-hanging` (TransactionsCommand.FindHangingTransactionsCommand), made strict:
+what is called hanging here is so whatever the clocks, the principal's rights and the coordinators' moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from functools import cached_property
+from typing import NamedTuple
+
+from msgspec import Struct, field
+
+from console.model.failure import Failure
+
+DEFAULT_MAX_TIMEOUT_MS = 900_000
+"""Kafka's default of transaction.max.timeout.ms: 15 minutes."""
+
+UNFINISHED = frozenset({"Ongoing", "PrepareCommit", "PrepareAbort", "PrepareEpochFence"})
+"""The states in which a coordinator still writes markers (TransactionState)."""
+
+Place = tuple[str, int]
+"""A topic and the number of a partition of it."""
+
+
+class Producer(Struct, frozen=True):
+    """A producer as the leader of a partition knows it (DescribeProducers).
+
+    last_timestamp: of its last record, Unix milliseconds by the producer's clock or the broker's, -1 for none.
+    coordinator_epoch: of the last marker, -1 before the first. start_offset: where its open transaction begins, -1
+    without one.
+    """
+
+    id: int
+    epoch: int
+    last_sequence: int = -1
+    last_timestamp: int = -1
+    coordinator_epoch: int = -1
+    start_offset: int = -1
+
+
+class ProducerListing(Struct, frozen=True):
+    """The producers of partitions, and why those of the others are unknown."""
+
+    producers: Mapping[Place, tuple[Producer, ...]]
+    failures: Mapping[Place, Failure] = field(default_factory=dict)
+
+
+class Transaction(Struct, frozen=True):
+    """A transactional id as its coordinator knows it. state: Kafka's word (``Ongoing``).
+
+    The rest is known once it was described; partitions is None before. start_ms: Unix milliseconds, -1 where no
+    transaction runs. partitions: those that still wait for a marker.
+    """
+
+    id: str
+    producer_id: int
+    state: str
+    coordinator: int = -1
+    epoch: int = -1
+    timeout_ms: int = -1
+    start_ms: int = -1
+    partitions: frozenset[Place] | None = None
+
+
+class TransactionListing(Struct, frozen=True):
+    """Transactions by transactional id, and what could not be read: an id, or ``broker N`` -> why.
+
+    Brokers leave out the ids that the principal may not describe, and do not say so.
+    """
+
+    transactions: Mapping[str, Transaction]
+    failures: Mapping[str, Failure] = field(default_factory=dict)
+
+
+class StableOffsets(NamedTuple):
+    """stable: the last stable offset, up to which consumers with read_committed read. end: the high watermark."""
+
+    stable: int
+    end: int
+
+    @property
+    def waiting(self) -> int:
+        """The records between them: written, and not readable with read_committed."""
+        return max(0, self.end - self.stable)
+
+
+class OpenTransaction(NamedTuple):
+    """An open transaction of one producer in one partition. confirmed: it was the same before and after the
+    coordinators were asked."""
+
+    topic: str
+    partition: int
+    producer: Producer
+    confirmed: bool = False
+
+    @property
+    def place(self) -> Place:
+        """The partition."""
+        return self.topic, self.partition
+
+
+class Transactions(Struct, frozen=True, dict=True):
+    """What one look at partitions and coordinators found.
+
+    offsets: of the partitions that were looked at. open: the open transactions in them. transactions: what the
+    coordinators know. failures: of partitions that could not be looked at. gaps: why coordinators may know a
+    transaction that is not in `transactions`; empty where all are seen. max_timeout_ms: the highest
+    transaction.max.timeout.ms of the brokers; max_timeout_known: whether it was read, else it is Kafka's default.
+    at_ms: when the look ended, Unix milliseconds, 0 before the first.
+    """
+
+    offsets: Mapping[Place, StableOffsets] = field(default_factory=dict)
+    open: tuple[OpenTransaction, ...] = ()
+    transactions: Mapping[str, Transaction] = field(default_factory=dict)
+    failures: Mapping[Place, Failure] = field(default_factory=dict)
+    gaps: tuple[Failure, ...] = ()
+    max_timeout_ms: int = DEFAULT_MAX_TIMEOUT_MS
+    max_timeout_known: bool = False
+    at_ms: int = 0
+
+    @cached_property
+    def by_producer(self) -> Mapping[int, Transaction]:
+        """Producer id -> the transaction of its transactional id."""
+        return {each.producer_id: each for each in self.transactions.values()}
+
+    def at(self, topic: str, partition: int) -> Iterator[OpenTransaction]:
+        """The open transactions of a partition."""
+        return (each for each in self.open if each.place == (topic, partition))
+
+    def found(self, topic: str, partition: int, producer_id: int) -> OpenTransaction | None:
+        """The open transaction of a producer in a partition."""
+        return next((each for each in self.at(topic, partition) if each.producer.id == producer_id), None)
+
+
+NOTHING_SEEN = Transactions()
+
+
+class Standing(StrEnum):
+    """How an open transaction stands.
+
+    HANGS: no coordinator will ever end it. POSSIBLE: it looks so, and what would prove it can't be seen. YOUNG: no
+    coordinator shows it, and it is not older than a transaction may be. SLOW: its coordinator will end it, and it is
+    older than its timeout. HEALTHY: its coordinator will end it.
+    """
+
+    HANGS = "hangs"
+    POSSIBLE = "possible"
+    YOUNG = "young"
+    SLOW = "slow"
+    HEALTHY = "healthy"
+
+
+class Verdict(NamedTuple):
+    """How an open transaction stands, why, and what to do about it. transactional_id: ``""`` where it is unknown."""
+
+    standing: Standing
+    why: str
+    remedy: str = ""
+    transactional_id: str = ""
+
+
+def verdict(transaction: OpenTransaction, seen: Transactions) -> Verdict:
+    """How an open transaction stands, by what was seen in the same look."""
+    producer = transaction.producer
+    known = seen.by_producer.get(producer.id)
+    if known is not None and known.partitions is not None and transaction.place in known.partitions:
+        return _kept(known, seen)
+    id_ = known.id if known is not None else ""
+    age = seen.at_ms - producer.last_timestamp
+    limit = minutes(seen.max_timeout_ms)
+    if producer.last_timestamp >= 0 and age <= seen.max_timeout_ms:
+        if age < 0:
+            text = f"its last record's time is {minutes(-age)} ahead of this host's clock, so its age is unknown"
+            return Verdict(Standing.POSSIBLE, text, "Correct the clocks, or wait until that time has passed.", id_)
+        return Verdict(
+            Standing.YOUNG,
+            f"its last record is {minutes(age)} old, and a transaction may last {limit}",
+            f"Look again once it is older than {limit}.",
+            id_,
+        )
+    if known is not None and known.partitions is None:
+        text = f"transactional id {known.id} has this producer, and its coordinator did not describe it"
+        return Verdict(Standing.POSSIBLE, text, "Refresh; grant DESCRIBE on the transactional id.", id_)
+    if known is None and seen.gaps:
+        return Verdict(Standing.POSSIBLE, f"no coordinator shows it, but {seen.gaps[0].message}", seen.gaps[0].remedy)
+    if not transaction.confirmed:
+        return Verdict(Standing.POSSIBLE, "it began while the coordinators were asked", "Refresh.", id_)
+    if known is not None:
+        text = f"the transaction of {known.id} is {known.state} without this partition: no marker will come"
+    else:
+        text = "no coordinator knows a transaction of this producer: no marker will come"
+    return Verdict(Standing.HANGS, text, "Abort it.", id_)
+
+
+def _kept(known: Transaction, seen: Transactions) -> Verdict:
+    """The verdict on a transaction whose coordinator will write a marker into the partition."""
+    lasted = seen.at_ms - known.start_ms
+    limit = known.timeout_ms if known.timeout_ms > 0 else seen.max_timeout_ms
+    if known.state == "Ongoing" and known.start_ms >= 0 and lasted > limit:
+        return Verdict(
+            Standing.SLOW,
+            f"{known.id} has had it open for {minutes(lasted)}, its timeout is {minutes(limit)}; the coordinator "
+            f"(broker {known.coordinator}) aborts it",
+            "Look at that broker if it stays, and at the producer.",
+            known.id,
+        )
+    ends = "will end it" if known.state == "Ongoing" else "is writing its markers"
+    return Verdict(Standing.HEALTHY, f"{known.id} is {known.state}: the coordinator {ends}", "", known.id)
+
+
+def minutes(milliseconds: int) -> str:
+    """A duration as ``42 s``, ``17 min`` or ``3 h 5 min``."""
+    seconds = max(0, milliseconds) // 1000
+    if seconds < 120:
+        return f"{seconds} s"
+    if seconds < 7200:
+        return f"{seconds // 60} min"
+    hours, rest = divmod(seconds // 60, 60)
+    return f"{hours} h {rest} min" if rest else f"{hours} h"
