@@ -82,7 +82,7 @@ async def look_at_transactions(link: Link, places: Iterable[Place]) -> Transacti
         offsets,
         tuple(sorted(open_, key=lambda each: (each.place, each.producer.start_offset))),
         listing.transactions,
-        failures | before.failures,
+        {**failures, **before.failures},
         gaps if doubtful else (),
         DEFAULT_MAX_TIMEOUT_MS if limit is None else limit,
         limit is not None,

@@ -51,12 +51,7 @@ async def describe_producers(link: Link, places: Iterable[Place], replica: int |
     if not wanted:
         return ProducerListing({})
     found: dict[Place, tuple[Producer, ...]] = {}
-    failures: dict[Place, Failure] = {}
-    if replica is not None:
-        by_broker, leaderless = {replica: list(wanted)}, {}
-    else:
-        by_broker, leaderless = await leaders_of(link, wanted)
-    failures.update(leaderless)
+    by_broker, failures = await leaders_of(link, wanted) if replica is None else ({replica: list(wanted)}, {})
     answers = await asyncio.gather(*(_producers_at(link, id_, mine) for id_, mine in by_broker.items()))
     for answer in answers:
         found.update(answer.producers)
@@ -281,7 +276,7 @@ async def abort_transaction(link: Link, request: AbortTransaction, *, validate_o
         )
         return kio.WriteTxnMarkersRequest(markers=(marker,))
 
-    async def send(targets: Sequence[ProducerTarget]) -> Mapping[ProducerTarget, Answer]:
+    async def send(_targets: Sequence[ProducerTarget]) -> Mapping[ProducerTarget, Answer]:
         response = await link.call("write_txn_markers", build, to=broker(leader), change=True)
         return {
             ProducerTarget(topic.name, part.partition_index, int(marker.producer_id)): (part.error_code, None)
@@ -290,7 +285,7 @@ async def abort_transaction(link: Link, request: AbortTransaction, *, validate_o
             for part in topic.partitions
         }
 
-    async def describe_again(targets: Sequence[ProducerTarget]) -> Mapping[ProducerTarget, Status]:
+    async def describe_again(_targets: Sequence[ProducerTarget]) -> Mapping[ProducerTarget, Status]:
         listing = await describe_producers(link, [(target.topic, target.number)])
         return {target: ended(request, listing)}
 
