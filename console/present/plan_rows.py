@@ -9,6 +9,7 @@ from msgspec import Struct, field
 
 from console.model.broker_keys import UpdateMode, update_mode
 from console.model.changes import (
+    AbortTransaction,
     AlterConfigs,
     AlterQuotas,
     AlterReassignments,
@@ -248,6 +249,8 @@ def request_text(request: ChangeRequest) -> tuple[str, str]:
             return "ElectLeaders", plural(len(partitions), "partition")
         case AlterReassignments(moves=moves):
             return "AlterPartitionReassignments", plural(len(moves), "partition")
+        case AbortTransaction():
+            return "WriteTxnMarkers", "1 transaction"
 
 
 def request_lines(steps: Iterable[Step]) -> list[Line]:

@@ -21,13 +21,14 @@ def batch(
     key: bytes | None = b"k",
     codec: int = 0,
     producer: tuple[int, int, int] = NOBODY,
+    transactional: bool = False,
 ) -> bytes:
     """A batch of these values. times: milliseconds, of each; producer: its id, epoch and base sequence."""
     producer_id, epoch, sequence = producer
     builder = DefaultRecordBatchBuilder(
         magic=2,
         compression_type=codec,
-        is_transactional=0,
+        is_transactional=int(transactional),
         producer_id=producer_id,
         producer_epoch=epoch,
         base_sequence=sequence,

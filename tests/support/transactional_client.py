@@ -1,0 +1,182 @@
+"""A transactional producer that does what it is told, also what no client does: it sends records outside a transaction.
+
+On a broker with transaction.partition.verification.enable=false such records open a transaction that no coordinator
+knows (KIP-890): it hangs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from types import TracebackType
+from typing import Any, Self
+
+from console.model.secret import Secret
+from console.wire.schemas import for_version
+from tests.contract.client import Client
+from tests.embedded.record_batches import batch
+
+_TRANSACTION = 1
+_PRODUCE, _ADD, _END, _INIT = 9, 3, 3, 4
+"""Versions of the first protocol of transactions: clients name each partition to the coordinator."""
+_SECONDS = timedelta(seconds=30)
+
+
+class Refused(Exception):
+    """A broker answered with an error code."""
+
+
+class TransactionalClient:
+    """A context manager. addresses: of the brokers by id. login: user and password."""
+
+    def __init__(
+        self,
+        addresses: Mapping[int, tuple[str, int]],
+        transactional_id: str,
+        *,
+        timeout_ms: int = 600_000,
+        login: tuple[str, Secret] | None = None,
+    ) -> None:
+        self._clients = {id_: Client(address, login) for id_, address in addresses.items()}
+        self.transactional_id = transactional_id
+        self.timeout_ms = timeout_ms
+        self.producer_id = self.epoch = -1
+        self._sequences: dict[tuple[str, int], int] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for client in self._clients.values():
+            client.close()
+
+    def begin(self) -> None:
+        """Get a producer id, or its next epoch, which ends what the last one left open."""
+        answer = self._coordinator(
+            "init_producer_id",
+            _INIT,
+            lambda m: for_version(
+                m.InitProducerIdRequest,
+                transactional_id=self.transactional_id,
+                transaction_timeout=timedelta(milliseconds=self.timeout_ms),
+                producer_id=-1,
+                producer_epoch=-1,
+            ),
+        )
+        self.producer_id, self.epoch = int(answer.producer_id), answer.producer_epoch
+        self._sequences.clear()
+
+    def add(self, topic: str, *partitions: int) -> None:
+        """Name partitions of the transaction to the coordinator, which starts it."""
+        answer = self._coordinator(
+            "add_partitions_to_txn",
+            _ADD,
+            lambda m: m.AddPartitionsToTxnRequest(
+                v3_and_below_transactional_id=self.transactional_id,
+                v3_and_below_producer_id=self.producer_id,
+                v3_and_below_producer_epoch=self.epoch,
+                v3_and_below_topics=(m.AddPartitionsToTxnTopic(name=topic, partitions=partitions),),
+            ),
+        )
+        for result in answer.results_by_topic_v3_and_below:
+            for part in result.results_by_partition:
+                _expect(part.partition_error_code, "add_partitions_to_txn")
+
+    def write(self, topic: str, partition: int, *values: bytes, times: Sequence[int] = ()) -> int:
+        """Write a transactional batch, whether the coordinator knows of it or not; the offset of its first record."""
+        place = topic, partition
+        sequence = self._sequences.get(place, 0)
+        data = batch(*values, times=times, producer=(self.producer_id, self.epoch, sequence), transactional=True)
+        leader = self._leader(topic, partition)
+        answer = self._clients[leader].ask(
+            "produce",
+            _PRODUCE,
+            lambda m: m.ProduceRequest(
+                transactional_id=self.transactional_id,
+                acks=-1,
+                timeout=_SECONDS,
+                topic_data=(
+                    m.TopicProduceData(
+                        name=topic, partition_data=(m.PartitionProduceData(index=partition, records=data),)
+                    ),
+                ),
+            ),
+        )
+        part = answer.responses[0].partition_responses[0]
+        _expect(part.error_code, "produce")
+        self._sequences[place] = sequence + len(values)
+        return int(part.base_offset)
+
+    def end(self, *, commit: bool = True) -> None:
+        """End the transaction that the coordinator knows, and wait until its markers are written."""
+        answer = self._coordinator(
+            "end_txn",
+            _END,
+            lambda m: m.EndTxnRequest(
+                transactional_id=self.transactional_id,
+                producer_id=self.producer_id,
+                producer_epoch=self.epoch,
+                committed=commit,
+            ),
+        )
+        _expect(answer.error_code, "end_txn")
+        while not self.state().startswith("Complete"):
+            pass
+
+    def state(self) -> str:
+        """The state of the transactional id, as its coordinator describes it."""
+        answer = self._coordinator(
+            "describe_transactions",
+            0,
+            lambda m: m.DescribeTransactionsRequest(transactional_ids=(self.transactional_id,)),
+        )
+        return str(answer.transaction_states[0].transaction_state)
+
+    def _coordinator(self, api: str, version: int, build: Any) -> Any:
+        """Ask the coordinator; again while it moves, loads or ends the former transaction."""
+        while True:
+            any_ = next(iter(self._clients.values()))
+            found = any_.ask(
+                "find_coordinator",
+                4,
+                lambda m: m.FindCoordinatorRequest(key_type=_TRANSACTION, coordinator_keys=(self.transactional_id,)),
+            ).coordinators[0]
+            if found.error_code in _AGAIN:
+                continue
+            _expect(found.error_code, "find_coordinator")
+            answer = self._clients[found.node_id].ask(api, version, build)
+            codes = {getattr(answer, "error_code", 0)}
+            for result in getattr(answer, "results_by_topic_v3_and_below", ()):
+                codes |= {part.partition_error_code for part in result.results_by_partition}
+            if not codes & _AGAIN:
+                _expect(getattr(answer, "error_code", 0), api)
+                return answer
+
+    def _leader(self, topic: str, partition: int) -> int:
+        while True:
+            any_ = next(iter(self._clients.values()))
+            answer = any_.ask(
+                "metadata",
+                9,
+                lambda m: for_version(
+                    m.MetadataRequest,
+                    topics=(for_version(m.MetadataRequestTopic, name=topic, topic_id=None),),
+                    allow_auto_topic_creation=False,
+                    include_cluster_authorized_operations=False,
+                    include_topic_authorized_operations=False,
+                ),
+            )
+            for part in answer.topics[0].partitions:
+                if part.partition_index == partition and part.leader_id in self._clients:
+                    return int(part.leader_id)
+
+
+_AGAIN = frozenset({14, 15, 16, 51})
+"""COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR, CONCURRENT_TRANSACTIONS."""
+
+
+def _expect(code: int, api: str) -> None:
+    if code:
+        raise Refused(f"{api}: {code}")
