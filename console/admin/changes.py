@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from console.admin.acls import create_acls, delete_acls
 from console.admin.configs import alter_configs
+from console.admin.group_offsets import (
+    alter_share_group_offsets,
+    commit_offsets,
+    delete_groups,
+    delete_offsets,
+    delete_share_group_offsets,
+)
 from console.admin.link import Link
 from console.admin.partitions import alter_reassignments, elect_leaders
 from console.admin.quotas import alter_quotas
@@ -47,3 +54,13 @@ async def send(
             return await alter_reassignments(link, request, validate_only=validate_only)
         case changes.AbortTransaction():
             return await abort_transaction(link, request, validate_only=validate_only)
+        case changes.CommitOffsets():
+            return await commit_offsets(link, request, validate_only=validate_only)
+        case changes.DeleteOffsets():
+            return await delete_offsets(link, request, validate_only=validate_only)
+        case changes.AlterShareGroupOffsets():
+            return await alter_share_group_offsets(link, request, validate_only=validate_only)
+        case changes.DeleteShareGroupOffsets():
+            return await delete_share_group_offsets(link, request, validate_only=validate_only)
+        case changes.DeleteGroups():
+            return await delete_groups(link, request, validate_only=validate_only)

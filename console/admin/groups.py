@@ -19,7 +19,7 @@ from console.admin.errors import (
 from console.admin.link import Link
 from console.admin.partitions import LATEST, Place, list_offsets
 from console.admin.routing import broker, until_settled
-from console.model.cluster import Group, GroupLag, GroupListing, GroupMember, PartitionLag
+from console.model.cluster import CommittedOffset, Group, GroupLag, GroupListing, GroupMember, PartitionLag
 from console.model.failure import Failure
 
 SETTLE_SECONDS = 10.0
@@ -286,9 +286,10 @@ async def group_lag(link: Link, name: str) -> GroupLag:
     coordinators, failures = await find_coordinators(link, [name])
     if name not in coordinators:
         raise BrokerError(failures[name])
-    (committed, problems), described = await asyncio.gather(
-        _committed_offsets(link, name, coordinators[name]), describe_groups(link, [name])
+    (offsets, problems), described = await asyncio.gather(
+        committed_offsets(link, name, coordinators[name]), describe_groups(link, [name])
     )
+    committed = {place: each.offset for place, each in offsets.items()}
     group = described.groups.get(name)
     if group is None and not committed:
         raise BrokerError(described.failures[name])
@@ -310,8 +311,10 @@ def lags(
     return tuple(rows)
 
 
-async def _committed_offsets(link: Link, group: str, coordinator: int) -> tuple[dict[Place, int], list[Failure]]:
-    """(topic, partition) -> the committed offset, and the failures of the others."""
+async def committed_offsets(
+    link: Link, group: str, coordinator: int
+) -> tuple[dict[Place, CommittedOffset], list[Failure]]:
+    """(topic, partition) -> what was committed, and the failures of the others. Raises AdminError."""
     to = broker(coordinator)
 
     def build(kio: ModuleType) -> Any:
@@ -332,16 +335,18 @@ async def _committed_offsets(link: Link, group: str, coordinator: int) -> tuple[
         raise BrokerError(failure(code))
     found = response.groups[0] if hasattr(response, "groups") else response
     names = await _topic_names(link, [topic.topic_id for topic in found.topics if hasattr(topic, "topic_id")])
-    committed: dict[Place, int] = {}
+    committed: dict[Place, CommittedOffset] = {}
     problems: list[Failure] = []
     for topic in found.topics:
         name = names.get(topic.topic_id, "") if hasattr(topic, "topic_id") else topic.name
-        for partition in topic.partitions:
-            if partition.error_code:
-                problem = failure(partition.error_code, f"{name or 'a deleted topic'}-{partition.partition_index}")
+        for each in topic.partitions:
+            if each.error_code:
+                problem = failure(each.error_code, f"{name or 'a deleted topic'}-{each.partition_index}")
                 problems.append(problem)
-            elif partition.committed_offset >= 0 and name:
-                committed[name, partition.partition_index] = partition.committed_offset
+            elif each.committed_offset >= 0 and name:
+                epoch = getattr(each, "committed_leader_epoch", -1)
+                offset = CommittedOffset(each.committed_offset, epoch, each.metadata or "")
+                committed[name, each.partition_index] = offset
     return committed, problems
 
 

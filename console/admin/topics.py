@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from base64 import urlsafe_b64encode
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -105,6 +105,11 @@ def topic_listing(response: Any) -> TopicListing:
 def topic_id_text(topic_id: UUID) -> str:
     """A topic id as Kafka's own tools print it (org.apache.kafka.common.Uuid): 22 characters of URL-safe base64."""
     return urlsafe_b64encode(topic_id.bytes)[:22].decode()
+
+
+def topic_id_of(text: str) -> UUID:
+    """The id again. Raises ValueError."""
+    return UUID(bytes=urlsafe_b64decode(text + "=="))
 
 
 async def list_reassignments(link: Link) -> tuple[Reassignment, ...]:

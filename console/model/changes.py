@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from console.model.acl import Acl
+from console.model.cluster import CommittedOffset
 from console.model.codes import AlterOp, ScramMechanism
 from console.model.config import ConfigResource
 from console.model.failure import Failure
@@ -200,6 +201,42 @@ class AbortTransaction(Struct, frozen=True):
     start_offset: int
 
 
+class CommitOffsets(Struct, frozen=True):
+    """One OffsetCommit for a group without members. topic_ids: of the topics that the offsets are meant for, as far as
+    they are known."""
+
+    group: str
+    offsets: Mapping[GroupOffsetTarget, CommittedOffset]
+    topic_ids: Mapping[str, str] = msgspec.field(default_factory=dict)
+
+
+class DeleteOffsets(Struct, frozen=True):
+    """One OffsetDelete for a group."""
+
+    group: str
+    targets: tuple[GroupOffsetTarget, ...]
+
+
+class AlterShareGroupOffsets(Struct, frozen=True):
+    """One AlterShareGroupOffsets: the start offset of each partition, for a share group without members."""
+
+    group: str
+    offsets: Mapping[GroupOffsetTarget, int]
+
+
+class DeleteShareGroupOffsets(Struct, frozen=True):
+    """One DeleteShareGroupOffsets: brokers delete those of a whole topic, so all of a topic's offsets are named."""
+
+    group: str
+    targets: tuple[GroupOffsetTarget, ...]
+
+
+class DeleteGroups(Struct, frozen=True):
+    """DeleteGroups, one to each coordinator."""
+
+    names: tuple[str, ...]
+
+
 ChangeRequest = (
     AlterConfigs
     | AlterQuotas
@@ -212,6 +249,11 @@ ChangeRequest = (
     | ElectLeaders
     | AlterReassignments
     | AbortTransaction
+    | CommitOffsets
+    | DeleteOffsets
+    | AlterShareGroupOffsets
+    | DeleteShareGroupOffsets
+    | DeleteGroups
 )
 
 Target = (

@@ -325,6 +325,38 @@ class GroupLag(Struct, frozen=True):
         return None if unknown else self.total
 
 
+class CommittedOffset(NamedTuple):
+    """An offset that a group committed. leader_epoch: -1 if unknown; metadata: a text of whoever committed it."""
+
+    offset: int
+    leader_epoch: int = -1
+    metadata: str = ""
+
+
+class GroupPosition(Struct, frozen=True):
+    """A group as it was described, None if it does not exist, and its offset by (topic, partition): of a share group,
+    the start offsets. failures: why some offsets are missing."""
+
+    group: Group | None
+    committed: Mapping[tuple[str, int], CommittedOffset]
+    failures: tuple[Failure, ...] = ()
+
+
+class GroupOffset(NamedTuple):
+    """What a group has for one partition.
+
+    committed: None if it committed nothing. log: where the partition begins and ends, None if unknown. type: the
+    group's, ``""`` if there is no such group; protocol: a classic group's protocol type, ``""`` if it never had
+    members. members: of the whole group, as text.
+    """
+
+    committed: CommittedOffset | None
+    log: LogRange | None = None
+    type: str = ""
+    protocol: str = ""
+    members: tuple[str, ...] = ()
+
+
 class ScramCredential(NamedTuple):
     """What a broker returns of a SCRAM user: never the password."""
 

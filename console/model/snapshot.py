@@ -16,6 +16,7 @@ from console.model.cluster import (
     ClusterInfo,
     Group,
     GroupLag,
+    GroupPosition,
     LogDir,
     LogRange,
     Quorum,
@@ -41,6 +42,7 @@ class Snapshot(Struct, frozen=True):
     configs_from: the broker that described the topics, whose inherited values they show, None if any.
     documentation: (resource type code, key) -> text, asked for once for each key.
     read_at: part ("topics", "quotas", …) -> when it was last read whole, UTC.
+    group_positions: members and offsets, read at once, of the groups that were asked for by name.
     log_ranges: (topic, partition) -> its first offset and its end, of the partitions that were asked for.
     offsets_at: (topic, partition, ms since 1970) -> the offset of its first record that is not older, -1 if there is
     none, of those that were asked for.
@@ -61,6 +63,7 @@ class Snapshot(Struct, frozen=True):
     scram: Mapping[str, tuple[ScramCredential, ...]] = field(default_factory=dict)
     groups: Mapping[str, Group] = field(default_factory=dict)
     lags: Mapping[str, GroupLag] = field(default_factory=dict)
+    group_positions: Mapping[str, GroupPosition] = field(default_factory=dict)
     log_ranges: Mapping[TopicPartition, LogRange] = field(default_factory=dict)
     offsets_at: Mapping[tuple[str, int, int], int] = field(default_factory=dict)
     log_dirs: Mapping[int, tuple[LogDir, ...]] = field(default_factory=dict)
@@ -273,6 +276,20 @@ def with_groups(snapshot: Snapshot, groups: Mapping[str, Group], *, whole: bool,
 def with_lag(snapshot: Snapshot, group: str, lag: GroupLag) -> Snapshot:
     """The lag of one group."""
     return replace(snapshot, lags={**snapshot.lags, group: lag})
+
+
+def with_group_positions(
+    snapshot: Snapshot, asked: Iterable[str], found: Mapping[str, GroupPosition], at: datetime
+) -> Snapshot:
+    """The groups that were asked for; one that does not exist leaves the snapshot's groups too."""
+    names = frozenset(asked)
+    kept = {name: known for name, known in snapshot.group_positions.items() if name not in names}
+    gone = {name for name in names if name in found and found[name].group is None}
+    groups = {name: group for name, group in snapshot.groups.items() if name not in gone}
+    lags = {name: lag for name, lag in snapshot.lags.items() if name not in gone}
+    snapshot = replace(snapshot, group_positions={**kept, **found}, groups=groups, lags=lags)
+    described = {name: each.group for name, each in found.items() if each.group is not None}
+    return with_groups(snapshot, described, whole=False, at=at)
 
 
 def with_log_ranges(

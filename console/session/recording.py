@@ -45,6 +45,8 @@ _API_NAMES = {
     "AlterScram": "AlterUserScramCredentials",
     "AlterReassignments": "AlterPartitionReassignments",
     "AbortTransaction": "WriteTxnMarkers",
+    "CommitOffsets": "OffsetCommit",
+    "DeleteOffsets": "OffsetDelete",
 }
 
 
