@@ -1,0 +1,339 @@
+"""Records of a topic: where to begin, and Fetch without a session (KIP-227) from each partition's leader.
+
+Bounded in records, bytes and time (`console.model.records`), and in what a batch decompresses to
+(`console.wire.record_batches`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from kio.schema.errors import ErrorCode
+
+from console.admin.errors import AdminError, BrokerError, failure
+from console.admin.groups import committed_offsets
+from console.admin.link import Link
+from console.admin.partitions import EARLIEST, LATEST, Place, list_offsets
+from console.admin.record_scan import Budget, Scan, Wanted, merged, scan_of, take
+from console.admin.routing import broker, delays
+from console.admin.topics import describe_topics, topic_id_of
+from console.model.cluster import Topic
+from console.model.failure import Failure
+from console.model.records import (
+    MOST_RECORDS,
+    MOST_SECONDS,
+    FromOffset,
+    FromOffsets,
+    FromTime,
+    Last,
+    OfGroup,
+    RecordsQuery,
+    RecordsRead,
+)
+
+_BY_TOPIC_ID = 13
+_FIRST_BYTES, _LATER_BYTES, _LEAST_BYTES = 64 << 10, 1 << 20, 16 << 10
+"""Bytes that are asked for of a partition: at first, later, and at least."""
+_TRIES = 4
+"""Answers without records, or from a broker that does not lead, one after the other before a partition is given up."""
+_MOVED = frozenset(
+    {
+        ErrorCode.not_leader_or_follower,
+        ErrorCode.leader_not_available,
+        ErrorCode.unknown_topic_id,
+        ErrorCode.inconsistent_topic_id,
+        ErrorCode.fenced_leader_epoch,
+        ErrorCode.unknown_leader_epoch,
+        ErrorCode.offset_not_available,
+    }
+)
+
+
+async def read_records(link: Link, query: RecordsQuery, wanted: Wanted | None = None) -> RecordsRead:
+    """The records of a topic or of one of its partitions, read from the leaders; never changes anything.
+
+    wanted: only these records, called in the client's thread; what is looked at is bounded all the same.
+    Partitions that can't be read are `problems`. Raises AdminError if the topic or the group can't be read, and the first
+    failure if no partition can be.
+    """
+    topic = await _topic(link, query)
+    numbers = _numbers(topic, query)
+    found = await _ranges(link, query, numbers)
+    notes, problems = list(found.notes), list(found.problems)
+    scans = []
+    for number in numbers:
+        if number in found.ranges:
+            start, end = found.ranges[number]
+            scans.append(scan_of(query, number, start, end, found.begin.get(number)))
+    if not scans and problems:
+        raise BrokerError(problems[0])
+    reading = _Reading(link, topic, query, wanted)
+    problems += await reading.run(scans)
+    if problems and len({scan.number for scan in scans}) == len(reading.failed):
+        raise BrokerError(problems[0])
+    records, more = merged([scan for scan in scans if scan.number not in reading.failed], query)
+    return RecordsRead(
+        query,
+        records,
+        tuple(line for scan in scans for line in scan.undecodable),
+        tuple(scan.looked() for scan in scans),
+        reading.budget.looked_at,
+        reading.budget.bytes,
+        reading.budget.stopped,
+        more,
+        (*notes, *(gap for scan in scans if (gap := scan.gap()))),
+        tuple(dict.fromkeys(problems)),
+    )
+
+
+async def _topic(link: Link, query: RecordsQuery) -> Topic:
+    listing = await describe_topics(link, [query.topic])
+    topic = listing.topics.get(query.topic)
+    if topic is None:
+        problem = listing.failures.get(query.topic) or failure(ErrorCode.unknown_topic_or_partition)
+        raise BrokerError(Failure(problem.name, problem.message or f"topic {query.topic}", problem.remedy))
+    return topic
+
+
+def _numbers(topic: Topic, query: RecordsQuery) -> list[int]:
+    numbers = [partition.number for partition in topic.partitions]
+    if query.partition is None:
+        if isinstance(query.start, FromOffset) and len(numbers) > 1:
+            raise BrokerError(
+                Failure(
+                    "INVALID_REQUEST",
+                    f"an offset is a partition's, and {topic.name} has {len(numbers)}",
+                    "Name the partition: partition N.",
+                )
+            )
+        return numbers
+    if query.partition not in numbers:
+        raise BrokerError(
+            Failure(
+                "UNKNOWN_TOPIC_OR_PARTITION",
+                f"{topic.name} has no partition {query.partition}: it has {len(numbers)}",
+                "Partitions are numbered from 0.",
+            )
+        )
+    return [query.partition]
+
+
+class _Ranges(NamedTuple):
+    """Partition -> its log's start and end; partition -> where to begin; what differs from what was asked for."""
+
+    ranges: Mapping[int, tuple[int, int]]
+    begin: Mapping[int, int]
+    notes: Sequence[str]
+    problems: Sequence[Failure]
+
+
+async def _ranges(link: Link, query: RecordsQuery, numbers: Sequence[int]) -> _Ranges:
+    """The logs, and where the look begins in each."""
+    places = [(query.topic, number) for number in numbers]
+    (starts, no_start), (ends, no_end), (begin, notes, no_begin) = await asyncio.gather(
+        list_offsets(link, dict.fromkeys(places, EARLIEST)),
+        list_offsets(link, dict.fromkeys(places, LATEST), stable=query.committed),
+        _begin(link, query, places),
+    )
+    ranges = {n: (starts[t, n], ends[t, n]) for t, n in places if (t, n) in starts and (t, n) in ends}
+    if isinstance(query.start, OfGroup | FromTime):
+        # Without a committed offset, or where the time could not be looked up, there is nowhere to begin.
+        ranges = {number: span for number, span in ranges.items() if number in begin}
+    out = []
+    for number, at in begin.items():
+        if number not in ranges or isinstance(query.start, Last | FromOffsets):
+            continue
+        start, end = ranges[number]
+        if 0 <= at < start:
+            out.append(f"partition {number}: offset {at} was deleted; the log begins at {start}")
+        elif at > end:
+            out.append(f"partition {number}: offset {at} is behind the end {end}")
+    return _Ranges(ranges, begin, [*notes, *out], list(dict.fromkeys((*no_start, *no_end, *no_begin))))
+
+
+_Begin = tuple[Mapping[int, int], Sequence[str], Sequence[Failure]]
+
+
+async def _begin(link: Link, query: RecordsQuery, places: Sequence[Place]) -> _Begin:
+    """Partition -> the offset that was asked for, with notes and failures."""
+    match query.start:
+        case Last(before=before):
+            return before or {}, (), ()
+        case FromOffset(offset=offset):
+            return {number: offset for _, number in places}, (), ()
+        case FromOffsets(offsets=offsets):
+            return offsets, (), ()
+        case FromTime(timestamp=timestamp):
+            at, problems = await list_offsets(link, dict.fromkeys(places, timestamp))
+            # Nothing that new: at the end, whatever that is.
+            return {number: offset if offset >= 0 else 2**63 - 1 for (_, number), offset in at.items()}, (), problems
+        case OfGroup(group=group):
+            committed, problems = await committed_offsets(link, group)
+            stands = {number: committed[t, number] for t, number in places if (t, number) in committed}
+            if not stands:
+                where = query.topic if query.partition is None else f"{query.topic}-{query.partition}"
+                raise BrokerError(
+                    Failure(
+                        "NO_OFFSET",
+                        f"group {group} has committed nothing for {where}",
+                        "Check the names; a consumer that assigns itself commits only if it is told to.",
+                    )
+                )
+            missing = len(places) - len(stands)
+            note = [f"{missing} of {len(places)} partitions have no offset of group {group}"] if missing else []
+            return stands, note, problems
+        case _:
+            return {}, (), ()
+
+
+class _Reading:
+    """One answer while it is made."""
+
+    def __init__(self, link: Link, topic: Topic, query: RecordsQuery, wanted: Wanted | None) -> None:
+        clock = asyncio.get_running_loop().time
+        self._link = link
+        self._topic = topic
+        self._query = query
+        self._wanted = wanted
+        self._count = min(max(query.count, 1), MOST_RECORDS)
+        self._leaders = {partition.number: partition.leader for partition in topic.partitions}
+        self._tries: dict[int, int] = {}
+        self._asked: set[int] = set()
+        self.budget = Budget(clock() + MOST_SECONDS, clock)
+        self.failed: dict[int, Failure] = {}
+
+    async def run(self, scans: Sequence[Scan]) -> list[Failure]:
+        """Fetch until every scan has what it wants, or a limit is reached. Returns the failures of partitions."""
+        waits = delays()
+        while not self.budget.is_over():
+            active = [scan for scan in scans if scan.number not in self.failed and scan.wants(self._count)]
+            if not active:
+                break
+            before = [(scan.position, len(scan.undecodable)) for scan in active]
+            await self._round(active)
+            moved = [(scan.position, len(scan.undecodable)) for scan in active]
+            if before == moved and not self.budget.is_over():
+                await asyncio.sleep(min(next(waits), max(self.budget.seconds, 0)))
+        return list(self.failed.values())
+
+    async def _round(self, active: Sequence[Scan]) -> None:
+        """One Fetch to each leader, at once."""
+        by_leader: dict[int, list[Scan]] = {}
+        for scan in active:
+            leader = self._leaders[scan.number]
+            if leader < 0:
+                await self._again(scan, ErrorCode.leader_not_available)
+            else:
+                by_leader.setdefault(leader, []).append(scan)
+        most = max(self.budget.bytes_left // max(len(by_leader), 1), _LEAST_BYTES)
+        answers = await asyncio.gather(
+            *(self._fetch(leader, mine, most, len(active)) for leader, mine in by_leader.items())
+        )
+        for mine, answer in zip(by_leader.values(), answers, strict=True):
+            if isinstance(answer, Failure):
+                if self.budget.seconds > 0:
+                    self.failed.update((scan.number, answer) for scan in mine)
+                continue
+            for scan in mine:
+                await self._take(scan, answer.get(scan.number))
+
+    async def _fetch(self, leader: int, scans: Sequence[Scan], most: int, partitions: int) -> dict[int, Any] | Failure:
+        """Partition -> its part of the leader's answer, or the failure of the request."""
+        share = max(_LEAST_BYTES, self.budget.bytes_left // partitions)
+        # Whoever got nothing the last time comes first: the limit of the answer is used up in this order.
+        order = sorted(scans, key=lambda scan: -self._tries.get(scan.number, 0))
+
+        def build(kio: ModuleType) -> Any:
+            from console.wire.schemas import for_version
+
+            wanted = tuple(
+                for_version(
+                    kio.FetchPartition,
+                    partition=scan.number,
+                    fetch_offset=scan.position,
+                    partition_max_bytes=min(
+                        share, _LATER_BYTES if scan.number in self._asked or self._count > 100 else _FIRST_BYTES
+                    ),
+                )
+                for scan in order
+            )
+            by_id = kio.FetchRequest.__version__ >= _BY_TOPIC_ID
+            named = {"topic_id": topic_id_of(self._topic)} if by_id else {"topic": self._topic.name}
+            return for_version(
+                kio.FetchRequest,
+                replica_id=-1,
+                max_wait=timedelta(0),
+                min_bytes=0,
+                max_bytes=most,
+                isolation_level=int(self._query.committed),
+                topics=(kio.FetchTopic(partitions=wanted, **named),),
+                forgotten_topics_data=(),
+            )
+
+        try:
+            response = await self._link.call("fetch", build, to=broker(leader), timeout=max(self.budget.seconds, 0.001))
+        except AdminError as error:
+            return error.failure
+        if getattr(response, "error_code", 0):
+            return failure(response.error_code)
+        self._asked.update(scan.number for scan in scans)
+        return {part.partition_index: part for topic in response.responses for part in topic.partitions}
+
+    async def _take(self, scan: Scan, answer: Any) -> None:
+        if answer is None:
+            await self._again(scan, ErrorCode.unknown_server_error)
+            return
+        if answer.error_code == ErrorCode.offset_out_of_range:
+            await self._deleted(scan)
+            return
+        if answer.error_code in _MOVED:
+            await self._again(scan, answer.error_code)
+            return
+        if answer.error_code:
+            self.failed[scan.number] = self._failure(scan, answer.error_code)
+            return
+        data = answer.records or b""
+        self.budget.bytes += len(data)
+        position = scan.position
+        aborted = [(each.producer_id, each.first_offset) for each in answer.aborted_transactions or ()]
+        take(scan, self._topic.name, data, aborted, self._count, self._wanted, self.budget)
+        await asyncio.sleep(0)  # other requests of the client go on between two decodings
+        if scan.position > position or scan.broken:
+            self._tries.pop(scan.number, None)
+        else:
+            await self._again(scan, 0)
+
+    async def _again(self, scan: Scan, code: int) -> None:
+        """Count an answer that brought nothing. The leader is looked up again; after some, the partition is given up."""
+        tries = self._tries[scan.number] = self._tries.get(scan.number, 0) + 1
+        if tries > _TRIES:
+            self.failed[scan.number] = self._failure(scan, code) if code else self._silent(scan)
+        elif code:
+            self._topic = await _topic(self._link, self._query)
+            self._leaders.update((partition.number, partition.leader) for partition in self._topic.partitions)
+
+    async def _deleted(self, scan: Scan) -> None:
+        """The log was cut while it was read: go on where it begins now."""
+        place = (self._topic.name, scan.number)
+        starts, problems = await list_offsets(self._link, {place: EARLIEST})
+        start = starts.get(place, -1)
+        if scan.position < start <= scan.until:
+            scan.start = start
+            scan.position = start
+        else:
+            self.failed[scan.number] = problems[0] if problems else self._failure(scan, ErrorCode.offset_out_of_range)
+
+    def _failure(self, scan: Scan, code: int) -> Failure:
+        return failure(code, f"{self._topic.name}-{scan.number}")
+
+    def _silent(self, scan: Scan) -> Failure:
+        return Failure(
+            "NO_RECORDS",
+            f"{self._topic.name}-{scan.number}: the leader returns no records from offset {scan.position} on, though its "
+            f"log ends at {scan.until}",
+            "A quota may hold this client back, or remote storage be slow: try again.",
+        )

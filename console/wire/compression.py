@@ -1,0 +1,149 @@
+"""Decompression of record batches, each codec stopped at a limit: a kilobyte may claim to be gigabytes.
+
+gzip is Python's zlib; snappy, lz4 and zstd are cramjam's. Kafka writes snappy in the blocks of snappy-java ("xerial"),
+other clients write it raw; both are read.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Callable, Mapping
+from enum import IntEnum
+from types import MappingProxyType
+
+Bytes = bytes | memoryview
+
+
+class Codec(IntEnum):
+    """How records are compressed (CompressionType)."""
+
+    NONE = 0
+    GZIP = 1
+    SNAPPY = 2
+    LZ4 = 3
+    ZSTD = 4
+
+
+class DamagedData(ValueError):
+    """Compressed bytes that can't be decompressed. The text says why."""
+
+
+class TooLarge(DamagedData):
+    """More bytes than the limit."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"its records decompress to more than {_size(limit)}")
+
+
+def decompress(codec: int, data: Bytes, limit: int) -> Bytes:
+    """The decompressed bytes, at most `limit`. Raises DamagedData, and TooLarge before it needs much more memory."""
+    if codec == Codec.NONE:
+        if len(data) > limit:
+            raise TooLarge(limit)
+        return data
+    made = _CODECS.get(codec)
+    if made is None:
+        raise DamagedData(f"its compression {codec} is unknown")
+    return made(data, limit)
+
+
+def _gzip(data: Bytes, limit: int) -> bytes:
+    """All members, one after the other; what follows the last one is ignored, as Java's GZIPInputStream does."""
+    made = bytearray()
+    left: Bytes = data
+    while True:
+        unpacking = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+        try:
+            made += unpacking.decompress(left, limit - len(made) + 1)
+        except zlib.error as error:
+            if made and left is not data:
+                return bytes(made)
+            raise DamagedData(f"its gzip is damaged: {error}") from error
+        if len(made) > limit:
+            raise TooLarge(limit)
+        if not unpacking.eof:
+            raise DamagedData("its gzip ends too early")
+        left = unpacking.unused_data
+        if not left.startswith(b"\x1f\x8b"):
+            return bytes(made)
+
+
+_XERIAL = b"\x82SNAPPY\x00"
+_XERIAL_HEADER = 16
+_BLOCK = struct.Struct(">i")
+
+
+def _snappy(data: Bytes, limit: int) -> bytes:
+    """Raw, or after snappy-java's magic and two versions: blocks, each after its size."""
+    if bytes(data[: len(_XERIAL)]) != _XERIAL:
+        return _snappy_block(data, limit)
+    view, made, at = memoryview(data), bytearray(), _XERIAL_HEADER
+    while at < len(view):
+        if bytes(view[at : at + len(_XERIAL)]) == _XERIAL:  # streams one after another
+            at += _XERIAL_HEADER
+            continue
+        if at + _BLOCK.size > len(view):
+            raise DamagedData("its snappy ends within the size of a block")
+        (size,) = _BLOCK.unpack_from(view, at)
+        at += _BLOCK.size
+        if not 0 <= size <= len(view) - at:
+            raise DamagedData(f"its snappy has a block of {size} bytes, and {len(view) - at} are left")
+        try:
+            made += _snappy_block(view[at : at + size], limit - len(made))
+        except TooLarge:
+            raise TooLarge(limit) from None
+        at += size
+    return bytes(made)
+
+
+def _snappy_block(data: Bytes, limit: int) -> bytes:
+    import cramjam
+
+    try:
+        size = cramjam.snappy.decompress_raw_len(data)
+        if size > limit:
+            raise TooLarge(limit)
+        return bytes(cramjam.snappy.decompress_raw(data))
+    except cramjam.DecompressionError as error:
+        raise DamagedData(f"its snappy is damaged: {error}") from error
+
+
+_FIRST_BUFFER = 64 << 10
+_GROWTH = 8
+_FULL = "whole buffer"
+"""In cramjam's message where the output does not fit."""
+
+
+def _into(codec: str) -> Callable[[Bytes, int], bytes]:
+    """Decompresses into a buffer that grows up to the limit."""
+
+    def unpack(data: Bytes, limit: int) -> bytes:
+        import cramjam
+
+        decompress_into = getattr(cramjam, codec).decompress_into
+        size = min(limit, max(_FIRST_BUFFER, _GROWTH * len(data)))
+        while True:
+            buffer = bytearray(size)
+            try:
+                written = decompress_into(data, buffer)
+            except cramjam.DecompressionError as error:
+                if _FULL not in str(error):
+                    raise DamagedData(f"its {codec} is damaged: {error}") from error
+                if size == limit:
+                    raise TooLarge(limit) from None
+                size = min(limit, size * _GROWTH)
+                continue
+            del buffer[written:]
+            return bytes(buffer)
+
+    return unpack
+
+
+_CODECS: Mapping[int, Callable[[Bytes, int], bytes]] = MappingProxyType(
+    {Codec.GZIP: _gzip, Codec.SNAPPY: _snappy, Codec.LZ4: _into("lz4"), Codec.ZSTD: _into("zstd")}
+)
+
+
+def _size(limit: int) -> str:
+    return f"{limit >> 20} MiB" if limit >= 1 << 20 and limit % (1 << 20) == 0 else f"{limit:,} bytes"

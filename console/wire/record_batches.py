@@ -1,0 +1,343 @@
+"""Record batches as Fetch returns them: format v2 (KIP-98), and the message sets v0 and v1 of old logs.
+
+Nothing in them is trusted: checksums are checked, sizes and counts compared with the bytes that are there, and
+decompression stops at a limit. A batch that can't be decoded says so; those after it are decoded.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from crc32c import crc32c
+
+from console.model.records import NO_TIMESTAMP, BatchFacts, Header, Record
+from console.wire.compression import Codec, DamagedData, decompress
+
+_ENTRY = struct.Struct(">qi")
+"""Of a batch or a message: offset, and the bytes after these twelve."""
+_V2 = struct.Struct(">qiibIhiqqqhii")
+"""baseOffset, length, partitionLeaderEpoch, magic, crc, attributes, lastOffsetDelta, baseTimestamp, maxTimestamp,
+producerId, producerEpoch, baseSequence, records."""
+_V2_LEAST = _V2.size - _ENTRY.size
+_MAGIC_AT, _CRC_FROM = 16, 21
+_V0, _V1 = struct.Struct(">Ibb"), struct.Struct(">Ibbq")
+"""crc, magic, attributes; and v1's timestamp."""
+_SIZE = struct.Struct(">i")
+_CODEC, _APPEND_TIME, _TRANSACTIONAL, _CONTROL = 0x07, 0x08, 0x10, 0x20
+_MESSAGE_LEAST = _V0.size + 2 * _SIZE.size
+
+MOST_UNPACKED = 32 << 20
+"""Most bytes of a batch's decompressed records."""
+_LEAST_RECORD = 7
+"""Bytes of the smallest record: length, attributes, three differences and lengths, and the count of its headers."""
+
+
+class BatchDamage(ValueError):
+    """A batch, or the rest of it, can't be decoded. The text says why."""
+
+
+class Batch(NamedTuple):
+    """One batch, or one message of an old set, with its records still encoded.
+
+    base_offset, last_offset: as its header has them, which no checksum covers in part; of a compressed old message both
+    are the offset of its last record. problem: why it can't be decoded, ``""`` if it may be.
+    """
+
+    base_offset: int
+    last_offset: int
+    facts: BatchFacts
+    control: bool
+    count: int
+    base_timestamp: int
+    max_timestamp: int
+    codec: int
+    body: memoryview
+    problem: str = ""
+
+    @property
+    def aborts(self) -> bool:
+        """Whether it is the marker of an aborted transaction (EndTransactionMarker). Raises BatchDamage."""
+        if not self.control:
+            return False
+        for record in records(self, "", 0):
+            # The key is version and type, both int16; 0 is ABORT (ControlRecordType).
+            return record.key is not None and record.key[2:4] == b"\x00\x00"
+        return False
+
+
+def batches(data: bytes) -> Iterator[Batch]:
+    """The batches in the bytes of a partition, in their order. The last one is left out if it is cut off, unless it is
+    the only one."""
+    view, at = memoryview(data), 0
+    while len(data) - at >= _ENTRY.size:
+        base, length = _ENTRY.unpack_from(data, at)
+        end = at + _ENTRY.size + length
+        if length < _MESSAGE_LEAST or end > len(data):
+            if at == 0 or length < _MESSAGE_LEAST:
+                why = f"it claims {length:,} bytes, and {len(data) - at - _ENTRY.size:,} are there"
+                yield _damaged(base, base, -1, why)
+            return
+        yield _batch(data, view, at, end)
+        at = end
+    if at == 0 and data:
+        yield _damaged(-1, -1, -1, f"{len(data)} bytes are no record batch")
+
+
+def _batch(data: bytes, view: memoryview, at: int, end: int) -> Batch:
+    magic = data[at + _MAGIC_AT]
+    if magic < 2:
+        return _message(view[at:end])
+    if magic > 2:
+        return _damaged(_ENTRY.unpack_from(data, at)[0], -1, magic, f"its format {magic} is unknown")
+    if end - at < _V2.size:
+        base = _ENTRY.unpack_from(data, at)[0]
+        return _damaged(base, base, magic, f"its {end - at} bytes are less than a header")
+    (
+        base,
+        _,
+        leader_epoch,
+        _,
+        crc,
+        attributes,
+        last_delta,
+        base_timestamp,
+        max_timestamp,
+        producer_id,
+        producer_epoch,
+        base_sequence,
+        count,
+    ) = _V2.unpack_from(data, at)
+    codec = attributes & _CODEC
+    facts = BatchFacts(
+        base,
+        leader_epoch,
+        producer_id,
+        producer_epoch,
+        base_sequence,
+        _codec_name(codec),
+        bool(attributes & _APPEND_TIME),
+        bool(attributes & _TRANSACTIONAL),
+        magic,
+    )
+    problem = ""
+    if crc32c(view[at + _CRC_FROM : end]) != crc:
+        problem = "its checksum is wrong"
+    elif last_delta < 0:
+        problem = f"its last offset is {last_delta} from its first"
+    return Batch(
+        base,
+        base + max(last_delta, 0),
+        facts,
+        bool(attributes & _CONTROL),
+        count,
+        base_timestamp,
+        max_timestamp,
+        codec,
+        view[at + _V2.size : end],
+        problem,
+    )
+
+
+def _damaged(base: int, last: int, magic: int, problem: str) -> Batch:
+    facts = BatchFacts(base, magic=magic)
+    return Batch(base, last, facts, False, 0, NO_TIMESTAMP, NO_TIMESTAMP, 0, memoryview(b""), problem)
+
+
+def _codec_name(codec: int) -> str:
+    try:
+        return Codec(codec).name.lower()
+    except ValueError:
+        return f"unknown ({codec})"
+
+
+def records(batch: Batch, topic: str, partition: int, start: int = -1, limit: int = MOST_UNPACKED) -> Iterator[Record]:
+    """The records of a batch from an offset on, decoded one by one. limit: bytes of its decompressed records.
+
+    Raises BatchDamage where it, or the rest of it, can't be decoded.
+    """
+    if batch.problem:
+        raise BatchDamage(batch.problem)
+    try:
+        body = decompress(batch.codec, batch.body, limit)
+    except DamagedData as error:
+        raise BatchDamage(str(error)) from error
+    if batch.facts.magic < 2:
+        return _old_records(batch, bytes(body), topic, partition, start)
+    return _records(batch, bytes(body), topic, partition, start)
+
+
+class _Truncated(Exception):
+    """A varint or a field runs over its end."""
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """A zigzag varint of up to 64 bits, and where it ends. Raises IndexError at the end of the data, _Truncated."""
+    byte = data[at]
+    if byte < 0x80:
+        return (byte >> 1) ^ -(byte & 1), at + 1
+    value, shift = byte & 0x7F, 7
+    while True:
+        at += 1
+        byte = data[at]
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return (value >> 1) ^ -(value & 1), at + 1
+        shift += 7
+        if shift > 63:
+            raise _Truncated("a varint of more than ten bytes")
+
+
+def _records(batch: Batch, body: bytes, topic: str, partition: int, start: int) -> Iterator[Record]:
+    count, facts, base = batch.count, batch.facts, batch.base_offset
+    if count < 0 or count * _LEAST_RECORD > len(body):
+        raise BatchDamage(f"it claims {count:,} records in {len(body):,} bytes")
+    last_delta = batch.last_offset - base
+    at, size = 0, len(body)
+    offset = base - 1
+    try:
+        for _ in range(count):
+            length, at = _varint(body, at)
+            end = at + length
+            if length < _LEAST_RECORD - 1 or end > size:
+                raise _Truncated(f"a record of {length:,} bytes, and {size - at:,} are left")
+            time_delta, at = _varint(body, at + 1)
+            delta, at = _varint(body, at)
+            if not 0 <= delta <= last_delta:
+                raise _Truncated(f"a record {delta} offsets after the first of {last_delta + 1}")
+            offset = base + delta
+            if offset < start:
+                at = end
+                continue
+            key, at = _field(body, at, end)
+            value, at = _field(body, at, end)
+            headers: tuple[Header, ...] = ()
+            if body[at]:
+                headers, at = _headers(body, at, end)
+            else:
+                at += 1
+            if at != end:
+                raise _Truncated(f"a record that is {end - at} bytes longer than its fields")
+            time = batch.max_timestamp if facts.append_time else batch.base_timestamp + time_delta
+            yield Record(topic, partition, offset, time, key, value, headers, facts)
+    except (IndexError, _Truncated) as error:
+        raise BatchDamage(f"after offset {offset} comes {_why(error)}") from error
+    if at != size:
+        raise BatchDamage(f"{size - at:,} bytes follow its last record")
+
+
+def _why(error: Exception) -> str:
+    return str(error) if isinstance(error, _Truncated) else "the end of the batch within a record"
+
+
+def _field(body: bytes, at: int, end: int) -> tuple[bytes | None, int]:
+    length, at = _varint(body, at)
+    if length < 0:
+        return None, at
+    stop = at + length
+    if stop > end:
+        raise _Truncated(f"a key or value of {length:,} bytes, and {end - at:,} are left")
+    return body[at:stop], stop
+
+
+def _headers(body: bytes, at: int, end: int) -> tuple[tuple[Header, ...], int]:
+    count, at = _varint(body, at)
+    if count < 0 or count * 2 > end - at:
+        raise _Truncated(f"{count:,} headers in {end - at:,} bytes")
+    found: list[Header] = []
+    for _ in range(count):
+        key, at = _field(body, at, end)
+        if key is None:
+            raise _Truncated("a header without a key")
+        value, at = _field(body, at, end)
+        found.append((key, value))
+    return tuple(found), at
+
+
+# -- message sets (before Kafka 0.11) ----------------------------------------------------------------------------------
+
+
+def _message(data: memoryview) -> Batch:
+    """A message; a compressed one holds a set of messages in its value."""
+    offset, _ = _ENTRY.unpack_from(data, 0)
+    at = _ENTRY.size
+    magic = data[_MAGIC_AT]
+    head = _V1 if magic else _V0
+    timestamp = NO_TIMESTAMP
+    if len(data) < at + head.size + 2 * _SIZE.size:
+        return _damaged(offset, offset, magic, f"its {len(data)} bytes are less than a message")
+    if magic:
+        crc, _, attributes, timestamp = _V1.unpack_from(data, at)
+    else:
+        crc, _, attributes = _V0.unpack_from(data, at)
+    codec = attributes & _CODEC
+    append_time = bool(magic and attributes & _APPEND_TIME)
+    facts = BatchFacts(offset, codec=_codec_name(codec), append_time=append_time, magic=magic)
+    problem = "" if zlib.crc32(data[at + 4 :]) == crc else "its checksum is wrong"
+    body = data[at + head.size :]
+    if codec and not problem:
+        body, problem = _inner_set(body)
+    return Batch(offset, offset, facts, False, 1, timestamp, timestamp, codec, body, problem)
+
+
+def _inner_set(body: memoryview) -> tuple[memoryview, str]:
+    """The compressed value of a message, and what is wrong with it."""
+    try:
+        _, at = _old_field(body, 0)
+        value, _ = _old_field(body, at)
+    except _Truncated as error:
+        return body, str(error)
+    return (memoryview(value), "") if value is not None else (body, "its set of messages is null")
+
+
+def _old_records(batch: Batch, body: bytes, topic: str, partition: int, start: int) -> Iterator[Record]:
+    """One record; or those of a compressed message, whose offsets count from its first in v1 (KIP-31)."""
+    if batch.codec == Codec.NONE:
+        if batch.base_offset >= start:
+            yield _old_record(batch, body, topic, partition, batch.base_offset, batch.base_timestamp)
+        return
+    moved = batch.base_offset - _last_offset(body) if batch.facts.magic else 0
+    for message in batches(body):
+        if message.problem or message.codec or message.facts.magic != batch.facts.magic:
+            raise BatchDamage(message.problem or "its set of messages is nested")
+        offset = message.base_offset + moved
+        if offset >= start:
+            time = batch.base_timestamp if batch.facts.append_time else message.base_timestamp
+            yield _old_record(batch, bytes(message.body), topic, partition, offset, time)
+
+
+def _last_offset(body: bytes) -> int:
+    """The offset of the last message of a set. Raises BatchDamage for an empty set."""
+    at, last = 0, None
+    while len(body) - at >= _ENTRY.size:
+        offset, length = _ENTRY.unpack_from(body, at)
+        at += _ENTRY.size + max(length, _MESSAGE_LEAST)
+        last = offset if at <= len(body) else last
+    if last is None:
+        raise BatchDamage("its set of messages is empty")
+    return int(last)
+
+
+def _old_record(batch: Batch, body: bytes, topic: str, partition: int, offset: int, time: int) -> Record:
+    try:
+        key, at = _old_field(body, 0)
+        value, at = _old_field(body, at)
+    except _Truncated as error:
+        raise BatchDamage(str(error)) from error
+    if at != len(body):
+        raise BatchDamage(f"{len(body) - at:,} bytes follow its value")
+    return Record(topic, partition, offset, time, key, value, (), batch.facts)
+
+
+def _old_field(body: bytes | memoryview, at: int) -> tuple[bytes | None, int]:
+    if at + _SIZE.size > len(body):
+        raise _Truncated("a message that ends within a length")
+    (length,) = _SIZE.unpack_from(body, at)
+    at += _SIZE.size
+    if length == -1:
+        return None, at
+    if not 0 <= length <= len(body) - at:
+        raise _Truncated(f"a key or value of {length:,} bytes, and {len(body) - at:,} are left")
+    return bytes(body[at : at + length]), at + length
