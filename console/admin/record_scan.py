@@ -258,7 +258,7 @@ def merged(scans: Sequence[Scan], query: RecordsQuery) -> tuple[tuple[Record, ..
 
 
 def scan_of(query: RecordsQuery, number: int, start: int, end: int, at: int | None) -> Scan:
-    """The scan of a partition. at: where to begin; of the newest records where they end (excluded), None for the end."""
+    """The scan of a partition. at: where to begin; for the newest records, where they end (excluded), None: the end."""
     if isinstance(query.start, Last):
         return BackwardScan(number, start, end, end if at is None else at, min(max(query.count, 1), MOST_RECORDS))
     return Scan(number, start, end, start if isinstance(query.start, First) or at is None else at)

@@ -7,7 +7,7 @@ Bounded in records, bytes and time (`console.model.records`), and in what a batc
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -57,8 +57,8 @@ async def read_records(link: Link, query: RecordsQuery, wanted: Wanted | None = 
     """The records of a topic or of one of its partitions, read from the leaders; never changes anything.
 
     wanted: only these records, called in the client's thread; what is looked at is bounded all the same.
-    Partitions that can't be read are `problems`. Raises AdminError if the topic or the group can't be read, and the first
-    failure if no partition can be.
+    Partitions that can't be read are `problems`. Raises AdminError if the topic or the group can't be read, and the
+    first failure if no partition can be.
     """
     topic = await _topic(link, query)
     numbers = _numbers(topic, query)
@@ -180,7 +180,7 @@ async def _begin(link: Link, query: RecordsQuery, places: Sequence[Place]) -> _B
                     Failure(
                         "NO_OFFSET",
                         f"group {group} has committed nothing for {where}",
-                        "Check the names; a consumer that assigns itself commits only if it is told to.",
+                        "Check the names; a consumer that assigns itself commits only if it calls commit.",
                     )
                 )
             missing = len(places) - len(stands)
@@ -244,7 +244,7 @@ class _Reading:
     async def _fetch(self, leader: int, scans: Sequence[Scan], most: int, partitions: int) -> dict[int, Any] | Failure:
         """Partition -> its part of the leader's answer, or the failure of the request."""
         share = max(_LEAST_BYTES, self.budget.bytes_left // partitions)
-        # Whoever got nothing the last time comes first: the limit of the answer is used up in this order.
+        # A partition that got nothing the last time comes first: the answer's limit is used up in this order.
         order = sorted(scans, key=lambda scan: -self._tries.get(scan.number, 0))
 
         def build(kio: ModuleType) -> Any:
@@ -308,7 +308,7 @@ class _Reading:
             await self._again(scan, 0)
 
     async def _again(self, scan: Scan, code: int) -> None:
-        """Count an answer that brought nothing. The leader is looked up again; after some, the partition is given up."""
+        """Count an answer that brought nothing. The leader is looked up again; after some the partition is given up."""
         tries = self._tries[scan.number] = self._tries.get(scan.number, 0) + 1
         if tries > _TRIES:
             self.failed[scan.number] = self._failure(scan, code) if code else self._silent(scan)
@@ -333,7 +333,7 @@ class _Reading:
     def _silent(self, scan: Scan) -> Failure:
         return Failure(
             "NO_RECORDS",
-            f"{self._topic.name}-{scan.number}: the leader returns no records from offset {scan.position} on, though its "
-            f"log ends at {scan.until}",
+            f"{self._topic.name}-{scan.number}: the leader returns no records from offset {scan.position} on, though "
+            f"its log ends at {scan.until}",
             "A quota may hold this client back, or remote storage be slow: try again.",
         )

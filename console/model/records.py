@@ -1,4 +1,4 @@
-"""Records of topics as they are read: where to begin, the records, what could not be decoded, and how far the look went."""
+"""Records of topics as they are read: where to begin, what was found, what can't be decoded, how far the look went."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ NO_TIMESTAMP = -1
 class BatchFacts(Struct, frozen=True):
     """What the records of a batch have in common.
 
-    producer_id, producer_epoch, base_sequence, leader_epoch: -1 for none. codec: ``none``, ``gzip``, ``snappy``, ``lz4``
-    or ``zstd``. append_time: the broker set the timestamps (LogAppendTime). magic: the version of the format.
+    producer_id, producer_epoch, base_sequence, leader_epoch: -1 for none. codec: ``none``, ``gzip``, ``snappy``,
+    ``lz4`` or ``zstd``. append_time: the broker set the timestamps (LogAppendTime). magic: the version of the format.
     """
 
     base_offset: int
@@ -46,8 +46,8 @@ Header = tuple[bytes, bytes | None]
 
 
 class Record(Struct, frozen=True, repr_omit_defaults=True):
-    """One record. timestamp: ms since 1970, `NO_TIMESTAMP` for none. key, value: None for null; a null value deletes the
-    key in a compacted topic. Its repr has no content, so that none gets into a log."""
+    """One record. timestamp: ms since 1970, `NO_TIMESTAMP` for none. key, value: None for null; a null value deletes
+    the key in a compacted topic. Its repr has no content, so that none gets into a log."""
 
     topic: str
     partition: int
@@ -139,7 +139,7 @@ class RecordsQuery(Struct, frozen=True):
 
 
 class Looked(NamedTuple):
-    """How far a partition was looked at: offsets from `first` to before `next`, of a log from `start` to before `end`."""
+    """How far a partition was looked at: offsets `first` up to, without, `next`; its log has `start` up to `end`."""
 
     partition: int
     first: int
@@ -152,8 +152,9 @@ class RecordsRead(Struct, frozen=True):
     """What was found.
 
     records: by time, then partition and offset. looked_at: records decoded. bytes: of batches, as they were fetched.
-    stopped: which limit ended the look (``records``, ``bytes``, ``time``), ``""`` for none. more: where to look further,
-    None at the end of the log. notes: what differs from what was asked for. problems: partitions that were not read.
+    stopped: which limit ended the look (``records``, ``bytes``, ``time``), ``""`` for none. more: where to look
+    further, None at the end of the log. notes: what differs from what was asked for. problems: partitions that were not
+    read.
     """
 
     query: RecordsQuery

@@ -43,14 +43,15 @@ class Batch(NamedTuple):
     """One batch, or one message of an old set, with its records still encoded.
 
     base_offset, last_offset: as its header has them, which no checksum covers in part; of a compressed old message both
-    are the offset of its last record. problem: why it can't be decoded, ``""`` if it may be.
+    are the offset of its last record. claimed: how many records it says it has. problem: why it can't be decoded, ``""``
+    if it may be.
     """
 
     base_offset: int
     last_offset: int
     facts: BatchFacts
     control: bool
-    count: int
+    claimed: int
     base_timestamp: int
     max_timestamp: int
     codec: int
@@ -191,7 +192,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _records(batch: Batch, body: bytes, topic: str, partition: int, start: int) -> Iterator[Record]:
-    count, facts, base = batch.count, batch.facts, batch.base_offset
+    count, facts, base = batch.claimed, batch.facts, batch.base_offset
     if count < 0 or count * _LEAST_RECORD > len(body):
         raise BatchDamage(f"it claims {count:,} records in {len(body):,} bytes")
     last_delta = batch.last_offset - base

@@ -1,0 +1,209 @@
+"""Records read from real brokers, 4.3 and 3.9, are what aiokafka's and Kafka's own consumers read: every codec, in
+transactions and without, committed or not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition  # type: ignore[import-untyped]
+
+from console.admin.errors import BrokerError
+from console.admin.link import Link
+from console.admin.records import read_records
+from console.model.records import (
+    First,
+    FromOffset,
+    FromTime,
+    Last,
+    OfGroup,
+    Record,
+    RecordsQuery,
+    RecordsRead,
+)
+from tests.support.changing import make_topic
+from tests.support.kafka_cluster import KafkaCluster
+
+CODECS = [None, "gzip", "snappy", "lz4", "zstd"]
+HEADERS = [("trace", b"abc"), ("empty", b"")]
+
+
+async def fill(kafka: KafkaCluster, topic: str) -> int:
+    """Of each codec: a batch, a committed, an aborted and a committed transaction, then a tombstone. Returns how many
+    records are committed."""
+    count = 0
+    for codec in CODECS:
+        plain = AIOKafkaProducer(bootstrap_servers=kafka.bootstrap, compression_type=codec, linger_ms=20)
+        await plain.start()
+        sent = [
+            await plain.send(topic, f"{codec} {place} ".encode() * 50, key=b"key-%d" % place, headers=HEADERS)
+            for place in range(20)
+        ]
+        for each in sent:
+            await each
+        await plain.stop()
+        producer = AIOKafkaProducer(
+            bootstrap_servers=kafka.bootstrap, compression_type=codec, transactional_id=f"{topic}-{codec}"
+        )
+        await producer.start()
+        for outcome in ("commit", "abort", "commit"):
+            await producer.begin_transaction()
+            for place in range(5):
+                await producer.send_and_wait(topic, f"{codec} {outcome} {place} ".encode() * 20, key=b"in transaction")
+            await (producer.abort_transaction() if outcome == "abort" else producer.commit_transaction())
+        await producer.begin_transaction()
+        await producer.send_and_wait(topic, None, key=b"deleted")
+        await producer.commit_transaction()
+        await producer.stop()
+        count += 20 + 5 + 5 + 1
+    return count
+
+
+def told(records: Sequence[Record]) -> list[tuple[object, ...]]:
+    return [(r.offset, r.timestamp, r.key, r.value, [(k.decode(), v) for k, v in r.headers]) for r in records]
+
+
+async def as_aiokafka_reads(kafka: KafkaCluster, topic: str, isolation: str) -> list[tuple[object, ...]]:
+    """All records of partition 0."""
+    place = TopicPartition(topic, 0)
+    consumer = AIOKafkaConsumer(bootstrap_servers=kafka.bootstrap, isolation_level=isolation)
+    await consumer.start()
+    try:
+        consumer.assign([place])
+        await consumer.seek_to_beginning(place)
+        (end,) = (await consumer.end_offsets([place])).values()
+        found = []
+        while await consumer.position(place) < end:
+            for batch in (await consumer.getmany(timeout_ms=1_000)).values():
+                found += [(r.offset, r.timestamp, r.key, r.value, list(r.headers)) for r in batch]
+        return found
+    finally:
+        await consumer.stop()
+
+
+def as_kafkas_consumer_prints(kafka: KafkaCluster, topic: str, isolation: str, count: int) -> list[str]:
+    """The lines of kafka-console-consumer."""
+    shown = ["print.timestamp", "print.offset", "print.headers", "print.key", "print.value"]
+    ran = kafka.run_tool(
+        "org.apache.kafka.tools.consumer.ConsoleConsumer",
+        *("--bootstrap-server", kafka.bootstrap, "--topic", topic, "--partition", "0", "--offset", "earliest"),
+        *("--isolation-level", isolation, "--max-messages", str(count), "--timeout-ms", "20000"),
+        *(word for name in shown for word in ("--property", f"{name}=true")),
+    )
+    return [line for line in ran.stdout.splitlines() if "Offset:" in line]
+
+
+def as_it_would_print(record: Record) -> str:
+    headers = ",".join(f"{key.decode()}:{(value or b'').decode()}" for key, value in record.headers)
+    key, value = ("null" if part is None else part.decode() for part in (record.key, record.value))
+    return f"CreateTime:{record.timestamp}\tOffset:{record.offset}\t{headers or 'NO_HEADERS'}\t{key}\t{value}"
+
+
+async def read_all(link: Link, query: RecordsQuery) -> RecordsRead:
+    found = await read_records(link, query)
+    assert (found.problems, found.undecodable, found.stopped) == ((), (), "")
+    return found
+
+
+async def test_every_codec_in_and_out_of_transactions(kafka: KafkaCluster, link: Link, name: str) -> None:
+    await make_topic(link, name)
+    committed = await fill(kafka, name)
+    for isolation, is_committed in (("read_committed", True), ("read_uncommitted", False)):
+        query = RecordsQuery(name, 0, First(), 10_000, is_committed)
+        found = await read_all(link, query)
+        assert told(found.records) == await as_aiokafka_reads(kafka, name, isolation)
+        assert len(found.records) == committed + (0 if is_committed else 5 * len(CODECS))
+        printed = as_kafkas_consumer_prints(kafka, name, isolation, len(found.records))
+        assert [as_it_would_print(record) for record in found.records] == printed
+        everything = found.records
+        # The newest, by stretches that begin within batches; from each offset; in steps that follow one another.
+        for count in (1, 7, 40, 10_000):
+            newest = await read_all(link, RecordsQuery(name, 0, Last(), count, is_committed))
+            assert newest.records == everything[-count:]
+            oldest = await read_all(link, RecordsQuery(name, 0, First(), count, is_committed))
+            assert oldest.records == everything[:count]
+        for offset in range(0, everything[-1].offset + 1, 11):
+            (first, *_) = (await read_all(link, RecordsQuery(name, 0, FromOffset(offset), 3, is_committed))).records
+            assert first == next(record for record in everything if record.offset >= offset)
+        middle = everything[len(everything) // 2]
+        since = await read_all(link, RecordsQuery(name, 0, FromTime(middle.timestamp), 1, is_committed))
+        # The first of them in the log; its time is not before the wanted one.
+        assert since.records[0].timestamp >= middle.timestamp
+        assert since.records[0].offset <= middle.offset
+    codecs = {record.batch.codec for record in everything}
+    assert codecs == {"none", "gzip", "snappy", "lz4", "zstd"}
+    transactional = [record for record in everything if record.batch.transactional]
+    assert transactional
+    assert all(record.batch.producer_id >= 0 and record.sequence >= 0 for record in transactional)
+
+
+async def test_one_step_after_another_reads_everything_once(kafka: KafkaCluster, link: Link, name: str) -> None:
+    await make_topic(link, name, partitions=3)
+    producer = AIOKafkaProducer(bootstrap_servers=kafka.bootstrap, compression_type="zstd")
+    await producer.start()
+    for place in range(60):
+        moment = 1_700_000_000_000 + place
+        await producer.send_and_wait(name, b"%d" % place, partition=place % 3, timestamp_ms=moment)
+    await producer.stop()
+    for start in (Last(), First()):
+        found: list[bytes | None] = []
+        query: RecordsQuery | None = RecordsQuery(name, None, start, 7)
+        while query is not None:
+            one = await read_all(link, query)
+            values = [record.value for record in one.records]
+            found = [*values, *found] if isinstance(start, Last) else [*found, *values]
+            query = None if one.more is None else RecordsQuery(name, None, one.more, 7)
+        assert found == [b"%d" % place for place in range(60)]
+
+
+async def test_a_groups_position_is_the_record_that_it_stands_on(kafka: KafkaCluster, link: Link, name: str) -> None:
+    await make_topic(link, name, partitions=2)
+    producer = AIOKafkaProducer(bootstrap_servers=kafka.bootstrap)
+    await producer.start()
+    for place in range(6):
+        value = b"\x00\x80 poison" if place == 3 else b'{"ok": %d}' % place
+        await producer.send_and_wait(name, value, partition=0)
+    await producer.stop()
+    place = TopicPartition(name, 0)
+    consumer = AIOKafkaConsumer(bootstrap_servers=kafka.bootstrap, group_id=name, enable_auto_commit=False)
+    await consumer.start()
+    consumer.assign([place])
+    await consumer.commit({place: 3})
+    await consumer.stop()
+    found = await read_all(link, RecordsQuery(name, 0, OfGroup(name), 1))
+    assert [(record.offset, record.value) for record in found.records] == [(3, b"\x00\x80 poison")]
+    with pytest.raises(BrokerError, match="has committed nothing"):
+        await read_records(link, RecordsQuery(name, 1, OfGroup(name)))
+    whole = await read_all(link, RecordsQuery(name, None, OfGroup(name), 10))
+    assert [record.offset for record in whole.records] == [3, 4, 5]
+    assert any("1 of 2 partitions" in note for note in whole.notes)
+
+
+async def test_records_of_an_open_transaction_are_only_read_uncommitted(
+    kafka: KafkaCluster, link: Link, name: str
+) -> None:
+    await make_topic(link, name)
+    producer = AIOKafkaProducer(bootstrap_servers=kafka.bootstrap, transactional_id=name)
+    await producer.start()
+    await producer.begin_transaction()
+    await producer.send_and_wait(name, b"open")
+    committed = await read_all(link, RecordsQuery(name))
+    uncommitted = await read_all(link, RecordsQuery(name, committed=False))
+    await producer.abort_transaction()
+    await producer.stop()
+    assert committed.records == ()
+    assert [record.value for record in uncommitted.records] == [b"open"]
+
+
+async def test_what_is_not_there_is_said(kafka: KafkaCluster, link: Link, name: str) -> None:
+    with pytest.raises(BrokerError, match=r"UNKNOWN_TOPIC_OR_PARTITION.*"):
+        await read_records(link, RecordsQuery(name))
+    await make_topic(link, name, partitions=2)
+    with pytest.raises(BrokerError, match="has no partition 7"):
+        await read_records(link, RecordsQuery(name, 7))
+    with pytest.raises(BrokerError, match="an offset is a partition's"):
+        await read_records(link, RecordsQuery(name, None, FromOffset(1)))
+    empty = await read_all(link, RecordsQuery(name))
+    assert (empty.records, empty.more) == ((), None)
+    behind = await read_all(link, RecordsQuery(name, 0, FromOffset(5)))
+    assert behind.notes == ("partition 0: offset 5 is behind the end 0",)
