@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from kio.schema.errors import ErrorCode
 
 from console.admin.errors import AdminError, BrokerError, failure
-from console.admin.groups import committed_offsets
+from console.admin.groups import committed_offsets, find_coordinators
 from console.admin.link import Link
 from console.admin.partitions import EARLIEST, LATEST, Place, list_offsets
 from console.admin.record_scan import Budget, Scan, Wanted, merged, scan_of, take
@@ -172,8 +172,11 @@ async def _begin(link: Link, query: RecordsQuery, places: Sequence[Place]) -> _B
             # Nothing that new: at the end, whatever that is.
             return {number: offset if offset >= 0 else 2**63 - 1 for (_, number), offset in at.items()}, (), problems
         case OfGroup(group=group):
-            committed, problems = await committed_offsets(link, group)
-            stands = {number: committed[t, number] for t, number in places if (t, number) in committed}
+            coordinators, missing = await find_coordinators(link, [group])
+            if group not in coordinators:
+                raise BrokerError(missing[group])
+            committed, problems = await committed_offsets(link, group, coordinators[group])
+            stands = {n: committed[t, n].offset for t, n in places if (t, n) in committed}
             if not stands:
                 where = query.topic if query.partition is None else f"{query.topic}-{query.partition}"
                 raise BrokerError(
@@ -183,8 +186,8 @@ async def _begin(link: Link, query: RecordsQuery, places: Sequence[Place]) -> _B
                         "Check the names; a consumer that assigns itself commits only if it calls commit.",
                     )
                 )
-            missing = len(places) - len(stands)
-            note = [f"{missing} of {len(places)} partitions have no offset of group {group}"] if missing else []
+            without = len(places) - len(stands)
+            note = [f"{without} of {len(places)} partitions have no offset of group {group}"] if without else []
             return stands, note, problems
         case _:
             return {}, (), ()

@@ -43,8 +43,8 @@ class Batch(NamedTuple):
     """One batch, or one message of an old set, with its records still encoded.
 
     base_offset, last_offset: as its header has them, which no checksum covers in part; of a compressed old message both
-    are the offset of its last record. claimed: how many records it says it has. problem: why it can't be decoded, ``""``
-    if it may be.
+    are the offset of its last record. claimed: how many records it says it has. problem: why it can't be decoded,
+    ``""`` if it may be.
     """
 
     base_offset: int
