@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from kio.schema.errors import ErrorCode
 
 from console.admin.errors import AdminError, BrokerError, failure
-from console.admin.groups import committed_offsets, find_coordinators
+from console.admin.group_offsets import group_position
 from console.admin.link import Link
 from console.admin.partitions import EARLIEST, LATEST, Place, list_offsets
 from console.admin.record_scan import Budget, Scan, Wanted, merged, scan_of, take
@@ -172,11 +172,8 @@ async def _begin(link: Link, query: RecordsQuery, places: Sequence[Place]) -> _B
             # Nothing that new: at the end, whatever that is.
             return {number: offset if offset >= 0 else 2**63 - 1 for (_, number), offset in at.items()}, (), problems
         case OfGroup(group=group):
-            coordinators, missing = await find_coordinators(link, [group])
-            if group not in coordinators:
-                raise BrokerError(missing[group])
-            committed, problems = await committed_offsets(link, group, coordinators[group])
-            stands = {n: committed[t, n].offset for t, n in places if (t, n) in committed}
+            position = await group_position(link, group)
+            stands = {place[1]: position.committed[place].offset for place in places if place in position.committed}
             if not stands:
                 where = query.topic if query.partition is None else f"{query.topic}-{query.partition}"
                 raise BrokerError(
@@ -188,7 +185,7 @@ async def _begin(link: Link, query: RecordsQuery, places: Sequence[Place]) -> _B
                 )
             without = len(places) - len(stands)
             note = [f"{without} of {len(places)} partitions have no offset of group {group}"] if without else []
-            return stands, note, problems
+            return stands, note, position.failures
         case _:
             return {}, (), ()
 
@@ -265,7 +262,7 @@ class _Reading:
                 for scan in order
             )
             by_id = kio.FetchRequest.__version__ >= _BY_TOPIC_ID
-            named = {"topic_id": topic_id_of(self._topic)} if by_id else {"topic": self._topic.name}
+            named = {"topic_id": topic_id_of(self._topic.topic_id or "")} if by_id else {"topic": self._topic.name}
             return for_version(
                 kio.FetchRequest,
                 replica_id=-1,

@@ -102,11 +102,6 @@ def topic_listing(response: Any) -> TopicListing:
     return TopicListing(topics, failures)
 
 
-def topic_id_of(topic: Topic) -> UUID | None:
-    """The topic's id as requests have it."""
-    return None if topic.topic_id is None else UUID(bytes=urlsafe_b64decode(topic.topic_id + "=="))
-
-
 def topic_id_text(topic_id: UUID) -> str:
     """A topic id as Kafka's own tools print it (org.apache.kafka.common.Uuid): 22 characters of URL-safe base64."""
     return urlsafe_b64encode(topic_id.bytes)[:22].decode()
