@@ -1,29 +1,28 @@
-"""ACLs: the table, filters over it, and the authorizer."""
+"""ACLs: the table, filters over it, and the authorizer, which stands on `console.model.authorizer`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 from uuid import UUID
 
 from console.embedded.tables import PastTable, Source, Table, frozen
 from console.model.acl import Acl, AclFilter
+from console.model.authorizer import (
+    EVERYBODY,
+    LITERAL,
+    PREFIXED,
+    WILDCARD,
+    AclIndex,
+    Pattern,
+    Request,
+    covering,
+    pattern_of,
+    patterns_on,
+)
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 
 K = TypeVar("K")
-
-
-class Pattern(NamedTuple):
-    """What an ACL applies to (ResourcePattern)."""
-
-    resource_type: AclResourceType
-    pattern_type: PatternType
-    name: str
-
-
-def pattern_of(acl: Acl) -> Pattern:
-    """What this ACL applies to."""
-    return Pattern(acl.resource_type, acl.pattern_type, acl.resource_name)
 
 
 @runtime_checkable
@@ -117,9 +116,6 @@ def _chosen(
 
 ANY = 1
 MATCH = PatternType.parse("MATCH")
-LITERAL = PatternType.parse("LITERAL")
-PREFIXED = PatternType.parse("PREFIXED")
-WILDCARD = "*"
 
 
 def filter_of(wanted: Any) -> AclFilter:
@@ -172,14 +168,6 @@ def _patterns(wanted: AclFilter, name: str) -> Iterator[Pattern]:
             yield from covering(type_, name)
 
 
-def covering(type_: AclResourceType, name: str) -> Iterator[Pattern]:
-    """The patterns that cover a name, without the name itself (ResourcePatternFilter with MATCH)."""
-    if name != WILDCARD:
-        yield Pattern(type_, LITERAL, WILDCARD)
-    for length in range(1, len(name) + 1):
-        yield Pattern(type_, PREFIXED, name[:length])
-
-
 def matches(wanted: AclFilter, acl: Acl) -> bool:
     """Whether the ACL matches the filter (AclBindingFilter). Null and ANY match everything."""
     return (
@@ -205,14 +193,6 @@ def _matches_pattern(wanted: AclFilter, acl: Acl) -> bool:
     return acl.pattern_type == PREFIXED and name.startswith(acl.resource_name)
 
 
-EVERYBODY = "User:*"
-_DENY, _ALLOW = Permission.parse("DENY"), Permission.parse("ALLOW")
-_ALL = AclOperation.parse("ALL")
-_IMPLIED = {
-    AclOperation.parse("DESCRIBE"): frozenset(map(AclOperation.parse, ("READ", "WRITE", "DELETE", "ALTER"))),
-    AclOperation.parse("DESCRIBE_CONFIGS"): frozenset({AclOperation.parse("ALTER_CONFIGS")}),
-}
-"""Operations that another allowed operation implies. Denying that one denies no other."""
 _PRINCIPALS = 1000
 """Most principals whose ACLs are cached."""
 
@@ -241,7 +221,7 @@ class StandardAuthorizer:
     def __init__(self, super_users: Iterable[str], *, open_by_default: bool = False) -> None:
         self._super_users = frozenset(super_users)
         self._open_by_default = open_by_default
-        self._known: dict[str, tuple[tuple[bool, int], Permissions]] = {}
+        self._known: dict[str, tuple[tuple[bool, int], AclIndex]] = {}
 
     def allows(
         self, principal: str, host: str, operation: AclOperation, resource: AclResourceType, name: str, view: AclView
@@ -249,7 +229,7 @@ class StandardAuthorizer:
         """Whether the principal may do it from this address. DENY wins."""
         if principal in self._super_users:
             return True
-        decision = self._permissions(principal, view).decision(host, operation, resource, name)
+        decision = self._acls_for(principal, view).allows(Request(principal, host, operation, resource, name))
         if decision is None:
             return self._open_by_default and not _is_on_anything(view, resource, name)
         return decision
@@ -260,83 +240,21 @@ class StandardAuthorizer:
         """Whether the principal may do it on any resource of this type (authorizeByResourceType)."""
         if self.allows(principal, host, operation, resource, "hardcode", view):  # Kafka asks this first
             return True
-        return self._permissions(principal, view).allow_somewhere(host, operation, resource)
+        return self._acls_for(principal, view).allows_somewhere(principal, host, operation, resource)
 
-    def _permissions(self, principal: str, view: AclView) -> Permissions:
+    def _acls_for(self, principal: str, view: AclView) -> AclIndex:
         acls = view.acls
         version = (True, acls.version) if isinstance(acls, AclTable) else (False, view.offset)
         known = self._known.get(principal)
         if known is not None and known[0] == version:
             return known[1]
-        permissions = Permissions((*acls_of(acls, principal), *acls_of(acls, EVERYBODY)))
+        index = AclIndex((*acls_of(acls, principal), *acls_of(acls, EVERYBODY)))
         if len(self._known) >= _PRINCIPALS:
             self._known.clear()
-        self._known[principal] = version, permissions
-        return permissions
-
-
-class Permissions:
-    """One principal's ACLs, indexed by pattern."""
-
-    def __init__(self, acls: Iterable[Acl]) -> None:
-        self._acls: dict[Pattern, list[Acl]] = {}
-        for acl in acls:
-            pattern = Pattern(acl.resource_type, acl.pattern_type, acl.resource_name)
-            self._acls.setdefault(pattern, []).append(acl)
-        lengths: dict[AclResourceType, set[int]] = {}
-        for pattern in self._acls:
-            if pattern.pattern_type == PREFIXED:
-                lengths.setdefault(pattern.resource_type, set()).add(len(pattern.name))
-        self._prefix_lengths = {type_: sorted(found) for type_, found in lengths.items()}
-
-    def decision(self, host: str, operation: AclOperation, type_: AclResourceType, name: str) -> bool | None:
-        """Whether it is allowed or denied; None without a matching ACL."""
-        allowed = None
-        for acl in self._on(type_, name):
-            if acl.host not in (WILDCARD, host):
-                continue
-            if acl.permission == _DENY:
-                if acl.operation in (_ALL, operation):
-                    return False
-            elif acl.operation in (_ALL, operation) or acl.operation in _IMPLIED.get(operation, ()):
-                allowed = True
-        return allowed
-
-    def _on(self, type_: AclResourceType, name: str) -> Iterator[Acl]:
-        yield from self._acls.get(Pattern(type_, LITERAL, name), ())
-        if name != WILDCARD:
-            yield from self._acls.get(Pattern(type_, LITERAL, WILDCARD), ())
-        for length in self._prefix_lengths.get(type_, ()):
-            if length <= len(name):
-                yield from self._acls.get(Pattern(type_, PREFIXED, name[:length]), ())
-
-    def allow_somewhere(self, host: str, operation: AclOperation, type_: AclResourceType) -> bool:
-        """Whether something is allowed that is not denied."""
-        denied = set(self._that(_DENY, host, operation, type_))
-        if Pattern(type_, LITERAL, WILDCARD) in denied:
-            return False
-        return any(not denied.intersection(_wider(allowed)) for allowed in self._that(_ALLOW, host, operation, type_))
-
-    def _that(
-        self, permission: Permission, host: str, operation: AclOperation, type_: AclResourceType
-    ) -> Iterator[Pattern]:
-        for pattern, acls in self._acls.items():
-            if pattern.resource_type == type_ and any(
-                acl.permission == permission and acl.host in (WILDCARD, host) and acl.operation in (_ALL, operation)
-                for acl in acls
-            ):
-                yield pattern
-
-
-def _wider(pattern: Pattern) -> Iterator[Pattern]:
-    """The pattern itself, and every prefix that covers it."""
-    yield pattern
-    if pattern.name != WILDCARD or pattern.pattern_type == PREFIXED:
-        for length in range(1, len(pattern.name) + 1):
-            yield Pattern(pattern.resource_type, PREFIXED, pattern.name[:length])
+        self._known[principal] = version, index
+        return index
 
 
 def _is_on_anything(view: AclView, type_: AclResourceType, name: str) -> bool:
     """Whether any ACL matches this resource."""
-    patterns = (Pattern(type_, LITERAL, name), *covering(type_, name))
-    return any(acls_on(view.acls, pattern) for pattern in patterns)
+    return any(acls_on(view.acls, pattern) for pattern in patterns_on(type_, name))

@@ -7,11 +7,12 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.acls import Pattern, filter_of, matching_acls, pattern_of
+from console.embedded.acls import filter_of, matching_acls
 from console.embedded.answers import NO_TIME, each_encoded, long_answer, with_pauses
 from console.embedded.context import RequestContext
 from console.embedded.refusals import DESCRIBE_WITHOUT_AUTHORIZER, close_if_unset, cluster_refusal_message
 from console.model.acl import Acl
+from console.model.authorizer import Pattern, pattern_of
 
 
 async def handle(request: Any, context: RequestContext) -> Any:

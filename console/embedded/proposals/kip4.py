@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.acls import LITERAL
 from console.embedded.acls import matching_acls as find
 from console.embedded.answers import repeated_keys
 from console.embedded.context import RequestContext
 from console.embedded.refusals import Refusal
 from console.embedded.topics import PlannedTopic, Planner, WantedTopic, create, wait_for_leaders
 from console.model.acl import CLUSTER_NAME, Acl, AclFilter
+from console.model.authorizer import LITERAL
 from console.model.codes import AclOperation, AclResourceType, Permission
 from console.wire.proposals import kip4 as wire
 from console.wire.proposals.kip4 import (

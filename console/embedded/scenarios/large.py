@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from uuid import UUID
 
-from console.embedded.acls import Pattern, pattern_of
 from console.embedded.context import Cluster
 from console.embedded.group_coordinator import ensure_topic
 from console.embedded.replicas import left_isr, new_partition, striped
@@ -14,6 +13,7 @@ from console.embedded.scenarios.seed import DAY, HOUR, MIB, Scenario, change_as_
 from console.embedded.state import ClusterState, unified
 from console.embedded.tables import Partition, Topic
 from console.model.acl import Acl
+from console.model.authorizer import Pattern, pattern_of
 from console.model.codes import TOPIC, AclOperation, AclResourceType, PatternType, Permission
 from console.model.config import CLUSTER_DEFAULT, ConfigResource
 from console.model.quota import CLIENT_ID, USER, QuotaEntity, QuotaPart, QuotaValues

@@ -1,0 +1,250 @@
+"""The authorizer's rule: which ACLs decide on a request, and whether they let it pass.
+
+The rule of org.apache.kafka.metadata.authorizer.StandardAuthorizer (3.9 to 4.3): a deny beats every allow; an ACL is
+on a resource by its name, by a prefix of it, or by ``*``; ``User:*`` is everyone, whatever the type of their principal;
+a host is ``*`` or an address letter by letter; READ, WRITE, DELETE and ALTER imply DESCRIBE, ALTER_CONFIGS implies
+DESCRIBE_CONFIGS, in an allow only. Two settings of brokers come first and last, and brokers hide both: ``super.users``
+may do everything, and a resource without any ACL is closed unless ``allow.everyone.if.no.acl.found`` is true.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+from console.model.acl import Acl
+from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
+
+LITERAL, PREFIXED = PatternType.parse("LITERAL"), PatternType.parse("PREFIXED")
+DENY, ALLOW = Permission.parse("DENY"), Permission.parse("ALLOW")
+ALL = AclOperation.parse("ALL")
+WILDCARD = "*"
+EVERYBODY = "User:*"
+
+
+def _operations(*names: str) -> tuple[AclOperation, ...]:
+    return tuple(map(AclOperation.parse, names))
+
+
+IMPLIED_BY: Mapping[AclOperation, frozenset[AclOperation]] = MappingProxyType(
+    {
+        AclOperation.parse("DESCRIBE"): frozenset(_operations("READ", "WRITE", "DELETE", "ALTER")),
+        AclOperation.parse("DESCRIBE_CONFIGS"): frozenset(_operations("ALTER_CONFIGS")),
+    }
+)
+"""Operations that another allowed operation implies. Denying that one denies no other."""
+
+OPERATIONS_OF: Mapping[AclResourceType, tuple[AclOperation, ...]] = MappingProxyType(
+    {
+        AclResourceType.parse(type_): _operations(*names.split())
+        for type_, names in {
+            "TOPIC": "READ WRITE CREATE DESCRIBE DELETE ALTER DESCRIBE_CONFIGS ALTER_CONFIGS",
+            "GROUP": "READ DESCRIBE DELETE DESCRIBE_CONFIGS ALTER_CONFIGS",
+            "CLUSTER": "CREATE CLUSTER_ACTION DESCRIBE_CONFIGS ALTER_CONFIGS IDEMPOTENT_WRITE ALTER DESCRIBE",
+            "TRANSACTIONAL_ID": "DESCRIBE WRITE TWO_PHASE_COMMIT",
+            "DELEGATION_TOKEN": "DESCRIBE",
+            "USER": "CREATE_TOKENS DESCRIBE_TOKENS",
+        }.items()
+    }
+)
+"""What brokers ask for, by the type of the resource (org.apache.kafka.security.authorizer.AclEntry)."""
+
+
+class Pattern(NamedTuple):
+    """What an ACL applies to (ResourcePattern)."""
+
+    resource_type: AclResourceType
+    pattern_type: PatternType
+    name: str
+
+
+def pattern_of(acl: Acl) -> Pattern:
+    """What this ACL applies to."""
+    return Pattern(acl.resource_type, acl.pattern_type, acl.resource_name)
+
+
+def covering(type_: AclResourceType, name: str) -> Iterator[Pattern]:
+    """The patterns that cover a name, without the name itself (ResourcePatternFilter with MATCH)."""
+    if name != WILDCARD:
+        yield Pattern(type_, LITERAL, WILDCARD)
+    for length in range(1, len(name) + 1):
+        yield Pattern(type_, PREFIXED, name[:length])
+
+
+def patterns_on(type_: AclResourceType, name: str) -> Iterator[Pattern]:
+    """The patterns that the authorizer finds on a resource. It passes over ``*`` where the name begins with it: a group
+    ``*a`` is not one of all groups, though filters (`covering`) have it there."""
+    yield Pattern(type_, LITERAL, name)
+    if not name.startswith(WILDCARD):
+        yield Pattern(type_, LITERAL, WILDCARD)
+    for length in range(1, len(name) + 1):
+        yield Pattern(type_, PREFIXED, name[:length])
+
+
+def covers(pattern: Pattern, type_: AclResourceType, name: str) -> bool:
+    """Whether the resource of this name is one that the pattern is about."""
+    if pattern.resource_type != type_:
+        return False
+    if pattern.pattern_type == PREFIXED:
+        return name.startswith(pattern.name)
+    return pattern.name == name or (pattern.name == WILDCARD and not name.startswith(WILDCARD))
+
+
+def grants(acl: Acl, operation: AclOperation) -> bool:
+    """Whether the ACL, which may deny, is about the operation."""
+    if acl.operation in (ALL, operation):
+        return True
+    return acl.permission == ALLOW and acl.operation in IMPLIED_BY.get(operation, ())
+
+
+def granted(acl: Acl) -> tuple[AclOperation, ...]:
+    """The operations that brokers ask for and the ACL is about."""
+    asked = OPERATIONS_OF.get(acl.resource_type, ())
+    return tuple(each for each in asked if grants(acl, each)) or (acl.operation,)
+
+
+def address_as_compared(text: str) -> str | None:
+    """An address as brokers write it before they compare it with the host of an ACL (InetAddress.getHostAddress): IPv6
+    without ``::``. None for what is no address: no client has it."""
+    try:
+        found = ipaddress.ip_address(text)
+    except ValueError:
+        return None
+    if isinstance(found, ipaddress.IPv4Address):
+        return str(found)
+    if found.ipv4_mapped is not None:
+        return str(found.ipv4_mapped)
+    plain = ":".join(f"{int(group, 16):x}" for group in found.exploded.partition("%")[0].split(":"))
+    return f"{plain}%{found.scope_id}" if found.scope_id else plain
+
+
+class Request(NamedTuple):
+    """What a client asks for. host: its address, None for one that no ACL names."""
+
+    principal: str
+    host: str | None
+    operation: AclOperation
+    resource_type: AclResourceType
+    resource_name: str
+
+
+class Decision(NamedTuple):
+    """What the ACLs say to a request.
+
+    allowed: None where no ACL decides. by: the ACLs that decide: every deny that matches, or else every allow.
+    overridden: the allows that a deny overrides. has_acls: whether any ACL of anyone is on the resource; without
+    one ``allow.everyone.if.no.acl.found`` decides, with one a request that no ACL decides is denied.
+    """
+
+    allowed: bool | None
+    by: tuple[Acl, ...]
+    overridden: tuple[Acl, ...]
+    has_acls: bool
+
+
+class AclIndex:
+    """ACLs by pattern and principal: a decision looks at the prefixes of one name, not at all ACLs."""
+
+    def __init__(self, acls: Iterable[Acl]) -> None:
+        self._acls: dict[Pattern, dict[str, list[Acl]]] = {}
+        by_pattern = self._acls
+        for acl in acls:
+            type_, name, pattern_type, principal, _, _, _ = acl
+            pattern = Pattern(type_, pattern_type, name)
+            there = by_pattern.get(pattern)
+            if there is None:
+                there = by_pattern[pattern] = {}
+            own = there.get(principal)
+            if own is None:
+                there[principal] = [acl]
+            else:
+                own.append(acl)
+        lengths: dict[AclResourceType, set[int]] = {}
+        for pattern in by_pattern:
+            if pattern.pattern_type == PREFIXED:
+                lengths.setdefault(pattern.resource_type, set()).add(len(pattern.name))
+        self._prefix_lengths = {type_: sorted(found) for type_, found in lengths.items()}
+
+    def patterns_on(self, type_: AclResourceType, name: str) -> Iterator[Pattern]:
+        """The patterns of ACLs that are on a resource: those of `patterns_on` that there are."""
+        if (pattern := Pattern(type_, LITERAL, name)) in self._acls:
+            yield pattern
+        if not name.startswith(WILDCARD) and (pattern := Pattern(type_, LITERAL, WILDCARD)) in self._acls:
+            yield pattern
+        for length in self._prefix_lengths.get(type_, ()):
+            if length <= len(name) and (pattern := Pattern(type_, PREFIXED, name[:length])) in self._acls:
+                yield pattern
+
+    def principals_at(self, pattern: Pattern) -> Mapping[str, list[Acl]]:
+        """The ACLs with exactly this pattern, by their principal."""
+        return self._acls.get(pattern, {})
+
+    def of(self, principal: str, type_: AclResourceType, name: str) -> Iterator[Acl]:
+        """The ACLs on a resource that are about a principal: its own and everybody's."""
+        who = (principal,) if principal == EVERYBODY else (principal, EVERYBODY)
+        for pattern in self.patterns_on(type_, name):
+            there = self._acls[pattern]
+            for each in who:
+                yield from there.get(each, ())
+
+    def matching(self, request: Request) -> Iterator[Acl]:
+        """The ACLs that are about a request, allows and denies."""
+        for acl in self.of(request.principal, request.resource_type, request.resource_name):
+            if acl.host in (WILDCARD, request.host) and grants(acl, request.operation):
+                yield acl
+
+    def allows(self, request: Request) -> bool | None:
+        """Whether it is allowed or denied; None where no ACL decides."""
+        allowed = None
+        for acl in self.matching(request):
+            if acl.permission == DENY:
+                return False
+            allowed = True
+        return allowed
+
+    def decide(self, request: Request) -> Decision:
+        """Whether it is allowed or denied, and by which ACLs."""
+        found = [*self.matching(request)]
+        denies = tuple(acl for acl in found if acl.permission == DENY)
+        allows = tuple(acl for acl in found if acl.permission != DENY)
+        has_acls = any(True for _ in self.patterns_on(request.resource_type, request.resource_name))
+        if denies:
+            return Decision(False, denies, allows, has_acls)
+        return Decision(True if allows else None, allows, (), has_acls)
+
+    def allows_somewhere(
+        self, principal: str, host: str | None, operation: AclOperation, type_: AclResourceType
+    ) -> bool:
+        """Whether something of this type is allowed that is not denied (Authorizer.authorizeByResourceType, KIP-679).
+        Kafka asks for one resource before, which it calls ``hardcode``."""
+        denied = set(self._patterns_that(DENY, principal, host, operation, type_))
+        if Pattern(type_, LITERAL, WILDCARD) in denied:
+            return False
+        allowed = self._patterns_that(ALLOW, principal, host, operation, type_)
+        return any(not denied.intersection(_wider(each)) for each in allowed)
+
+    def _patterns_that(
+        self,
+        permission: Permission,
+        principal: str,
+        host: str | None,
+        operation: AclOperation,
+        type_: AclResourceType,
+    ) -> Iterator[Pattern]:
+        for pattern, there in self._acls.items():
+            if pattern.resource_type == type_ and any(
+                acl.permission == permission and acl.host in (WILDCARD, host) and acl.operation in (ALL, operation)
+                for who in {principal, EVERYBODY}
+                for acl in there.get(who, ())
+            ):
+                yield pattern
+
+
+def _wider(pattern: Pattern) -> Iterator[Pattern]:
+    """The pattern itself, and every prefix that covers it."""
+    yield pattern
+    if pattern.name != WILDCARD or pattern.pattern_type == PREFIXED:
+        for length in range(1, len(pattern.name) + 1):
+            yield Pattern(pattern.resource_type, PREFIXED, pattern.name[:length])
