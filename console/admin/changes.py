@@ -12,11 +12,11 @@ from console.admin.group_offsets import (
     delete_share_group_offsets,
 )
 from console.admin.link import Link
+from console.admin.open_transactions import abort_transaction
 from console.admin.partitions import alter_reassignments, elect_leaders
 from console.admin.quotas import alter_quotas
 from console.admin.scram import alter_scram
 from console.admin.topics import Progress, create_partitions, create_topics, delete_topics
-from console.admin.transactions import abort_transaction
 from console.model import changes
 from console.model.changes import ChangeRequest, Outcome
 

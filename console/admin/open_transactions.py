@@ -1,4 +1,5 @@
-"""A look at open transactions: what the partitions' leaders and the coordinators say, and what can't be seen."""
+"""A look at open transactions: what the partitions' leaders and the coordinators say, and what can't be seen. And
+ending one that hangs."""
 
 from __future__ import annotations
 
@@ -6,14 +7,18 @@ import asyncio
 import secrets
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from types import ModuleType
+from typing import Any
 
 from kio.schema.errors import ErrorCode
 
 from console.admin.acls import describe_acls
 from console.admin.configs import describe_configs
+from console.admin.delivery import Answer, deliver, refused
 from console.admin.errors import AdminError, BrokerError
 from console.admin.link import Link
-from console.admin.partitions import LATEST, list_offsets
+from console.admin.partitions import LATEST, leaders_of, list_offsets
+from console.admin.routing import broker
 from console.admin.topics import describe_topics
 from console.admin.transactions import (
     IDS_AT_ONCE,
@@ -24,6 +29,7 @@ from console.admin.transactions import (
     list_transactions,
 )
 from console.model.acl import AclFilter
+from console.model.changes import AbortTransaction, Outcome, ProducerTarget, Status
 from console.model.codes import AclResourceType, PatternType
 from console.model.config import broker_resource
 from console.model.failure import Failure
@@ -34,13 +40,16 @@ from console.model.transactions import (
     Place,
     ProducerListing,
     StableOffsets,
+    Standing,
     TransactionListing,
     Transactions,
+    verdict,
 )
 
 MAX_PATTERNS = 1_000
 """Names in ACLs on transactional ids that are tried, each on each broker, before all ids count as describable."""
 
+_ABORT_RIGHT = "Ask an administrator of the cluster for an ACL: ALTER or CLUSTER_ACTION on CLUSTER kafka-cluster."
 _STATE_TOPIC = "__transaction_state"
 _MAX_TIMEOUT = "transaction.max.timeout.ms"
 
@@ -62,7 +71,7 @@ async def stable_offsets(
 
 
 async def look_at_transactions(link: Link, places: Iterable[Place]) -> Transactions:
-    """The open transactions of these partitions, with what tells whether they hang (`model.transactions.verdict`).
+    """The open transactions of these partitions, with what says whether they hang (`model.transactions.verdict`).
 
     An open transaction holds the last stable offset below the high watermark, so producers are described only where it
     is there. They are described again once the coordinators have answered: a transaction that was the same both times
@@ -222,3 +231,90 @@ async def _max_timeout(link: Link) -> int | None:
     if len(values) < len(brokers) or not all(value is not None and value.isdigit() for value in values):
         return None
     return max((int(value) for value in values if value is not None), default=None)
+
+
+# -- ending one --------------------------------------------------------------------------------------------------------
+
+
+async def abort_transaction(link: Link, request: AbortTransaction, *, validate_only: bool) -> tuple[Outcome, ...]:
+    """One outcome: an abort marker for the producer's open transaction is written into the partition, by its leader.
+
+    It is looked at right before, for a check too, and nothing is sent unless it is the transaction that was meant and
+    hangs. The marker has the producer's epoch and the coordinator's as the leader knows them (0 for -1, as Kafka's
+    command sends), and transaction version 0. The protocol has no check of it. Needs Alter or ClusterAction on the
+    cluster. Raises Unsupported before Kafka 3.0, and AdminError if nothing was sent.
+    """
+    target = request.target
+    kept_back = _kept_back(request, await look_at_transactions(link, [(target.topic, target.number)]))
+    if kept_back is not None:
+        return (kept_back,)
+    if validate_only:
+        return (Outcome(target, Status.UNCHECKED),)
+    by_broker, leaderless = await leaders_of(link, [(target.topic, target.number)])
+    if leaderless:
+        return (Outcome(target, Status.FAILED, next(iter(leaderless.values()))),)
+    leader = next(iter(by_broker))
+
+    def build(kio: ModuleType) -> Any:
+        from console.wire.schemas import for_version
+
+        marker = for_version(
+            kio.WritableTxnMarker,
+            producer_id=target.producer_id,
+            producer_epoch=request.producer_epoch,
+            transaction_result=False,
+            topics=(kio.WritableTxnMarkerTopic(name=target.topic, partition_indexes=(target.number,)),),
+            coordinator_epoch=max(0, request.coordinator_epoch),
+            transaction_version=0,
+        )
+        return kio.WriteTxnMarkersRequest(markers=(marker,))
+
+    async def send(_targets: Sequence[ProducerTarget]) -> Mapping[ProducerTarget, Answer]:
+        response = await link.call("write_txn_markers", build, to=broker(leader), change=True)
+        return {
+            ProducerTarget(topic.name, part.partition_index, int(marker.producer_id)): (part.error_code, None)
+            for marker in response.markers
+            for topic in marker.topics
+            for part in topic.partitions
+        }
+
+    async def describe_again(_targets: Sequence[ProducerTarget]) -> Mapping[ProducerTarget, Status]:
+        listing = await describe_producers(link, [(target.topic, target.number)])
+        return {target: ended(request, listing)}
+
+    outcomes = await deliver(link.settings, [target], send, describe_again, validate_only=False)
+    return (with_right_named(outcomes[target]),)
+
+
+def _kept_back(request: AbortTransaction, seen: Transactions) -> Outcome | None:
+    """Why the marker must not be written; None if it may."""
+    target = request.target
+    place = target.topic, target.number
+    if place in seen.failures:
+        return Outcome(target, Status.FAILED, seen.failures[place])
+    found = seen.found(*place, target.producer_id)
+    if found is None or found.producer.start_offset != request.start_offset:
+        text = f"the transaction of producer {target.producer_id} has ended since: nothing was sent"
+        return Outcome(target, Status.NOT_APPLIED, Failure("NOT_OPEN", text, "Discard the edit."))
+    judged = verdict(found, seen)
+    if judged.standing is Standing.HANGS and found.producer.epoch == request.producer_epoch:
+        return None
+    return refused(target, "NOT_HANGING", f"nothing was sent: {judged.why}", judged.remedy or "Discard the edit.")
+
+
+def ended(request: AbortTransaction, listing: ProducerListing) -> Status:
+    """Whether the transaction is no longer open. A producer that the leader has forgotten has none."""
+    target = request.target
+    producers = listing.producers.get((target.topic, target.number))
+    if producers is None:
+        return Status.UNKNOWN
+    still = any(each.id == target.producer_id and each.start_offset == request.start_offset for each in producers)
+    return Status.NOT_APPLIED if still else Status.APPLIED
+
+
+def with_right_named(outcome: Outcome) -> Outcome:
+    """The outcome, with the right that is missing where the broker refused for want of one."""
+    problem = outcome.failure
+    if problem is None or problem.name != "CLUSTER_AUTHORIZATION_FAILED":
+        return outcome
+    return Outcome(outcome.target, outcome.status, Failure(problem.name, problem.message, _ABORT_RIGHT))

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Iterable, Sequence
 from types import ModuleType
 from typing import Any, TypeVar
 
 from kio.schema.errors import ErrorCode
 
-from console.admin.delivery import Answer, deliver
 from console.admin.errors import AdminError, BrokerError, failure
 from console.admin.groups import OF_TRANSACTIONS, SETTLE_SECONDS, find_coordinators
 from console.admin.link import Link
 from console.admin.partitions import by_topic, leaders_of
 from console.admin.routing import broker, until_settled
-from console.model.changes import AbortTransaction, Outcome, ProducerTarget, Status
 from console.model.failure import Failure
 from console.model.transactions import (
     Place,
@@ -34,7 +32,6 @@ _NEEDS = "3.0"
 _COORDINATOR_MOVES = frozenset(
     {ErrorCode.coordinator_load_in_progress, ErrorCode.coordinator_not_available, ErrorCode.not_coordinator}
 )
-_ABORT_RIGHT = "Ask an administrator of the cluster for an ACL: ALTER or CLUSTER_ACTION on CLUSTER kafka-cluster."
 T = TypeVar("T")
 
 # -- producers ---------------------------------------------------------------------------------------------------------
@@ -241,74 +238,6 @@ def _described(state: Any, coordinator: int) -> Transaction:
         round(state.transaction_start_time.timestamp() * 1000),
         frozenset((topic.topic, number) for topic in state.topics for number in topic.partitions),
     )
-
-
-# -- ending one --------------------------------------------------------------------------------------------------------
-
-
-async def abort_transaction(link: Link, request: AbortTransaction, *, validate_only: bool) -> tuple[Outcome, ...]:
-    """One outcome: an abort marker for the producer's open transaction is written into the partition, by its leader.
-
-    The marker has the producer's epoch and the coordinator's as the leader knows them (0 for -1, as Kafka's command
-    sends), and transaction version 0. The protocol has no check of it. Needs Alter or ClusterAction on the cluster.
-    Raises Unsupported before Kafka 3.0, and AdminError if nothing was sent.
-    """
-    await link.require("describe_producers", 0, _NEEDS)
-    target = request.target
-    if validate_only:
-        return (Outcome(target, Status.UNCHECKED),)
-    by_broker, leaderless = await leaders_of(link, [(target.topic, target.number)])
-    if leaderless:
-        return (Outcome(target, Status.FAILED, next(iter(leaderless.values()))),)
-    leader = next(iter(by_broker))
-
-    def build(kio: ModuleType) -> Any:
-        from console.wire.schemas import for_version
-
-        marker = for_version(
-            kio.WritableTxnMarker,
-            producer_id=target.producer_id,
-            producer_epoch=request.producer_epoch,
-            transaction_result=False,
-            topics=(kio.WritableTxnMarkerTopic(name=target.topic, partition_indexes=(target.number,)),),
-            coordinator_epoch=max(0, request.coordinator_epoch),
-            transaction_version=0,
-        )
-        return kio.WriteTxnMarkersRequest(markers=(marker,))
-
-    async def send(_targets: Sequence[ProducerTarget]) -> Mapping[ProducerTarget, Answer]:
-        response = await link.call("write_txn_markers", build, to=broker(leader), change=True)
-        return {
-            ProducerTarget(topic.name, part.partition_index, int(marker.producer_id)): (part.error_code, None)
-            for marker in response.markers
-            for topic in marker.topics
-            for part in topic.partitions
-        }
-
-    async def describe_again(_targets: Sequence[ProducerTarget]) -> Mapping[ProducerTarget, Status]:
-        listing = await describe_producers(link, [(target.topic, target.number)])
-        return {target: ended(request, listing)}
-
-    outcomes = await deliver(link.settings, [target], send, describe_again, validate_only=False)
-    return (with_right_named(outcomes[target]),)
-
-
-def ended(request: AbortTransaction, listing: ProducerListing) -> Status:
-    """Whether the transaction is no longer open. A producer that the leader has forgotten has none."""
-    target = request.target
-    producers = listing.producers.get((target.topic, target.number))
-    if producers is None:
-        return Status.UNKNOWN
-    still = any(each.id == target.producer_id and each.start_offset == request.start_offset for each in producers)
-    return Status.NOT_APPLIED if still else Status.APPLIED
-
-
-def with_right_named(outcome: Outcome) -> Outcome:
-    """The outcome, with the right that is missing where the broker refused for want of one."""
-    problem = outcome.failure
-    if problem is None or problem.name != "CLUSTER_AUTHORIZATION_FAILED":
-        return outcome
-    return Outcome(outcome.target, outcome.status, Failure(problem.name, problem.message, _ABORT_RIGHT))
 
 
 def chunks(items: Sequence[T], size: int) -> list[Sequence[T]]:

@@ -13,7 +13,7 @@ from console.language.arguments import (
     whole_number,
 )
 from console.language.reader import Expected, Reader, Role, What
-from console.language.statements import Access, Assign, Create, Delete, Grow, ScramDelete, ScramSet, SecretSource
+from console.language.statements import Abort, Access, Assign, Create, Delete, Grow, ScramDelete, ScramSet, SecretSource
 from console.language.tokenizer import Word
 from console.model.codes import AclOperation, Permission, ScramMechanism
 from console.model.config import topic_resource
@@ -121,6 +121,27 @@ def delete(reader: Reader) -> Delete:
     """``delete topic NAME``."""
     reader.need_keyword("topic")
     return Delete(plain_name(reader, _TOPIC, "topics"))
+
+
+def abort(reader: Reader) -> Abort:
+    """``abort transaction topic NAME partition N producer ID``."""
+    reader.need_keyword("transaction")
+    reader.need_keyword("topic")
+    name = plain_name(reader, _TOPIC, "topics")
+    reader.need_keyword("partition")
+    numbered = Expected(What.PARTITION, "the number of a partition", detail=name.text or "")
+    partition = _number(reader, numbered, 2**31 - 1)
+    reader.need_keyword("producer")
+    numbered = Expected(What.PRODUCER, "the id of a producer", detail=f"{name.text}/{partition}")
+    return Abort(name, partition, _number(reader, numbered, 2**63 - 1))
+
+
+def _number(reader: Reader, expected: Expected, highest: int) -> int:
+    word = reader.take(expected, Role.VALUE)
+    number = whole_number(word.text, 0, highest)
+    if number is None:
+        reader.fail(f"expected {expected.label}, not {reader.shown(word)}", word)
+    return number
 
 
 def access(reader: Reader, verb: str) -> Access:

@@ -333,6 +333,7 @@ _PARSERS: Mapping[str, Callable[[Reader, str], Statement]] = MappingProxyType(
         "create": lambda reader, _verb: change_grammar.create(reader),
         "grow": lambda reader, _verb: change_grammar.grow(reader),
         "delete": lambda reader, _verb: change_grammar.delete(reader),
+        "abort": lambda reader, _verb: change_grammar.abort(reader),
         "allow": change_grammar.access,
         "deny": change_grammar.access,
         "revoke": change_grammar.access,

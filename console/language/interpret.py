@@ -12,6 +12,7 @@ from console.language.quoting import quote_beside_equals, quoted
 from console.language.secret_values import is_sensitive
 from console.language.sensitive import looks_sensitive
 from console.language.statements import (
+    Abort,
     Access,
     Alter,
     Asked,
@@ -48,6 +49,7 @@ from console.plan.edits import (
     DeleteScram,
     DeleteTopic,
     Edit,
+    EndTransaction,
     GrowTopic,
     RemoveAcl,
     SetConfig,
@@ -165,6 +167,9 @@ def to_edits(
             return (_scram_set(statement, given),)
         case ScramDelete():
             return (DeleteScram(ScramUser(statement.user, statement.mechanism)),)
+        case Abort():
+            require_topic(snapshot, statement.topic.text or "", statement.topic.span, plan)
+            return (EndTransaction(statement.topic.text or "", statement.partition, statement.producer_id),)
 
 
 # -- configs and quotas --------------------------------------------------------------------------------------------
@@ -378,5 +383,6 @@ _STATEMENTS: Mapping[type[Edit], Callable[[Any], EditStatement]] = {
     DeleteTopic: lambda edit: Delete(Name(edit.name)),
     UpsertScram: lambda edit: ScramSet(edit.user.user, edit.user.mechanism, Asked(), edit.iterations),
     DeleteScram: lambda edit: ScramDelete(edit.user.user, edit.user.mechanism),
+    EndTransaction: lambda edit: Abort(Name(edit.topic), edit.number, edit.producer_id),
 }
 """Kind of edit -> the function that makes its statement."""

@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from console.language.statements import (
+    Abort,
     Access,
     Alter,
     Create,
@@ -35,9 +36,10 @@ class Needs(Struct, frozen=True):
     their configs. every: configs of all resources of a type. a_broker, a_topic: configs of any one, for its keys.
     groups: their members and lag. lags_of: the lag of all groups that a set of patterns matches. log_ranges: where
     the logs of topics begin and end; offsets_at: their offsets at times (topic, ms since 1970); group_positions: the
-    same for all partitions of a group, with its members and offsets (group, and a time or None). documentation: also
-    that of the configs of `resources`. quotas_of, acls_of: the quotas that filters find and the ACLs of principals, if
-    not all are needed; if all quotas are, those that matter.
+    same for all partitions of a group, with its members and offsets (group, and a time or None). transactions: the
+    open ones in these partitions, and whether they hang. documentation: also that of the configs of `resources`.
+    quotas_of, acls_of: the quotas that filters find and the ACLs of principals, if not all are needed; if all quotas
+    are, those that matter.
     """
 
     parts: frozenset[str] = frozenset()
@@ -49,6 +51,7 @@ class Needs(Struct, frozen=True):
     log_ranges: frozenset[str] = frozenset()
     offsets_at: frozenset[tuple[str, int]] = frozenset()
     group_positions: frozenset[tuple[str, int | None]] = frozenset()
+    transactions: frozenset[tuple[str, int]] = frozenset()
     quotas_of: frozenset[QuotaFilter] = frozenset()
     acls_of: frozenset[str] = frozenset()
     a_broker: bool = False
@@ -82,6 +85,9 @@ def needs(statement: Statement, selected: Subject | None = None) -> Needs:
             return Needs(topics=frozenset({statement.name.text or ""}))
         case Access():
             return _parts("acls")
+        case Abort(topic=topic, partition=partition):
+            name = topic.text or ""
+            return Needs(topics=frozenset({name}), transactions=frozenset({(name, partition)}))
         case ScramSet() | ScramDelete():
             return _parts("scram")
         case _:

@@ -73,6 +73,8 @@ class What(Enum):
     HOST = "host"
     SCRAM_USER = "scram user"
     MECHANISM = "mechanism"
+    PARTITION = "partition"
+    PRODUCER = "producer"
     DURATION = "duration"
     CHANGE = "change"
     CONTEXT = "context"

@@ -155,6 +155,14 @@ class Delete(_Statement, frozen=True):
     name: Name
 
 
+class Abort(_Statement, frozen=True):
+    """``abort transaction``: of a producer, in a partition."""
+
+    topic: Name
+    partition: int
+    producer_id: int
+
+
 class Access(_Statement, frozen=True):
     """``allow`` or ``deny``, or ``revoke`` of either. resource_name: None for the cluster."""
 
@@ -270,7 +278,7 @@ class Quit(_Statement, frozen=True):
     """``q``."""
 
 
-EditStatement = Alter | Unset | Create | Grow | Delete | Access | ScramSet | ScramDelete
+EditStatement = Alter | Unset | Create | Grow | Delete | Access | ScramSet | ScramDelete | Abort
 QueryStatement = Show | List | EffectiveQuota
 PlanStatement = ShowPlan | Check | Apply | Discard | Undo | Redo | Revert | History
 BarStatement = View | UseContext | Help | Quit

@@ -15,6 +15,7 @@ from console.language.quoting import (
 from console.language.statements import (
     ACCEPT,
     RUNBOOK,
+    Abort,
     Access,
     Alter,
     Apply,
@@ -91,6 +92,9 @@ def unparse(statement: Statement) -> str:
             return f"grow topic {_name(statement.name)} partitions={statement.partitions}"
         case Delete():
             return f"delete topic {_name(statement.name)}"
+        case Abort():
+            where = f"topic {_name(statement.topic)} partition {statement.partition}"
+            return f"abort transaction {where} producer {statement.producer_id}"
         case Access():
             return _access(statement)
         case ScramSet():

@@ -25,7 +25,7 @@ class Where(Flag):
 EVERYWHERE = Where.BAR | Where.RUN | Where.SHELL
 INTERACTIVE = Where.BAR | Where.SHELL
 
-TAKES_AWAY = frozenset({"delete", "revoke", "discard", "unset", "subtract", "apply"})
+TAKES_AWAY = frozenset({"delete", "revoke", "discard", "unset", "subtract", "apply", "abort"})
 """Verbs that remove or change something: proposed only for a word with a single typo."""
 
 KINDS = (
@@ -234,6 +234,17 @@ _ALL = (
         "MECHANISM is SCRAM-SHA-256 or SCRAM-SHA-512; iterations are 4096 to 16384, by default 4096. The brokers can't "
         "check a credential before it is applied.",
         ("scram set alice SCRAM-SHA-512 iterations=8192 password=?", "scram delete alice SCRAM-SHA-256"),
+    ),
+    Verb(
+        "abort",
+        CHANGE,
+        ("abort transaction topic NAME partition N producer ID",),
+        "Stage the end of a transaction that hangs, so that its partition can be read with read_committed again",
+        "Only where it is shown to hang: no coordinator will end it. A slow or a young one is refused, and so is one "
+        "of which that can't be known, with the reason. What the producer wrote since is lost to consumers with "
+        "read_committed; nothing brings it back. Before it is sent the topic and partition have to be typed, in "
+        "scripts --accept transaction-aborted=NAME/N. Needs ALTER or CLUSTER_ACTION on the cluster.",
+        ("abort transaction topic orders partition 3 producer 4012",),
     ),
     Verb(
         "plan",

@@ -29,6 +29,7 @@ from console.model.codes import TOPIC
 from console.model.config import ConfigListing, ConfigResource, ConfigSet
 from console.model.failure import Failure
 from console.model.quota import Match, QuotaEntity, QuotaFilter, QuotaValues
+from console.model.transactions import Transactions
 
 TopicPartition = tuple[str, int]
 """A topic and the number of a partition of it."""
@@ -46,6 +47,7 @@ class Snapshot(Struct, frozen=True):
     log_ranges: (topic, partition) -> its first offset and its end, of the partitions that were asked for.
     offsets_at: (topic, partition, ms since 1970) -> the offset of its first record that is not older, -1 if there is
     none, of those that were asked for.
+    transactions: (topic, partition) -> the last look at it; a look is at many partitions.
     quotas_sparse: there are so many quotas that users' clients are known only of those who were looked at.
     failures: (part, entity text, why) for what could not be read; a pane shows the rest.
     """
@@ -66,6 +68,7 @@ class Snapshot(Struct, frozen=True):
     group_positions: Mapping[str, GroupPosition] = field(default_factory=dict)
     log_ranges: Mapping[TopicPartition, LogRange] = field(default_factory=dict)
     offsets_at: Mapping[tuple[str, int, int], int] = field(default_factory=dict)
+    transactions: Mapping[TopicPartition, Transactions] = field(default_factory=dict)
     log_dirs: Mapping[int, tuple[LogDir, ...]] = field(default_factory=dict)
     reassignments: tuple[Reassignment, ...] = ()
     features: ClusterFeatures | None = None
@@ -321,3 +324,16 @@ def with_features(snapshot: Snapshot, features: ClusterFeatures, at: datetime) -
     known = snapshot.features
     features = known if known is not None and known == features else features
     return replace(snapshot, features=features, read_at=_read_at(snapshot, "features", at))
+
+
+def with_transactions(
+    snapshot: Snapshot, asked: Iterable[TopicPartition], look: Transactions | None, at: datetime
+) -> Snapshot:
+    """A look at transactions, None where the brokers refuse one. The transactions of other partitions stay as they were
+    seen: they are judged by their own look."""
+    places = frozenset(asked)
+    kept = {place: known for place, known in snapshot.transactions.items() if place not in places}
+    if look is None:
+        return replace(snapshot, transactions=kept)
+    found = {**kept, **dict.fromkeys(places, look)}
+    return replace(snapshot, transactions=found, read_at=_read_at(snapshot, "transactions", at))

@@ -196,6 +196,39 @@ def verdict(transaction: OpenTransaction, seen: Transactions) -> Verdict:
     return Verdict(Standing.HANGS, text, "Abort it.", id_)
 
 
+class SeenTransaction(Struct, frozen=True):
+    """An open transaction as a plan keeps it: what a marker needs, and how it stood. age_ms: of its last record by the
+    clock of this host, -1 if unknown."""
+
+    epoch: int
+    coordinator_epoch: int
+    start_offset: int
+    standing: Standing
+    why: str = ""
+    remedy: str = ""
+    transactional_id: str = ""
+    age_ms: int = -1
+
+
+def seen_transaction(topic: str, partition: int, producer_id: int, seen: Transactions) -> SeenTransaction | None:
+    """The open transaction of a producer in a partition, with its verdict; None if it has none."""
+    found = seen.found(topic, partition, producer_id)
+    if found is None:
+        return None
+    producer, judged = found.producer, verdict(found, seen)
+    age = seen.at_ms - producer.last_timestamp if producer.last_timestamp >= 0 else -1
+    return SeenTransaction(
+        producer.epoch,
+        producer.coordinator_epoch,
+        producer.start_offset,
+        judged.standing,
+        judged.why,
+        judged.remedy,
+        judged.transactional_id,
+        max(-1, age),
+    )
+
+
 def _kept(known: Transaction, seen: Transactions) -> Verdict:
     """The verdict on a transaction whose coordinator will write a marker into the partition."""
     lasted = seen.at_ms - known.start_ms

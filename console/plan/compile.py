@@ -73,9 +73,14 @@ def runbook(groups: Iterable[DiffGroup], connection: Sequence[str]) -> tuple[Com
         for batch, lines in _by_batch(group).items():
             by_batch.setdefault(batch, []).extend(batch.commands(group.target, lines))
     commands = (command for batch in BATCHES for command in by_batch.get(batch, ()))
-    return tuple(
-        command._replace(words=(*command.words, *connection)) if command.words else command for command in commands
-    )
+    return tuple(_connected(command, connection) for command in commands)
+
+
+def _connected(command: Command, connection: Sequence[str]) -> Command:
+    words, at = command.words, command.connection_at
+    if not words:
+        return command
+    return command._replace(words=(*words[:at], *connection, *(words[at:] if at is not None else ())))
 
 
 def _by_batch(group: DiffGroup) -> dict[Batch, list[DiffLine]]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from console.model.acl import Acl
-from console.model.changes import NewTopic, ScramUser, Target, TopicTarget
+from console.model.changes import NewTopic, ProducerTarget, ScramUser, Target, TopicTarget
 from console.model.codes import TOPIC
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
@@ -185,6 +185,24 @@ class UpsertScram(_ScramEdit, frozen=True):
 
 class DeleteScram(_ScramEdit, frozen=True):
     """Delete a SCRAM credential."""
+
+
+class EndTransaction(Edit, frozen=True):
+    """Write an abort marker for the open transaction of a producer in a partition, which no coordinator will end."""
+
+    topic: str
+    number: int
+    producer_id: int
+
+    @property
+    def target(self) -> ProducerTarget:
+        """The producer's transaction in the partition."""
+        return ProducerTarget(self.topic, self.number, self.producer_id)
+
+    @property
+    def on_topic(self) -> str:
+        """The topic's name."""
+        return self.topic
 
 
 ConfigEdit = SetConfig | UnsetConfig | AppendConfig | SubtractConfig

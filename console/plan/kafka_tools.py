@@ -17,11 +17,13 @@ _TRIMMED = "".join(map(chr, range(0x21)))
 
 class Command(NamedTuple):
     """One command. words: the program and its arguments; empty where no command can do it. stdin: its standard input.
-    note: what the operator has to know."""
+    note: what the operator has to know. connection_at: before which word the options of the connection go, None for
+    the end."""
 
     words: tuple[str, ...]
     stdin: str = ""
     note: str = ""
+    connection_at: int | None = None
 
 
 def option(name: str, value: str) -> tuple[str, ...]:

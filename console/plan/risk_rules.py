@@ -23,6 +23,7 @@ QUOTA_NEAR_ZERO = "quota-near-zero"
 NEEDS_RESTART = "needs-restart"
 ACL_LOCKS_OUT = "acl-locks-out"
 FIRST_ACL = "first-acl"
+TRANSACTION_ABORTED = "transaction-aborted"
 NAMES = (
     ISR_ABOVE_REPLICATION,
     UNCLEAN_ELECTION,
@@ -34,6 +35,7 @@ NAMES = (
     NEEDS_RESTART,
     ACL_LOCKS_OUT,
     FIRST_ACL,
+    TRANSACTION_ABORTED,
 )
 """The names by which an operator accepts warnings, in the order in which those of one edit are shown."""
 

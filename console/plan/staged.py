@@ -18,6 +18,7 @@ from console.model.codes import TOPIC
 from console.model.config import ConfigEntry, ConfigResource, topic_resource
 from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot
+from console.model.transactions import SeenTransaction
 from console.plan.edits import CreateTopic, Edit, Slot
 
 T = TypeVar("T")
@@ -32,9 +33,10 @@ class Unread(Enum):
 UNREAD: Final = Unread.UNREAD
 """That part of the cluster was not read when the edit was staged: what was there is unknown."""
 
-Was = ConfigEntry | float | Acl | Topic | ScramCredential | None | Unread
+Was = ConfigEntry | float | Acl | Topic | ScramCredential | SeenTransaction | None | Unread
 """What stood in an edit's place when it was staged, by the kind of edit: the key's whole entry (value, source, whether
-hidden, what else would apply), the quota, the binding, the topic, the credential. None: nothing was there."""
+hidden, what else would apply), the quota, the binding, the topic, the credential, the open transaction. None:
+nothing was there."""
 
 
 class Place(NamedTuple):

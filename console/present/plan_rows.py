@@ -258,7 +258,7 @@ def request_lines(steps: Iterable[Step]) -> list[Line]:
     lines: list[Line] = []
     for step in steps:
         name, what = request_text(step.request)
-        danger = isinstance(step.request, DeleteTopics | DeleteAcls)
+        danger = isinstance(step.request, DeleteTopics | DeleteAcls | AbortTransaction)
         line: Line = [(name, "danger" if danger else "strong"), (f"  {what}", "")]
         if step.note:
             line.append((f"  ({clean(step.note, 200)})", "muted"))

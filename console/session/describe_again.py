@@ -20,6 +20,7 @@ from console.model.changes import (
     LogTarget,
     MoveTarget,
     PartitionTarget,
+    ProducerTarget,
     ScramUser,
     Target,
     TopicTarget,
@@ -300,6 +301,14 @@ async def _brokers(session: Session, _targets: Sequence[BrokerTarget]) -> Update
     return lambda snapshot: refresh.with_cluster(snapshot, cluster, datetime.now(UTC))
 
 
+async def _transactions(session: Session, targets: Sequence[ProducerTarget]) -> Update:
+    from console.admin.open_transactions import look_at_transactions
+
+    asked = list(dict.fromkeys((target.topic, target.number) for target in targets))
+    look = await _allowed(session.client.run(look_at_transactions, asked))
+    return lambda snapshot: refresh.with_transactions(snapshot, asked, look, datetime.now(UTC))
+
+
 READERS: Mapping[type, TargetReader] = {
     PartitionTarget: TargetReader(("topics",), _leaders),
     MoveTarget: TargetReader(("topics", "reassignments"), _moves),
@@ -307,5 +316,6 @@ READERS: Mapping[type, TargetReader] = {
     GroupTarget: TargetReader(("groups", "lags"), _groups),
     GroupOffsetTarget: TargetReader(("groups", "lags"), _groups),
     BrokerTarget: TargetReader(("cluster",), _brokers),
+    ProducerTarget: TargetReader(("transactions",), _transactions),
 }
 """Type of target -> what reads it again."""

@@ -59,6 +59,8 @@ async def read_needs(session: Session, need: Needs, *, sparing: bool = False) ->
         first.append(session.read_topics(sorted(topics)))
     groups = need.groups | {group for group, _ in need.group_positions}
     first.extend(session.read_group(name) for name in sorted(groups))
+    if need.transactions:
+        first.append(session.read_transactions(sorted(need.transactions)))
     first.append(_configs(session, need.resources, need.documentation))
     await asyncio.gather(*first)
     await _lags(session, need)

@@ -365,6 +365,13 @@ class SnapshotReader:
             failures = [(f"broker {broker}", failure) for broker, failure in listing.failures.items()]
             self._learn(refresh.with_failures(known, "log_dirs", failures), "log_dirs")
 
+    async def read_transactions(self, places: Sequence[tuple[str, int]]) -> None:
+        """Read the open transactions of partitions, and what says whether they hang."""
+        from console.admin import open_transactions
+
+        look = await self._part("transactions", self.client.run(open_transactions.look_at_transactions, places))
+        self._learn(refresh.with_transactions(self.snapshot, places, look, _now()), "transactions")
+
     async def read_reassignments(self) -> None:
         """Read the partitions that are being reassigned."""
         from console.admin import topics

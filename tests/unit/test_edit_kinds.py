@@ -29,6 +29,7 @@ from console.model.config import ConfigEntry, ConfigResource, topic_resource
 from console.model.quota import QuotaEntity
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot
+from console.model.transactions import SeenTransaction, Standing
 from console.plan.edit_json import edit_json, edit_of, was_json, was_of
 from console.plan.edits import (
     AddAcl,
@@ -37,6 +38,7 @@ from console.plan.edits import (
     DeleteScram,
     DeleteTopic,
     Edit,
+    EndTransaction,
     GrowTopic,
     RemoveAcl,
     SetConfig,
@@ -66,6 +68,7 @@ USER = ScramUser(NAME, ScramMechanism(1))
 ENTRY = ConfigEntry("retention.ms", "5", DYNAMIC_TOPIC_CONFIG)
 TOPIC = Topic(NAME, (Partition(0, -1, (1, 2), ()),), topic_id="id")
 CREDENTIAL = ScramCredential(ScramMechanism(1), 4096)
+HANGING = SeenTransaction(5, -1, 2**40, Standing.HANGS, "no coordinator knows it", "Abort it.", "tx", 1_200_000)
 
 EDITS: dict[type[Edit], tuple[Edit, Was]] = {
     type(edit): (edit, was)
@@ -83,6 +86,7 @@ EDITS: dict[type[Edit], tuple[Edit, Was]] = {
         (DeleteTopic(NAME), TOPIC),
         (UpsertScram(USER, 8192, Secret("")), CREDENTIAL),
         (DeleteScram(USER), CREDENTIAL),
+        (EndTransaction(NAME, 3, 2**62), HANGING),
     )
 }
 

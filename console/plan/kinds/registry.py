@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from console.plan.edit_kind import Batch, E, EditKind, Json
-from console.plan.kinds import acls, configs, quotas, scram, topic_creation, topics
+from console.plan.kinds import acls, configs, quotas, scram, topic_creation, topics, transactions
 
 KINDS: tuple[EditKind[Any], ...] = (
     *configs.KINDS,
@@ -14,6 +14,7 @@ KINDS: tuple[EditKind[Any], ...] = (
     *topic_creation.KINDS,
     *topics.KINDS,
     *scram.KINDS,
+    *transactions.KINDS,
 )
 
 BATCHES: tuple[Batch, ...] = (
@@ -25,6 +26,7 @@ BATCHES: tuple[Batch, ...] = (
     scram.UPSERTS,
     scram.DELETIONS,
     acls.REMOVALS,
+    transactions.ABORTS,
     topics.DELETIONS,
 )
 """In the order in which they are sent: what adds comes before what takes away, topics last."""
