@@ -1,9 +1,15 @@
-"""Transactions on real brokers, 4.3 and 3.9: a hanging one is found, told apart from healthy ones, and ended."""
+"""Transactions on real brokers, 4.3 and 3.9: a hanging one is found, told apart from healthy ones, and ended; Kafka's
+own command agrees at each step.
+"""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -11,25 +17,36 @@ from console.admin.configs import alter_configs
 from console.admin.link import Link
 from console.admin.open_transactions import look_at_transactions
 from console.admin.routing import until_settled
+from console.admin.settings import ConnectionSettings, SaslSettings
+from console.admin.transactions import describe_transactions, list_transactions
+from console.model.acl import Acl
 from console.model.changes import (
     AbortTransaction,
     AlterConfigs,
     ConfigOp,
+    CreateAcls,
     CreateTopics,
+    DeleteAcls,
     NewTopic,
     ProducerTarget,
     Status,
 )
-from console.model.codes import BROKER, DELETE, SET
+from console.model.codes import BROKER, DELETE, SET, AclOperation, AclResourceType, PatternType, Permission
 from console.model.config import ConfigResource
+from console.model.secret import Secret
 from console.model.transactions import OpenTransaction, Standing, Transactions, verdict
 from tests.support.changing import applied, outcomes
 from tests.support.kafka_cluster import KafkaCluster
+from tests.support.kafka_commands import KafkaCommands
+from tests.support.patience import PATIENCE
 from tests.support.transactional_client import TransactionalClient
 
 VERIFICATION = "transaction.partition.verification.enable"
 LONG_AGO = 20 * 60 * 1000
 """Older than transactions may be by default, milliseconds."""
+ROOT = Path(__file__).parent.parent.parent
+TRANSACTIONS = "org.apache.kafka.tools.TransactionsCommand"
+Kac = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
@@ -41,51 +58,208 @@ async def unverified(link: Link) -> AsyncIterator[None]:
     await alter_configs(link, AlterConfigs({everyone: (ConfigOp(VERIFICATION, DELETE),)}), validate_only=False)
 
 
-def addresses(kafka: KafkaCluster) -> dict[int, tuple[str, int]]:
-    return dict(zip(kafka.broker_ids, kafka.addresses, strict=True))
+@pytest.fixture(scope="module")
+def commands() -> Iterator[KafkaCommands]:
+    with KafkaCommands() as made:
+        yield made
 
 
-def one(seen: Transactions, name: str, partition: int) -> OpenTransaction:
-    (found,) = seen.at(name, partition)
+@pytest.fixture
+def kac(kafka: KafkaCluster, tmp_path: Path) -> Kac:
+    """`kac run` against the cluster: (exit code, output, complaints)."""
+    environ = {**os.environ, "HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path), "PYTHONPATH": str(ROOT)}
+
+    def run(script: str) -> tuple[int, str, str]:
+        words = [sys.executable, "-m", "console", "run", "-b", kafka.bootstrap, "-e", script]
+        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=PATIENCE, env=environ)
+        return done.returncode, done.stdout, done.stderr
+
+    return run
+
+
+@pytest.fixture
+async def topic(link: Link, name: str) -> str:
+    """Three partitions."""
+    assert await applied(link, CreateTopics((NewTopic(name, 3, 1),)))
+    return name
+
+
+def client_of(kafka: KafkaCluster, transactional_id: str) -> TransactionalClient:
+    return TransactionalClient(dict(zip(kafka.broker_ids, kafka.addresses, strict=True)), transactional_id)
+
+
+def leave_hanging(client: TransactionalClient, topic: str, partition: int, *, at: int) -> int:
+    """Records after the end of their transaction, as late retries are; their first offset. at: their time."""
+    client.add(topic, partition)
+    client.write(topic, partition, b"committed", times=[at])
+    client.end()
+    return client.write(topic, partition, b"late", b"later", times=[at, at])
+
+
+def one(seen: Transactions, topic: str, partition: int) -> OpenTransaction:
+    (found,) = seen.at(topic, partition)
     return found
 
 
+def now_ms() -> int:
+    return round(time.time() * 1000)
+
+
 async def test_a_hanging_transaction_is_found_and_ended(
-    kafka: KafkaCluster, link: Link, name: str, unverified: None
+    kafka: KafkaCluster, link: Link, topic: str, unverified: None, kac: Kac, commands: KafkaCommands
 ) -> None:
-    assert await applied(link, CreateTopics((NewTopic(name, 2, 1),)))
-    old = round(time.time() * 1000) - LONG_AGO
-    with (
-        TransactionalClient(addresses(kafka), f"{name}-a") as hanging,
-        TransactionalClient(addresses(kafka), f"{name}-b") as slow,
-    ):
+    """As an operator does it, with a slow and healthy transaction in the next partition and a young one in a third."""
+    old, places = now_ms() - LONG_AGO, [(topic, number) for number in range(3)]
+
+    def found_by_kafka() -> list[tuple[str, ...]]:
+        words = ("--bootstrap-server", kafka.bootstrap, "find-hanging", "--topic", topic)
+        ran = commands.run(TRANSACTIONS, words)
+        assert ran.code == 0, ran
+        return [tuple(line.split()[:6]) for line in ran.out.splitlines()[1:]]
+
+    with client_of(kafka, f"{topic}-a") as hanging, client_of(kafka, f"{topic}-b") as healthy:
         hanging.begin()
-        hanging.add(name, 0)
-        hanging.write(name, 0, b"committed", times=[old])
-        hanging.end()
-        start = hanging.write(name, 0, b"late", b"later", times=[old, old])
-        slow.begin()
-        slow.add(name, 1)
-        slow.write(name, 1, b"healthy", times=[old])
-        places = [(name, 0), (name, 1)]
+        healthy.begin()
+        start = leave_hanging(hanging, topic, 0, at=old)
+        healthy.add(topic, 1)
+        healthy.write(topic, 1, b"healthy, and older than any transaction may be", times=[old])
+        leave_hanging(hanging, topic, 2, at=now_ms())
         seen = await look_at_transactions(link, places)
-        late = one(seen, name, 0)
-        assert late.producer.start_offset == start
-        assert seen.offsets[name, 0].waiting == 2
-        assert seen.gaps == ()
-        found = verdict(late, seen)
-        assert (found.standing, found.transactional_id) == (Standing.HANGS, f"{name}-a")
-        assert seen.max_timeout_known
-        assert verdict(one(seen, name, 1), seen).standing is Standing.HEALTHY
-        target = ProducerTarget(name, 0, hanging.producer_id)
-        request = AbortTransaction(
-            target, late.producer.epoch, late.producer.coordinator_epoch, late.producer.start_offset
-        )
-        (outcome,) = (await outcomes(link, request)).values()
-        assert outcome.status is Status.APPLIED, outcome
+        assert (seen.gaps, seen.max_timeout_ms, seen.max_timeout_known) == ((), 900_000, True)
+        late = one(seen, topic, 0).producer
+        assert (late.start_offset, seen.offsets[topic, 0].waiting) == (start, 2)
+        verdicts = [verdict(one(seen, topic, number), seen) for number in range(3)]
+        assert [each.standing for each in verdicts] == [Standing.HANGS, Standing.HEALTHY, Standing.YOUNG]
+        assert [each.transactional_id for each in verdicts] == [f"{topic}-a", f"{topic}-b", f"{topic}-a"]
+        row = (topic, "0", str(late.id), str(late.epoch), str(late.coordinator_epoch), str(start))
+        assert found_by_kafka() == [row]
 
-        async def stable() -> int:
-            return (await look_at_transactions(link, places)).offsets[name, 0].waiting
+        for number, producer, why in ((1, healthy, "does not hang"), (2, hanging, "too young")):
+            refused = f"abort transaction topic {topic} partition {number} producer {producer.producer_id}"
+            code, out, _ = kac(f"{refused}; apply --yes")
+            assert code == 1, out
+            assert why in out
+        asked = f"abort transaction topic {topic} partition 0 producer {hanging.producer_id}"
+        code, _, complaints = kac(f"{asked}; apply --yes")
+        assert code == 1
+        assert f"--accept transaction-aborted={topic}/0" in complaints
+        code, _, complaints = kac(f"{asked}; apply --yes --accept transaction-aborted")
+        assert code == 1, "a name alone accepts nothing that has to be typed"
+        assert one(await look_at_transactions(link, places), topic, 0).producer == late
+        code, out, complaints = kac(f"{asked}; apply --yes --accept transaction-aborted={topic}/0")
+        assert (code, complaints) == (0, ""), out
+        assert "applied" in out
 
-        assert await until_settled(stable, bool, within=30, attempts=100) == 0
-        slow.end()
+        async def waiting() -> int:
+            return (await look_at_transactions(link, places)).offsets[topic, 0].waiting
+
+        assert await until_settled(waiting, bool, within=30, attempts=100) == 0
+        assert found_by_kafka() == []
+        code, _, complaints = kac(f"{asked}; apply --yes")
+        assert code == 0, "there is nothing to do"
+        seen = await look_at_transactions(link, places)
+        assert verdict(one(seen, topic, 1), seen).standing is Standing.HEALTHY
+        healthy.end()
+        assert [*(await look_at_transactions(link, places)).at(topic, 1)] == []
+
+
+async def test_what_is_read_of_coordinators(kafka: KafkaCluster, link: Link, topic: str) -> None:
+    id_ = f"{topic}-x"
+    with client_of(kafka, id_) as client:
+        client.begin()
+        client.add(topic, 1, 2)
+        before = now_ms()
+        listed = await list_transactions(link, producer_ids=[client.producer_id])
+        assert [(each.id, each.state) for each in listed.transactions.values()] == [(id_, "Ongoing")]
+        assert id_ in (await list_transactions(link, states=["Ongoing"])).transactions
+        assert id_ not in (await list_transactions(link, states=["Empty"])).transactions
+        assert id_ not in (await list_transactions(link, longer_than_ms=3_600_000)).transactions
+        described = await describe_transactions(link, [id_, f"{id_}-no"])
+        found = described.transactions[id_]
+        assert (found.producer_id, found.epoch, found.timeout_ms) == (client.producer_id, client.epoch, 600_000)
+        assert found.partitions == {(topic, 1), (topic, 2)}
+        assert 0 <= before - found.start_ms < PATIENCE * 1000
+        assert found.coordinator == listed.transactions[id_].coordinator
+        assert described.failures[f"{id_}-no"].name == "TRANSACTIONAL_ID_NOT_FOUND"
+        client.end()
+        ended = (await describe_transactions(link, [id_])).transactions[id_]
+        assert (ended.state, ended.partitions) == ("CompleteCommit", frozenset())
+
+
+async def test_the_runbooks_command_ends_it_too(
+    kafka: KafkaCluster, link: Link, topic: str, unverified: None, kac: Kac, commands: KafkaCommands
+) -> None:
+    with client_of(kafka, f"{topic}-a") as client:
+        client.begin()
+        start = leave_hanging(client, topic, 0, at=now_ms() - LONG_AGO)
+        script = f"abort transaction topic {topic} partition 0 producer {client.producer_id}; plan --runbook"
+        _, out, _ = kac(script)
+        words = f"kafka-transactions --bootstrap-server {kafka.bootstrap} abort --topic {topic} --partition 0"
+        assert f"{words} --start-offset {start}" in " ".join(out.replace("\\\n", "").split())
+        ran = commands.run(TRANSACTIONS, f"{words} --start-offset {start}".split()[1:])
+        assert ran.code == 0, ran
+        assert [*(await look_at_transactions(link, [(topic, 0)])).open] == []
+
+
+async def test_another_transaction_than_the_one_that_was_seen_is_not_ended(
+    kafka: KafkaCluster, link: Link, topic: str, unverified: None
+) -> None:
+    with client_of(kafka, f"{topic}-a") as client:
+        client.begin()
+        start = leave_hanging(client, topic, 0, at=now_ms() - LONG_AGO)
+        target = ProducerTarget(topic, 0, client.producer_id)
+        for wrong in (
+            AbortTransaction(target, client.epoch, -1, start - 1),
+            AbortTransaction(target, client.epoch - 1, -1, start),
+            AbortTransaction(ProducerTarget(topic, 0, 2**40), client.epoch, -1, start),
+        ):
+            (outcome,) = (await outcomes(link, wrong)).values()
+            assert outcome.status in (Status.FAILED, Status.NOT_APPLIED)
+            assert one(await look_at_transactions(link, [(topic, 0)]), topic, 0).producer.start_offset == start
+
+
+async def test_missing_rights_are_never_taken_for_nothing(
+    kafka: KafkaCluster, link: Link, topic: str, unverified: None
+) -> None:
+    """Brokers leave out what alice may not describe, and say nothing: what she sees may hang, and is not offered."""
+    allow, literal = Permission.parse("ALLOW"), PatternType.parse("LITERAL")
+
+    def only_for(type_: str, resource: str, who: str, operation: str, pattern: PatternType = literal) -> Acl:
+        return Acl(AclResourceType.parse(type_), resource, pattern, who, "*", AclOperation.parse(operation), allow)
+
+    secret = only_for("TRANSACTIONAL_ID", topic, "User:somebody", "DESCRIBE", PatternType.parse("PREFIXED"))
+    hidden = only_for("TOPIC", topic, "User:somebody", "READ")
+    shown = only_for("TOPIC", topic, "User:alice", "DESCRIBE")
+    sasl = SaslSettings("PLAIN", "alice", Secret(kafka.users["alice"]))
+    logins = kafka.login_addresses
+    alice = Link(ConnectionSettings(bootstrap=logins, security_protocol="SASL_PLAINTEXT", sasl=sasl))
+    try:
+        with client_of(kafka, f"{topic}-a") as client, client_of(kafka, f"{topic}-b") as healthy:
+            client.begin()
+            healthy.begin()
+            leave_hanging(client, topic, 0, at=now_ms() - LONG_AGO)
+            healthy.add(topic, 1)
+            healthy.write(topic, 1, b"hers to end", times=[now_ms() - LONG_AGO])
+            places = [(topic, 0), (topic, 1)]
+            seen = await look_at_transactions(alice, places)
+            assert [verdict(each, seen).standing for each in seen.open] == [Standing.HANGS, Standing.HEALTHY]
+            assert await applied(link, CreateAcls((secret,)))
+
+            async def as_alice() -> Transactions:
+                return await look_at_transactions(alice, places)
+
+            seen = await until_settled(as_alice, lambda look: not look.gaps, within=30, attempts=100)
+            assert seen.gaps[0].name == "TRANSACTIONAL_ID_AUTHORIZATION_FAILED"
+            for each in seen.open:
+                found = verdict(each, seen)
+                assert found.standing is Standing.POSSIBLE, "of the healthy one she sees no more than of the other"
+                assert "may not describe all transactional ids" in found.why
+                assert "'*'" in found.remedy
+            assert await applied(link, CreateAcls((hidden, shown)))
+            seen = await until_settled(as_alice, lambda look: not look.failures, within=30, attempts=100)
+            assert seen.failures[topic, 0].name == "TOPIC_AUTHORIZATION_FAILED"
+            assert seen.offsets[topic, 0].waiting == 2, "that something waits is seen all the same"
+            healthy.end()
+    finally:
+        await alice.close()
+        assert await applied(link, DeleteAcls((secret, hidden, shown)))
