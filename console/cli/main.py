@@ -96,6 +96,7 @@ COMMANDS = (
         "lake_options",
         "fill and keep a lake: what was, who did it, what differs, who uses what",
     ),
+    Command("triage", "console.cli.triage", "triage_options", "name what is wrong with a cluster, and why"),
     Command("due", "console.cli.scheduled", "due_options", "list what was set for a time, and take back what is due"),
     Command(
         "leftovers",

@@ -1,0 +1,178 @@
+"""A verdict as text for a terminal, as the JSON of ``kac triage --output json``, and as metrics for Prometheus."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+import msgspec
+
+from console.language.interpret import command_of
+from console.model.numbers import Data
+from console.present.names import partition, plural
+from console.present.text import clean
+from console.triage.cause import Claim, Next
+from console.triage.diagnosis import Named, Verdict
+from console.triage.symptoms import Subject
+
+MOST_COMMANDS = 8
+"""Next steps that the text names of one cause."""
+HEALTHY, NAMED, UNEXPLAINED = 0, 4, 5
+"""Exit codes: nothing is wrong; all symptoms have a cause; some have none."""
+
+
+def exit_code(verdict: Verdict) -> int:
+    """The exit code of ``kac triage``."""
+    if verdict.unexplained:
+        return UNEXPLAINED
+    return HEALTHY if verdict.is_healthy else NAMED
+
+
+def subject_text(subject: Subject) -> str:
+    """What a cause is about, in a few words; ``""`` for the whole cluster."""
+    if subject.group is not None:
+        where = f" {partition(subject.topic, subject.partition or 0)}" if subject.topic is not None else ""
+        return f"group {clean(subject.group)}{where}"
+    if subject.topic is not None:
+        topic = clean(subject.topic)
+        return f"topic {topic}" if subject.partition is None else partition(topic, subject.partition)
+    if subject.rack is not None:
+        return f"rack {clean(subject.rack)}"
+    if subject.broker is not None:
+        return f"broker {subject.broker}" + (f" {clean(subject.dir)}" if subject.dir is not None else "")
+    return ""
+
+
+def cause_id(claim: Claim) -> str:
+    """A cause by its name and subject: the same one has the same id in each verdict."""
+    return f"{claim.cause}:{subject_text(claim.subject)}".rstrip(":").replace(" ", ":")
+
+
+# -- text --------------------------------------------------------------------------------------------------------------
+
+
+def text_lines(verdict: Verdict, watched: float) -> Iterator[str]:
+    """The verdict for a terminal. watched: seconds from the first look to the last."""
+    if verdict.is_healthy and not verdict.causes:
+        yield f"healthy: no symptom in {plural(round(watched), 'second')}"
+    for named in verdict.causes:
+        yield from _cause_lines(named)
+    for each in verdict.unexplained:
+        yield f"UNEXPLAINED  {each.symptom}: {each.count:,} ({_subjects(each.examples)})"
+    for ruled in verdict.ruled_out:
+        yield f"ruled out    {ruled.cause}: {ruled.why}"
+    for hidden in verdict.unknowable:
+        yield f"unknown      {clean(hidden.what, 300)}. {clean(hidden.where, 200)}"
+
+
+def _cause_lines(named: Named) -> Iterator[str]:
+    claim = named.claim
+    since = f"since {claim.since.astimezone():%H:%M:%S}" if claim.since is not None else "since before the first look"
+    times = f", {claim.times} times" if claim.times > 1 else ""
+    yield f"{claim.severity.value.upper():<12} {clean(claim.title, 200)}"
+    yield f"  {claim.cause}, {claim.certainty.value}, {since}{times}"
+    for fact, source in claim.evidence:
+        yield f"  evidence   {clean(fact, 300)} ({source})"
+    if named.explains:
+        yield f"  explains   {', '.join(f'{count:,} {name}' for name, count in named.explains.items())}"
+    commands = [line for step in claim.next for line in _next_lines(step)]
+    yield from commands[:MOST_COMMANDS]
+    if len(commands) > MOST_COMMANDS:
+        yield f"             and {len(commands) - MOST_COMMANDS} more"
+
+
+def _next_lines(step: Next) -> Iterator[str]:
+    command = _command(step)
+    yield f"  next       {clean(step.text, 200)}" + (f": {command}" if command else "")
+
+
+def _command(step: Next) -> str:
+    return clean(step.command, 400) if step.command else "; ".join(command_of(edit) for edit in step.edits)
+
+
+def _subjects(subjects: tuple[Subject, ...]) -> str:
+    return ", ".join(subject_text(each) for each in subjects)
+
+
+# -- JSON --------------------------------------------------------------------------------------------------------------
+
+
+def verdict_data(verdict: Verdict) -> dict[str, Data]:
+    """The JSON object of a verdict. Its fields are a contract: none changes its meaning."""
+    at = _moment(verdict.at)
+    return {
+        "v": 1,
+        "at": at,
+        "healthy": verdict.is_healthy,
+        "causes": [_cause_data(named, at) for named in verdict.causes],
+        "unexplained": [
+            {"symptom": each.symptom, "count": each.count, "examples": [_subject(one) for one in each.examples]}
+            for each in verdict.unexplained
+        ],
+        "ruled_out": [{"cause": each.cause, "why": each.why} for each in verdict.ruled_out],
+        "unknowable": [{"what": each.what, "where": each.where} for each in verdict.unknowable],
+    }
+
+
+def _cause_data(named: Named, at: str) -> dict[str, Data]:
+    claim = named.claim
+    return {
+        "id": cause_id(claim),
+        "cause": claim.cause,
+        "subject": _subject(claim.subject),
+        "severity": claim.severity.value,
+        "certainty": claim.certainty.value,
+        "since": _moment(claim.since) if claim.since is not None else None,
+        "times": claim.times,
+        "evidence": [{"fact": each.fact, "source": each.source, "at": at} for each in claim.evidence],
+        "explains": dict(named.explains),
+        "examples": [_subject(each) for each in named.examples],
+        "next": [{"text": each.text, "command": _command(each)} for each in claim.next],
+    }
+
+
+def _subject(subject: Subject) -> dict[str, Data]:
+    found: dict[str, Data] = msgspec.to_builtins(subject)
+    return found
+
+
+def _moment(at: datetime) -> str:
+    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+# -- Prometheus --------------------------------------------------------------------------------------------------------
+
+
+def prometheus_text(verdict: Verdict) -> str:
+    """The verdict for node_exporter's textfile collector: a metric for each cause, and how many symptoms have none."""
+    lines = [
+        "# HELP kac_triage_healthy 1 if nothing is wrong.",
+        "# TYPE kac_triage_healthy gauge",
+        f"kac_triage_healthy {int(verdict.is_healthy)}",
+        "# HELP kac_triage_cause A cause that was named, by its severity and certainty.",
+        "# TYPE kac_triage_cause gauge",
+        *(_metric(named) for named in verdict.causes),
+        "# HELP kac_triage_unexplained Symptoms without a cause.",
+        "# TYPE kac_triage_unexplained gauge",
+        *(f"kac_triage_unexplained{{symptom={_label(each.symptom)}}} {each.count}" for each in verdict.unexplained),
+        "# HELP kac_triage_time_seconds When it was looked, in seconds since 1970.",
+        "# TYPE kac_triage_time_seconds gauge",
+        f"kac_triage_time_seconds {verdict.at.timestamp():.3f}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _metric(named: Named) -> str:
+    claim = named.claim
+    labels = {
+        "cause": claim.cause,
+        "subject": subject_text(claim.subject),
+        "severity": claim.severity.value,
+        "certainty": claim.certainty.value,
+    }
+    return f"kac_triage_cause{{{','.join(f'{name}={_label(value)}' for name, value in labels.items())}}} 1"
+
+
+def _label(value: str) -> str:
+    escaped = clean(value, 200).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'

@@ -1,0 +1,141 @@
+"""``kac triage``: what is wrong with a cluster, and why."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from console.cli.opening import with_session
+from console.model.numbers import natural_number, option
+from console.terminal import complain, put
+
+if TYPE_CHECKING:
+    from console.session.session import Session
+    from console.triage.course import Course
+    from console.triage.diagnosis import Verdict
+    from console.triage.symptoms import Subject
+
+DEFAULT_SECONDS = 20.0
+
+
+def triage_options(parser: argparse.ArgumentParser) -> None:
+    """The options of ``kac triage``."""
+    parser.set_defaults(run=run_triage)
+    parser.add_argument(
+        "--for",
+        dest="seconds",
+        metavar="DURATION",
+        type=option(_seconds),
+        default=DEFAULT_SECONDS,
+        help="how long to look before the verdict, as 20s or 5m (default: 20s); 0s looks once, without trends",
+    )
+    parser.add_argument(
+        "--expect",
+        metavar="'broker N'",
+        action="append",
+        default=[],
+        type=_expected,
+        help="what is announced, as a broker that is restarted; can be given again",
+    )
+    parser.add_argument("--watch", action="store_true", help="go on, and print each change of the verdict")
+    parser.add_argument("--output", choices=("text", "json"), default="text", help="form of the verdict")
+    parser.add_argument(
+        "--prometheus", metavar="FILE", type=Path, help="write metrics for a textfile collector into this file"
+    )
+
+
+def _seconds(text: str) -> float:
+    from console.plan.amounts import parse_duration
+
+    return 0.0 if text == "0s" else parse_duration(text) / 1000
+
+
+def _expected(text: str) -> Subject:
+    from console.triage.symptoms import Subject
+
+    word, _, number = text.strip().partition(" ")
+    try:
+        if word != "broker":
+            raise ValueError("expected broker N, for example --expect 'broker 2'")
+        return Subject(broker=natural_number(number))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def run_triage(options: argparse.Namespace) -> int:
+    """0 healthy, 4 causes are named, 5 a symptom has no cause, 1 no broker answered, 2 usage."""
+
+    async def work(session: Session) -> int:
+        from console.answers.triage import exit_code
+
+        verdict = await _watch(session, options)
+        return exit_code(verdict)
+
+    return with_session(options, "triage", work)
+
+
+async def _watch(session: Session, options: argparse.Namespace) -> Verdict:
+    from console.session.triage_looks import WAIT, Looker
+    from console.triage.course import after, begin
+    from console.triage.diagnosis import diagnose
+
+    looker = Looker(session)
+    began = time.monotonic()
+    course = begin(await looker.look())
+    told: dict[str, str] | None = None
+    while True:
+        verdict = await asyncio.to_thread(diagnose, course, options.expect)
+        ended = time.monotonic() - began >= options.seconds
+        if options.watch:
+            told = _tell_changes(verdict, told)
+            _write_metrics(options.prometheus, verdict)
+        elif ended:
+            _tell(verdict, course, options.output)
+            _write_metrics(options.prometheus, verdict)
+            return verdict
+        await asyncio.sleep(WAIT.total_seconds())
+        course = after(course, await looker.look())
+
+
+def _tell(verdict: Verdict, course: Course, output: str) -> None:
+    from console.answers.triage import text_lines, verdict_data
+    from console.model.numbers import json_text
+
+    if output == "json":
+        put(json_text(verdict_data(verdict)) + "\n")
+    else:
+        put("".join(f"{line}\n" for line in text_lines(verdict, course.watched.total_seconds())))
+
+
+def _tell_changes(verdict: Verdict, told: dict[str, str] | None) -> dict[str, str]:
+    """Print the causes that came and went since the last verdict, a line each."""
+    from console.answers.triage import cause_id
+    from console.present.text import clean
+
+    now = {cause_id(named.claim): clean(named.claim.title, 200) for named in verdict.causes}
+    now |= {each.symptom: f"{each.symptom}: {each.count:,}, unexplained" for each in verdict.unexplained}
+    at = f"{verdict.at.astimezone():%H:%M:%S}"
+    if told is None and not now:
+        put(f"{at}  healthy\n")
+    for key, title in now.items():
+        if key not in (told or {}):
+            put(f"{at}  +  {title}\n")
+    for key, title in (told or {}).items():
+        if key not in now:
+            put(f"{at}  -  {title}\n")
+    return now
+
+
+def _write_metrics(file: Path | None, verdict: Verdict) -> None:
+    if file is None:
+        return
+    from console.answers.triage import prometheus_text
+    from console.safe_files import write_whole
+
+    try:
+        write_whole(file, prometheus_text(verdict).encode())
+    except OSError as error:
+        complain(f"metrics not written: {error}")

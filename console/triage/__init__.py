@@ -1,0 +1,1 @@
+"""Names causes: facts -> symptoms -> the fewest causes with evidence that explain them. Pure."""

@@ -1,0 +1,118 @@
+"""What a cause is: a record with its name and the function that claims it where its evidence is there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from enum import StrEnum
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from console.plan.edits import Edit
+from console.triage.course import Course
+from console.triage.symptoms import Subject, Symptom
+
+
+class Severity(StrEnum):
+    """How bad: CRITICAL loses or stops data, HIGH soon will or slows it, WARNING waits for its day, INFO is on its
+    way."""
+
+    CRITICAL = "critical"
+    HIGH = "high"
+    WARNING = "warning"
+    INFO = "info"
+
+
+class Certainty(StrEnum):
+    """CERTAIN: the evidence is the cause. LIKELY: evidence, and all predictions fit. POSSIBLE: less."""
+
+    CERTAIN = "certain"
+    LIKELY = "likely"
+    POSSIBLE = "possible"
+
+
+class Evidence(NamedTuple):
+    """A fact that a claim stands on. source: the API or the record that it is from."""
+
+    fact: str
+    source: str
+
+
+class Next(NamedTuple):
+    """What to do next. command: of the command language, which shows or stages it; edits: what to stage, where they are
+    known already; neither for what is outside of Kafka."""
+
+    text: str
+    command: str = ""
+    edits: tuple[Edit, ...] = ()
+
+
+class Prediction(Struct, frozen=True):
+    """Symptoms that a cause explains: of these names, and with all else that is given.
+
+    subject: exactly this one. group, topic: the subject's. brokers: the symptom points to one of them; only: and to no
+    other.
+    """
+
+    names: frozenset[str]
+    subject: Subject | None = None
+    group: str | None = None
+    topic: str | None = None
+    brokers: frozenset[int] | None = None
+    only: bool = False
+
+    def fits(self, symptom: Symptom) -> bool:
+        """Whether a symptom is one of them."""
+        subject, brokers = symptom.subject, self.brokers
+        if symptom.name not in self.names or (self.subject is not None and subject != self.subject):
+            return False
+        if (self.group is not None and subject.group != self.group) or (
+            self.topic is not None and subject.topic != self.topic
+        ):
+            return False
+        if brokers is None:
+            return True
+        pointed = brokers.issuperset(symptom.brokers) if self.only else not brokers.isdisjoint(symptom.brokers)
+        return bool(symptom.brokers) and pointed
+
+
+def of(
+    *names: str,
+    subject: Subject | None = None,
+    group: str | None = None,
+    topic: str | None = None,
+    brokers: frozenset[int] | None = None,
+    only: bool = False,
+) -> tuple[Prediction, ...]:
+    """One prediction of symptoms with these names."""
+    return (Prediction(frozenset(names), subject, group, topic, brokers, only),)
+
+
+class Claim(Struct, frozen=True, kw_only=True):
+    """A cause that has its evidence. predicted: the symptoms that it explains. since: UTC, None if it was there at the
+    first look. times: how often, 0 where it is not counted."""
+
+    cause: str
+    subject: Subject
+    severity: Severity
+    certainty: Certainty
+    evidence: tuple[Evidence, ...]
+    predicted: tuple[Prediction, ...]
+    title: str
+    since: datetime | None = None
+    times: int = 0
+    next: tuple[Next, ...] = ()
+
+    def predicts(self, symptom: Symptom) -> bool:
+        """Whether it explains a symptom."""
+        return any(each.fits(symptom) for each in self.predicted)
+
+
+class CauseRule(NamedTuple):
+    """A cause of the vocabulary. claims: those that have their evidence. rules_out: why it is not the cause here, for a
+    cause that would explain some symptom; ``""`` where nothing can be said."""
+
+    name: str
+    claims: Callable[[Course], Iterable[Claim]]
+    rules_out: Callable[[Course], str] = lambda _course: ""

@@ -1,0 +1,1 @@
+"""The causes, a module for each part of a cluster."""

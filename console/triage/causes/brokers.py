@@ -1,0 +1,245 @@
+"""Causes that are brokers: down, flapping, a whole rack, unresponsive, leading too little."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from statistics import median
+
+from console.model.cluster import Partition
+from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Prediction, Severity, of
+from console.triage.course import Course, Spell
+from console.triage.symptoms import (
+    BROKER_GONE,
+    BROKER_SILENT,
+    LEADERLESS,
+    NOT_PREFERRED,
+    REBALANCING,
+    UNDER_MIN_ISR,
+    UNDER_REPLICATED,
+    Subject,
+    Symptom,
+    gone,
+)
+
+FLAPS = 3
+"""Times that a broker has to go away within the course until that is more than a restart."""
+
+_OF_REPLICAS = frozenset({UNDER_REPLICATED, UNDER_MIN_ISR, LEADERLESS})
+_OF_BROKERS = frozenset({BROKER_GONE, BROKER_SILENT, NOT_PREFERRED, REBALANCING})
+
+
+def _follows(*brokers: int, alone: bool = False) -> tuple[Prediction, ...]:
+    """What brokers that are away explain: themselves, their replicas, groups that they coordinate. alone: of a
+    partition only where no other broker is missing."""
+    these = frozenset(brokers)
+    return Prediction(_OF_REPLICAS, brokers=these, only=alone), Prediction(_OF_BROKERS, brokers=these)
+
+
+def _led(course: Course, broker: int) -> str:
+    partitions = [each for topic in course.last.snapshot.topics.values() for each in topic.partitions]
+    leads = sum(1 for each in partitions if each.leader == broker)
+    holds = sum(1 for each in partitions if broker in each.replicas)
+    return f"leads {leads:,} of the {holds:,} partitions that it has a replica of"
+
+
+def _away(course: Course) -> frozenset[int]:
+    return gone(course.last.snapshot)
+
+
+def _racks(course: Course) -> dict[str, frozenset[int]]:
+    """Racks of which all brokers are away while other racks have brokers; at least two brokers in each."""
+    away = _away(course)
+    members: dict[str, set[int]] = {}
+    for broker in course.last.snapshot.cluster.brokers:
+        if broker.rack:
+            members.setdefault(broker.rack, set()).add(broker.id)
+    down = {rack: frozenset(ids) for rack, ids in members.items() if len(ids) > 1 and ids <= away}
+    return down if len(down) < len(members) else {}
+
+
+def _rack_down(course: Course) -> Iterator[Claim]:
+    for rack, brokers in _racks(course).items():
+        ids = ", ".join(map(str, sorted(brokers)))
+        yield Claim(
+            cause="rack-down",
+            subject=Subject(rack=rack),
+            severity=Severity.CRITICAL,
+            certainty=Certainty.CERTAIN,
+            title=f"all brokers of rack {rack} are down",
+            since=course.since(Symptom(BROKER_GONE, Subject(broker=min(brokers)))),
+            evidence=(
+                Evidence(f"brokers {ids} are fenced, all of rack {rack}; other racks answer", "DescribeCluster"),
+            ),
+            predicted=_follows(*brokers),
+            next=(Next(f"look at rack {rack}: power, network, its zone"),),
+        )
+
+
+def _down(course: Course) -> Iterator[Claim]:
+    for broker in sorted(_away(course)):
+        key = (BROKER_GONE, Subject(broker=broker))
+        if course.times(key) >= FLAPS:
+            continue
+        yield Claim(
+            cause="broker-down",
+            subject=Subject(broker=broker),
+            severity=Severity.CRITICAL,
+            certainty=Certainty.CERTAIN,
+            title=f"broker {broker} is down",
+            since=course.since(course.seen[key]),
+            times=course.times(key),
+            evidence=(Evidence(_absence(course, broker), "DescribeCluster"),),
+            predicted=_follows(broker),
+            next=(Next(f"look at {_address(course, broker)}: its process, host, disk, network"),),
+        )
+
+
+def _absence(course: Course, broker: int) -> str:
+    known = any(each.id == broker for each in course.last.snapshot.cluster.brokers)
+    return f"broker {broker} is fenced" if known else f"broker {broker} has replicas and is not in the cluster's list"
+
+
+def _address(course: Course, broker: int) -> str:
+    found = next((each for each in course.last.snapshot.cluster.brokers if each.id == broker), None)
+    if found is None:
+        return f"broker {broker}"
+    return f"{found.host}:{found.port}" + (f" in rack {found.rack}" if found.rack else "")
+
+
+def _flapping(course: Course) -> Iterator[Claim]:
+    for (name, subject), spells in course.spells.items():
+        broker = subject.broker
+        if name != BROKER_GONE or broker is None or len(spells) < FLAPS:
+            continue
+        still = (name, subject) in course.seen
+        yield Claim(
+            cause="broker-flapping",
+            subject=subject,
+            severity=Severity.CRITICAL,
+            certainty=Certainty.CERTAIN,
+            title=f"broker {broker} goes down and up",
+            since=spells[0].began,
+            times=len(spells),
+            evidence=(
+                Evidence(_rhythm(spells), "DescribeCluster"),
+                Evidence(_led(course, broker), "Metadata"),
+            ),
+            predicted=_follows(broker),
+            next=(
+                Next(f"look at {_address(course, broker)}: session timeouts, garbage collection, disk, network"),
+                *(
+                    ()
+                    if still
+                    else (Next("once it has been up for 5 minutes, elect leaders", f"elect preferred broker {broker}"),)
+                ),
+            ),
+        )
+
+
+def _rhythm(spells: tuple[Spell, ...]) -> str:
+    ended = [(each.ended - each.began).total_seconds() for each in spells if each.ended is not None]
+    gaps = [(b.began - a.began).total_seconds() for a, b in pairwise(spells)]
+    last = spells[-1]
+    text = f"went away {len(spells)} times"
+    if ended and gaps:
+        text += f", {median(ended):.0f} s of every {median(gaps):.0f} s"
+    up = f", up again {last.ended:%H:%M:%S}" if last.ended is not None else ""
+    return f"{text}; last {last.began:%H:%M:%S}{up}"
+
+
+def _unresponsive(course: Course) -> Iterator[Claim]:
+    for symptom in course.seen.values():
+        broker = symptom.subject.broker
+        if symptom.name != BROKER_SILENT or broker is None:
+            continue
+        fits = any(each.brokers == (broker,) for each in course.seen.values() if each.name == UNDER_REPLICATED)
+        yield Claim(
+            cause="broker-unresponsive",
+            subject=symptom.subject,
+            severity=Severity.CRITICAL,
+            certainty=Certainty.LIKELY if fits else Certainty.POSSIBLE,
+            title=f"broker {broker} does not answer",
+            since=course.since(symptom),
+            times=course.times((symptom.name, symptom.subject)),
+            evidence=(
+                Evidence(f"broker {broker} is registered, and did not answer ApiVersions in time", "ApiVersions"),
+            ),
+            predicted=_follows(broker),
+            next=(Next(f"look at {_address(course, broker)}: a stopped process, garbage collection, a hanging disk"),),
+        )
+
+
+def _replication(course: Course) -> Iterator[Claim]:
+    """A follower that is up and answers, and whose replicas are the only ones that are not in sync."""
+    away = _away(course) | course.last.silent
+    pairs: dict[int, list[Partition]] = {}
+    topics: dict[int, set[str]] = {}
+    for topic in course.last.snapshot.topics.values():
+        for partition in topic.partitions:
+            missing = [broker for broker in partition.replicas if broker not in partition.isr]
+            if len(missing) == 1 and missing[0] not in away and partition.leader >= 0:
+                pairs.setdefault(missing[0], []).append(partition)
+                topics.setdefault(missing[0], set()).add(topic.name)
+    for broker, partitions in sorted(pairs.items()):
+        leaders = sorted({partition.leader for partition in partitions})
+        names = sorted(topics[broker])
+        from_ = ", ".join(map(str, leaders))
+        shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+        first = next((s for s in course.seen.values() if s.name == UNDER_REPLICATED and s.brokers == (broker,)), None)
+        yield Claim(
+            cause="replication-broken",
+            subject=Subject(broker=broker),
+            severity=Severity.HIGH,
+            certainty=Certainty.LIKELY,
+            title=f"broker {broker} is out of the ISR of {len(partitions):,} partitions",
+            since=course.since(first) if first is not None else None,
+            times=sum(_out_of_isr(course, name) for name in names),
+            evidence=(
+                Evidence(f"broker {broker} answers, and is missing in the ISR of {shown}", "Metadata"),
+                Evidence(f"led by {from_}, which answer too", "Metadata"),
+            ),
+            predicted=_follows(broker, alone=True),
+            next=(Next(f"look at the network from {_address(course, broker)} to brokers {from_}, and at its disk"),),
+        )
+
+
+def _out_of_isr(course: Course, topic: str) -> int:
+    return sum(
+        len(spells)
+        for (name, subject), spells in course.spells.items()
+        if name == UNDER_REPLICATED and subject.topic == topic
+    )
+
+
+def _skew(course: Course) -> Iterator[Claim]:
+    away = _away(course) | course.last.silent
+    for symptom in course.seen.values():
+        broker = symptom.subject.broker
+        if symptom.name != NOT_PREFERRED or broker is None or broker in away:
+            continue
+        yield Claim(
+            cause="leader-skew",
+            subject=symptom.subject,
+            severity=Severity.WARNING,
+            certainty=Certainty.CERTAIN,
+            title=f"broker {broker} does not lead {symptom.count:,} partitions that prefer it",
+            since=course.since(symptom),
+            evidence=(Evidence(_led(course, broker), "Metadata"),),
+            predicted=of(NOT_PREFERRED, subject=symptom.subject),
+            next=(Next("elect preferred leaders", f"elect preferred broker {broker}"),),
+        )
+
+
+def _rack_is_up(course: Course) -> str:
+    return "" if _racks(course) or not _away(course) else "brokers of every rack answer"
+
+
+CAUSES = (
+    CauseRule("rack-down", _rack_down, _rack_is_up),
+    CauseRule("broker-flapping", _flapping),
+    CauseRule("broker-down", _down, lambda course: "" if _away(course) else "no broker is fenced or missing"),
+    CauseRule("broker-unresponsive", _unresponsive, lambda c: "" if c.last.silent else "every broker answers in time"),
+    CauseRule("replication-broken", _replication),
+    CauseRule("leader-skew", _skew),
+)

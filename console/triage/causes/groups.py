@@ -1,0 +1,194 @@
+"""Causes that are groups: stopped, stuck, slow, rebalancing, committed outside of the log, without a coordinator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from console.model.cluster import Group
+from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, of
+from console.triage.course import Course, GroupTrend
+from console.triage.symptoms import (
+    COMMIT_STANDS_STILL,
+    COORDINATORS,
+    LAG_GROWS,
+    LEADERLESS,
+    OFFSET_OUT_OF_RANGE,
+    REBALANCING,
+    UNDER_MIN_ISR,
+    UNDER_REPLICATED,
+    Subject,
+    Symptom,
+)
+
+OFTEN = 3
+"""Rebalances within the course that are more than a deployment."""
+LONG = 30.0
+"""Seconds of one rebalance that are too long."""
+
+
+def _trends(course: Course) -> Iterator[tuple[Group, GroupTrend]]:
+    for name in course.groups:
+        group, trend = course.last.snapshot.groups.get(name), course.trend(name)
+        if group is not None and trend is not None:
+            yield group, trend
+
+
+def _lag(trend: GroupTrend) -> Evidence:
+    return Evidence(
+        f"lag {trend.last.lag:,}, {trend.growth:+,.0f} records/s over {trend.seconds:.0f} s", "OffsetFetch, ListOffsets"
+    )
+
+
+def _stopped(course: Course) -> Iterator[Claim]:
+    for group, trend in _trends(course):
+        if group.state != "Empty" or trend.last.lag <= trend.first.lag or trend.moving():
+            continue
+        yield Claim(
+            cause="group-stopped",
+            subject=Subject(group=group.name),
+            severity=Severity.HIGH,
+            certainty=Certainty.CERTAIN,
+            title=f"group {group.name} has no member, and records wait",
+            since=course.since(Symptom(LAG_GROWS, Subject(group=group.name))),
+            evidence=(Evidence("the group is Empty", "ListGroups"), _lag(trend)),
+            predicted=of(LAG_GROWS, COMMIT_STANDS_STILL, group=group.name),
+            next=(Next("start its consumers"),),
+        )
+
+
+def _stuck(course: Course) -> Iterator[Claim]:
+    """A partition whose commit stands still while the group commits others, or while a member has it."""
+    for group, trend in _trends(course):
+        if group.state == "Empty" or _rebalances(course, group.name):
+            continue
+        lag = course.last.snapshot.lags.get(group.name)
+        owners = {(each.topic, each.partition): each.member for each in lag.partitions} if lag is not None else {}
+        moving = trend.moving()
+        for place in trend.still():
+            if not moving and not owners.get(place):
+                continue
+            topic, partition = place
+            committed, end = trend.last.offsets[place]
+            subject = Subject(group=group.name, topic=topic, partition=partition)
+            yield Claim(
+                cause="consumer-stuck",
+                subject=subject,
+                severity=Severity.HIGH,
+                certainty=Certainty.LIKELY if moving else Certainty.POSSIBLE,
+                title=f"group {group.name} stands still on {topic}/{partition} at offset {committed:,}",
+                since=course.since(Symptom(COMMIT_STANDS_STILL, subject)),
+                evidence=(
+                    Evidence(
+                        f"committed {committed:,} since {trend.seconds:.0f} s or more, the end is {end:,}",
+                        "OffsetFetch, ListOffsets",
+                    ),
+                    Evidence(
+                        "other partitions of the group move" if moving else f"member {owners[place]} has it",
+                        "OffsetFetch" if moving else "DescribeGroups",
+                    ),
+                ),
+                predicted=(*of(COMMIT_STANDS_STILL, subject=subject), *of(LAG_GROWS, group=group.name)),
+                next=(
+                    Next("look at the record", f"records topic {topic} partition {partition} of group {group.name}"),
+                    Next("skip it", f"skip group {group.name} topic {topic} partition {partition}"),
+                ),
+            )
+
+
+def _slow(course: Course) -> Iterator[Claim]:
+    for group, trend in _trends(course):
+        if group.state == "Empty" or not trend.moving() or trend.growth < 1:
+            continue
+        yield Claim(
+            cause="consumer-slow",
+            subject=Subject(group=group.name),
+            severity=Severity.HIGH,
+            certainty=Certainty.LIKELY,
+            title=f"group {group.name} lags {trend.last.lag:,}, {trend.growth:+,.0f} records/s",
+            since=course.since(Symptom(LAG_GROWS, Subject(group=group.name))),
+            evidence=(_lag(trend), Evidence("it commits, more slowly than records arrive", "OffsetFetch")),
+            predicted=of(LAG_GROWS, group=group.name),
+            next=(Next("look at its consumers: their time for a batch, their quota"),),
+        )
+
+
+def _rebalances(course: Course, group: str) -> bool:
+    key = (REBALANCING, Subject(group=group))
+    spells = course.spells.get(key, ())
+    if not spells:
+        return False
+    last = spells[-1]
+    lasts = last.ended is None and (course.last.at - last.began).total_seconds() >= LONG
+    return len(spells) >= OFTEN or lasts
+
+
+def _rebalancing(course: Course) -> Iterator[Claim]:
+    for name, subject in [key for key in course.spells if key[0] == REBALANCING]:
+        group = subject.group or ""
+        known = course.last.snapshot.groups.get(group)
+        if known is None or not _rebalances(course, group):
+            continue
+        spells = course.spells[name, subject]
+        yield Claim(
+            cause="group-rebalancing",
+            subject=subject,
+            severity=Severity.HIGH,
+            certainty=Certainty.CERTAIN,
+            title=f"group {group} rebalances again and again",
+            since=spells[0].began,
+            times=len(spells),
+            evidence=(Evidence(f"{known.state} now; {len(spells)} rebalances were seen", "ListGroups"),),
+            predicted=of(REBALANCING, LAG_GROWS, COMMIT_STANDS_STILL, group=group),
+            next=(Next("look at its members: restarts, max.poll.interval.ms, session timeouts"),),
+        )
+
+
+def _out_of_range(course: Course) -> Iterator[Claim]:
+    lags, ranges = course.last.snapshot.lags, course.last.snapshot.log_ranges
+    for symptom in course.seen.values():
+        group, topic, partition = symptom.subject.group, symptom.subject.topic, symptom.subject.partition
+        if symptom.name != OFFSET_OUT_OF_RANGE or group is None or topic is None or partition is None:
+            continue
+        at = next(each for each in lags[group].partitions if (each.topic, each.partition) == (topic, partition))
+        start = ranges[topic, partition].start if (topic, partition) in ranges else 0
+        yield Claim(
+            cause="offsets-out-of-range",
+            subject=symptom.subject,
+            severity=Severity.HIGH,
+            certainty=Certainty.CERTAIN,
+            title=f"group {group} is outside of the log of {topic}/{partition}",
+            since=course.since(symptom),
+            evidence=(
+                Evidence(f"committed {at.committed:,}; the log is {start:,} to {at.end:,}", "OffsetFetch, ListOffsets"),
+            ),
+            predicted=of(OFFSET_OUT_OF_RANGE, COMMIT_STANDS_STILL, subject=symptom.subject),
+            next=(Next("reset it", f"reset group {group} topic {topic} partition {partition} to earliest"),),
+        )
+
+
+def _coordinators(course: Course) -> Iterator[Claim]:
+    for symptom in course.seen.values():
+        topic = symptom.subject.topic
+        if symptom.name != LEADERLESS or topic not in COORDINATORS:
+            continue
+        yield Claim(
+            cause="coordinator-unavailable",
+            subject=symptom.subject,
+            severity=Severity.CRITICAL,
+            certainty=Certainty.CERTAIN,
+            title=f"{topic}/{symptom.subject.partition} has no leader: its groups can't commit",
+            since=course.since(symptom),
+            evidence=(Evidence(f"{topic}/{symptom.subject.partition} has no leader", "Metadata"),),
+            predicted=(*of(LEADERLESS, UNDER_REPLICATED, UNDER_MIN_ISR, subject=symptom.subject), *of(REBALANCING)),
+            next=(Next("bring back a replica of it"),),
+        )
+
+
+CAUSES = (
+    CauseRule("coordinator-unavailable", _coordinators),
+    CauseRule("group-rebalancing", _rebalancing),
+    CauseRule("group-stopped", _stopped),
+    CauseRule("consumer-stuck", _stuck),
+    CauseRule("consumer-slow", _slow),
+    CauseRule("offsets-out-of-range", _out_of_range),
+)

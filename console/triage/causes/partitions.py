@@ -1,0 +1,162 @@
+"""Causes that are partitions: a min ISR beyond what there is, no leader, leftover throttles, reassignments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from console.model.cluster import Reassignment
+from console.model.codes import TOPIC
+from console.model.config import ConfigEntry, topic_resource
+from console.plan.stale_throttles import StaleThrottle, stale_throttles
+from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, of
+from console.triage.course import Course
+from console.triage.symptoms import (
+    COORDINATORS,
+    LEADERLESS,
+    MIN_ISR_ABOVE_REPLICATION,
+    MOVING,
+    UNDER_MIN_ISR,
+    UNDER_REPLICATED,
+    Subject,
+    Symptom,
+    min_isr,
+)
+
+
+def _min_isr(course: Course) -> Iterator[Claim]:
+    snapshot = course.last.snapshot
+    for symptom in course.seen.values():
+        topic = symptom.subject.topic
+        if symptom.name != MIN_ISR_ABOVE_REPLICATION or topic is None:
+            continue
+        wanted, replication = min_isr(snapshot, topic), snapshot.topics[topic].replication
+        entry = snapshot.configs[topic_resource(topic)].get("min.insync.replicas")
+        yield Claim(
+            cause="min-isr-impossible",
+            subject=symptom.subject,
+            severity=Severity.WARNING,
+            certainty=Certainty.CERTAIN,
+            title=f"{topic}: min ISR {wanted}, {replication} replica{'s' if replication > 1 else ''}",
+            since=course.since(symptom),
+            evidence=(
+                Evidence(f"min.insync.replicas={wanted}{_from(entry)}", "DescribeConfigs"),
+                Evidence(f"the topic has {replication} replicas", "Metadata"),
+            ),
+            predicted=of(MIN_ISR_ABOVE_REPLICATION, UNDER_MIN_ISR, topic=topic),
+            next=(
+                Next(
+                    "a min ISR that can be met; or more replicas",
+                    f"set topic {topic} min.insync.replicas={max(1, replication - 1)}",
+                ),
+            ),
+        )
+
+
+def _from(entry: ConfigEntry | None) -> str:
+    return f", from {entry.source.name.lower().replace('_', ' ')}" if entry is not None else ""
+
+
+def _leaderless(course: Course) -> Iterator[Claim]:
+    """A partition without a leader whose replicas are not all away, so that no broker's absence alone explains it; or
+    whose last ISR is away."""
+    for symptom in course.seen.values():
+        topic, number = symptom.subject.topic, symptom.subject.partition
+        if symptom.name != LEADERLESS or topic is None or number is None or topic in COORDINATORS:
+            continue
+        partition = next(each for each in course.last.snapshot.topics[topic].partitions if each.number == number)
+        alive = [broker for broker in partition.replicas if broker not in partition.offline]
+        isr = ", ".join(map(str, partition.isr)) or "empty"
+        command = f"elect unclean topic {topic} partition {number}" if alive else ""
+        yield Claim(
+            cause="leaderless",
+            subject=symptom.subject,
+            severity=Severity.CRITICAL,
+            certainty=Certainty.CERTAIN,
+            title=f"{topic}/{number} has no leader",
+            since=course.since(symptom),
+            times=course.times((symptom.name, symptom.subject)),
+            evidence=(Evidence(f"replicas {_list(partition.replicas)}, ISR {isr}, alive {_list(alive)}", "Metadata"),),
+            predicted=of(LEADERLESS, UNDER_REPLICATED, UNDER_MIN_ISR, subject=symptom.subject),
+            next=(
+                Next(f"bring back broker {_list(partition.isr) or _list(partition.replicas)}"),
+                *((Next("accept the loss of records", command),) if command else ()),
+            ),
+        )
+
+
+def _list(brokers: tuple[int, ...] | list[int]) -> str:
+    return ", ".join(map(str, brokers)) or "none"
+
+
+def _throttles(course: Course) -> Iterator[Claim]:
+    found = stale_throttles(course.last.snapshot)
+    if not found:
+        return
+    topics = sorted({each.edit.resource.name for each in found if each.edit.resource.type == TOPIC})
+    brokers = sorted({each.edit.resource.name for each in found if each.edit.resource.type != TOPIC})
+    subject = Subject(topic=topics[0]) if topics else _broker_subject(brokers)
+    yield Claim(
+        cause="replication-throttled",
+        subject=subject,
+        severity=Severity.WARNING,
+        certainty=Certainty.CERTAIN,
+        title="replication throttles without a reassignment",
+        times=len(found),
+        evidence=tuple(Evidence(f"{_place(each)} = {each.value}: {each.why}", "DescribeConfigs") for each in found[:8]),
+        predicted=(),
+        next=tuple(Next(f"remove the throttle of {_place(each)}", edits=(each.edit,)) for each in found),
+    )
+
+
+def _broker_subject(names: list[str]) -> Subject:
+    numbers = [int(name) for name in names if name.isdecimal()]
+    return Subject(broker=numbers[0]) if numbers else Subject()
+
+
+def _place(throttle: StaleThrottle) -> str:
+    resource = throttle.edit.resource
+    return f"{'topic' if resource.type == TOPIC else 'broker'} {resource.name or '<default>'} {throttle.edit.key}"
+
+
+def _moves(course: Course) -> Iterator[Claim]:
+    for move in course.last.snapshot.reassignments:
+        yield _move(course, move)
+
+
+def _move(course: Course, move: Reassignment) -> Claim:
+    """A reassignment. It is stalled where a broker that it adds is not alive: then no byte can arrive."""
+    subject = Subject(topic=move.topic, partition=move.partition)
+    snapshot = course.last.snapshot
+    alive = {broker.id for broker in snapshot.cluster.brokers if not broker.fenced}
+    dead = [broker for broker in move.adding if broker not in alive]
+    name = f"{move.topic}/{move.partition}"
+    to = f"to {_list(move.adding)}, from {_list(move.removing)}"
+    return Claim(
+        cause="reassignment-stalled" if dead else "reassignment-running",
+        subject=subject,
+        severity=Severity.HIGH if dead else Severity.INFO,
+        certainty=Certainty.CERTAIN,
+        title=f"{name} moves to {_list(dead)}, which is down" if dead else f"{name} moves {to}",
+        since=course.since(Symptom(MOVING, subject)),
+        evidence=(
+            Evidence(f"moves {to}", "ListPartitionReassignments"),
+            *((Evidence(f"broker {_list(dead)} is not alive", "DescribeCluster"),) if dead else ()),
+        ),
+        predicted=(
+            *of(MOVING, subject=subject),
+            *of(UNDER_REPLICATED, subject=subject, brokers=frozenset(move.adding), only=True),
+        ),
+        next=(Next("cancel it", f"cancel move topic {move.topic} partition {move.partition}"),) if dead else (),
+    )
+
+
+CAUSES = (
+    CauseRule("min-isr-impossible", _min_isr),
+    CauseRule("leaderless", _leaderless),
+    CauseRule(
+        "replication-throttled",
+        _throttles,
+        lambda c: "" if stale_throttles(c.last.snapshot) else "no leftover replication throttle",
+    ),
+    CauseRule("reassignment-stalled", _moves),
+)

@@ -1,0 +1,171 @@
+"""Causes that are disks and the metadata quorum."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, of
+from console.triage.course import Course, DirSample
+from console.triage.symptoms import (
+    CLUSTER,
+    DIR_ERROR,
+    DIR_NEARLY_FULL,
+    EPOCH_JUMPS,
+    LEADERLESS,
+    NO_QUORUM_LEADER,
+    UNDER_MIN_ISR,
+    UNDER_REPLICATED,
+    VOTER_BEHIND,
+    Subject,
+)
+
+SOON = 24 * 3600.0
+"""Seconds until a disk is full, under which it is said."""
+LEAST = 30.0
+"""Seconds that the trend of a disk has to cover."""
+
+
+def _failed(course: Course) -> Iterator[Claim]:
+    for symptom in course.seen.values():
+        broker, path = symptom.subject.broker, symptom.subject.dir
+        if symptom.name != DIR_ERROR or broker is None:
+            continue
+        dirs = course.last.snapshot.log_dirs.get(broker, ())
+        failure = next((each.failure for each in dirs if each.path == path), None)
+        yield Claim(
+            cause="log-dir-failed",
+            subject=symptom.subject,
+            severity=Severity.CRITICAL,
+            certainty=Certainty.CERTAIN,
+            title=f"broker {broker}: log directory {path} failed",
+            since=course.since(symptom),
+            evidence=(Evidence(f"{path}: {failure}", "DescribeLogDirs"),),
+            predicted=(
+                *of(DIR_ERROR, subject=symptom.subject),
+                *of(UNDER_REPLICATED, UNDER_MIN_ISR, LEADERLESS, brokers=frozenset({broker})),
+            ),
+            next=(
+                Next(f"look at the disk of {path} on broker {broker}; a broker takes it back only when it restarts"),
+            ),
+        )
+
+
+def _filling(course: Course) -> Iterator[Claim]:
+    for (broker, path), samples in course.dirs.items():
+        left = seconds_left(samples)
+        subject = Subject(broker=broker, dir=path)
+        symptom = course.seen.get((DIR_NEARLY_FULL, subject))
+        if symptom is None and (left is None or left > SOON):
+            continue
+        total = next((d.total_bytes for d in course.last.snapshot.log_dirs.get(broker, ()) if d.path == path), -1)
+        usable = samples[-1].usable
+        share = f" of {total:,}" if total > 0 else ""
+        yield Claim(
+            cause="disk-filling",
+            subject=subject,
+            severity=Severity.CRITICAL if left is not None and left < SOON / 24 else Severity.HIGH,
+            certainty=Certainty.CERTAIN if symptom is not None else Certainty.LIKELY,
+            title=f"broker {broker}: {path} fills up",
+            since=course.since(symptom) if symptom is not None else None,
+            evidence=(
+                Evidence(f"{usable:,}{share} bytes are usable", "DescribeLogDirs"),
+                *((Evidence(f"at this rate it is full in {left / 60:,.0f} min", "two looks"),) if left else ()),
+            ),
+            predicted=of(DIR_NEARLY_FULL, subject=subject),
+            next=(Next("find what grows: topics by size, retention"),),
+        )
+
+
+def seconds_left(samples: tuple[DirSample, ...]) -> float | None:
+    """Seconds until a directory is full at the rate of the samples, None if it does not fill or that is unknown."""
+    if len(samples) < 2:
+        return None
+    first, last = samples[0], samples[-1]
+    seconds = (last.at - first.at).total_seconds()
+    used = first.usable - last.usable
+    return last.usable * seconds / used if seconds >= LEAST and used > 0 else None
+
+
+# -- the quorum --------------------------------------------------------------------------------------------------------
+
+
+def _lost(course: Course) -> Iterator[Claim]:
+    failure = next((each for each in course.last.snapshot.failures if each.part == "quorum"), None)
+    symptom = course.seen.get((NO_QUORUM_LEADER, CLUSTER))
+    if symptom is None:
+        return
+    yield Claim(
+        cause="quorum-lost",
+        subject=CLUSTER,
+        severity=Severity.CRITICAL,
+        certainty=Certainty.CERTAIN,
+        title="the metadata quorum has no leader",
+        since=course.since(symptom),
+        evidence=(
+            Evidence("no leader of the metadata log", "DescribeQuorum"),
+            *((Evidence(str(failure.failure), "DescribeQuorum"),) if failure is not None else ()),
+        ),
+        predicted=of(NO_QUORUM_LEADER, VOTER_BEHIND, EPOCH_JUMPS),
+        next=(Next("bring back a majority of the controllers: nothing can be changed until then"),),
+    )
+
+
+def _unstable(course: Course) -> Iterator[Claim]:
+    symptom = course.seen.get((EPOCH_JUMPS, CLUSTER))
+    if symptom is None:
+        return
+    first, last = course.epochs[0], course.epochs[-1]
+    yield Claim(
+        cause="quorum-unstable",
+        subject=CLUSTER,
+        severity=Severity.CRITICAL,
+        certainty=Certainty.CERTAIN,
+        title="the controller changes again and again",
+        since=course.epochs[1][1],
+        times=len(course.epochs) - 1,
+        evidence=(Evidence(f"leader epoch {first[0]} at {first[1]:%H:%M:%S}, {last[0]} now", "DescribeQuorum"),),
+        predicted=of(EPOCH_JUMPS, VOTER_BEHIND),
+        next=(Next("look at the controllers: garbage collection, disk, the network between them"),),
+    )
+
+
+def _voter(course: Course) -> Iterator[Claim]:
+    quorum = course.last.snapshot.quorum
+    for symptom in course.seen.values():
+        broker = symptom.subject.broker
+        if symptom.name != VOTER_BEHIND or quorum is None:
+            continue
+        lag = next(voter.lag for voter in quorum.voters if voter.id == broker)
+        yield Claim(
+            cause="voter-lagging",
+            subject=symptom.subject,
+            severity=Severity.HIGH,
+            certainty=Certainty.CERTAIN,
+            title=f"controller {broker} is behind the metadata log",
+            since=course.since(symptom),
+            evidence=(Evidence(f"{lag:,} records behind leader {quorum.leader_id}", "DescribeQuorum"),),
+            predicted=of(VOTER_BEHIND, subject=symptom.subject),
+            next=(Next(f"look at controller {broker}: whether it runs, its disk, its network"),),
+        )
+
+
+def _quorum_stands(course: Course) -> str:
+    quorum = course.last.snapshot.quorum
+    if quorum is None or quorum.leader_id < 0:
+        return ""
+    began = course.epochs[-1][1] if course.epochs else course.began
+    return f"controller {quorum.leader_id} leads since {began:%H:%M:%S} or before, epoch {quorum.leader_epoch}"
+
+
+def _dirs_stand(course: Course) -> str:
+    dirs = [each for some in course.last.snapshot.log_dirs.values() for each in some]
+    return "no log directory reports an error" if dirs and all(each.failure is None for each in dirs) else ""
+
+
+CAUSES = (
+    CauseRule("log-dir-failed", _failed, _dirs_stand),
+    CauseRule("disk-filling", _filling),
+    CauseRule("quorum-lost", _lost, _quorum_stands),
+    CauseRule("quorum-unstable", _unstable),
+    CauseRule("voter-lagging", _voter),
+)

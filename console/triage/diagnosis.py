@@ -1,0 +1,160 @@
+"""The diagnosis: the fewest causes with evidence that cover the symptoms (parsimonious covering, greedily)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+from msgspec import Struct, field
+
+from console.triage.cause import CauseRule, Certainty, Claim, Severity
+from console.triage.causes import brokers, groups, partitions, storage
+from console.triage.course import Course
+from console.triage.symptoms import MOVING, Subject, Symptom
+
+RULES: tuple[CauseRule, ...] = (*brokers.CAUSES, *storage.CAUSES, *partitions.CAUSES, *groups.CAUSES)
+"""All causes. Where two claims explain equally much, the one of the earlier rule is named."""
+
+SHOWN = 5
+"""Examples of what a cause explains."""
+_SEVERITIES = tuple(Severity)
+_CERTAINTIES = tuple(Certainty)
+
+
+class Named(Struct, frozen=True):
+    """A cause of the verdict. explains: symptom -> how many; examples: the subjects of some."""
+
+    claim: Claim
+    explains: Mapping[str, int]
+    examples: tuple[Subject, ...] = ()
+
+
+class Unexplained(Struct, frozen=True):
+    """A symptom without a cause: how many, and some of them."""
+
+    symptom: str
+    count: int
+    examples: tuple[Subject, ...]
+
+
+class Hidden(Struct, frozen=True):
+    """What can't be known from here, and where to look."""
+
+    what: str
+    where: str
+
+
+class RuledOut(Struct, frozen=True):
+    """A cause that is not it, and why."""
+
+    cause: str
+    why: str
+
+
+class Verdict(Struct, frozen=True):
+    """What is wrong, and why, the worst first. at: of the last look, UTC."""
+
+    at: datetime
+    causes: tuple[Named, ...]
+    unexplained: tuple[Unexplained, ...]
+    ruled_out: tuple[RuledOut, ...]
+    unknowable: tuple[Hidden, ...] = field(default=())
+
+    @property
+    def is_healthy(self) -> bool:
+        """Nothing is wrong: moves that run are work, not trouble."""
+        return not self.unexplained and all(each.claim.severity is Severity.INFO for each in self.causes)
+
+
+def diagnose(course: Course, expected: Iterable[Subject] = ()) -> Verdict:
+    """The verdict over a course. expected: what is announced, as a broker that is restarted: it is no trouble, and what
+    it explains is not either."""
+    announced = frozenset(expected)
+    claims = [claim for rule in RULES for claim in rule.claims(course)]
+    left = dict(course.seen)
+    for claim in claims:
+        if claim.subject in announced:
+            _take(left, claim)
+    claims = [claim for claim in claims if claim.subject not in announced]
+    found: list[Named] = []
+    remaining = {
+        key: symptom for key, symptom in left.items() if symptom.name != MOVING or _is_claimed(symptom, claims)
+    }
+    explained = {id(claim): [s for s in remaining.values() if claim.predicts(s)] for claim in claims}
+    open_ = set(remaining)
+    waiting = list(claims)
+    while waiting:
+        best = max(waiting, key=lambda c: sum(1 for s in explained[id(c)] if (s.name, s.subject) in open_))
+        new = [s for s in explained[id(best)] if (s.name, s.subject) in open_]
+        if not new and explained[id(best)]:
+            break
+        waiting.remove(best)
+        if not new:
+            continue
+        found.append(_named(best, explained[id(best)]))
+        open_ -= {(s.name, s.subject) for s in new}
+    found += [_named(claim, []) for claim in claims if not explained[id(claim)] and _stands_alone(claim)]
+    found.sort(key=_order)
+    return Verdict(
+        course.last.at,
+        tuple(found),
+        _unexplained(remaining[key] for key in remaining if key in open_),
+        _ruled_out(course, {each.claim.cause for each in found}, bool(remaining)),
+        _hidden(course),
+    )
+
+
+def _is_claimed(symptom: Symptom, claims: Iterable[Claim]) -> bool:
+    return any(claim.predicts(symptom) for claim in claims)
+
+
+def _stands_alone(claim: Claim) -> bool:
+    """Whether a claim without a symptom is trouble by itself: its evidence is the cause."""
+    return claim.certainty is not Certainty.POSSIBLE
+
+
+def _take(left: dict[tuple[str, Subject], Symptom], claim: Claim) -> None:
+    for key in [key for key, symptom in left.items() if claim.predicts(symptom)]:
+        del left[key]
+
+
+def _named(claim: Claim, explains: list[Symptom]) -> Named:
+    counts: Counter[str] = Counter()
+    for symptom in explains:
+        counts[symptom.name] += symptom.count
+    return Named(claim, dict(counts.most_common()), tuple(symptom.subject for symptom in explains[:SHOWN]))
+
+
+def _order(named: Named) -> tuple[int, int, int, str]:
+    claim = named.claim
+    much = sum(named.explains.values())
+    return _SEVERITIES.index(claim.severity), _CERTAINTIES.index(claim.certainty), -much, repr(claim.subject)
+
+
+def _unexplained(symptoms: Iterable[Symptom]) -> tuple[Unexplained, ...]:
+    by_name: dict[str, list[Symptom]] = {}
+    for symptom in symptoms:
+        by_name.setdefault(symptom.name, []).append(symptom)
+    return tuple(
+        Unexplained(name, sum(each.count for each in some), tuple(each.subject for each in some[:SHOWN]))
+        for name, some in by_name.items()
+    )
+
+
+def _ruled_out(course: Course, named: set[str], is_ill: bool) -> tuple[RuledOut, ...]:
+    if not is_ill:
+        return ()
+    given = ((rule.name, rule.rules_out(course)) for rule in RULES if rule.name not in named)
+    return tuple(RuledOut(name, why) for name, why in given if why)
+
+
+def _hidden(course: Course) -> tuple[Hidden, ...]:
+    """What could not be read, each reason once."""
+    seen: dict[tuple[str, str], Hidden] = {}
+    for each in course.last.snapshot.failures:
+        part = each.part.partition(" ")[0]
+        key = (part, each.failure.name)
+        where = each.failure.remedy or "the brokers' logs"
+        seen.setdefault(key, Hidden(f"{each.part} {each.entity}".strip() + f": {each.failure}", where))
+    return tuple(seen.values())

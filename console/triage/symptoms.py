@@ -1,0 +1,211 @@
+"""Symptoms: what is wrong at one moment, and with what. Pure functions of what was read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+
+from msgspec import Struct
+
+from console.model.cluster import Group, GroupLag, Partition, Topic
+from console.model.config import topic_resource
+from console.model.numbers import long_number
+from console.model.snapshot import Snapshot
+
+BROKER_GONE = "broker-gone"
+BROKER_SILENT = "broker-silent"
+LEADERLESS = "leaderless"
+UNDER_REPLICATED = "under-replicated"
+UNDER_MIN_ISR = "under-min-isr"
+MIN_ISR_ABOVE_REPLICATION = "min-isr-above-replication"
+NOT_PREFERRED = "not-preferred"
+MOVING = "moving"
+DIR_ERROR = "dir-error"
+DIR_NEARLY_FULL = "dir-nearly-full"
+STALE_THROTTLE = "stale-throttle"
+NO_QUORUM_LEADER = "no-quorum-leader"
+VOTER_BEHIND = "voter-behind"
+EPOCH_JUMPS = "epoch-jumps"
+REBALANCING = "rebalancing"
+LAG_GROWS = "lag-grows"
+COMMIT_STANDS_STILL = "commit-stands-still"
+OFFSET_OUT_OF_RANGE = "offset-out-of-range"
+
+MOVING_STATES = frozenset({"PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling"})
+"""States of a group that is not at work."""
+
+COORDINATORS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+"""Topics whose partitions are what groups and transactions are coordinated by."""
+
+IMBALANCE = 0.10
+"""leader.imbalance.per.broker.percentage: the share of leaders away from a broker that brokers themselves tolerate."""
+FULL = 0.10
+"""Share of a disk that is usable, under which it is nearly full."""
+VOTER_LAG_MS = 10_000
+"""Milliseconds since a voter caught up, after which it is behind: well above a fetch, and half of what makes a leader
+resign (controller.quorum.fetch.timeout.ms and its brothers)."""
+
+
+class Subject(Struct, frozen=True, omit_defaults=True, order=True):
+    """What a symptom or a cause is about. Fields that don't apply are left out of its JSON form."""
+
+    broker: int | None = None
+    topic: str | None = None
+    partition: int | None = None
+    group: str | None = None
+    rack: str | None = None
+    dir: str | None = None
+    key: str | None = None
+
+
+CLUSTER = Subject()
+
+
+class Symptom(Struct, frozen=True):
+    """Something that is wrong. name: one of the names above; brokers: those that it points to, the ones missing from an
+    ISR or the preferred leader; count: how many partitions it stands for."""
+
+    name: str
+    subject: Subject
+    brokers: tuple[int, ...] = ()
+    count: int = 1
+
+
+class Look(Struct, frozen=True):
+    """What was read at one time. at: UTC. silent: listed brokers that did not answer in time. lags_of: the groups whose
+    offsets were read for this look; the others' are as they were."""
+
+    at: datetime
+    snapshot: Snapshot
+    silent: frozenset[int] = frozenset()
+    lags_of: frozenset[str] = frozenset()
+
+
+def symptoms(look: Look) -> Iterator[Symptom]:
+    """What a single look shows."""
+    yield from _of_brokers(look)
+    yield from _of_partitions(look.snapshot)
+    yield from _of_moves(look.snapshot)
+    yield from _of_dirs(look.snapshot)
+    yield from _of_quorum(look)
+    for group in look.snapshot.groups.values():
+        yield from _of_group(group, look.snapshot)
+
+
+# -- brokers -----------------------------------------------------------------------------------------------------------
+
+
+def gone(snapshot: Snapshot) -> frozenset[int]:
+    """The brokers that are fenced, or have replicas and are not in the cluster's list."""
+    if "cluster" not in snapshot.read_at:
+        return frozenset()
+    known = {broker.id for broker in snapshot.cluster.brokers}
+    fenced = {broker.id for broker in snapshot.cluster.brokers if broker.fenced}
+    return frozenset(fenced | (with_replicas(snapshot.topics.values()) - known))
+
+
+def with_replicas(topics: Iterable[Topic]) -> set[int]:
+    """The brokers in the replica lists."""
+    lists = {partition.replicas for topic in topics for partition in topic.partitions}
+    return {broker for replicas in lists for broker in replicas}
+
+
+def _of_brokers(look: Look) -> Iterator[Symptom]:
+    away = gone(look.snapshot)
+    for broker in sorted(away):
+        yield Symptom(BROKER_GONE, Subject(broker=broker), (broker,))
+    for broker in sorted(look.silent - away):
+        yield Symptom(BROKER_SILENT, Subject(broker=broker), (broker,))
+
+
+# -- partitions --------------------------------------------------------------------------------------------------------
+
+
+def min_isr(snapshot: Snapshot, topic: str) -> int | None:
+    """The effective ``min.insync.replicas`` of a topic, None if its configs were not read."""
+    configs = snapshot.configs.get(topic_resource(topic))
+    entry = configs.get("min.insync.replicas") if configs is not None else None
+    return long_number(entry.value) if entry is not None and entry.value is not None else None
+
+
+def _of_partitions(snapshot: Snapshot) -> Iterator[Symptom]:
+    led: dict[int, int] = {}
+    should: dict[int, int] = {}
+    for topic in snapshot.topics.values():
+        wanted = min_isr(snapshot, topic.name)
+        if wanted is not None and topic.partitions and wanted > topic.replication:
+            yield Symptom(MIN_ISR_ABOVE_REPLICATION, Subject(topic=topic.name), count=len(topic.partitions))
+            wanted = None  # what it makes impossible is said once
+        for partition in topic.partitions:
+            if partition.replicas and partition.replicas[0] in partition.isr:
+                should[partition.replicas[0]] = should.get(partition.replicas[0], 0) + 1
+                if partition.leader == partition.replicas[0]:
+                    led[partition.leader] = led.get(partition.leader, 0) + 1
+            if len(partition.isr) < len(partition.replicas) or partition.leader < 0:
+                yield from _of_partition(topic.name, partition, wanted)
+    for broker, count in sorted(should.items()):
+        missing = count - led.get(broker, 0)
+        if missing > 1 and missing > IMBALANCE * count:
+            yield Symptom(NOT_PREFERRED, Subject(broker=broker), (broker,), missing)
+
+
+def _of_partition(topic: str, partition: Partition, wanted: int | None) -> Iterator[Symptom]:
+    subject = Subject(topic=topic, partition=partition.number)
+    missing = tuple(broker for broker in partition.replicas if broker not in partition.isr)
+    if partition.leader < 0:
+        yield Symptom(LEADERLESS, subject, partition.replicas)
+    if missing:
+        yield Symptom(UNDER_REPLICATED, subject, missing)
+    if wanted is not None and len(partition.isr) < wanted:
+        yield Symptom(UNDER_MIN_ISR, subject, missing)
+
+
+def _of_moves(snapshot: Snapshot) -> Iterator[Symptom]:
+    for move in snapshot.reassignments:
+        yield Symptom(MOVING, Subject(topic=move.topic, partition=move.partition), move.adding)
+
+
+# -- disks and the quorum ----------------------------------------------------------------------------------------------
+
+
+def _of_dirs(snapshot: Snapshot) -> Iterator[Symptom]:
+    for broker, dirs in snapshot.log_dirs.items():
+        for log_dir in dirs:
+            subject = Subject(broker=broker, dir=log_dir.path)
+            if log_dir.failure is not None:
+                yield Symptom(DIR_ERROR, subject, (broker,))
+            elif 0 <= log_dir.usable_bytes < FULL * log_dir.total_bytes:
+                yield Symptom(DIR_NEARLY_FULL, subject, (broker,))
+
+
+def _of_quorum(look: Look) -> Iterator[Symptom]:
+    quorum = look.snapshot.quorum
+    if quorum is None:
+        return
+    if quorum.leader_id < 0:
+        yield Symptom(NO_QUORUM_LEADER, CLUSTER)
+        return
+    now = int(look.at.timestamp() * 1000)
+    for voter in quorum.voters:
+        caught_up = voter.last_caught_up_ms
+        if voter.id != quorum.leader_id and voter.lag > 0 and 0 <= caught_up < now - VOTER_LAG_MS:
+            yield Symptom(VOTER_BEHIND, Subject(broker=voter.id), (voter.id,))
+
+
+# -- groups ------------------------------------------------------------------------------------------------------------
+
+
+def _of_group(group: Group, snapshot: Snapshot) -> Iterator[Symptom]:
+    if group.state in MOVING_STATES:
+        yield Symptom(REBALANCING, Subject(group=group.name), (group.coordinator,))
+    lag = snapshot.lags.get(group.name)
+    if lag is not None:
+        yield from _of_offsets(group.name, lag, snapshot)
+
+
+def _of_offsets(group: str, lag: GroupLag, snapshot: Snapshot) -> Iterator[Symptom]:
+    for each in lag.partitions:
+        known = snapshot.log_ranges.get((each.topic, each.partition))
+        start = known.start if known is not None else 0
+        if 0 <= each.committed < start or 0 <= each.end < each.committed:
+            yield Symptom(OFFSET_OUT_OF_RANGE, Subject(group=group, topic=each.topic, partition=each.partition))

@@ -1,0 +1,60 @@
+"""`kac triage` on a cluster: what it prints, writes and exits with."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from console.cli import main as cli
+from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.embedded.replicas import new_topic, striped
+from console.embedded.spec import ClusterSpec
+
+
+@pytest.fixture
+def cluster() -> Iterator[ThreadedCluster]:
+    with run_in_thread(ClusterSpec(brokers=3)) as running:
+        running.call(lambda c: c.state.put_topic(new_topic("orders", striped([1, 2, 3], 6, 3), [1, 2, 3])))
+        yield running
+
+
+def triage(cluster: ThreadedCluster, *arguments: str) -> int:
+    return cli.run(["triage", "-b", cluster.bootstrap, "--for", "0s", *arguments])
+
+
+def test_a_healthy_cluster(cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> None:
+    assert triage(cluster) == 0
+    assert capsys.readouterr().out.startswith("healthy")
+
+
+def test_a_broker_that_is_down(cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    cluster.run(lambda c: c.broker_down(3))
+    metrics = tmp_path / "kac.prom"
+    assert triage(cluster, "--output", "json", "--prometheus", str(metrics)) == 4
+    verdict = json.loads(capsys.readouterr().out)
+    assert (verdict["v"], verdict["healthy"], verdict["unexplained"]) == (1, False, [])
+    (cause,) = verdict["causes"]
+    assert (cause["cause"], cause["subject"], cause["certainty"]) == ("broker-down", {"broker": 3}, "certain")
+    assert cause["explains"] == {"under-replicated": 6, "broker-gone": 1}
+    assert cause["since"] is None
+    assert {"fact", "source", "at"} == set(cause["evidence"][0])
+    assert 'kac_triage_cause{cause="broker-down",subject="broker 3"' in metrics.read_text()
+    assert triage(cluster, "--expect", "broker 3") == 0
+
+
+def test_a_cluster_that_does_not_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    with run_in_thread(ClusterSpec(brokers=1)) as running:
+        gone = running.bootstrap
+    assert cli.run(["triage", "-b", gone, "--for", "0s"]) == 1
+    assert gone.partition(":")[2] in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("expected", ["topic x", "broker", "broker x", "3"])
+def test_what_can_not_be_expected(expected: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.run(["triage", "--expect", expected])
+    assert ended.value.code == 2
+    assert "broker" in capsys.readouterr().err or "whole number" in capsys.readouterr().err

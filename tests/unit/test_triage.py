@@ -1,0 +1,383 @@
+"""Causes by their evidence: a small cluster with one trouble each, looked at again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from console.answers.triage import exit_code, prometheus_text, text_lines, verdict_data
+from console.model.cluster import (
+    Broker,
+    ClusterInfo,
+    Group,
+    GroupLag,
+    GroupMember,
+    LogDir,
+    LogRange,
+    Partition,
+    PartitionLag,
+    Quorum,
+    QuorumReplica,
+    Reassignment,
+    ReplicaSizes,
+    Topic,
+)
+from console.model.codes import ConfigSource, ConfigType
+from console.model.config import ConfigEntry, ConfigSet, broker_resource, topic_resource
+from console.model.failure import Failure
+from console.model.snapshot import Snapshot, with_failures
+from console.triage.causes.storage import seconds_left
+from console.triage.course import Course, DirSample, after, begin
+from console.triage.diagnosis import RULES, Verdict, diagnose
+from console.triage.symptoms import Look, Subject
+
+START = datetime(2026, 3, 1, 3, 0, tzinfo=UTC)
+PARTS = ("cluster", "quorum", "topics", "groups", "reassignments", "log_dirs", "configs")
+TICK = timedelta(seconds=5)
+
+Change = Callable[[Snapshot, int], Snapshot]
+
+
+def healthy(brokers: int = 3, racks: int = 3) -> Snapshot:
+    """Three brokers with a topic of six partitions, each led by its preferred replica."""
+    ids = tuple(range(1, brokers + 1))
+    partitions = tuple(
+        Partition(
+            n, ids[n % brokers], tuple(ids[(n + k) % brokers] for k in range(3)), ids[:3] if brokers == 3 else ids
+        )
+        for n in range(2 * brokers)
+    )
+    partitions = tuple(each._replace(isr=each.replicas) for each in partitions)
+    return Snapshot(
+        cluster=ClusterInfo("c", 1, tuple(Broker(i, "127.0.0.1", 9000 + i, f"rack-{i % racks}") for i in ids)),
+        quorum=Quorum(1, 7, 100, tuple(QuorumReplica(i, 100, 0, now_ms(0), now_ms(0)) for i in ids), ()),
+        topics={"orders": Topic("orders", partitions, topic_id="id")},
+        groups={"billing": Group("billing", "Stable", "consumer", coordinator=1, members=(MEMBER,))},
+        lags={"billing": GroupLag((PartitionLag("orders", 0, 100, 100, 0, "m1"), PartitionLag("orders", 1, 5, 5, 0)))},
+        log_dirs={i: (LogDir("/data", ReplicaSizes(), 1_000, 900),) for i in ids},
+        read_at=dict.fromkeys(PARTS, START),
+    )
+
+
+MEMBER = GroupMember("m1", "c", "/127.0.0.1", (("orders", 0),))
+
+
+def now_ms(tick: int) -> int:
+    return int((START + tick * TICK).timestamp() * 1000)
+
+
+def fresh(snapshot: Snapshot, tick: int) -> Snapshot:
+    """Voters that caught up just now."""
+    if snapshot.quorum is None:
+        return snapshot
+    voters = tuple(
+        voter._replace(last_caught_up_ms=now_ms(tick))
+        if hasattr(voter, "_replace")
+        else replace(voter, last_caught_up_ms=now_ms(tick))
+        for voter in snapshot.quorum.voters
+    )
+    return replace(snapshot, quorum=replace(snapshot.quorum, voters=voters))
+
+
+def watched(change: Change, ticks: int = 8, silent: Iterable[int] = (), before: Snapshot | None = None) -> Course:
+    """The course of a cluster that is well at first, and then as `change` makes it at each tick."""
+    base = before or healthy()
+    course = begin(Look(START, base, lags_of=frozenset(base.lags)))
+    for tick in range(1, ticks + 1):
+        snapshot = change(fresh(base, tick), tick)
+        look = Look(START + tick * TICK, snapshot, frozenset(silent), frozenset(snapshot.lags))
+        course = after(course, look)
+    return course
+
+
+def named(verdict: Verdict) -> set[tuple[str, Subject]]:
+    return {(each.claim.cause, each.claim.subject) for each in verdict.causes}
+
+
+def without_broker(snapshot: Snapshot, gone: Iterable[int], *, fenced: bool = True) -> Snapshot:
+    """These brokers are fenced, out of every ISR, and lead nothing."""
+    away = frozenset(gone)
+    topics = {}
+    for name, topic in snapshot.topics.items():
+        changed = []
+        for each in topic.partitions:
+            isr = tuple(b for b in each.isr if b not in away)
+            leader = each.leader if each.leader not in away else (isr[0] if isr else -1)
+            changed.append(each._replace(isr=isr or each.isr, leader=leader, offline=tuple(away & set(each.replicas))))
+        topics[name] = replace(topic, partitions=tuple(changed))
+    brokers = tuple(replace(b, fenced=True) if b.id in away else b for b in snapshot.cluster.brokers)
+    kept = brokers if fenced else tuple(b for b in brokers if b.id not in away)
+    return replace(snapshot, topics=topics, cluster=replace(snapshot.cluster, brokers=kept))
+
+
+def moved(
+    snapshot: Snapshot, lags: Mapping[int, tuple[int, int]], state: str = "Stable", member: str = "m1"
+) -> Snapshot:
+    """The group with these offsets: partition -> (committed, end)."""
+    rows = tuple(
+        PartitionLag("orders", n, committed, end, end - committed, member) for n, (committed, end) in lags.items()
+    )
+    members = (MEMBER,) if member else ()
+    group = Group("billing", state, "consumer", coordinator=1, members=members)
+    return replace(snapshot, lags={"billing": GroupLag(rows)}, groups={"billing": group})
+
+
+def config(resource: object, key: str, value: str, source: int) -> ConfigSet:
+    del resource
+    return ConfigSet((ConfigEntry(key, value, ConfigSource(source), ConfigType(5), False, False),))
+
+
+BROKER = {n: Subject(broker=n) for n in range(1, 7)}
+AT_0 = Subject(group="billing", topic="orders", partition=0)
+TOPIC_CONFIG, BROKER_CONFIG = 1, 2
+
+
+def _flapping(snapshot: Snapshot, tick: int) -> Snapshot:
+    return without_broker(snapshot, [3]) if tick % 2 else snapshot
+
+
+def _epochs(snapshot: Snapshot, tick: int) -> Snapshot:
+    assert snapshot.quorum is not None
+    return replace(snapshot, quorum=replace(snapshot.quorum, leader_id=1 + tick % 3, leader_epoch=7 + tick))
+
+
+def _behind(snapshot: Snapshot, _tick: int) -> Snapshot:
+    assert snapshot.quorum is not None
+    first, second, third = snapshot.quorum.voters
+    late = replace(third, lag=50, last_caught_up_ms=now_ms(0) - 60_000)
+    return replace(snapshot, quorum=replace(snapshot.quorum, voters=(first, second, late)))
+
+
+def _no_leader(snapshot: Snapshot, _tick: int) -> Snapshot:
+    assert snapshot.quorum is not None
+    return replace(snapshot, quorum=replace(snapshot.quorum, leader_id=-1))
+
+
+def _skewed(snapshot: Snapshot, _tick: int) -> Snapshot:
+    topic = snapshot.topics["orders"]
+    led = tuple(each._replace(leader=each.replicas[1]) if each.leader == 3 else each for each in topic.partitions)
+    return replace(snapshot, topics={"orders": replace(topic, partitions=led)})
+
+
+def _min_isr(snapshot: Snapshot, _tick: int) -> Snapshot:
+    resource = topic_resource("orders")
+    return replace(snapshot, configs={resource: config(resource, "min.insync.replicas", "4", TOPIC_CONFIG)})
+
+
+def _throttle(snapshot: Snapshot, _tick: int) -> Snapshot:
+    resource = broker_resource(2)
+    key = "leader.replication.throttled.rate"
+    return replace(snapshot, configs={resource: config(resource, key, "1024", BROKER_CONFIG)})
+
+
+def _out_of_isr(snapshot: Snapshot, _tick: int) -> Snapshot:
+    topic = snapshot.topics["orders"]
+    lost = tuple(
+        each._replace(isr=tuple(b for b in each.isr if b != 2)) if each.leader == 1 else each
+        for each in topic.partitions
+    )
+    return replace(snapshot, topics={"orders": replace(topic, partitions=lost)})
+
+
+def _leaderless(snapshot: Snapshot, _tick: int) -> Snapshot:
+    topic = snapshot.topics["orders"]
+    first, *rest = topic.partitions
+    return replace(snapshot, topics={"orders": replace(topic, partitions=(first._replace(leader=-1, isr=()), *rest))})
+
+
+def _no_coordinator(snapshot: Snapshot, _tick: int) -> Snapshot:
+    offsets = Topic("__consumer_offsets", (Partition(0, -1, (1, 2, 3), (1,)),), internal=True)
+    return replace(snapshot, topics={**snapshot.topics, offsets.name: offsets})
+
+
+def _failed_dir(snapshot: Snapshot, _tick: int) -> Snapshot:
+    bad = LogDir("/data", ReplicaSizes(), failure=Failure("KAFKA_STORAGE_ERROR", "disk error"))
+    return replace(snapshot, log_dirs={**snapshot.log_dirs, 2: (bad,)})
+
+
+def _filling(snapshot: Snapshot, tick: int) -> Snapshot:
+    return replace(
+        snapshot, log_dirs={**snapshot.log_dirs, 2: (LogDir("/data", ReplicaSizes(), 1_000, 900 - 20 * tick),)}
+    )
+
+
+def _move_to_the_dead(snapshot: Snapshot, _tick: int) -> Snapshot:
+    return replace(snapshot, reassignments=(Reassignment("orders", 0, (1, 2, 9), (9,), (3,)),))
+
+
+CASES: tuple[tuple[str, Subject, Change, dict[str, object]], ...] = (
+    ("broker-down", BROKER[3], lambda s, _: without_broker(s, [3]), {}),
+    ("broker-down", BROKER[3], lambda s, _: without_broker(s, [3], fenced=False), {}),
+    ("broker-flapping", BROKER[3], _flapping, {}),
+    (
+        "rack-down",
+        Subject(rack="rack-0"),
+        lambda s, _: without_broker(s, [2, 4, 6]),
+        {"before": healthy(brokers=6, racks=2)},
+    ),
+    ("broker-unresponsive", BROKER[2], _out_of_isr, {"silent": [2]}),
+    ("replication-broken", BROKER[2], _out_of_isr, {}),
+    ("leader-skew", BROKER[3], _skewed, {}),
+    ("min-isr-impossible", Subject(topic="orders"), _min_isr, {}),
+    ("leaderless", Subject(topic="orders", partition=0), _leaderless, {}),
+    ("coordinator-unavailable", Subject(topic="__consumer_offsets", partition=0), _no_coordinator, {}),
+    ("replication-throttled", BROKER[2], _throttle, {}),
+    ("reassignment-stalled", Subject(topic="orders", partition=0), _move_to_the_dead, {}),
+    ("log-dir-failed", Subject(broker=2, dir="/data"), _failed_dir, {}),
+    ("disk-filling", Subject(broker=2, dir="/data"), _filling, {}),
+    ("quorum-lost", Subject(), _no_leader, {}),
+    ("quorum-unstable", Subject(), _epochs, {}),
+    ("voter-lagging", BROKER[3], _behind, {}),
+    (
+        "group-stopped",
+        Subject(group="billing"),
+        lambda s, t: moved(s, {0: (100, 100 + 50 * t)}, state="Empty", member=""),
+        {},
+    ),
+    ("consumer-stuck", AT_0, lambda s, t: moved(s, {0: (100, 100 + 50 * t), 1: (5 + 10 * t, 5 + 10 * t)}), {}),
+    ("consumer-slow", Subject(group="billing"), lambda s, t: moved(s, {0: (100 + 5 * t, 100 + 50 * t)}), {}),
+    (
+        "group-rebalancing",
+        Subject(group="billing"),
+        lambda s, t: moved(s, {0: (100, 100)}, state="PreparingRebalance" if t % 2 else "Stable"),
+        {},
+    ),
+    (
+        "offsets-out-of-range",
+        AT_0,
+        lambda s, _: replace(moved(s, {0: (100, 900)}), log_ranges={("orders", 0): LogRange(500, 900)}),
+        {},
+    ),
+)
+
+
+@pytest.mark.parametrize(("cause", "subject", "change", "how"), CASES, ids=[f"{c[0]}-{n}" for n, c in enumerate(CASES)])
+def test_a_trouble_is_named_and_nothing_else(
+    cause: str, subject: Subject, change: Change, how: dict[str, object]
+) -> None:
+    course = watched(change, **how)  # type: ignore[arg-type]
+    verdict = diagnose(course)
+    assert (cause, subject) in named(verdict)
+    assert not verdict.unexplained, verdict.unexplained
+    assert named(verdict) <= {(cause, subject), *BESIDE.get(cause, set())}
+    assert exit_code(verdict) == 4
+    (mine,) = (each for each in verdict.causes if each.claim.cause == cause)
+    assert mine.claim.evidence
+    assert mine.claim.next
+    data = verdict_data(verdict)
+    assert data["healthy"] is False
+    assert 'cause="' + cause + '"' in prometheus_text(verdict)
+    assert any(mine.claim.title in line for line in text_lines(verdict, 40))
+
+
+BESIDE: Mapping[str, set[tuple[str, Subject]]] = {}
+"""Causes that are there too: a trouble that is two."""
+
+
+def test_every_cause_has_a_case() -> None:
+    assert {rule.name for rule in RULES} == {case[0] for case in CASES}
+
+
+def test_a_healthy_cluster_has_no_cause() -> None:
+    verdict = diagnose(watched(lambda snapshot, _: snapshot))
+    assert verdict.is_healthy
+    assert (verdict.causes, verdict.unexplained, verdict.ruled_out) == ((), (), ())
+    assert exit_code(verdict) == 0
+    assert next(iter(text_lines(verdict, 40))).startswith("healthy")
+
+
+def test_an_announced_restart_is_no_trouble() -> None:
+    course = watched(lambda snapshot, _: without_broker(snapshot, [3]))
+    assert diagnose(course, [Subject(broker=3)]).is_healthy
+    assert not diagnose(course, [Subject(broker=2)]).is_healthy
+
+
+def test_one_election_and_one_restart_are_no_trouble() -> None:
+    def restarted(snapshot: Snapshot, tick: int) -> Snapshot:
+        assert snapshot.quorum is not None
+        epoch = 7 if tick < 3 else 8
+        snapshot = replace(snapshot, quorum=replace(snapshot.quorum, leader_epoch=epoch))
+        return without_broker(snapshot, [3]) if tick in (3, 4) else snapshot
+
+    assert diagnose(watched(restarted)).is_healthy
+
+
+def test_a_group_beside_an_idle_topic_is_no_trouble() -> None:
+    """It read some records, and commits them when more arrive."""
+    assert diagnose(watched(lambda s, _: moved(s, {0: (100, 110)}))).is_healthy
+    assert diagnose(watched(lambda s, _: moved(s, {0: (100, 110)}, state="Empty", member=""))).is_healthy
+
+
+def test_a_symptom_without_a_cause_is_said() -> None:
+    """A replica is out of sync, and so is another of the partition: no single follower is to blame."""
+
+    def two(snapshot: Snapshot, _tick: int) -> Snapshot:
+        topic = snapshot.topics["orders"]
+        first, *rest = topic.partitions
+        lonely = first._replace(isr=(first.leader,))
+        return replace(snapshot, topics={"orders": replace(topic, partitions=(lonely, *rest))})
+
+    verdict = diagnose(watched(two))
+    assert [each.symptom for each in verdict.unexplained] == ["under-replicated"]
+    assert exit_code(verdict) == 5
+
+
+def test_what_can_not_be_read_is_said() -> None:
+    denied = Failure("CLUSTER_AUTHORIZATION_FAILED", "denied", "Ask for Describe on the cluster.")
+    course = watched(lambda s, _: with_failures(s, "reassignments", [("", denied)]))
+    (hidden,) = diagnose(course).unknowable
+    assert "reassignments" in hidden.what
+    assert hidden.where == "Ask for Describe on the cluster."
+
+
+def test_a_trouble_has_the_time_at_which_it_began() -> None:
+    course = watched(lambda s, t: without_broker(s, [3]) if t >= 4 else s)
+    (only,) = diagnose(course).causes
+    assert only.claim.since == START + 4 * TICK
+    at_first = begin(Look(START, without_broker(healthy(), [3])))
+    (known,) = diagnose(at_first).causes
+    assert known.claim.since is None
+
+
+def test_a_clock_that_is_set_back_begins_anew() -> None:
+    course = watched(_flapping)
+    again = after(course, Look(START - timedelta(hours=1), healthy()))
+    assert again.began == START - timedelta(hours=1)
+    assert diagnose(again).is_healthy
+
+
+@given(st.lists(st.sampled_from(CASES), min_size=1, max_size=3), st.integers(1, 6))
+def test_whatever_happens_no_symptom_is_lost(
+    cases: list[tuple[str, Subject, Change, dict[str, object]]], ticks: int
+) -> None:
+    """Each symptom is explained by a named cause, or said to be unexplained."""
+
+    def all_of(snapshot: Snapshot, tick: int) -> Snapshot:
+        for _, _, change, how in cases:
+            if "before" not in how:
+                snapshot = change(snapshot, tick)
+        return snapshot
+
+    course = watched(all_of, ticks)
+    verdict = diagnose(course)
+    told = {each.symptom for each in verdict.unexplained}
+    for symptom in course.seen.values():
+        by_cause = any(each.claim.predicts(symptom) for each in verdict.causes)
+        assert by_cause or symptom.name in told or symptom.name == "moving"
+    assert verdict.is_healthy == (exit_code(verdict) == 0)
+
+
+@given(st.lists(st.integers(0, 10**12), min_size=2, max_size=6))
+def test_the_time_that_a_disk_has_left(usable: list[int]) -> None:
+    samples = tuple(DirSample(START + n * timedelta(minutes=1), each) for n, each in enumerate(usable))
+    left = seconds_left(samples)
+    if usable[-1] >= usable[0]:
+        assert left is None
+    else:
+        rate = (usable[0] - usable[-1]) / (60 * (len(usable) - 1))
+        assert left == pytest.approx(usable[-1] / rate)
