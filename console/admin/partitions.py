@@ -6,21 +6,24 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 from kio.schema.errors import ErrorCode
 
+from console.admin.cluster import describe_cluster
 from console.admin.delivery import Answer, deliver, refuse_duplicates
-from console.admin.errors import AdminError, failure
+from console.admin.errors import AdminError, BrokerError, error_name, failure
 from console.admin.link import Link
 from console.admin.routing import CONTROLLER, broker
-from console.admin.topics import ANSWER_SECONDS, describe_topics, list_reassignments
-from console.model.changes import AlterReassignments, ElectLeaders, Outcome, PartitionTarget, Status
+from console.admin.topics import ANSWER_SECONDS, describe_topics
+from console.model.changes import AlterReassignments, ElectLeaders, MoveTarget, Outcome, PartitionTarget, Status, Target
 from console.model.cluster import LogRange, LogSpan, Partition, Reassignment
 from console.model.failure import Failure
 
 # Neither ElectLeaders nor AlterPartitionReassignments has a validate-only form.
 
+
+T = TypeVar("T", bound=Target)
 
 Place = tuple[str, int]
 """A topic and the number of a partition of it, to read."""
@@ -29,13 +32,14 @@ Place = tuple[str, int]
 async def elect_leaders(link: Link, request: ElectLeaders, *, validate_only: bool) -> tuple[Outcome, ...]:
     """One outcome for each partition. If the wanted leader leads already it is APPLIED, with ELECTION_NOT_NEEDED.
 
-    Raises Unsupported for an unclean election before Kafka 2.4, and AdminError if nothing was sent.
+    A check is UNCHECKED, or FAILED without the right to alter the cluster. Raises Unsupported for an unclean election
+    before Kafka 2.4, and AdminError if nothing was sent.
     """
     await link.require("elect_leaders", 1 if request.unclean else 0, "2.4", CONTROLLER)
     outcomes = refuse_duplicates(request.partitions)
     sound = [place for place in request.partitions if place not in outcomes]
     if validate_only:
-        outcomes |= {place: Outcome(place, Status.UNCHECKED) for place in sound}
+        outcomes |= await _check_right(link, sound)
         return tuple(outcomes[place] for place in dict.fromkeys(request.partitions))
     needless: set[PartitionTarget] = set()
 
@@ -74,19 +78,20 @@ async def elect_leaders(link: Link, request: ElectLeaders, *, validate_only: boo
 
     outcomes |= await deliver(link.settings, sound, send, describe_again, validate_only=False)
     outcomes |= {place: Outcome(place, Status.APPLIED, failure(ErrorCode.election_not_needed)) for place in needless}
-    return tuple(outcomes[place] for place in dict.fromkeys(request.partitions))
+    return tuple(_naming_right(outcomes[place]) for place in dict.fromkeys(request.partitions))
 
 
 async def alter_reassignments(link: Link, request: AlterReassignments, *, validate_only: bool) -> tuple[Outcome, ...]:
     """One outcome for each partition, once its move has started or was cancelled. The brokers continue it.
 
-    Raises Unsupported before Kafka 2.4, and AdminError if nothing was sent.
+    A check is UNCHECKED, or FAILED without the right to alter the cluster. Raises Unsupported before Kafka 2.4, and
+    AdminError if nothing was sent.
     """
     await link.require("alter_partition_reassignments", 0, "2.4", CONTROLLER)
     if validate_only:
-        return tuple(Outcome(place, Status.UNCHECKED) for place in request.moves)
+        return tuple((await _check_right(link, request.moves)).values())
 
-    async def send(places: Sequence[PartitionTarget]) -> Mapping[PartitionTarget, Answer]:
+    async def send(places: Sequence[MoveTarget]) -> Mapping[MoveTarget, Answer]:
         def build(kio: ModuleType) -> Any:
             return kio.AlterPartitionReassignmentsRequest(
                 timeout=timedelta(milliseconds=request.timeout_ms),
@@ -95,12 +100,12 @@ async def alter_reassignments(link: Link, request: AlterReassignments, *, valida
                         name=topic,
                         partitions=tuple(
                             kio.ReassignablePartition(
-                                partition_index=number, replicas=request.moves[PartitionTarget(topic, number)]
+                                partition_index=number, replicas=request.moves[MoveTarget(topic, number)]
                             )
                             for number in numbers
                         ),
                     )
-                    for topic, numbers in by_topic(places).items()
+                    for topic, numbers in by_topic((place.topic, place.number) for place in places).items()
                 ),
             )
 
@@ -108,18 +113,67 @@ async def alter_reassignments(link: Link, request: AlterReassignments, *, valida
         if response.error_code:
             return dict.fromkeys(places, (response.error_code, response.error_message))
         return {
-            PartitionTarget(topic.name, result.partition_index): (result.error_code, result.error_message)
+            MoveTarget(topic.name, result.partition_index): (result.error_code, result.error_message)
             for topic in response.responses
             for result in topic.partitions
         }
 
-    async def describe_again(places: Sequence[PartitionTarget]) -> Mapping[PartitionTarget, Status]:
-        known = await _described(link, places)
+    async def describe_again(targets: Sequence[MoveTarget]) -> Mapping[MoveTarget, Status]:
+        places = {target: (target.topic, target.number) for target in targets}
+        known = await _described(link, places.values())
         moving = {(move.topic, move.partition): move for move in await list_reassignments(link)}
-        return {place: moved(request.moves[place], known.get(place), moving.get(place)) for place in places}
+        return {
+            target: moved(request.moves[target], known.get(place), moving.get(place), request.original.get(target))
+            for target, place in places.items()
+        }
 
     outcomes = await deliver(link.settings, request.moves, send, describe_again, validate_only=False)
-    return tuple(outcomes[place] for place in request.moves)
+    return tuple(_naming_right(outcomes[place]) for place in request.moves)
+
+
+_MAY_NOT_ALTER = Failure(
+    error_name(ErrorCode.cluster_authorization_failed),
+    "elections and moves need ALTER on the cluster",
+    "Ask an administrator of the cluster for an ACL: ALTER on CLUSTER kafka-cluster.",
+)
+
+
+async def _check_right(link: Link, targets: Iterable[T]) -> dict[T, Outcome]:
+    """All that can be checked: brokers say what the principal may do on the cluster (KIP-430)."""
+    operations = (await describe_cluster(link)).operations
+    if operations is None or "ALTER" in operations:
+        return {target: Outcome(target, Status.UNCHECKED) for target in targets}
+    return {target: Outcome(target, Status.FAILED, _MAY_NOT_ALTER) for target in targets}
+
+
+def _naming_right(outcome: Outcome) -> Outcome:
+    """The outcome, with the right that was missing."""
+    if outcome.failure is not None and outcome.failure.name == _MAY_NOT_ALTER.name:
+        return Outcome(outcome.target, outcome.status, _MAY_NOT_ALTER)
+    return outcome
+
+
+async def list_reassignments(link: Link) -> tuple[Reassignment, ...]:
+    """The partitions that are being moved (KIP-455). Raises AdminError; Unsupported before Kafka 2.4."""
+    await link.require("list_partition_reassignments", 0, "2.4", CONTROLLER)
+
+    def build(kio: ModuleType) -> Any:
+        return kio.ListPartitionReassignmentsRequest(topics=None)
+
+    response = await link.call("list_partition_reassignments", build, to=CONTROLLER)
+    if response.error_code:
+        raise BrokerError(failure(response.error_code, response.error_message))
+    return reassignments(response)
+
+
+def reassignments(response: Any) -> tuple[Reassignment, ...]:
+    """The moves of a ListPartitionReassignments response, sorted by topic and partition."""
+    found = (
+        Reassignment(topic.name, p.partition_index, p.replicas, p.adding_replicas, p.removing_replicas)
+        for topic in response.topics
+        for p in topic.partitions
+    )
+    return tuple(sorted(found, key=lambda move: (move.topic, move.partition)))
 
 
 def elected(partition: Partition | None, unclean: bool) -> Status:
@@ -130,12 +184,19 @@ def elected(partition: Partition | None, unclean: bool) -> Status:
     return Status.APPLIED if leads else Status.NOT_APPLIED
 
 
-def moved(wanted: tuple[int, ...] | None, partition: Partition | None, move: Reassignment | None) -> Status:
-    """Whether the partition is on the wanted replicas or moves there. wanted None: whether it does not move."""
+def moved(
+    wanted: tuple[int, ...] | None,
+    partition: Partition | None,
+    move: Reassignment | None,
+    original: tuple[int, ...] | None = None,
+) -> Status:
+    """Whether the partition is on the wanted replicas or moves there. wanted None: whether its move was cancelled: it
+    does not move, and is on its original replicas, where these are given."""
     if partition is None:
         return Status.UNKNOWN
     if wanted is None:
-        return Status.APPLIED if move is None else Status.NOT_APPLIED
+        back = move is None and (original is None or set(partition.replicas) == set(original))
+        return Status.APPLIED if back else Status.NOT_APPLIED
     if move is None:
         return Status.APPLIED if partition.replicas == wanted else Status.NOT_APPLIED
     target = {replica for replica in move.replicas if replica not in move.removing}
@@ -221,7 +282,7 @@ async def list_offsets(
         leaders, leaderless = await leaders_of(link, left)
         answers = await asyncio.gather(
             *(
-                _offsets_of_leader(link, leader, {place: wanted[place] for place in mine}, stable)
+                offsets_at_broker(link, leader, {place: wanted[place] for place in mine}, stable=stable)
                 for leader, mine in leaders.items()
             )
         )
@@ -261,10 +322,15 @@ async def leaders_of(link: Link, places: Iterable[Place]) -> tuple[dict[int, lis
     return by_leader, problems
 
 
-async def _offsets_of_leader(
-    link: Link, leader: int, wanted: Mapping[Place, int], stable: bool
+CONSUMER, ANY_REPLICA = -1, -2
+"""Who asks for offsets: a consumer, which only leaders answer, up to the high watermark; or a debugger
+(ListOffsetsRequest.DEBUGGING_REPLICA_ID), which each replica answers with the end of its own log."""
+
+
+async def offsets_at_broker(
+    link: Link, broker_id: int, wanted: Mapping[Place, int], asker: int = CONSUMER, *, stable: bool = False
 ) -> dict[Place, tuple[int, int]] | Failure:
-    """(topic, partition) -> (error code, offset), or the failure of the request."""
+    """(topic, partition) -> (error code, offset) for a timestamp each, or the failure of the request."""
 
     def build(kio: ModuleType) -> Any:
         from console.wire.schemas import for_version
@@ -275,14 +341,14 @@ async def _offsets_of_leader(
             by_topic.setdefault(topic, []).append(partition)
         return for_version(
             kio.ListOffsetsRequest,
-            replica_id=-1,
+            replica_id=asker,
             isolation_level=int(stable),
             topics=tuple(kio.ListOffsetsTopic(name=name, partitions=tuple(mine)) for name, mine in by_topic.items()),
             timeout=timedelta(seconds=WAIT_SECONDS),
         )
 
     try:
-        response = await link.call("list_offsets", build, to=broker(leader))
+        response = await link.call("list_offsets", build, to=broker(broker_id))
     except AdminError as error:
         return error.failure
     return {

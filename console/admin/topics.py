@@ -27,7 +27,7 @@ from console.admin.gc_pause import gc_paused
 from console.admin.link import Link
 from console.admin.routing import CONTROLLER, delays
 from console.model.changes import CreatePartitions, CreateTopics, DeleteTopics, NewTopic, Outcome, Status, TopicTarget
-from console.model.cluster import Partition, Reassignment, Topic, TopicListing
+from console.model.cluster import Partition, Topic, TopicListing
 from console.model.failure import Failure
 from console.model.secret import Secret
 
@@ -110,29 +110,6 @@ def topic_id_text(topic_id: UUID) -> str:
 def topic_id_of(text: str) -> UUID:
     """The id again. Raises ValueError."""
     return UUID(bytes=urlsafe_b64decode(text + "=="))
-
-
-async def list_reassignments(link: Link) -> tuple[Reassignment, ...]:
-    """The partitions that are being moved (KIP-455). Raises AdminError; Unsupported before Kafka 2.4."""
-    await link.require("list_partition_reassignments", 0, "2.4", CONTROLLER)
-
-    def build(kio: ModuleType) -> Any:
-        return kio.ListPartitionReassignmentsRequest(topics=None)
-
-    response = await link.call("list_partition_reassignments", build, to=CONTROLLER)
-    if response.error_code:
-        raise BrokerError(failure(response.error_code, response.error_message))
-    return reassignments(response)
-
-
-def reassignments(response: Any) -> tuple[Reassignment, ...]:
-    """The moves of a ListPartitionReassignments response, sorted by topic and partition."""
-    found = (
-        Reassignment(topic.name, p.partition_index, p.replicas, p.adding_replicas, p.removing_replicas)
-        for topic in response.topics
-        for p in topic.partitions
-    )
-    return tuple(sorted(found, key=lambda move: (move.topic, move.partition)))
 
 
 class LeaderWait(Struct, frozen=True):

@@ -18,14 +18,14 @@ from console.plan.conflicts import Conflict
 from console.plan.diff import diff, diff_of
 from console.plan.edits import Slot
 from console.plan.effective_values import DiffGroup, DiffLine, EffectiveValue
-from console.plan.kafka_tools import Command
+from console.plan.kafka_tools import CONFIG_OPTION, Command
 from console.plan.plan import EMPTY, Plan, StageReport
 from console.plan.retention import Deletion
-from console.plan.reversal import losses
+from console.plan.reversal import losses, reversal
 from console.plan.risk_rules import Risk, RiskFacts
 from console.plan.risks import effects, risks
 from console.plan.settle import ApplyReport
-from console.plan.staged import Draft, Staged
+from console.plan.staged import Draft, Dropped, Staged
 from console.present import names
 from console.present.failures import failure_text, how_to_settle
 from console.present.values import deletion_text, origin, side_human, side_text
@@ -148,13 +148,31 @@ def stage_table(report: StageReport, draft: Draft) -> Table:
     them there is no way back from. draft: the plan that they are in."""
     # Staging forgets the outcomes of what it touches, so an empty plan has as many.
     staged = _diff_rows(diff_of(report.added, draft), EMPTY, {})
-    notes = [f"not needed: {names.target(d.edit.target)} {d.edit.key}: {d.reason}" for d in report.dropped]
+    notes = dropped_lines(report.dropped)
     notes += [
         f"! refused: {names.target(r.edit.target)} {r.edit.key}: {r.reason}. {r.remedy}".rstrip()
         for r in report.refused
     ]
     notes += loss_lines(report.added)
     return Table("staged", _DIFF_COLUMNS, staged, empty="nothing staged", notes=tuple(notes))
+
+
+_NAMED = 3
+"""Of the edits that are not needed for one reason, so many are named."""
+
+
+def dropped_lines(dropped: Iterable[Dropped]) -> list[str]:
+    """A line for each reason why edits are not needed: an election of all leaders may leave out thousands."""
+    by_reason: dict[str, list[str]] = {}
+    for each in dropped:
+        name = f"{names.target(each.edit.target)} {each.edit.key}".rstrip()
+        by_reason.setdefault(each.reason, []).append(name)
+    return [
+        f"not needed: {', '.join(some[:_NAMED])}"
+        + (f" and {len(some) - _NAMED:,} more" if len(some) > _NAMED else "")
+        + f": {reason}"
+        for reason, some in by_reason.items()
+    ]
 
 
 def loss_lines(staged: Iterable[Staged]) -> list[str]:
@@ -178,7 +196,7 @@ def report_table(report: ApplyReport, verb: str, deletions: Deletions | None = N
     notes.append(f"{requests}, {names.plural(len(rows) - failed, 'entity', 'entities')} ok, {failed} failed")
     if report.change is not None:
         statuses = {outcome.status for result in report.results for outcome in result.outcomes}
-        if Status.APPLIED in statuses:
+        if Status.APPLIED in statuses and any(reversal(s).edits for r in report.results for s in r.step.staged):
             notes.append(f"change {report.change}: revert {report.change} takes it back")
         if Status.UNKNOWN in statuses:
             notes.append(f"change {report.change}: outcome unknown; {how_to_settle(report.change)}")
@@ -254,7 +272,7 @@ def runbook_commands(plan: Plan, snapshot: Snapshot, settings: ConnectionSetting
     """The plan as Kafka's own commands; with SASL or TLS they name a client.properties."""
     connection = ["--bootstrap-server", ",".join(f"{host}:{port}" for host, port in settings.bootstrap)]
     if settings.sasl is not None or settings.tls is not None:
-        connection += ["--command-config", COMMAND_CONFIG]
+        connection += [CONFIG_OPTION, COMMAND_CONFIG]
     return runbook(diff(plan, snapshot), connection)
 
 

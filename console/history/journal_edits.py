@@ -48,6 +48,14 @@ class Setting(NamedTuple):
 
 
 _OPS = {"set": "set", "add": "set", "grow": "set", "create": "set", "unset": "delete", "remove": "delete"}
+_WITHOUT_SETTINGS = frozenset(
+    {
+        "elect-preferred",
+        "elect-unclean",
+        "cancel-move",
+    }
+)
+"""Edits that are done once and leave no attribute."""
 _OWN_SOURCES = {
     "topic": ("DYNAMIC_TOPIC_CONFIG",),
     "broker": ("DYNAMIC_BROKER_CONFIG", "DYNAMIC_DEFAULT_BROKER_CONFIG", "STATIC_BROKER_CONFIG"),
@@ -63,6 +71,8 @@ def settings_of(edit: Mapping[str, Any], was: Any) -> tuple[Setting, ...]:
 
     Raises KeyError, TypeError, ValueError, AttributeError or IndexError for JSON that is no edit.
     """
+    if edit["op"] in _WITHOUT_SETTINGS:
+        return ()
     op = _OPS.get(edit["op"], edit["op"])
     if op not in ("set", "delete", "append", "subtract"):
         raise ValueError(op)

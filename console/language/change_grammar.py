@@ -13,7 +13,20 @@ from console.language.arguments import (
     whole_number,
 )
 from console.language.reader import Expected, Reader, Role, What
-from console.language.statements import Abort, Access, Assign, Create, Delete, Grow, ScramDelete, ScramSet, SecretSource
+from console.language.statements import (
+    Abort,
+    Access,
+    Assign,
+    CancelMoves,
+    Create,
+    Delete,
+    Elect,
+    Grow,
+    Name,
+    ScramDelete,
+    ScramSet,
+    SecretSource,
+)
 from console.language.tokenizer import Word
 from console.model.codes import AclOperation, Permission, ScramMechanism
 from console.model.config import topic_resource
@@ -238,3 +251,35 @@ def _mechanism(reader: Reader) -> ScramMechanism:
         return ScramMechanism.parse(word.text)
     except ValueError:
         reader.fail(f"expected {' or '.join(MECHANISMS)}, not {reader.shown(word)}", word)
+
+
+def elect(reader: Reader) -> Elect:
+    """``elect preferred`` and ``elect unclean``."""
+    if reader.need_keyword("preferred", "unclean") == "unclean":
+        reader.need_keyword("topic")
+        name = plain_name(reader, _TOPIC, "topics")
+        reader.need_keyword("partition")
+        return Elect(unclean=True, topic=name, partition=_partition(reader, name))
+    scope = reader.need_keyword("all", "broker", "topic")
+    if scope == "broker":
+        return Elect(broker=_number(reader, Expected(What.BROKER, "the number of a broker"), 2**31 - 1))
+    if scope == "topic":
+        name = plain_name(reader, _TOPIC, "topics")
+        return Elect(topic=name, partition=_optional_partition(reader, name))
+    return Elect()
+
+
+def cancel(reader: Reader) -> CancelMoves:
+    """``cancel move topic NAME [partition N]``."""
+    reader.need_keyword("move")
+    reader.need_keyword("topic")
+    name = plain_name(reader, _TOPIC, "topics")
+    return CancelMoves(name, _optional_partition(reader, name))
+
+
+def _optional_partition(reader: Reader, topic: Name) -> int | None:
+    return _partition(reader, topic) if reader.take_keyword("partition") is not None else None
+
+
+def _partition(reader: Reader, topic: Name) -> int:
+    return _number(reader, Expected(What.PARTITION, "the number of a partition", detail=topic.text or ""), 2**31 - 1)

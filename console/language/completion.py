@@ -133,6 +133,7 @@ def _completion(start: int, end: int, candidate: Candidate, has_equals: bool) ->
 
 _PARTS = {
     What.TOPIC: "topics",
+    What.PARTITION: "topics",
     What.ACL_NAME: "topics",
     What.BROKER: "cluster",
     What.BROKER_OR_DEFAULT: "cluster",

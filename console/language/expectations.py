@@ -182,6 +182,9 @@ class Candidates:
                 return [Candidate(name) for name in self._operations()]
             case What.LIST_FILTER:
                 return self._columns(expected.detail)
+            case What.PARTITION:
+                topic = self._snapshot.topics.get(expected.detail)
+                return [Candidate(str(each.number)) for each in topic.partitions] if topic is not None else []
             case What.DURATION:
                 return [Candidate(text) for text in _DURATIONS]
             case What.CONTEXT:

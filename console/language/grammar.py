@@ -338,6 +338,8 @@ _PARSERS: Mapping[str, Callable[[Reader, str], Statement]] = MappingProxyType(
         "deny": change_grammar.access,
         "revoke": change_grammar.access,
         "scram": lambda reader, _verb: change_grammar.scram(reader),
+        "elect": lambda reader, _verb: change_grammar.elect(reader),
+        "cancel": lambda reader, _verb: change_grammar.cancel(reader),
         "plan": _plan,
         "check": lambda _reader, _verb: Check(),
         "apply": _apply,

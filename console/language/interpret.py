@@ -17,9 +17,11 @@ from console.language.statements import (
     Alter,
     Asked,
     Assign,
+    CancelMoves,
     Create,
     Delete,
     EditStatement,
+    Elect,
     Entity,
     Grow,
     Key,
@@ -59,6 +61,8 @@ from console.plan.edits import (
     UnsetQuota,
     UpsertScram,
 )
+from console.plan.kinds.leaders import ElectPreferred, ElectUnclean, preferred_brokers, preferred_elections
+from console.plan.kinds.moves import CancelMove, moves_of
 from console.plan.plan import EMPTY
 from console.plan.values import parse_quota, parse_value
 from console.present.names import resource_word
@@ -165,6 +169,11 @@ def to_edits(
             return tuple((RemoveAcl if statement.revoke else AddAcl)(acl) for acl in acls_of(statement))
         case ScramSet():
             return (_scram_set(statement, given),)
+        case Elect():
+            return _elections(statement, snapshot, plan)
+        case CancelMoves(topic=name, partition=number):
+            require_topic(snapshot, name.text or "", name.span, plan)
+            return _cancellations(name.text or "", number, snapshot)
         case ScramDelete():
             return (DeleteScram(ScramUser(statement.user, statement.mechanism)),)
         case Abort():
@@ -318,6 +327,36 @@ def _scram_set(statement: ScramSet, secrets: Secrets) -> UpsertScram:
     return UpsertScram(ScramUser(statement.user, statement.mechanism), iterations, secrets["password"])
 
 
+# -- leaders and moves -------------------------------------------------------------------------------------------------
+
+
+def _elections(statement: Elect, snapshot: Snapshot, plan: Creates) -> tuple[Edit, ...]:
+    """An election for each partition that needs one. Where none does, for some, of which it is said."""
+    name = statement.topic.text or "" if statement.topic is not None else None
+    if statement.topic is not None and name is not None:
+        require_topic(snapshot, name, statement.topic.span, plan)
+        if statement.partition is not None:
+            return ((ElectUnclean if statement.unclean else ElectPreferred)(name, statement.partition),)
+    topics = snapshot.topics if name is None else {name: snapshot.topics[name]} if name in snapshot.topics else {}
+    if statement.broker is not None and statement.broker not in preferred_brokers(topics.values()):
+        require(snapshot, broker_resource(statement.broker), statement.span)
+    needed = preferred_elections(topics, statement.broker)
+    return needed or preferred_elections(topics, statement.broker, needed=False)[:_SAID]
+
+
+def _cancellations(topic: str, number: int | None, snapshot: Snapshot) -> tuple[Edit, ...]:
+    """A cancellation for each partition that moves. Where none does, for some, of which it is said."""
+    if number is not None:
+        return (CancelMove(topic, number),)
+    moving = moves_of(snapshot, topic)
+    partitions = snapshot.topics[topic].partitions if topic in snapshot.topics else ()
+    return moving or tuple(CancelMove(topic, each.number) for each in partitions[:_SAID])
+
+
+_SAID = 5
+"""Partitions of which it is said that nothing is to be done, where that is so of all."""
+
+
 # -- from edits to statements ------------------------------------------------------------------------------------------
 
 
@@ -384,5 +423,8 @@ _STATEMENTS: Mapping[type[Edit], Callable[[Any], EditStatement]] = {
     UpsertScram: lambda edit: ScramSet(edit.user.user, edit.user.mechanism, Asked(), edit.iterations),
     DeleteScram: lambda edit: ScramDelete(edit.user.user, edit.user.mechanism),
     EndTransaction: lambda edit: Abort(Name(edit.topic), edit.number, edit.producer_id),
+    ElectPreferred: lambda edit: Elect(topic=Name(edit.topic), partition=edit.partition),
+    ElectUnclean: lambda edit: Elect(unclean=True, topic=Name(edit.topic), partition=edit.partition),
+    CancelMove: lambda edit: CancelMoves(Name(edit.topic), edit.partition),
 }
 """Kind of edit -> the function that makes its statement."""

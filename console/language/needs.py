@@ -11,9 +11,11 @@ from console.language.statements import (
     Abort,
     Access,
     Alter,
+    CancelMoves,
     Create,
     Delete,
     EffectiveQuota,
+    Elect,
     Entity,
     Grow,
     List,
@@ -40,6 +42,7 @@ class Needs(Struct, frozen=True):
     open ones in these partitions, and whether they hang. documentation: also that of the configs of `resources`.
     quotas_of, acls_of: the quotas that filters find and the ACLs of principals, if not all are needed; if all quotas
     are, those that matter.
+    replica_logs: what the replicas hold of those partitions of topics that have no leader, or move.
     """
 
     parts: frozenset[str] = frozenset()
@@ -48,6 +51,7 @@ class Needs(Struct, frozen=True):
     every: frozenset[ResourceType] = frozenset()
     groups: frozenset[str] = frozenset()
     lags_of: frozenset[tuple[str | None, ...]] = frozenset()
+    replica_logs: frozenset[str] = frozenset()
     log_ranges: frozenset[str] = frozenset()
     offsets_at: frozenset[tuple[str, int]] = frozenset()
     group_positions: frozenset[tuple[str, int | None]] = frozenset()
@@ -90,8 +94,21 @@ def needs(statement: Statement, selected: Subject | None = None) -> Needs:
             return Needs(topics=frozenset({name}), transactions=frozenset({(name, partition)}))
         case ScramSet() | ScramDelete():
             return _parts("scram")
+        case Elect() | CancelMoves():
+            return _leaders(statement)
         case _:
             return NOTHING
+
+
+def _leaders(statement: Elect | CancelMoves) -> Needs:
+    """The topics, and of what is cancelled, or elected uncleanly, what the replicas hold."""
+    if statement.topic is None:
+        return _parts("topics")
+    name = statement.topic.text or ""
+    need = Needs(topics=frozenset({name}))
+    if isinstance(statement, CancelMoves):
+        return need | _parts("reassignments") | Needs(replica_logs=frozenset({name}))
+    return need | Needs(replica_logs=frozenset({name})) if statement.unclean else need
 
 
 def needs_of_script(statements: Iterable[Statement]) -> Needs:

@@ -163,6 +163,22 @@ class Abort(_Statement, frozen=True):
     producer_id: int
 
 
+class Elect(_Statement, frozen=True):
+    """``elect``. broker, topic, partition: None for all; an unclean election names a partition."""
+
+    unclean: bool = False
+    broker: int | None = None
+    topic: Name | None = None
+    partition: int | None = None
+
+
+class CancelMoves(_Statement, frozen=True):
+    """``cancel move``. partition: None for all that move."""
+
+    topic: Name
+    partition: int | None = None
+
+
 class Access(_Statement, frozen=True):
     """``allow`` or ``deny``, or ``revoke`` of either. resource_name: None for the cluster."""
 
@@ -278,7 +294,7 @@ class Quit(_Statement, frozen=True):
     """``q``."""
 
 
-EditStatement = Alter | Unset | Create | Grow | Delete | Access | ScramSet | ScramDelete | Abort
+EditStatement = Alter | Unset | Create | Grow | Delete | Access | ScramSet | ScramDelete | Abort | Elect | CancelMoves
 QueryStatement = Show | List | EffectiveQuota
 PlanStatement = ShowPlan | Check | Apply | Discard | Undo | Redo | Revert | History
 BarStatement = View | UseContext | Help | Quit

@@ -20,11 +20,13 @@ from console.language.statements import (
     Alter,
     Apply,
     Assign,
+    CancelMoves,
     Check,
     Create,
     Delete,
     Discard,
     EffectiveQuota,
+    Elect,
     Entity,
     FieldFilter,
     FromFile,
@@ -103,6 +105,10 @@ def unparse(statement: Statement) -> str:
             return _join("scram set", who, iterations, f"password={_secret(statement.password)}")
         case ScramDelete():
             return f"scram delete {quote(statement.user)} {statement.mechanism.label}"
+        case Elect():
+            return _elect(statement)
+        case CancelMoves():
+            return _join("cancel move topic", _name(statement.topic), _partition(statement.partition))
         case _:
             return _plan_or_bar(statement)
 
@@ -186,6 +192,17 @@ def _create(statement: Create) -> str:
     timeout = f"timeout={duration_text(statement.timeout_ms)}" if statement.timeout_ms is not None else ""
     configs = map(_assign, statement.configs)
     return _join("create topic", _name(statement.name), partitions, replication, assign, timeout, *configs)
+
+
+def _elect(statement: Elect) -> str:
+    kind = "unclean" if statement.unclean else "preferred"
+    if statement.topic is not None:
+        return _join("elect", kind, "topic", _name(statement.topic), _partition(statement.partition))
+    return f"elect {kind} " + ("all" if statement.broker is None else f"broker {statement.broker}")
+
+
+def _partition(number: int | None) -> str:
+    return "" if number is None else f"partition {number}"
 
 
 def _access(statement: Access) -> str:

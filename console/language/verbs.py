@@ -247,6 +247,33 @@ _ALL = (
         ("abort transaction topic orders partition 3 producer 4012",),
     ),
     Verb(
+        "elect",
+        CHANGE,
+        (
+            "elect preferred (all | broker ID | topic NAME [partition N])",
+            "elect unclean topic NAME partition N",
+        ),
+        "Stage elections of leaders",
+        "preferred makes the first replica of each partition lead where another one leads; with broker ID only where "
+        "that is its own. A preferred replica that is not in the ISR can't lead: its partition stays as it is. unclean "
+        "is for a partition that has no leader and whose replicas in sync don't come back: another one leads, and the "
+        "records that it lacks are lost for good.",
+        (
+            "elect preferred all",
+            "elect preferred broker 3",
+            "elect preferred topic orders partition 4",
+            "elect unclean topic orders partition 4",
+        ),
+    ),
+    Verb(
+        "cancel",
+        CHANGE,
+        ("cancel move topic NAME [partition N]",),
+        "Stage the end of a topic's moves: its partitions stay on the replicas that they had",
+        "What was copied so far is dropped. Without a partition: all of the topic that move. Throttles stay set.",
+        ("cancel move topic orders", "cancel move topic orders partition 4"),
+    ),
+    Verb(
         "plan",
         PLAN,
         ("plan [--runbook]",),

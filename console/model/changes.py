@@ -182,9 +182,11 @@ class ElectLeaders(Struct, frozen=True):
 
 
 class AlterReassignments(Struct, frozen=True):
-    """One AlterPartitionReassignments: partition -> new replicas, None to cancel."""
+    """One AlterPartitionReassignments: partition -> new replicas, None to cancel. original: of those to cancel, the
+    replicas before the move, to settle an unknown outcome: a move that ended by itself leaves others."""
 
-    moves: Mapping[PartitionTarget, tuple[int, ...] | None]
+    moves: Mapping[MoveTarget, tuple[int, ...] | None]
+    original: Mapping[MoveTarget, tuple[int, ...]] = msgspec.field(default_factory=dict)
     timeout_ms: int = 30_000
 
 

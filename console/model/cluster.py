@@ -268,6 +268,20 @@ class Reassignment(Struct, frozen=True):
     removing: tuple[int, ...]
 
 
+class ReplicaLogs(Struct, frozen=True):
+    """What the replicas of one partition hold, by broker, of those that answered.
+
+    ends: the offset after a replica's last record, its own, not the high watermark. sizes: bytes.
+    eligible: the eligible leader replicas (ELR: they have all that was committed); last_known: who led, or was in the
+    ISR, last. Both are None if unknown, and empty in clusters without the feature (KIP-966).
+    """
+
+    ends: Mapping[int, int] = field(default_factory=dict)
+    sizes: Mapping[int, int] = field(default_factory=dict)
+    eligible: tuple[int, ...] | None = None
+    last_known: tuple[int, ...] | None = None
+
+
 class GroupMember(Struct, frozen=True):
     """A member of a group and what it is assigned: (topic, partition) pairs."""
 

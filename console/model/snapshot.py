@@ -21,6 +21,7 @@ from console.model.cluster import (
     LogRange,
     Quorum,
     Reassignment,
+    ReplicaLogs,
     ScramCredential,
     Topic,
     TopicListing,
@@ -44,6 +45,7 @@ class Snapshot(Struct, frozen=True):
     documentation: (resource type code, key) -> text, asked for once for each key.
     read_at: part ("topics", "quotas", …) -> when it was last read whole, UTC.
     group_positions: members and offsets, read at once, of the groups that were asked for by name.
+    replica_logs: (topic, partition) -> what its replicas hold, of the partitions that were asked for.
     log_ranges: (topic, partition) -> its first offset and its end, of the partitions that were asked for.
     offsets_at: (topic, partition, ms since 1970) -> the offset of its first record that is not older, -1 if there is
     none, of those that were asked for.
@@ -72,6 +74,7 @@ class Snapshot(Struct, frozen=True):
     log_dirs: Mapping[int, tuple[LogDir, ...]] = field(default_factory=dict)
     reassignments: tuple[Reassignment, ...] = ()
     features: ClusterFeatures | None = None
+    replica_logs: Mapping[TopicPartition, ReplicaLogs] = field(default_factory=dict)
     read_at: Mapping[str, datetime] = field(default_factory=dict)
     failures: tuple[ReadFailure, ...] = ()
 
@@ -337,3 +340,12 @@ def with_transactions(
         return replace(snapshot, transactions=kept)
     found = {**kept, **dict.fromkeys(places, look)}
     return replace(snapshot, transactions=found, read_at=_read_at(snapshot, "transactions", at))
+
+
+def with_replica_logs(
+    snapshot: Snapshot, asked: Iterable[TopicPartition], found: Mapping[TopicPartition, ReplicaLogs]
+) -> Snapshot:
+    """What the replicas of the partitions that were asked for hold; of those that were not found nothing is known."""
+    missing = frozenset(asked) - found.keys()
+    kept = {place: known for place, known in snapshot.replica_logs.items() if place not in missing}
+    return replace(snapshot, replica_logs=share(snapshot.replica_logs, {**kept, **found}))

@@ -10,7 +10,7 @@ from console.model.snapshot import Snapshot
 from console.plan.edit_kind import Batch
 from console.plan.edits import Edit
 from console.plan.effective_values import DiffGroup, DiffLine
-from console.plan.kafka_tools import Command
+from console.plan.kafka_tools import CONFIG_OPTION, Command
 from console.plan.kinds.registry import BATCHES, kind_of
 from console.plan.plan import Plan
 from console.plan.requests import Facts, Step
@@ -69,10 +69,17 @@ def predict(snapshot: Snapshot, plan: Plan) -> Snapshot:
 def runbook(groups: Iterable[DiffGroup], connection: Sequence[str]) -> tuple[Command, ...]:
     """The commands, in the order in which a plan is sent. connection: ``--bootstrap-server HOST:PORT`` and the like."""
     by_batch: dict[Batch, list[Command]] = {}
+    together: dict[Batch, list[DiffLine]] = {}
     for group in groups:
         for batch, lines in _by_batch(group).items():
             by_batch.setdefault(batch, []).extend(batch.commands(group.target, lines))
-    commands = (command for batch in BATCHES for command in by_batch.get(batch, ()))
+            together.setdefault(batch, []).extend(lines)
+    commands = (
+        command
+        for batch in BATCHES
+        if batch in by_batch
+        for command in (*by_batch[batch], *(batch.all_commands(together[batch]) if batch.all_commands else ()))
+    )
     return tuple(_connected(command, connection) for command in commands)
 
 
@@ -80,7 +87,8 @@ def _connected(command: Command, connection: Sequence[str]) -> Command:
     words, at = command.words, command.connection_at
     if not words:
         return command
-    return command._replace(words=(*words[:at], *connection, *(words[at:] if at is not None else ())))
+    given = (command.config_option if word == CONFIG_OPTION else word for word in connection)
+    return command._replace(words=(*words[:at], *given, *(words[at:] if at is not None else ())))
 
 
 def _by_batch(group: DiffGroup) -> dict[Batch, list[DiffLine]]:

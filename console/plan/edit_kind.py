@@ -101,6 +101,10 @@ def _never(_line: DiffLine) -> bool:
     return False
 
 
+def _no_commands(_target: Target, _lines: Sequence[DiffLine]) -> tuple[Command, ...]:
+    return ()
+
+
 class EditKind(Struct, Generic[E], frozen=True, kw_only=True):
     """Everything about one kind of edit. Functions are pure; `Any` stands for the kind's own edit and state.
 
@@ -129,7 +133,8 @@ class EditKind(Struct, Generic[E], frozen=True, kw_only=True):
     before, after: what applies in its place without the edit, and once it is done.
     note: what the operator may not expect of the line. phrase: the change of a whole target, from its line and the
     texts of both values. implies: edits that it makes besides.
-    effects: who else is changed, a line each. risks: its warnings, in the order of their names.
+    effects: who else is changed, a line each, told all that is staged. risks: its warnings, in the order of their
+    names.
 
     Applying and taking back:
 
@@ -165,7 +170,7 @@ class EditKind(Struct, Generic[E], frozen=True, kw_only=True):
     note: Callable[[Any, Any, EffectiveValue, Inheritance], str] = _no_note
     phrase: Callable[[DiffLine, str, str], str] = _its_verb
     implies: Callable[[Any], tuple[Edit, ...]] = _nothing_implied
-    effects: Callable[[Any, Described], tuple[str, ...]] = _no_effect
+    effects: Callable[[Any, Draft], tuple[str, ...]] = _no_effect
     risks: tuple[RiskRule, ...] = ()
     typed: Callable[[Any], Typed | None] = _nothing_typed
     recorded: Callable[[Any, Snapshot], Mapping[str, str]] = _nothing_recorded
@@ -178,14 +183,16 @@ class Batch(Struct, frozen=True, kw_only=True):
 
     steps: their requests, as few as the controller's limits allow.
     predict: the cluster after them, as far as that can be known; parts that they don't touch stay the same objects.
-    commands: the commands of Kafka's tools for the lines of one target.
+    commands: the commands of Kafka's tools for the lines of one target. all_commands: those for the lines of all
+    targets together, where one command can carry many.
     carries: of a batch that creates topics: whether the command that creates one can carry this line of it too.
     waits_for: the batch whose requests all have to succeed before these are sent; why: what a request's note says then.
     """
 
     steps: Callable[[Sequence[Staged], Facts], list[Step]]
     predict: Callable[[Snapshot, Sequence[Any]], Snapshot]
-    commands: Callable[[Target, Sequence[DiffLine]], Iterable[Command]]
+    commands: Callable[[Target, Sequence[DiffLine]], Iterable[Command]] = _no_commands
+    all_commands: Callable[[Sequence[DiffLine]], Iterable[Command]] | None = None
     carries: Callable[[DiffLine], bool] = _never
     waits_for: Batch | None = None
     why: str = ""

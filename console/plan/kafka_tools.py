@@ -12,18 +12,21 @@ from typing import NamedTuple
 SECRETS = "secret.properties"
 """The file that a command with a secret names."""
 STDIN = "/dev/stdin"
+CONFIG_OPTION = "--command-config"
+"""The option of most tools for a file with the settings of the connection."""
 _TRIMMED = "".join(map(chr, range(0x21)))
 
 
 class Command(NamedTuple):
     """One command. words: the program and its arguments; empty where no command can do it. stdin: its standard input.
     note: what the operator has to know. connection_at: before which word the options of the connection go, None for
-    the end."""
+    the end. config_option: its option for the file of the connection's settings."""
 
     words: tuple[str, ...]
     stdin: str = ""
     note: str = ""
     connection_at: int | None = None
+    config_option: str = CONFIG_OPTION
 
 
 def option(name: str, value: str) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ NEEDS_RESTART = "needs-restart"
 ACL_LOCKS_OUT = "acl-locks-out"
 FIRST_ACL = "first-acl"
 TRANSACTION_ABORTED = "transaction-aborted"
+UNCLEAN_LOSS = "unclean-loss"
 NAMES = (
     ISR_ABOVE_REPLICATION,
     UNCLEAN_ELECTION,
@@ -36,6 +37,7 @@ NAMES = (
     ACL_LOCKS_OUT,
     FIRST_ACL,
     TRANSACTION_ABORTED,
+    UNCLEAN_LOSS,
 )
 """The names by which an operator accepts warnings, in the order in which those of one edit are shown."""
 

@@ -13,7 +13,7 @@ from console.plan.edits import Slot
 from console.plan.kinds.registry import kind_of
 from console.plan.plan import Plan
 from console.plan.risk_rules import NOTHING, Judged, Risk, RiskFacts, RiskNeeds
-from console.plan.staged import Described, Staged
+from console.plan.staged import Draft, Staged
 
 # What is legal but wrong. Each warning has a name, by which an operator accepts it before it is sent. Pure.
 #
@@ -47,6 +47,7 @@ def risk_needs(staged: Iterable[Staged]) -> RiskNeeds:
 
 def effects(staged: Iterable[Staged], snapshot: Snapshot) -> dict[Slot, tuple[str, ...]]:
     """Slot -> lines; edits that change nothing for others are left out."""
-    seen = Described(snapshot)
-    found = {each.edit.slot: kind_of(each.edit).effects(each.edit, seen) for each in staged}
+    all_ = tuple(staged)
+    seen = Draft(all_, snapshot)
+    found = {each.edit.slot: kind_of(each.edit).effects(each.edit, seen) for each in all_}
     return {slot: lines for slot, lines in found.items() if lines}

@@ -13,9 +13,10 @@ from msgspec import Struct
 
 from console.model.acl import Acl
 from console.model.changes import Target, TopicTarget
-from console.model.cluster import ScramCredential, Topic
+from console.model.cluster import Partition, Reassignment, ScramCredential, Topic
 from console.model.codes import TOPIC
 from console.model.config import ConfigEntry, ConfigResource, topic_resource
+from console.model.elections import UncleanElection
 from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot
 from console.model.transactions import SeenTransaction
@@ -33,10 +34,22 @@ class Unread(Enum):
 UNREAD: Final = Unread.UNREAD
 """That part of the cluster was not read when the edit was staged: what was there is unknown."""
 
-Was = ConfigEntry | float | Acl | Topic | ScramCredential | SeenTransaction | None | Unread
+Was = (
+    ConfigEntry
+    | float
+    | Acl
+    | Topic
+    | ScramCredential
+    | SeenTransaction
+    | Partition
+    | UncleanElection
+    | Reassignment
+    | None
+    | Unread
+)
 """What stood in an edit's place when it was staged, by the kind of edit: the key's whole entry (value, source, whether
-hidden, what else would apply), the quota, the binding, the topic, the credential, the open transaction. None:
-nothing was there."""
+hidden, what else would apply), the quota, the binding, the topic, the credential, the open transaction, the partition,
+what an election does, the move. None: nothing was there."""
 
 
 class Place(NamedTuple):

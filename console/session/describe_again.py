@@ -25,13 +25,15 @@ from console.model.changes import (
     Target,
     TopicTarget,
 )
-from console.model.cluster import ScramCredential, TopicListing
+from console.model.cluster import Partition, ScramCredential, TopicListing
 from console.model.codes import TOPIC
 from console.model.config import ConfigResource, broker_resource, topic_resource
+from console.model.elections import partition_in
 from console.model.quota import QuotaEntity, QuotaValues, filter_for_entity
-from console.model.snapshot import Snapshot
+from console.model.snapshot import Snapshot, TopicPartition
 from console.plan.edits import Edit
 from console.plan.kinds.registry import kind_of
+from console.session.snapshot_reader import replica_logs_of
 
 if TYPE_CHECKING:
     from console.session.session import Session
@@ -248,14 +250,24 @@ class TargetReader(NamedTuple):
 
 
 async def _leaders(session: Session, targets: Sequence[PartitionTarget | MoveTarget]) -> Update:
+    """The topics; and of the partitions that have no leader, what their replicas hold: who is elected may have
+    changed, and with that what is lost."""
     from console.admin.topics import describe_topics
 
     listing = await session.client.run(describe_topics, list(dict.fromkeys(target.topic for target in targets)))
-    return lambda snapshot: refresh.with_topics(snapshot, listing, whole=False, at=datetime.now(UTC))
+    now = refresh.with_topics(session.snapshot, listing, whole=False, at=datetime.now(UTC))
+    places = [(target.topic, target.number) for target in targets if isinstance(target, PartitionTarget)]
+    lost = [place for place in places if (found := _found(now, place)) is not None and found.leader < 0]
+    with_logs = await replica_logs_of(session.client, now, lost)
+    return lambda snapshot: with_logs(refresh.with_topics(snapshot, listing, whole=False, at=datetime.now(UTC)))
+
+
+def _found(snapshot: Snapshot, place: TopicPartition) -> Partition | None:
+    return partition_in(snapshot.topics.get(place[0]), place[1])
 
 
 async def _moves(session: Session, targets: Sequence[MoveTarget]) -> Update:
-    from console.admin.topics import list_reassignments
+    from console.admin.partitions import list_reassignments
 
     with_leaders, moves = await asyncio.gather(
         _leaders(session, targets), _allowed(session.client.run(list_reassignments))
@@ -310,7 +322,7 @@ async def _transactions(session: Session, targets: Sequence[ProducerTarget]) -> 
 
 
 READERS: Mapping[type, TargetReader] = {
-    PartitionTarget: TargetReader(("topics",), _leaders),
+    PartitionTarget: TargetReader(("topics", "replica_logs"), _leaders),
     MoveTarget: TargetReader(("topics", "reassignments"), _moves),
     LogTarget: TargetReader(("log_ranges",), _logs),
     GroupTarget: TargetReader(("groups", "lags"), _groups),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING
 
 from console.language.needs import Needs, one_broker, one_topic
@@ -54,7 +54,7 @@ async def read_needs(session: Session, need: Needs, *, sparing: bool = False) ->
         first.append(session.read_quotas_of(sorted(need.quotas_of, key=repr)))
     if need.acls_of and "acls" not in parts:
         first.append(session.read_acls_of(sorted(need.acls_of)))
-    topics = need.topics | need.log_ranges | {topic for topic, _ in need.offsets_at}
+    topics = need.topics | need.replica_logs | need.log_ranges | {topic for topic, _ in need.offsets_at}
     if topics and "topics" not in parts:
         first.append(session.read_topics(sorted(topics)))
     groups = need.groups | {group for group, _ in need.group_positions}
@@ -65,6 +65,7 @@ async def read_needs(session: Session, need: Needs, *, sparing: bool = False) ->
     await asyncio.gather(*first)
     await _lags(session, need)
     await _positions(session, need)
+    await session.read_replica_logs(_in_trouble(session.snapshot, need.replica_logs))
     # They are read for keys and inherited values; only what was named is shown with its documentation.
     await _configs(session, await _dependent(session, need) - need.resources, documentation=False)
 
@@ -101,6 +102,17 @@ async def _positions(session: Session, need: Needs) -> None:
     if places:
         reads.append(session.read_log_ranges(sorted(places)))
     await asyncio.gather(*reads)
+
+
+def _in_trouble(snapshot: Snapshot, topics: Iterable[str]) -> list[TopicPartition]:
+    """The partitions of topics that have no leader, or move."""
+    moving = {(move.topic, move.partition) for move in snapshot.reassignments}
+    return [
+        (name, each.number)
+        for name in sorted(topics)
+        for each in (snapshot.topics[name].partitions if name in snapshot.topics else ())
+        if each.leader < 0 or (name, each.number) in moving
+    ]
 
 
 def _partitions(snapshot: Snapshot, topic: str) -> list[TopicPartition]:

@@ -18,6 +18,7 @@ from console.model import snapshot as refresh
 from console.model.acl import AclFilter
 from console.model.cluster import Group
 from console.model.config import ConfigListing, ConfigResource
+from console.model.elections import partition_in
 from console.model.failure import Failure
 from console.model.quota import CLIENT_ID, IP, USER, Match, QuotaFilter, QuotaMatch
 from console.model.snapshot import Snapshot, TopicPartition
@@ -336,6 +337,10 @@ class SnapshotReader:
         if lag is not None:
             self._learn(refresh.with_lag(self.snapshot, name, lag), "lags")
 
+    async def read_replica_logs(self, places: Sequence[TopicPartition]) -> None:
+        """Read what the replicas of partitions hold; what their brokers don't answer is missing."""
+        self.learn(await replica_logs_of(self.client, self.snapshot, places), "replica_logs")
+
     async def read_log_ranges(self, places: Sequence[TopicPartition]) -> None:
         """Read where the logs of partitions begin and end."""
         from console.admin import partitions
@@ -374,9 +379,9 @@ class SnapshotReader:
 
     async def read_reassignments(self) -> None:
         """Read the partitions that are being reassigned."""
-        from console.admin import topics
+        from console.admin import partitions
 
-        moves = await self._part("reassignments", self.client.run(topics.list_reassignments))
+        moves = await self._part("reassignments", self.client.run(partitions.list_reassignments))
         if moves is not None:
             self._learn(refresh.with_reassignments(self.snapshot, moves, _now()), "reassignments")
 
@@ -415,3 +420,17 @@ def _once(results: Iterable[object]) -> list[tuple[str, Failure]]:
 
 def _now() -> datetime:
     return datetime.now(UTC)
+
+
+async def replica_logs_of(
+    client: Client, snapshot: Snapshot, places: Iterable[TopicPartition]
+) -> Callable[[Snapshot], Snapshot]:
+    """Ask what the replicas of partitions hold. Returns what puts it into a snapshot."""
+    from console.admin.replica_logs import replica_logs
+
+    replicas: dict[TopicPartition, tuple[int, ...]] = {}
+    for topic, number in places:
+        partition = partition_in(snapshot.topics.get(topic), number)
+        replicas[topic, number] = partition.replicas if partition is not None else ()
+    found = await client.run(replica_logs, replicas) if replicas else {}
+    return lambda known: refresh.with_replica_logs(known, replicas, found)

@@ -7,7 +7,7 @@ import math
 import pytest
 from msgspec.structs import replace
 
-from console.admin import acls, cluster, quotas, scram, topics
+from console.admin import acls, cluster, partitions, quotas, scram, topics
 from console.admin.changes import send
 from console.admin.errors import AuthenticationFailed
 from console.admin.link import Link
@@ -24,6 +24,7 @@ from console.model.changes import (
     DeleteAcls,
     DeleteTopics,
     ElectLeaders,
+    MoveTarget,
     NewTopic,
     PartitionTarget,
     ScramUser,
@@ -272,22 +273,22 @@ async def test_a_new_user_can_log_in(secure_cluster: KafkaCluster, name: str, me
 
 async def test_replicas_move_and_leaders_are_elected(plain_cluster: KafkaCluster, name: str) -> None:
     link = Link(ConnectionSettings(bootstrap=plain_cluster.addresses))
-    place = PartitionTarget(name, 0)
+    place, moving = PartitionTarget(name, 0), MoveTarget(name, 0)
     try:
         assert await applied(link, CreateTopics((NewTopic(name, assignments=((1, 2),)),)))
         assert await statuses(link, ElectLeaders((place,)), check=True) == {place: Status.UNCHECKED}
-        move = AlterReassignments({place: (2, 3), PartitionTarget(name, 7): (1,)})
+        move = AlterReassignments({moving: (2, 3), MoveTarget(name, 7): (1,)})
         assert set((await statuses(link, move, check=True)).values()) == {Status.UNCHECKED}
         found = await outcomes(link, move)
-        assert found[place].status is Status.APPLIED
-        assert error(found[name, 7]) == "UNKNOWN_TOPIC_OR_PARTITION"
+        assert found[moving].status is Status.APPLIED
+        assert error(found[MoveTarget(name, 7)]) == "UNKNOWN_TOPIC_OR_PARTITION"
 
         async def replicas() -> tuple[int, ...]:
             return (await topics.describe_topics(link, [name])).topics[name].partitions[0].replicas
 
         assert await until_settled(replicas, lambda now: now != (2, 3), within=30, attempts=100) == (2, 3)
-        assert await until_settled(lambda: topics.list_reassignments(link), bool, within=30, attempts=100) == ()
-        assert await applied(link, AlterReassignments({place: (3, 2)}))
+        assert await until_settled(lambda: partitions.list_reassignments(link), bool, within=30, attempts=100) == ()
+        assert await applied(link, AlterReassignments({moving: (3, 2)}))
         elect = ElectLeaders((place, PartitionTarget(name, 7)))
         found = await outcomes(link, elect)
         assert found[place].status is Status.APPLIED
@@ -296,7 +297,7 @@ async def test_replicas_move_and_leaders_are_elected(plain_cluster: KafkaCluster
         again = (await outcomes(link, ElectLeaders((place,))))[place]
         assert again.status is Status.APPLIED
         assert error(again) == "ELECTION_NOT_NEEDED"
-        cancel = AlterReassignments({place: None})
+        cancel = AlterReassignments({moving: None})
         assert (await refusal(link, cancel)).startswith("NO_REASSIGNMENT_IN_PROGRESS")
         assert (await statuses(link, ElectLeaders((place, place))))[place] is Status.FAILED
     finally:

@@ -27,6 +27,7 @@ from console.model.changes import (
     DeleteAcls,
     DeleteTopics,
     ElectLeaders,
+    MoveTarget,
     NewTopic,
     Outcome,
     ScramUser,
@@ -179,7 +180,7 @@ async def test_elections_and_moves(plain_cluster: KafkaCluster, name: str) -> No
             assert (await single(link, CreateTopics((NewTopic(name, assignments=((1, 2),)),)))).ok
             for cut, status in ((Cut.BEFORE, Status.UNKNOWN), (Cut.AFTER, Status.APPLIED)):
                 proxy.arm(45, cut)
-                assert (await single(link, AlterReassignments({place: (2, 1)}))).status is status
+                assert (await single(link, AlterReassignments({MoveTarget(name, 0): (2, 1)}))).status is status
             for cut, status in ((Cut.BEFORE, Status.UNKNOWN), (Cut.AFTER, Status.APPLIED)):
                 proxy.arm(43, cut)
                 assert (await single(link, ElectLeaders((place,)))).status is status

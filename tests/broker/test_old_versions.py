@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Mapping
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer  # type: ignore[import-untyped]
 
-from console.admin import acls, cluster, configs, groups, quotas, scram, topics
+from console.admin import acls, cluster, configs, groups, partitions, quotas, scram, topics
 from console.admin import cluster as log_dirs
 from console.admin.changes import send
 from console.admin.errors import Unsupported
@@ -27,6 +27,7 @@ from console.model.changes import (
     DeleteAcls,
     DeleteTopics,
     ElectLeaders,
+    MoveTarget,
     NewTopic,
     Outcome,
     PartitionTarget,
@@ -191,18 +192,18 @@ async def test_quotas_and_users(link: Link, name: str) -> None:
 async def test_leaders_and_moves(link: Link, name: str) -> None:
     await applied(link, CreateTopics((NewTopic(name, 1, 1),)))
     place = PartitionTarget(name, 0)
-    changes = ElectLeaders((place,)), AlterReassignments({place: (1,)})
+    changes = ElectLeaders((place,)), AlterReassignments({MoveTarget(name, 0): (1,)})
     if await has(link, "elect_leaders"):
         for change in changes:
             (outcome,) = await send(link, change, validate_only=False)
             assert outcome.status is Status.APPLIED
-        assert await topics.list_reassignments(link) == ()
+        assert await partitions.list_reassignments(link) == ()
         return
     for change in changes:
         with pytest.raises(Unsupported, match="needs Kafka ≥ 2"):
             await send(link, change, validate_only=False)
     with pytest.raises(Unsupported, match=r"needs Kafka ≥ 2\.4"):
-        await topics.list_reassignments(link)
+        await partitions.list_reassignments(link)
 
 
 async def test_acls(link: Link, name: str) -> None:

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
-from console.admin import acls, cluster, configs, groups, quotas, scram, topics
+from console.admin import acls, cluster, configs, groups, partitions, quotas, scram, topics
 from console.admin import cluster as log_dirs
 from console.admin.errors import BrokerError
 from console.admin.link import Link
@@ -119,7 +119,7 @@ async def test_waiting_for_leaders_ends_when_the_time_is_up(link: Link, name: st
 
 
 async def test_nothing_is_being_moved(link: Link) -> None:
-    assert await topics.list_reassignments(link) == ()
+    assert await partitions.list_reassignments(link) == ()
 
 
 # --- quotas
@@ -260,7 +260,7 @@ async def test_what_is_not_allowed_is_said_for_each(alice: Link) -> None:
         quotas.describe_quotas,
         scram.describe_scram,
         cluster.describe_quorum,
-        topics.list_reassignments,
+        partitions.list_reassignments,
     ]
     for read in reads:
         with pytest.raises(BrokerError, match="CLUSTER_AUTHORIZATION_FAILED") as refused:

@@ -23,6 +23,7 @@ from console.model.changes import (
     CreateTopics,
     DeleteTopics,
     ElectLeaders,
+    MoveTarget,
     NewTopic,
     PartitionTarget,
     ScramUser,
@@ -241,7 +242,7 @@ async def test_the_controller_moves(link: Link, kafka28: ZooKeeperCluster, name:
             await asyncio.to_thread(kafka28.forget_controller)
     mark = kafka28.request_log.mark()
     place = PartitionTarget(name, 0)
-    for change in (ElectLeaders((place,)), AlterReassignments({place: (2, 1)}), DeleteTopics((name,))):
+    for change in (ElectLeaders((place,)), AlterReassignments({MoveTarget(name, 0): (2, 1)}), DeleteTopics((name,))):
         await applied(change)
     asked = kafka28.request_log.wait_for(2, "ELECT_LEADERS", since=mark)
     assert {entry.broker for entry in asked} == {before, await controller()}

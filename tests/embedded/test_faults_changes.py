@@ -51,6 +51,7 @@ from console.model.changes import (
     DeleteAcls,
     DeleteTopics,
     ElectLeaders,
+    MoveTarget,
     NewTopic,
     Outcome,
     ScramUser,
@@ -154,7 +155,7 @@ CASES = [
     ),
     Case(
         "alter_partition_reassignments",
-        AlterReassignments({("t", 0): (2, 1)}),
+        AlterReassignments({MoveTarget("t", 0): (2, 1)}),
         lambda state: led_by(state, 1, (2, 1)),
     ),
 ]
@@ -230,7 +231,7 @@ async def test_a_request_that_is_held_on_its_way_is_unknown_until_it_arrives(
 async def test_an_election_whose_answer_is_lost(running: EmbeddedCluster) -> None:
     change = ElectLeaders((("t", 0),))
     async with linked(running) as link:
-        assert (await single(link, AlterReassignments({("t", 0): (2, 1)}))).ok
+        assert (await single(link, AlterReassignments({MoveTarget("t", 0): (2, 1)}))).ok
         running.faults.add(Fault(Cut(Moment.BEFORE), "elect_leaders", nth=1))
         assert (await single(link, change)).status is Status.UNKNOWN
         assert led_by(running.state, 1, (2, 1))

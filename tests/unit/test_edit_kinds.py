@@ -12,7 +12,7 @@ from console.language.grammar import parse
 from console.language.interpret import command_of, to_edits, to_statement
 from console.model.acl import Acl
 from console.model.changes import NewTopic, PartitionTarget, ScramUser, Target, TopicTarget
-from console.model.cluster import Partition, ScramCredential, Topic
+from console.model.cluster import Partition, Reassignment, ScramCredential, Topic
 from console.model.codes import (
     BROKER,
     BROKER_LOGGER,
@@ -26,6 +26,7 @@ from console.model.codes import (
     ScramMechanism,
 )
 from console.model.config import ConfigEntry, ConfigResource, topic_resource
+from console.model.elections import UncleanElection
 from console.model.quota import QuotaEntity
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot
@@ -49,6 +50,8 @@ from console.plan.edits import (
     UnsetQuota,
     UpsertScram,
 )
+from console.plan.kinds.leaders import ElectPreferred, ElectUnclean
+from console.plan.kinds.moves import CancelMove
 from console.plan.kinds.registry import BATCHES, KINDS, kind_of
 from console.plan.risk_rules import NAMES
 from console.plan.staged import UNREAD, Was
@@ -67,6 +70,7 @@ ENTITY = QuotaEntity.of({"user": NAME})
 USER = ScramUser(NAME, ScramMechanism(1))
 ENTRY = ConfigEntry("retention.ms", "5", DYNAMIC_TOPIC_CONFIG)
 TOPIC = Topic(NAME, (Partition(0, -1, (1, 2), ()),), topic_id="id")
+PARTITION = Partition(0, 2, (1, 2), (1, 2), (), 4)
 CREDENTIAL = ScramCredential(ScramMechanism(1), 4096)
 HANGING = SeenTransaction(5, -1, 2**40, Standing.HANGS, "no coordinator knows it", "Abort it.", "tx", 1_200_000)
 
@@ -87,6 +91,9 @@ EDITS: dict[type[Edit], tuple[Edit, Was]] = {
         (UpsertScram(USER, 8192, Secret("")), CREDENTIAL),
         (DeleteScram(USER), CREDENTIAL),
         (EndTransaction(NAME, 3, 2**62), HANGING),
+        (ElectPreferred(NAME, 0), PARTITION),
+        (ElectUnclean(NAME, 0), UncleanElection(-1, (1, 2), (1,), 2, first=7, least=3)),
+        (CancelMove(NAME, 0), Reassignment(NAME, 0, (1, 2, 3), (3,), (1,))),
     )
 }
 

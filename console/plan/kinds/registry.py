@@ -5,7 +5,17 @@ from __future__ import annotations
 from typing import Any, cast
 
 from console.plan.edit_kind import Batch, E, EditKind, Json
-from console.plan.kinds import acls, configs, quotas, scram, topic_creation, topics, transactions
+from console.plan.kinds import (
+    acls,
+    configs,
+    leaders,
+    moves,
+    quotas,
+    scram,
+    topic_creation,
+    topics,
+    transactions,
+)
 
 KINDS: tuple[EditKind[Any], ...] = (
     *configs.KINDS,
@@ -15,6 +25,8 @@ KINDS: tuple[EditKind[Any], ...] = (
     *topics.KINDS,
     *scram.KINDS,
     *transactions.KINDS,
+    *leaders.KINDS,
+    *moves.KINDS,
 )
 
 BATCHES: tuple[Batch, ...] = (
@@ -24,6 +36,8 @@ BATCHES: tuple[Batch, ...] = (
     acls.ADDITIONS,
     quotas.QUOTAS,
     scram.UPSERTS,
+    moves.CANCELLATIONS,
+    leaders.ELECTIONS,
     scram.DELETIONS,
     acls.REMOVALS,
     transactions.ABORTS,

@@ -1,0 +1,95 @@
+"""What the replicas of partitions hold: the ends and sizes of their logs, and which of them may lead (KIP-966)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from types import ModuleType
+from typing import Any
+
+from console.admin.cluster import describe_log_dirs
+from console.admin.errors import AdminError
+from console.admin.link import Link
+from console.admin.partitions import ANY_REPLICA, LATEST, Place, by_topic, offsets_at_broker
+from console.admin.routing import ANY
+from console.model.cluster import ReplicaLogs
+from console.model.failure import Failure
+
+MOST = 1_000
+"""Partitions that are asked for at once, and of one page of DescribeTopicPartitions."""
+
+Eligible = tuple[tuple[int, ...], tuple[int, ...]]
+"""The eligible leader replicas of a partition, and the last known ones."""
+
+
+async def replica_logs(link: Link, replicas: Mapping[Place, Sequence[int]]) -> dict[Place, ReplicaLogs]:
+    """What each partition's replicas hold, by the answers of their brokers; what was not answered is missing.
+
+    replicas: the brokers of each partition; of more than `MOST` partitions the rest is left out. Sizes need DESCRIBE on
+    the cluster, ends DESCRIBE on the topic. Raises AdminError if the cluster is lost.
+    """
+    wanted = dict(list(replicas.items())[:MOST])
+    alive = (await link.refresh()).brokers.keys()
+    holding: dict[int, list[Place]] = {}
+    for place, brokers in wanted.items():
+        for each in alive & set(brokers):
+            holding.setdefault(each, []).append(place)
+    ends, listing, eligible = await asyncio.gather(
+        asyncio.gather(*(_ends(link, broker_id, places) for broker_id, places in holding.items())),
+        describe_log_dirs(link, holding, by_topic(wanted)),
+        _eligible(link, wanted),
+    )
+    end_of: dict[Place, dict[int, int]] = {place: {} for place in wanted}
+    for broker_id, found in zip(holding, ends, strict=True):
+        for place, end in found.items():
+            end_of[place][broker_id] = end
+    size_of: dict[Place, dict[int, int]] = {place: {} for place in wanted}
+    for broker_id, dirs in listing.dirs.items():
+        for replica in (replica for log_dir in dirs for replica in log_dir.replicas):
+            if not replica.is_future and (sizes := size_of.get((replica.topic, replica.partition))) is not None:
+                sizes[broker_id] = replica.size
+    return {place: ReplicaLogs(end_of[place], size_of[place], *eligible.get(place, (None, None))) for place in wanted}
+
+
+async def _ends(link: Link, broker_id: int, places: Iterable[Place]) -> dict[Place, int]:
+    """The end of the broker's own log of each partition."""
+    found = await offsets_at_broker(link, broker_id, dict.fromkeys(places, LATEST), ANY_REPLICA)
+    if isinstance(found, Failure):
+        return {}
+    return {place: offset for place, (code, offset) in found.items() if not code}
+
+
+async def _eligible(link: Link, places: Iterable[Place]) -> dict[Place, Eligible]:
+    """The replicas that may lead; nothing where brokers lack the API (before 3.7) or refuse."""
+    wanted = frozenset(places)
+    topics = sorted({topic for topic, _ in wanted})
+    found: dict[Place, Eligible] = {}
+    cursor: Place | None = None
+    try:
+        while topics:
+            response = await link.call("describe_topic_partitions", _page(topics, cursor), to=ANY)
+            for topic in response.topics:
+                for partition in topic.partitions:
+                    if (place := (topic.name, partition.partition_index)) in wanted:
+                        eligible, last = partition.eligible_leader_replicas, partition.last_known_elr
+                        found[place] = tuple(eligible or ()), tuple(last or ())
+            following = response.next_cursor
+            after = (following.topic_name, following.partition_index) if following is not None else None
+            if after is None or len(found) == len(wanted) or (cursor is not None and after <= cursor):
+                break
+            cursor = after
+            topics = [name for name in topics if name >= after[0]]
+    except AdminError:
+        return found
+    return found
+
+
+def _page(topics: Sequence[str], cursor: Place | None) -> Any:
+    def build(kio: ModuleType) -> Any:
+        return kio.DescribeTopicPartitionsRequest(
+            topics=tuple(kio.TopicRequest(name=name) for name in topics),
+            response_partition_limit=MOST,
+            cursor=None if cursor is None else kio.Cursor(topic_name=cursor[0], partition_index=cursor[1]),
+        )
+
+    return build

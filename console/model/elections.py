@@ -1,0 +1,108 @@
+"""Elections of leaders, from what is known of a partition: who would lead, and what would be lost.
+
+As controllers elect (PartitionChangeBuilder.electPreferredLeader, electAnyLeader; Kafka 3.9 to 4.3). Pure.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from console.model.cluster import Partition, ReplicaLogs, Topic
+
+NOBODY = -1
+_UNKNOWN = ReplicaLogs()
+
+
+def partition_in(topic: Topic | None, number: int) -> Partition | None:
+    """A partition of a topic by its number."""
+    if topic is None:
+        return None
+    if 0 <= number < len(topic.partitions) and topic.partitions[number].number == number:
+        return topic.partitions[number]
+    return next((each for each in topic.partitions if each.number == number), None)
+
+
+def preferred(partition: Partition) -> int:
+    """The preferred leader, the first replica; -1 without replicas."""
+    return partition.replicas[0] if partition.replicas else NOBODY
+
+
+def why_not_preferred(partition: Partition) -> str:
+    """Why the preferred replica can't be elected now; ``""`` if it can, or leads."""
+    first = preferred(partition)
+    if first == NOBODY or first in partition.offline:
+        return "is down"
+    return "" if first in partition.isr else "is not in the ISR"
+
+
+def needs_preferred(partition: Partition) -> bool:
+    """Whether another replica leads than the preferred one, or none."""
+    return preferred(partition) not in (NOBODY, partition.leader)
+
+
+def leaders_by_broker(topics: Iterable[Topic]) -> Counter[int]:
+    """Broker -> how many partitions it leads."""
+    return Counter(each.leader for topic in topics for each in topic.partitions if each.leader >= 0)
+
+
+class UncleanElection(Struct, frozen=True):
+    """What an unclean election of a partition would do.
+
+    leader: who leads now, -1 without a leader. elected: who would lead, -1 if no replica is alive. clean: the elected
+    replica has all records that were committed. first: the end of its log: records from this offset on are lost; -1 if
+    unknown. least, most: how many records are lost: those that other replicas are seen to have beyond it, and all that
+    there can be; most None where a replica that may have more can't be asked.
+    """
+
+    leader: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    elected: int = NOBODY
+    clean: bool = False
+    first: int = -1
+    least: int = 0
+    most: int | None = None
+
+
+def unclean_election(partition: Partition, logs: ReplicaLogs | None, seen_end: int = -1) -> UncleanElection:
+    """What an unclean election of a partition would do. logs: what its replicas hold, None if not read. seen_end: the
+    highest offset that is known by other ways to have been in the log, as the end that a leader named or what a group
+    committed; -1 for none."""
+    known = logs or _UNKNOWN
+    elected, clean = _elected(partition, known)
+    found = UncleanElection(partition.leader, partition.replicas, partition.isr, elected, clean)
+    first = known.ends.get(elected, -1)
+    if clean:
+        return UncleanElection(*_fields(found), first=first, least=0, most=0)
+    if elected == NOBODY or first < 0:
+        return found
+    least = max(0, max((*known.ends.values(), seen_end)) - first)
+    asked = all(replica in known.ends for replica in may_have_more(partition, known))
+    return UncleanElection(*_fields(found), first=first, least=least, most=least if asked else None)
+
+
+def may_have_more(partition: Partition, logs: ReplicaLogs | None) -> tuple[int, ...]:
+    """The replicas of which one led last: the ISR and the eligible ones, or the last known; all where none is known."""
+    known = logs or _UNKNOWN
+    found = dict.fromkeys((*partition.isr, *(known.eligible or ())))
+    return tuple(found or dict.fromkeys(known.last_known or ()) or partition.replicas)
+
+
+def _fields(found: UncleanElection) -> tuple[int, tuple[int, ...], tuple[int, ...], int, bool]:
+    return found.leader, found.replicas, found.isr, found.elected, found.clean
+
+
+def _elected(partition: Partition, logs: ReplicaLogs) -> tuple[int, bool]:
+    """Who is elected, and whether that is clean."""
+    alive = [replica for replica in partition.replicas if replica not in partition.offline]
+    valid = partition.isr or logs.eligible or ()
+    for replica in alive:
+        if replica in valid:
+            return replica, True
+    last = logs.last_known or ()
+    if not valid and len(last) == 1 and last[0] in alive:
+        return last[0], False
+    return (alive[0] if alive else NOBODY), False

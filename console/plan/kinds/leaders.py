@@ -1,0 +1,475 @@
+"""Leaders of partitions: electing the preferred replica, and one that is out of sync (KIP-183, KIP-460).
+
+A leader can be elected at any time and as often as wanted, so an election leaves nothing to take back. What an unclean
+one loses does not come back.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+
+from msgspec.structs import asdict, replace
+
+from console.model.changes import ElectLeaders, MoveTarget, PartitionTarget, Status
+from console.model.cluster import Partition, ReplicaLogs, Topic
+from console.model.elections import (
+    NOBODY,
+    UncleanElection,
+    leaders_by_broker,
+    may_have_more,
+    needs_preferred,
+    partition_in,
+    preferred,
+    unclean_election,
+    why_not_preferred,
+)
+from console.model.inheritance import Inheritance
+from console.model.snapshot import Snapshot
+from console.plan.amounts import byte_count
+from console.plan.edit_kind import Batch, EditKind, Json, Reversal
+from console.plan.edits import CreateTopic, DeleteTopic, Edit, Slot
+from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
+from console.plan.kafka_tools import STDIN, Command, option
+from console.plan.requests import RECORD_LIMIT, Facts, Step, singly, steps_of
+from console.plan.risk_rules import UNCLEAN_LOSS, Judged, RiskRule
+from console.plan.staged import UNREAD, Described, Draft, Dropped, Refused, Staged, Verdict, Was
+
+
+class _Election(Edit, frozen=True):
+    topic: str
+    partition: int
+
+    @property
+    def target(self) -> PartitionTarget:
+        """The partition, for its leader."""
+        return PartitionTarget(self.topic, self.partition)
+
+    @property
+    def on_topic(self) -> str:
+        """The topic's name."""
+        return self.topic
+
+
+class ElectPreferred(_Election, frozen=True):
+    """Make the preferred replica lead, the first one of the partition."""
+
+
+class ElectUnclean(_Election, frozen=True):
+    """Make a replica lead that is out of sync, where none in sync is alive. Its missing records are lost."""
+
+
+def preferred_elections(
+    topics: Mapping[str, Topic], broker: int | None = None, *, needed: bool = True
+) -> tuple[ElectPreferred, ...]:
+    """An election for each partition that another than its preferred replica leads, in the order of topics. broker:
+    only where it is the preferred replica. needed: False for those that it leads."""
+    return tuple(
+        ElectPreferred(name, partition.number)
+        for name in sorted(topics)
+        for partition in topics[name].partitions
+        if needs_preferred(partition) is needed and broker in (None, preferred(partition))
+    )
+
+
+def preferred_brokers(topics: Iterable[Topic]) -> frozenset[int]:
+    """The brokers that are the preferred replica of a partition."""
+    return frozenset(preferred(each) for topic in topics for each in topic.partitions)
+
+
+# -- what may be staged ------------------------------------------------------------------------------------------------
+
+
+def _judge_preferred(edit: ElectPreferred, draft: Draft) -> Verdict:
+    found = _partition(edit, draft)
+    if not isinstance(found, Partition):
+        return found
+    first = preferred(found)
+    if not needs_preferred(found):
+        return Dropped(edit, f"broker {first}, its preferred replica, leads already")
+    if why := why_not_preferred(found):
+        stays = "it stays without a leader" if found.leader < 0 else f"broker {found.leader} goes on leading"
+        return Dropped(edit, f"{stays}: broker {first}, its preferred replica, {why}")
+    return Staged(edit, found)
+
+
+def _judge_unclean(edit: ElectUnclean, draft: Draft) -> Verdict:
+    found = _partition(edit, draft)
+    if not isinstance(found, Partition):
+        return found
+    if found.leader >= 0:
+        return Refused(
+            edit,
+            f"broker {found.leader} leads it: an unclean election is for a partition without a leader",
+            f"For another leader write elect preferred topic {edit.topic} partition {edit.partition}.",
+        )
+    would = _would(edit, draft)
+    assert would is not None
+    if would.elected == NOBODY:
+        return Refused(
+            edit, "no replica of it is alive", f"Bring one of the brokers {_commas(found.replicas)} back first."
+        )
+    return Staged(edit, would)
+
+
+def _partition(edit: _Election, draft: Draft) -> Partition | Verdict:
+    """The partition; else what becomes of the edit."""
+    staged = draft.topic_edit(edit.topic)
+    if isinstance(staged, CreateTopic):
+        return Refused(edit, f"the plan creates topic {edit.topic}", "Apply that first.")
+    if isinstance(staged, DeleteTopic):
+        return Refused(edit, f"the plan deletes topic {edit.topic}", "Discard the deletion, or this edit.")
+    if draft.at(Slot(MoveTarget(edit.topic, edit.partition), "")) is not None:
+        return Refused(
+            edit, "the plan cancels its move, which changes its preferred replica", "Apply that first, then elect."
+        )
+    topic = draft.snapshot.topics.get(edit.topic)
+    if topic is None:
+        if draft.read("topics"):
+            return Refused(edit, f"there is no topic {edit.topic}", "Check the name, or refresh.")
+        return Staged(edit, UNREAD)
+    found = partition_in(topic, edit.partition)
+    if found is None:
+        last = len(topic.partitions) - 1
+        return Refused(edit, f"topic {edit.topic} has no partition {edit.partition}", f"It has 0 to {last}.")
+    return found
+
+
+# -- what is there -----------------------------------------------------------------------------------------------------
+
+
+def _current(edit: ElectPreferred, seen: Described) -> Was:
+    return seen.found(partition_in(seen.snapshot.topics.get(edit.topic), edit.partition), "topics")
+
+
+def _current_unclean(edit: ElectUnclean, seen: Described) -> Was:
+    return seen.found(_would(edit, seen), "topics")
+
+
+def _would(edit: ElectUnclean, seen: Described) -> UncleanElection | None:
+    """What the election would do; None without the partition."""
+    place = edit.topic, edit.partition
+    partition = partition_in(seen.snapshot.topics.get(edit.topic), edit.partition)
+    if partition is None:
+        return None
+    ends = seen.once("seen ends", lambda: _seen_ends(seen.snapshot))
+    return unclean_election(partition, seen.snapshot.replica_logs.get(place), ends.get(place, -1))
+
+
+def _seen_ends(snapshot: Snapshot) -> Mapping[tuple[str, int], int]:
+    """(topic, partition) -> the highest offset that groups committed, or that its leader named as its end."""
+    ends = {place: known.end for place, known in snapshot.log_ranges.items()}
+    for lag in snapshot.lags.values():
+        for each in lag.partitions:
+            place = each.topic, each.partition
+            ends[place] = max(ends.get(place, -1), each.committed, each.end)
+    return ends
+
+
+def _moved(_edit: ElectPreferred, was: Partition | None, now: Partition | None) -> bool:
+    """Whether another replica is the preferred one; who leads until then does not matter."""
+    if was is None or now is None:
+        return was is not now
+    return preferred(was) != preferred(now)
+
+
+def _is_led(_edit: ElectPreferred, now: Partition | None) -> bool:
+    return now is not None and not needs_preferred(now)
+
+
+def _has_leader(_edit: ElectUnclean, now: UncleanElection | None) -> bool:
+    return now is not None and now.leader >= 0
+
+
+def _settled(_edit: ElectPreferred, was: Was, now: Was, _changed: bool) -> Status | None:
+    if not isinstance(was, Partition) or not isinstance(now, Partition):
+        return None
+    if not needs_preferred(now):
+        return Status.APPLIED
+    # Of a later epoch: it may have been elected, and have lost the lead since.
+    return Status.NOT_APPLIED if (was.leader, was.leader_epoch) == (now.leader, now.leader_epoch) else Status.UNKNOWN
+
+
+def _settled_unclean(_edit: ElectUnclean, was: Was, now: Was, _changed: bool) -> Status | None:
+    if not isinstance(was, UncleanElection) or not isinstance(now, UncleanElection):
+        return None
+    if now.leader < 0:
+        return Status.NOT_APPLIED
+    return Status.APPLIED if now.leader == was.elected else Status.UNKNOWN
+
+
+def _before(_edit: ElectPreferred, there: Partition | None, _inheritance: Inheritance) -> EffectiveValue:
+    return NOTHING if there is None or there.leader < 0 else EffectiveValue(there.leader)
+
+
+def _after(_edit: ElectPreferred, there: Partition | None, _inheritance: Inheritance) -> EffectiveValue:
+    return NOTHING if there is None else EffectiveValue(preferred(there))
+
+
+def _before_unclean(_edit: ElectUnclean, there: UncleanElection | None, _inheritance: Inheritance) -> EffectiveValue:
+    if there is None:
+        return NOTHING
+    if there.leader >= 0:
+        return EffectiveValue(there.leader)
+    return EffectiveValue(f"no leader, broker {there.elected} would be elected: {_loss(there)}")
+
+
+def _after_unclean(_edit: ElectUnclean, there: UncleanElection | None, _inheritance: Inheritance) -> EffectiveValue:
+    return NOTHING if there is None or there.elected == NOBODY else EffectiveValue(there.elected)
+
+
+def _reverse(_edit: ElectPreferred, was: Partition | None, _recorded: Mapping[str, str]) -> Reversal:
+    return Reversal((), was, _NO_WAY_BACK)
+
+
+def _reverse_unclean(_edit: ElectUnclean, was: UncleanElection | None, _recorded: Mapping[str, str]) -> Reversal:
+    return Reversal((), was, "the records that the new leader does not have are gone")
+
+
+# -- what it means -----------------------------------------------------------------------------------------------------
+
+_MOST_BROKERS = 12
+"""Brokers that are named with their leaders before and after."""
+
+
+_NO_WAY_BACK = "no way back is needed: leaders can be elected again at any time"
+
+
+def _effects(edit: ElectPreferred, seen: Draft) -> tuple[str, ...]:
+    """Leaders by broker before and after all elections of the plan, below the first of them."""
+    first, line = seen.once("leaders by broker", lambda: _leaders_line(seen))
+    return (line, _NO_WAY_BACK) if first == edit else ()
+
+
+def _leaders_line(seen: Draft) -> tuple[Edit | None, str]:
+    """The first election of the plan, and what all of them change."""
+    before = leaders_by_broker(seen.snapshot.topics.values())
+    delta: Counter[int] = Counter()
+    elections = [each.edit for each in seen.staged if isinstance(each.edit, ElectPreferred)]
+    for edit in elections:
+        partition = partition_in(seen.snapshot.topics.get(edit.topic), edit.partition)
+        if partition is not None and partition.leader != preferred(partition):
+            delta[partition.leader] -= 1
+            delta[preferred(partition)] += 1
+    changed = sorted(broker for broker, by in delta.items() if by and broker != NOBODY)
+    shown = [f"{each}: {before[each]:,} → {before[each] + delta[each]:,}" for each in changed[:_MOST_BROKERS]]
+    more = f" and {len(changed) - _MOST_BROKERS} brokers more" if len(changed) > _MOST_BROKERS else ""
+    return (elections[0] if elections else None), f"leaders by broker: {', '.join(shown) or 'as before'}{more}"
+
+
+def _effects_unclean(edit: ElectUnclean, seen: Described) -> tuple[str, ...]:
+    """Who leads then, what each replica holds, and who would bring all of it back."""
+    place = edit.topic, edit.partition
+    partition = partition_in(seen.snapshot.topics.get(edit.topic), edit.partition)
+    would = _would(edit, seen)
+    if partition is None or would is None or would.elected == NOBODY:
+        return ()
+    logs = seen.snapshot.replica_logs.get(place) or ReplicaLogs()
+    order = _commas(partition.replicas)
+    lines = [f"broker {would.elected} leads then: of the replicas {order} the first that is alive"]
+    lines += [_replica(each, partition, logs) for each in partition.replicas]
+    if logs.eligible or logs.last_known:
+        lines.append(
+            f"eligible leader replicas: {_commas(logs.eligible or ()) or 'none'}; "
+            f"last known: {_commas(logs.last_known or ()) or 'none'}"
+        )
+    back = partition.isr or logs.eligible or ()
+    if back and not would.clean:
+        lines.append(f"nothing is lost if broker {' or '.join(map(str, back))} comes back instead: it leads at once")
+    return tuple(lines)
+
+
+def _replica(broker: int, partition: Partition, logs: ReplicaLogs) -> str:
+    facts = ["in the ISR"] if broker in partition.isr else []
+    if broker in partition.offline:
+        return f"broker {broker}: {', '.join(['down', *facts])}"
+    end, size = logs.ends.get(broker), logs.sizes.get(broker)
+    facts.append("the end of its log is unknown" if end is None else f"its log ends at {end:,}")
+    return f"broker {broker}: {', '.join(facts)}" + (f", {byte_count(size)}" if size is not None else "")
+
+
+def _loss(would: UncleanElection) -> str:
+    """``records from 1,200 on are lost, 300 or more``."""
+    if would.clean:
+        return "no committed record is lost"
+    if would.first < 0:
+        return "how many records are lost is unknown"
+    if would.most == 0:
+        return "no record is lost"
+    count = f"{would.least:,}" if would.most is not None else f"{would.least:,} or more"
+    return f"records from offset {would.first:,} on are lost, {count}"
+
+
+def _loses(edit: ElectUnclean, judged: Judged) -> Iterator[str]:
+    would = _would(edit, Described(judged.before))
+    if would is None or would.leader >= 0:
+        return
+    partition = partition_in(judged.before.topics.get(edit.topic), edit.partition)
+    assert partition is not None
+    logs = judged.before.replica_logs.get((edit.topic, edit.partition))
+    silent = [each for each in may_have_more(partition, logs) if each not in (logs or ReplicaLogs()).ends]
+    unknown = f": broker {', '.join(map(str, silent))} led last, or was in sync, and can't be asked"
+    yield _loss(would) + (unknown if would.most is None and silent else "")
+
+
+def _commas(brokers: Sequence[int]) -> str:
+    return ",".join(map(str, brokers))
+
+
+def _phrase(line: DiffLine, old: str, new: str) -> str:
+    now = "now it has no leader" if line.old.value is None else f"now {old} leads"
+    return f"elect broker {new}, its preferred replica; {now}"
+
+
+def _unclean_phrase(_line: DiffLine, _old: str, new: str) -> str:
+    return f"elect broker {new} though it is out of sync"
+
+
+# -- JSON --------------------------------------------------------------------------------------------------------------
+
+
+def _json(edit: _Election, _hide: bool) -> Json:
+    return {"leader_of": edit.topic, "partition": edit.partition}
+
+
+def _partition_json(was: Partition) -> Json:
+    return {
+        "partition": was.number,
+        "leader": was.leader,
+        "epoch": was.leader_epoch,
+        "replicas": was.replicas,
+        "isr": was.isr,
+        "offline": was.offline,
+    }
+
+
+def _partition_of(data: Json) -> Partition:
+    replicas, isr, offline = (tuple(map(int, data[name])) for name in ("replicas", "isr", "offline"))
+    return Partition(int(data["partition"]), int(data["leader"]), replicas, isr, offline, int(data["epoch"]))
+
+
+def _unclean_of(data: Json) -> UncleanElection:
+    most = data["most"]
+    return UncleanElection(
+        int(data["leader"]),
+        tuple(map(int, data["replicas"])),
+        tuple(map(int, data["isr"])),
+        int(data["elected"]),
+        bool(data["clean"]),
+        int(data["first"]),
+        int(data["least"]),
+        None if most is None else int(most),
+    )
+
+
+# -- sending -----------------------------------------------------------------------------------------------------------
+
+
+def _steps(staged: Sequence[Staged], _facts: Facts) -> list[Step]:
+    """Requests for each type of election: a request has one (ElectLeadersRequest)."""
+    steps = []
+    for kind, unclean in ((ElectPreferred, False), (ElectUnclean, True)):
+        some = [each for each in staged if isinstance(each.edit, kind)]
+        steps += steps_of(singly(some), RECORD_LIMIT, partial(_request, unclean))
+    return steps
+
+
+def _request(unclean: bool, some: list[Staged]) -> ElectLeaders:
+    targets = (each.edit.target for each in some)
+    return ElectLeaders(tuple(target for target in targets if isinstance(target, PartitionTarget)), unclean)
+
+
+def _with_leaders(snapshot: Snapshot, edits: Sequence[_Election]) -> Snapshot:
+    """The preferred replicas lead; an unclean leader is alone in sync."""
+    seen = Described(snapshot)
+    changed: dict[str, dict[int, Partition]] = {}
+    for edit in edits:
+        partition = partition_in(snapshot.topics.get(edit.topic), edit.partition)
+        if partition is None:
+            continue
+        if isinstance(edit, ElectUnclean):
+            would = _would(edit, seen)
+            if would is None or would.elected == NOBODY or partition.leader >= 0:
+                continue
+            isr = partition.isr if would.elected in partition.isr else (would.elected,)
+            partition = partition._replace(leader=would.elected, isr=isr)
+        elif not why_not_preferred(partition):
+            partition = partition._replace(leader=preferred(partition))
+        changed.setdefault(edit.topic, {})[edit.partition] = partition
+    topics = {name: with_partitions(snapshot.topics[name], mine) for name, mine in changed.items()}
+    return replace(snapshot, topics={**snapshot.topics, **topics}) if topics else snapshot
+
+
+def with_partitions(topic: Topic, changed: Mapping[int, Partition]) -> Topic:
+    """The topic with these partitions in place of those of their numbers."""
+    return replace(topic, partitions=tuple(changed.get(each.number, each) for each in topic.partitions))
+
+
+def _all_commands(lines: Sequence[DiffLine]) -> Iterator[Command]:
+    """kafka-leader-election, once for each type: it takes one partition, or a file of them."""
+    for kind, name in ((ElectPreferred, "preferred"), (ElectUnclean, "unclean")):
+        edits = [line.edit for line in lines if isinstance(line.edit, kind)]
+        words = ("kafka-leader-election", "--election-type", name)
+        if len(edits) == 1:
+            place = (*option("--topic", edits[0].topic), "--partition", str(edits[0].partition))
+            yield Command((*words, *place), config_option=ADMIN_CONFIG)
+        elif edits:
+            wanted = {"partitions": [{"topic": each.topic, "partition": each.partition} for each in edits]}
+            content = json.dumps(wanted) + "\n"
+            yield Command((*words, "--path-to-json-file", STDIN), content, config_option=ADMIN_CONFIG)
+
+
+ADMIN_CONFIG = "--admin.config"
+"""kafka-leader-election's word for --command-config, which it has from Kafka 4.2."""
+
+# -- records -----------------------------------------------------------------------------------------------------------
+
+ELECTIONS = Batch(steps=_steps, predict=_with_leaders, all_commands=_all_commands)
+
+KINDS = (
+    EditKind(
+        edit=ElectPreferred,
+        verb="elect",
+        form="leader_of",
+        op="elect-preferred",
+        to_json=_json,
+        from_json=lambda data: ElectPreferred(data["leader_of"], int(data["partition"])),
+        state_json=_partition_json,
+        state_of=_partition_of,
+        judge=_judge_preferred,
+        current=_current,
+        moved=_moved,
+        wanted=_is_led,
+        settled=_settled,
+        before=_before,
+        after=_after,
+        phrase=_phrase,
+        effects=_effects,
+        takes_away=lambda _edit: False,
+        reversal=_reverse,
+        batch=ELECTIONS,
+    ),
+    EditKind(
+        edit=ElectUnclean,
+        verb="elect",
+        form="leader_of",
+        op="elect-unclean",
+        to_json=_json,
+        from_json=lambda data: ElectUnclean(data["leader_of"], int(data["partition"])),
+        state_json=asdict,
+        state_of=_unclean_of,
+        judge=_judge_unclean,
+        current=_current_unclean,
+        wanted=_has_leader,
+        settled=_settled_unclean,
+        before=_before_unclean,
+        after=_after_unclean,
+        phrase=_unclean_phrase,
+        effects=_effects_unclean,
+        risks=(RiskRule(UNCLEAN_LOSS, _loses, subject=lambda edit: f"{edit.topic}/{edit.partition}"),),
+        reversal=_reverse_unclean,
+        batch=ELECTIONS,
+    ),
+)

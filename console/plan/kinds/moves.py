@@ -1,0 +1,260 @@
+"""Moves of partitions to other brokers: cancelling one (KIP-455)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from console.model.changes import AlterReassignments, MoveTarget, PartitionTarget, Status
+from console.model.cluster import Partition, Reassignment
+from console.model.elections import NOBODY, partition_in
+from console.model.inheritance import Inheritance
+from console.model.snapshot import Snapshot
+from console.plan.amounts import byte_count
+from console.plan.edit_kind import Batch, EditKind, Json, Reversal
+from console.plan.edits import DeleteTopic, Edit, Slot
+from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
+from console.plan.kafka_tools import STDIN, Command
+from console.plan.kinds.leaders import with_partitions
+from console.plan.requests import RECORD_LIMIT, Facts, Step, singly, steps_of
+from console.plan.staged import UNREAD, Described, Draft, Dropped, Refused, Staged, Verdict, Was
+
+
+class CancelMove(Edit, frozen=True):
+    """Cancel a partition's move: it stays on the replicas that it had before."""
+
+    topic: str
+    partition: int
+
+    @property
+    def target(self) -> MoveTarget:
+        """The partition, for its move."""
+        return MoveTarget(self.topic, self.partition)
+
+    @property
+    def on_topic(self) -> str:
+        """The topic's name."""
+        return self.topic
+
+
+def original(move: Reassignment) -> tuple[int, ...]:
+    """The replicas before a move (PartitionReassignmentReplicas: the added ones go)."""
+    return tuple(replica for replica in move.replicas if replica not in move.adding)
+
+
+def destination(move: Reassignment) -> tuple[int, ...]:
+    """The replicas once a move is done."""
+    return tuple(replica for replica in move.replicas if replica not in move.removing)
+
+
+def is_move(found: Reassignment) -> bool:
+    """Whether it moves; else it says where the partition is."""
+    return bool(found.adding or found.removing)
+
+
+def moves_of(snapshot: Snapshot, topic: str) -> tuple[CancelMove, ...]:
+    """An edit for each partition of a topic that moves."""
+    return tuple(CancelMove(topic, move.partition) for move in snapshot.reassignments if move.topic == topic)
+
+
+# -- what may be staged ------------------------------------------------------------------------------------------------
+
+
+def _judge(edit: CancelMove, draft: Draft) -> Verdict:
+    if isinstance(draft.topic_edit(edit.topic), DeleteTopic):
+        return Refused(edit, f"the plan deletes topic {edit.topic}", "Discard the deletion, or this edit.")
+    if draft.at(Slot(PartitionTarget(edit.topic, edit.partition), "")) is not None:
+        return Refused(
+            edit, "the plan elects its leader, and cancelling changes its preferred replica", "Apply that first."
+        )
+    was = _current(edit, draft)
+    if was is None:
+        return Refused(edit, f"there is no partition {edit.topic}/{edit.partition}", "Check the name and the number.")
+    if isinstance(was, Reassignment) and not is_move(was):
+        return Dropped(edit, "it does not move")
+    return Staged(edit, was)
+
+
+# -- what is there -----------------------------------------------------------------------------------------------------
+
+
+def _current(edit: CancelMove, seen: Described) -> Was:
+    """The move, or a move of nothing with the replicas of a partition that does not move."""
+    if not seen.read("reassignments"):
+        return UNREAD
+    moves = seen.once("moves", lambda: {(each.topic, each.partition): each for each in seen.snapshot.reassignments})
+    found = moves.get((edit.topic, edit.partition))
+    if found is not None:
+        return found
+    partition = partition_in(seen.snapshot.topics.get(edit.topic), edit.partition)
+    if partition is None:
+        return seen.found(None, "topics")
+    return Reassignment(edit.topic, edit.partition, partition.replicas, (), ())
+
+
+def _wanted(_edit: CancelMove, now: Reassignment | None) -> bool | None:
+    """Whether a partition that does not move was cancelled, or its move ended, does not show."""
+    return False if now is not None and is_move(now) else None
+
+
+def _settled(_edit: CancelMove, was: Was, now: Was, changed: bool) -> Status | None:
+    if not isinstance(was, Reassignment) or not isinstance(now, Reassignment):
+        return None
+    if is_move(now):
+        return Status.UNKNOWN if changed else Status.NOT_APPLIED
+    back, done = set(original(was)), set(destination(was))
+    if set(now.replicas) == back:
+        return Status.APPLIED
+    return Status.NOT_APPLIED if set(now.replicas) == done else Status.UNKNOWN
+
+
+def _before(_edit: CancelMove, there: Reassignment | None, _inheritance: Inheritance) -> EffectiveValue:
+    if there is None:
+        return NOTHING
+    now = _commas(original(there))
+    return EffectiveValue(f"{now} → {_commas(destination(there))}" if is_move(there) else now)
+
+
+def _after(_edit: CancelMove, there: Reassignment | None, _inheritance: Inheritance) -> EffectiveValue:
+    return NOTHING if there is None else EffectiveValue(_commas(original(there)))
+
+
+def _reverse(_edit: CancelMove, was: Reassignment | None, _recorded: Mapping[str, str]) -> Reversal:
+    to = f" to {_commas(destination(was))}" if was is not None else ""
+    return Reversal((), was, f"a move is started again{to} with kafka-reassign-partitions, and copies everything again")
+
+
+def _effects(edit: CancelMove, seen: Described) -> tuple[str, ...]:
+    move = _current(edit, seen)
+    if not isinstance(move, Reassignment) or not is_move(move):
+        return ()
+    logs = seen.snapshot.replica_logs.get((edit.topic, edit.partition))
+    sizes = logs.sizes if logs is not None else {}
+    whole = max((sizes[each] for each in original(move) if each in sizes), default=None)
+    lines = []
+    for broker in move.adding:
+        copied = sizes.get(broker)
+        if copied is None:
+            lines.append(f"what broker {broker} copied is dropped; how much is unknown")
+        else:
+            of = f" of {byte_count(whole)}" if whole is not None else ""
+            lines.append(f"what broker {broker} copied is dropped: {byte_count(copied)}{of}")
+    lines.append(f"stays on {_commas(original(move))}")
+    lines.append("another tool or operator started the move: kac starts none")
+    return tuple(lines)
+
+
+def _commas(brokers: Sequence[int]) -> str:
+    return ",".join(map(str, brokers))
+
+
+def _phrase(_line: DiffLine, old: str, new: str) -> str:
+    return f"cancel the move {old}; it stays on {new}"
+
+
+# -- JSON --------------------------------------------------------------------------------------------------------------
+
+
+def _json(edit: CancelMove, _hide: bool) -> Json:
+    return {"move_of": edit.topic, "partition": edit.partition}
+
+
+def _state_json(was: Reassignment) -> Json:
+    return {
+        "topic": was.topic,
+        "partition": was.partition,
+        "replicas": was.replicas,
+        "adding": was.adding,
+        "removing": was.removing,
+    }
+
+
+def _state_of(data: Json) -> Reassignment:
+    replicas, adding, removing = (tuple(map(int, data[name])) for name in ("replicas", "adding", "removing"))
+    return Reassignment(data["topic"], int(data["partition"]), replicas, adding, removing)
+
+
+# -- sending -----------------------------------------------------------------------------------------------------------
+
+
+def _steps(staged: Sequence[Staged], _facts: Facts) -> list[Step]:
+    return steps_of(singly(staged), RECORD_LIMIT, _request)
+
+
+def _request(some: list[Staged]) -> AlterReassignments:
+    cancelled = {each.edit.target: each.was for each in some if isinstance(each.edit, CancelMove)}
+    moves = {target: was for target, was in cancelled.items() if isinstance(target, MoveTarget)}
+    return AlterReassignments(
+        dict.fromkeys(moves),
+        {target: original(was) for target, was in moves.items() if isinstance(was, Reassignment)},
+    )
+
+
+def _without_moves(snapshot: Snapshot, edits: Sequence[CancelMove]) -> Snapshot:
+    """The partitions on their original replicas (PartitionReassignmentRevert)."""
+    gone = {(edit.topic, edit.partition) for edit in edits}
+    changed: dict[str, dict[int, Partition]] = {}
+    for move in snapshot.reassignments:
+        partition = partition_in(snapshot.topics.get(move.topic), move.partition)
+        if (move.topic, move.partition) in gone and partition is not None:
+            changed.setdefault(move.topic, {})[move.partition] = _reverted(partition, move)
+    topics = {name: with_partitions(snapshot.topics[name], mine) for name, mine in changed.items()}
+    left = tuple(move for move in snapshot.reassignments if (move.topic, move.partition) not in gone)
+    return replace(snapshot, topics={**snapshot.topics, **topics}, reassignments=left)
+
+
+def _reverted(partition: Partition, move: Reassignment) -> Partition:
+    replicas = original(move)
+    isr = tuple(each for each in partition.isr if each in replicas) or replicas[:1]
+    leader = partition.leader
+    if leader not in isr:
+        leader = next((each for each in replicas if each in isr and each not in partition.offline), NOBODY)
+    offline = tuple(each for each in partition.offline if each in replicas)
+    return partition._replace(replicas=replicas, isr=isr, leader=leader, offline=offline)
+
+
+def _all_commands(lines: Sequence[DiffLine]) -> Iterator[Command]:
+    """kafka-reassign-partitions --cancel. It would take the throttles away, those of other moves too."""
+    moves = [line.staged.was for line in lines]
+    wanted: dict[str, Any] = {
+        "version": 1,
+        "partitions": [
+            {"topic": move.topic, "partition": move.partition, "replicas": destination(move)}
+            for move in moves
+            if isinstance(move, Reassignment)
+        ],
+    }
+    words = ("kafka-reassign-partitions", "--cancel", "--preserve-throttles", "--reassignment-json-file", STDIN)
+    if wanted["partitions"]:
+        yield Command(words, json.dumps(wanted) + "\n")
+
+
+# -- records -----------------------------------------------------------------------------------------------------------
+
+CANCELLATIONS = Batch(steps=_steps, predict=_without_moves, all_commands=_all_commands)
+
+KINDS = (
+    EditKind(
+        edit=CancelMove,
+        verb="cancel",
+        form="move_of",
+        op="cancel-move",
+        to_json=_json,
+        from_json=lambda data: CancelMove(data["move_of"], int(data["partition"])),
+        state_json=_state_json,
+        state_of=_state_of,
+        judge=_judge,
+        current=_current,
+        wanted=_wanted,
+        settled=_settled,
+        before=_before,
+        after=_after,
+        phrase=_phrase,
+        effects=_effects,
+        reversal=_reverse,
+        batch=CANCELLATIONS,
+    ),
+)
