@@ -131,6 +131,7 @@ RISKY = (
 """An edit for each warning."""
 WITH_TESTS_OF_THEIR_OWN = frozenset(
     {
+        "transaction-aborted",
         "unclean-loss",
     }
 )
