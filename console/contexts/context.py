@@ -14,6 +14,9 @@ from widgets.cells import clean
 
 OWN = "kac"
 COMMAND_LINE = "command line"
+SHOWN, HIDDEN, NEVER = "shown", "hidden", "never"
+RECORDS = (SHOWN, HIDDEN, NEVER)
+"""Contents of records: shown; masked until they are asked for; not read at all."""
 
 
 def printable(text: str) -> str:
@@ -67,7 +70,7 @@ class Context(Struct, frozen=True):
     origin: where it was found, as text. tool: ``kac``, ``command line``, or the tool whose file has it.
     cluster_id: a cluster with another id is refused. warnings: one line each, without secrets, about its file (for
     risks of its settings see `settings.exposures`). journal: whether changes are recorded. lake: path or URI of the
-    lake with its history.
+    lake with its history. records: whether contents of records are shown, one of `RECORDS`.
     """
 
     name: str
@@ -81,6 +84,7 @@ class Context(Struct, frozen=True):
     tool: str = OWN
     journal: bool = True
     lake: str | None = None
+    records: str = SHOWN
 
     @property
     def principal(self) -> str:

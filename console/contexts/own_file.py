@@ -11,6 +11,7 @@ read_only = true
 confirm = true
 cluster_id = "MkU3OEVBNTcwNTJENDM2Qk"
 lake = "~/lake"
+records = "hidden"                    # contents of records: shown, hidden until asked for, or never
 """
 
 from __future__ import annotations
@@ -24,7 +25,18 @@ from msgspec import Struct, field
 
 from console.contexts.client_files import read_entries, read_file
 from console.contexts.console_settings import ConsoleSettings, read_settings, unknown_key
-from console.contexts.context import OWN, BrokenContext, Context, ContextError, Found, Place, Surroundings, printable
+from console.contexts.context import (
+    OWN,
+    RECORDS,
+    SHOWN,
+    BrokenContext,
+    Context,
+    ContextError,
+    Found,
+    Place,
+    Surroundings,
+    printable,
+)
 from console.contexts.java_client import JAVA_KEYS, java_connection
 from console.contexts.librdkafka import librdkafka_connection
 from console.contexts.properties import Entry, Values
@@ -91,7 +103,7 @@ COLORS = ("red", "green", "yellow", "blue", "magenta", "cyan", "white")
 
 _HEX_COLOR = re.compile(r"#[0-9A-Fa-f]{6}")
 _TOP = ("current_context", "contexts", "settings")
-_OWN_KEYS = ("properties", "color", "read_only", "confirm", "cluster_id", "lake")
+_OWN_KEYS = ("properties", "color", "read_only", "confirm", "cluster_id", "lake", "records")
 
 
 class OwnFile(Struct, frozen=True):
@@ -215,6 +227,7 @@ class _OwnFileReader:
             warnings=(*warnings, *unknown, *values.warnings, *values.exposure()),
             tool=OWN,
             lake=self._lake(name, own),
+            records=self._records(name, own),
         )
 
     def _lake(self, name: str, table: Mapping[str, Any]) -> str | None:
@@ -223,6 +236,13 @@ class _OwnFileReader:
         if text is None or "://" in text:
             return text
         return str(self._surroundings.path(text, (self._path.absolute().parent,)))
+
+    def _records(self, name: str, table: Mapping[str, Any]) -> str:
+        value = table.get("records", SHOWN)
+        if value in RECORDS:
+            return str(value)
+        legal = f"one of {', '.join(RECORDS)}, in quotes"
+        raise ContextError(f"{self._place('contexts', name, 'records')}: records is {legal}, not {value!r}")
 
     def _included(self, name: str, table: Mapping[str, Any]) -> tuple[Mapping[str, Entry], bool, tuple[str, ...]]:
         path = self._text(name, "properties", table)

@@ -19,7 +19,7 @@ from types import MappingProxyType
 from msgspec import Struct
 from msgspec.structs import replace
 
-from console.language import change_grammar
+from console.language import change_grammar, record_grammar
 from console.language.arguments import assign, entity, key_of, list_filter, named
 from console.language.errors import ParseError, did_you_mean, is_one_slip
 from console.language.reader import Expected, Mark, Reader, Role, What
@@ -326,6 +326,7 @@ _PARSERS: Mapping[str, Callable[[Reader, str], Statement]] = MappingProxyType(
         "describe": _show,
         "list": _list,
         "effective": _effective,
+        "records": record_grammar.records,
         "set": _alter,
         "append": _alter,
         "subtract": _alter,

@@ -8,6 +8,7 @@ from console.language.tokenizer import NOWHERE, Span
 from console.model.codes import AclOperation, AclResourceType, Permission, ScramMechanism
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
+from console.model.records import DEFAULT_COUNT
 
 Subject = ConfigResource | QuotaEntity
 """The entity of `set`, `show` and other statements."""
@@ -218,7 +219,26 @@ class EffectiveQuota(_Statement, frozen=True):
     key: Key | None = None
 
 
+class Records(_Statement, frozen=True):
+    """``records``. start: ``last``, ``first``, ``offset``, ``time`` or ``group``; at: the offset, time or group as
+    text. text, key, json: filters of `console.model.record_filter`. form: how contents are shown, ``""``: by what they
+    look like. reveal: also in a context that hides them."""
+
+    topic: str
+    partition: int | None = None
+    start: str = "last"
+    at: str = ""
+    count: int = DEFAULT_COUNT
+    text: str = ""
+    key: str = ""
+    json: str = ""
+    committed: bool = True
+    form: str = ""
+    reveal: bool = False
+
+
 RUNBOOK = "--runbook"
+REVEAL = "--reveal"
 ACCEPT = "--accept"
 
 
@@ -298,4 +318,4 @@ EditStatement = Alter | Unset | Create | Grow | Delete | Access | ScramSet | Scr
 QueryStatement = Show | List | EffectiveQuota
 PlanStatement = ShowPlan | Check | Apply | Discard | Undo | Redo | Revert | History
 BarStatement = View | UseContext | Help | Quit
-Statement = EditStatement | QueryStatement | PlanStatement | BarStatement
+Statement = EditStatement | QueryStatement | Records | PlanStatement | BarStatement

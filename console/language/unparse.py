@@ -12,6 +12,7 @@ from console.language.quoting import (
     quote_pattern,
     quoted,
 )
+from console.language.record_grammar import records_text
 from console.language.statements import (
     ACCEPT,
     RUNBOOK,
@@ -37,6 +38,7 @@ from console.language.statements import (
     List,
     Name,
     Quit,
+    Records,
     Redo,
     Revert,
     ScramDelete,
@@ -74,6 +76,8 @@ def subject_text(subject: Subject) -> str:
 def unparse(statement: Statement) -> str:
     """One statement as text."""
     match statement:
+        case Records():
+            return records_text(statement)
         case Show():
             verb = "describe" if statement.full else "show"
             return _join(verb, _entity(statement.entity), *map(_key, statement.keys))

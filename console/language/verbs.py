@@ -124,6 +124,28 @@ _ALL = (
         ("effective user alice client checkout-7", "effective user alice client checkout-7 producer_byte_rate"),
     ),
     Verb(
+        "records",
+        LOOK,
+        (
+            "records topic NAME [partition N] [last N | first N] {OPTION}",
+            "records topic NAME [partition N] (from offset N | from time TIME | of group NAME) {OPTION}",
+        ),
+        "Records of a topic or a partition: the last 10, or from a place on",
+        "The options: limit N (from an offset, a time or a group's position on); text TEXT (in key, value or a "
+        "header); key GLOB; json CONDITION, for example $.order.items[0].price>10, $.state=open or $.error, with "
+        "['name'] and [*]; uncommitted (also open and aborted transactions); as text, json or hex. Of a group: from "
+        "the first record that it has not committed. At most 10,000 records, 16 MiB and 10 s, and 100,000 records "
+        "looked at for a filter; what ended the look is reported. Where the context has records = 'hidden', contents "
+        "are masked without --reveal; with 'never' nothing is read.",
+        (
+            "records topic orders",
+            "records topic orders partition 3 last 100",
+            "records topic orders from time 2h limit 50 json $.state=failed",
+            "records topic orders partition 3 of group billing limit 1",
+            "records topic orders partition 0 from offset 41208 as hex",
+        ),
+    ),
+    Verb(
         "set",
         CHANGE,
         ("set [ENTITY] KEY=VALUE {KEY=VALUE} [for DURATION]",),

@@ -23,6 +23,7 @@ from console.language.statements import (
     History,
     List,
     Quit,
+    Records,
     Redo,
     Revert,
     Show,
@@ -182,6 +183,13 @@ class Runner(Struct):
             from console.answers.queries import answer
 
             self.printer(answer(statement, session.snapshot, plan=session.plan))
+            return
+        if isinstance(statement, Records):
+            from console.answers.records import records_result
+            from console.session.record_reading import is_masked, read_records
+
+            read = await read_records(session, statement)
+            self.printer(records_result(statement, read, masked=is_masked(session.context, statement)))
             return
         from console.answers.plan_results import plan_table, report_table, stage_table
 

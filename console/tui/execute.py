@@ -24,6 +24,7 @@ from console.language.statements import (
     History,
     List,
     Quit,
+    Records,
     Redo,
     Revert,
     Show,
@@ -43,7 +44,7 @@ from console.session.reading import read_needs
 from console.tui import keymap
 from console.tui.applying import Applying
 from console.tui.navigator import Navigator
-from console.tui.panes.view import PaneHost
+from console.tui.panes.view import PaneHost, show_records
 from console.tui.panes.view import View as PaneView
 from console.tui.places import PANES, pane_named
 from console.tui.plan_script import show_runbook
@@ -142,6 +143,8 @@ class Executor:
                 selected = self._selected()[0]
                 await read_needs(session, needs(statement, selected), sparing=True)
                 self._show(answer(statement, session.snapshot, plan=session.plan, selected=selected), statement)
+            case Records():
+                await self._records(statement)
             case ShowPlan(runbook=True):
                 show_runbook(app)
             case ShowPlan():
@@ -207,6 +210,12 @@ class Executor:
             self._app.view.take_filter(text)
         except ValueError as error:
             raise CommandError(str(error), "") from None
+
+    async def _records(self, statement: Records) -> None:
+        from console.session.record_reading import refuse_if_never
+
+        refuse_if_never(self._app.session.context)
+        await show_records(self._app, pane_named(keymap.TOPICS), statement)
 
     async def _show_history(self, entity: Entity | None, text: str) -> None:
         try:

@@ -12,6 +12,7 @@ EVERYWHERE = "everywhere"
 CONFIGS, TOPICS, TOPIC, BROKERS = "configs", "topics", "topic", "brokers"
 ENTITIES, QUOTAS, ACLS, GROUPS, GROUP, PLAN = "entities", "quotas", "acls", "groups", "group", "plan"
 HISTORY, DRIFT, USAGE = "history", "drift", "usage"
+RECORDS = "records"
 
 
 class Key(NamedTuple):
@@ -113,6 +114,24 @@ KEYS: tuple[Key, ...] = (
     ),
     _key("scope", "tab", "among whom", "Compare brokers, clusters, or with the baseline", DRIFT, rank=32),
     _key("plot", "d", "plot", "The pair's rate over time, with its limit", USAGE, needs=("row",), rank=32),
+    _key(
+        "records",
+        "v",
+        "records",
+        "The records of what is under the cursor",
+        TOPICS,
+        TOPIC,
+        GROUP,
+        needs=("row",),
+        rank=31,
+    ),
+    _key("newest", "n", "newest", "The newest records", RECORDS, rank=20),
+    _key("oldest", "o", "oldest", "The oldest records", RECORDS, rank=21),
+    _key("start-at", "f", "from…", "Records from an offset or a time on, in the command bar", RECORDS, rank=22),
+    _key("further", "m", "more", "Look further: back from the newest records, else on", RECORDS, rank=19),
+    _key("form", "t", "text/JSON/hex", "Show contents as text, JSON, hex, or by what they look like", RECORDS, rank=24),
+    _key("isolation", "c", "committed", "With or without open and aborted transactions", RECORDS, rank=30),
+    _key("reveal", "s", "show", "Show the contents that this context hides, in this view", RECORDS, rank=26),
     _key("effective", "f", "effective", "The effective quota of a user and a client", QUOTAS, rank=30),
     # Changing, all of it staged
     _key(

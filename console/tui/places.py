@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from console.language.statements import Records
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
 from console.present.names import DEFAULT, quota_entity, resource_word
@@ -22,11 +23,12 @@ SECTION_TITLES = ("Configs", "Partitions", "ACLs")
 
 
 class Place(NamedTuple):
-    """A view, the entity or the group's name that it shows (None: the whole pane), and the number of its pane."""
+    """A view, the entity, the group's name or the records that it shows (None: the whole pane), and the number of its
+    pane."""
 
     view: str
     pane: int
-    about: ConfigResource | QuotaEntity | str | None = None
+    about: ConfigResource | QuotaEntity | Records | str | None = None
 
     @property
     def topic(self) -> str | None:
@@ -59,7 +61,22 @@ def title(place: Place) -> str:
         return f"group {clean(about)}"
     if isinstance(about, QuotaEntity):
         return quota_entity(about)
+    if isinstance(about, Records):
+        return record_title(about)
     return f"{resource_word(about.type)} {DEFAULT if about.is_cluster_default else clean(about.name)}"
+
+
+def record_title(about: Records) -> str:
+    """Which records, for the breadcrumbs."""
+    where = clean(about.topic) if about.partition is None else f"{clean(about.topic)}-{about.partition}"
+    match about.start:
+        case "group":
+            start = f"from where group {clean(about.at)} stands"
+        case "offset" | "time":
+            start = f"from {about.start} {clean(about.at)}"
+        case _:
+            start = f"{about.start} {about.count}"
+    return f"records {where}  {start}"
 
 
 MOST_PLACES = 50

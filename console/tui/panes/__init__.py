@@ -44,4 +44,5 @@ _VIEWS = {
     "history": ("history", "HistoryView"),
     "drift": ("drift", "DriftView"),
     "usage": ("usage", "UsageView"),
+    "records": ("records", "RecordsView"),
 }

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from time import monotonic
 from typing import Any
 
+from console.language.statements import Records
 from console.model.cluster import Group, GroupLag, PartitionLag
 from console.model.codes import GROUP
 from console.model.config import ConfigResource
@@ -14,7 +15,7 @@ from console.model.quota import QuotaEntity
 from console.present.groups import GROUPS, LAGS, GroupRow, group_line
 from console.present.text import Cell, Line
 from console.tui import keymap
-from console.tui.panes.view import PaneHost, TableView, bindings
+from console.tui.panes.view import PaneHost, TableView, bindings, show_records
 from console.tui.places import Place
 from console.tui.reading import Swept
 from widgets.row_table import RowTable
@@ -170,6 +171,13 @@ class GroupView(TableView[PartitionLag]):
         """The entity, whatever is marked."""
         target = self.target()
         return [] if target is None else [target]
+
+    async def do_records(self) -> None:
+        """The record that the group stands on, and those after it."""
+        row = self.row()
+        if row is not None:
+            start = ("group", self.group) if row.committed >= 0 else ("last", "")
+            await show_records(self.host, self.place, Records(row.topic, row.partition, *start))
 
     def copied(self) -> str:
         """Topic and partition."""

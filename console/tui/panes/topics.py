@@ -7,6 +7,7 @@ from heapq import nsmallest
 from typing import TYPE_CHECKING, Any
 
 from console.language.quoting import quote
+from console.language.statements import Records
 from console.model.cluster import Partition, Topic
 from console.model.config import ConfigResource, topic_resource
 from console.model.quota import QuotaEntity
@@ -28,7 +29,7 @@ from console.present.topics import (
     unread_count,
 )
 from console.tui import keymap
-from console.tui.panes.view import PaneHost, TableView, bindings
+from console.tui.panes.view import PaneHost, TableView, bindings, show_records
 from widgets.row_table import RowTable
 
 if TYPE_CHECKING:
@@ -183,6 +184,12 @@ class TopicsView(TableView[Topic]):
         """Stage the topic's deletion; its name is typed."""
         self.host.prefill("delete topic ")
 
+    async def do_records(self) -> None:
+        """The newest records of the topic."""
+        topic = self.row()
+        if topic is not None:
+            await show_records(self.host, self.place, Records(topic.name))
+
     def do_create(self) -> None:
         """Create a topic, in the command bar."""
         self.host.prefill("create topic ")
@@ -252,6 +259,12 @@ class PartitionsView(TableView[Partition]):
         """The entity, whatever is marked."""
         target = self.target()
         return [] if target is None else [target]
+
+    async def do_records(self) -> None:
+        """The newest records of the partition."""
+        row = self.row()
+        if row is not None:
+            await show_records(self.host, self.place, Records(self.place.topic or "", row.number))
 
     def copied(self) -> str:
         """Topic and partition."""

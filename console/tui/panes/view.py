@@ -14,6 +14,7 @@ from textual.widget import Widget
 from console.present.columns import clock
 from console.present.failures import unread
 from console.present.text import Cell, Line, clean
+from console.tui import keymap
 from console.tui.keymap import keys_of
 from console.tui.places import SECTION_TITLES, SECTIONS, Place
 from console.tui.places import title as title_of
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from textual.geometry import Size
     from textual.worker import Worker
 
-    from console.language.statements import Subject
+    from console.language.statements import Records, Subject
     from console.model.changes import Target
     from console.model.config import ConfigResource
     from console.model.quota import QuotaEntity
@@ -323,6 +324,11 @@ class View(Widget):
         right = self.status()
         space = self.host.size.width - sum(cell_width(t) for t, _ in (*left, *right)) - 1
         self.where.set([*left, (" " * max(2, space), ""), *right])
+
+
+async def show_records(host: PaneHost, place: Place, wanted: Records) -> None:
+    """Show records inside the pane of a place."""
+    await host.navigator.goto(Place(keymap.RECORDS, place.pane, wanted))
 
 
 class TableView(View, Generic[Row]):

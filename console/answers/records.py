@@ -1,0 +1,28 @@
+"""What `records` answers: a table, and the records as JSON."""
+
+from __future__ import annotations
+
+from console.answers.results import Row, Table, titles
+from console.language.record_grammar import records_text
+from console.language.statements import Records
+from console.model.records import RecordsRead
+from console.model.snapshot import ReadFailure
+from console.present.records import RECORDS, record_data, record_notes, record_rows, summary
+
+
+def records_result(statement: Records, read: RecordsRead, *, masked: bool) -> Table:
+    """The records that were read for a statement. masked: their contents are hidden."""
+    filtered = bool(statement.text or statement.key or statement.json)
+    rows = record_rows(read, statement.form, masked=masked)
+    notes = [summary(read, filtered=filtered), *record_notes(read)]
+    if masked and rows:
+        notes.append("contents are hidden in this context: --reveal shows them")
+    return Table(
+        "records",
+        titles(RECORDS),
+        tuple(Row(RECORDS.texts(row), record_data(row)) for row in rows),
+        records_text(statement),
+        "none",
+        tuple(notes),
+        tuple(ReadFailure("records", statement.topic, problem) for problem in read.problems),
+    )

@@ -1,0 +1,448 @@
+"""Records as rows and as a text to read: keys and values as text, JSON or hex, or by what they look like.
+
+Contents are untrusted and may be large: what is shown of one is bounded, and nothing of it is markup.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+import msgspec
+
+from console.model.numbers import Data
+from console.model.record_filter import decoded_json
+from console.model.records import MOST_BYTES, MOST_SECONDS, Looked, Record, RecordsRead, Undecodable
+from console.present.columns import SCREEN, SHOWN, Column, Columns
+from console.present.names import plural
+from console.present.text import Cell, Line, cell_width, clean
+from widgets.row_source import Column as ScreenColumn
+
+AUTO, TEXT, JSON, HEX = "", "text", "json", "hex"
+FORMS = (AUTO, TEXT, JSON, HEX)
+"""How contents are shown; AUTO: JSON or text if they look like it, else hex."""
+IN_A_CELL = 400
+"""Bytes of a key or value that a row shows."""
+IN_FULL = 64 << 10
+"""Bytes of a key or value that the details show."""
+MOST_LINES = 3_000
+"""Lines of one key or value in the details."""
+LARGEST_PRETTY, DEEPEST_PRETTY = 256 << 10, 32
+"""Bytes and levels of JSON that is indented: indentation of deep JSON takes many times its size."""
+ODD_AMONG = 0.75
+"""A value that looks different from this share of its neighbours is marked."""
+
+
+def kind(data: bytes | None) -> str:
+    """What contents look like: ``null``, ``empty``, ``json``, ``text`` or ``bytes``."""
+    if data is None:
+        return "null"
+    if not data:
+        return "empty"
+    if data[:1] in b'{["' or data.strip()[:1] in (b"{", b"["):
+        try:
+            decoded_json(data)
+        except ValueError:
+            pass
+        else:
+            return "json"
+    return "text" if _is_text(data) else "bytes"
+
+
+_NOT_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+
+
+def _is_text(data: bytes) -> bool:
+    """Whether it is UTF-8 without control characters, as far as it is looked at."""
+    part = data[:IN_FULL]
+    try:
+        text = part.decode()
+    except UnicodeDecodeError as error:
+        # A character that the cut goes through is no damage.
+        if len(data) <= len(part) or error.start < len(part) - 3:
+            return False
+        text = part[: error.start].decode()
+    return _NOT_TEXT.search(text) is None
+
+
+def form_of(data: bytes | None, form: str) -> str:
+    """The form that contents are shown in: TEXT, JSON or HEX."""
+    if form != AUTO:
+        return form
+    looks = kind(data)
+    return HEX if looks == "bytes" else JSON if looks == "json" else TEXT
+
+
+def in_a_line(data: bytes | None, form: str) -> str:
+    """The beginning of contents in one line, harmless."""
+    if data is None:
+        return "null"
+    part = data[:IN_A_CELL]
+    more = "…" if len(data) > IN_A_CELL else ""
+    if form_of(data, form) == HEX:
+        return part.hex(" ") + more
+    return clean(part.decode(errors="backslashreplace"), IN_A_CELL) + more
+
+
+def in_lines(data: bytes | None, form: str, width: int) -> list[str]:
+    """Contents in lines that fit a width, harmless; at most MOST_LINES, from the first IN_FULL bytes."""
+    if data is None:
+        return ["null"]
+    if not data:
+        return ["(empty)"]
+    chosen, part = form_of(data, form), data[:IN_FULL]
+    if chosen == HEX:
+        lines = list(_hex_lines(part, width))
+    else:
+        lines = _wrapped((_indented(data) if chosen == JSON else part).decode(errors="backslashreplace"), width)
+    cut = lines[:MOST_LINES]
+    if len(cut) < len(lines) or (len(data) > IN_FULL and not (chosen == JSON and len(data) <= LARGEST_PRETTY)):
+        cut.append(f"… {len(data):,} bytes in all")
+    return cut
+
+
+def _indented(data: bytes) -> bytes:
+    """JSON with its members in lines of their own, numbers and texts as they are; unchanged if it is not JSON, or large
+    or deep."""
+    if len(data) > LARGEST_PRETTY or deeper_than(data, DEEPEST_PRETTY):
+        return data[:IN_FULL]
+    try:
+        return msgspec.json.format(data, indent=2)
+    except (msgspec.DecodeError, RecursionError):
+        return data[:IN_FULL]
+
+
+_BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*+"|[\[{]|[\]}]', re.DOTALL)
+
+
+def deeper_than(data: bytes, levels: int) -> bool:
+    """Whether brackets outside of strings are nested deeper than so many levels."""
+    depth = 0
+    for match in _BRACKETS.finditer(data):
+        mark = match[0]
+        if mark in (b"[", b"{"):
+            depth += 1
+            if depth > levels:
+                return True
+        elif mark in (b"]", b"}"):
+            depth -= 1
+    return False
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """Lines of a text, each made harmless and cut into pieces of a width."""
+    made: list[str] = []
+    for line in text.split("\n"):
+        left = clean(line.rstrip("\r"), IN_FULL)
+        while len(made) < MOST_LINES:
+            at = _fitting(left, width)
+            made.append(left[:at])
+            left = left[at:]
+            if not left:
+                break
+        if len(made) > MOST_LINES:
+            break
+    return made
+
+
+def _fitting(text: str, width: int) -> int:
+    """How many characters of a text fit into a width of cells, at least one."""
+    if text.isascii():
+        return width
+    at = min(len(text), width)
+    while at > 1 and cell_width(text[:at]) > width:
+        at -= 1
+    return at
+
+
+def _hex_lines(data: bytes, width: int) -> Iterator[str]:
+    """Offset, bytes, and those of them that are ASCII."""
+    count = 16 if width >= 78 else 8
+    for at in range(0, len(data), count):
+        part = data[at : at + count]
+        shown = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in part)
+        yield f"{at:08x}  {part.hex(' '):<{3 * count}} {shown}"
+
+
+# -- rows --------------------------------------------------------------------------------------------------------------
+
+
+class RecordRow(NamedTuple):
+    """A record, or offsets that can't be decoded. masked: contents are hidden. odd: its value looks different from
+    nearly all others."""
+
+    item: Record | Undecodable
+    form: str = AUTO
+    masked: bool = False
+    odd: bool = False
+
+    @property
+    def offset(self) -> int:
+        """Its first offset."""
+        return self.item.first if isinstance(self.item, Undecodable) else self.item.offset
+
+
+def record_rows(read: RecordsRead, form: str = AUTO, *, masked: bool = False) -> list[RecordRow]:
+    """The rows of an answer: of one partition by offset, else by time, with what can't be decoded first."""
+    kinds = [kind(record.value) for record in read.records]
+    (usual, count), *_ = Counter(kinds).most_common(1) or [("", 0)]
+    is_usual = len(kinds) > 1 and count >= ODD_AMONG * len(kinds)
+    rows = [
+        RecordRow(record, form, masked, is_usual and look not in (usual, "null"))
+        for record, look in zip(read.records, kinds, strict=True)
+    ]
+    damaged = [RecordRow(each, form, masked) for each in read.undecodable]
+    if len(read.looked) > 1:
+        return [*damaged, *rows]
+    return sorted([*damaged, *rows], key=lambda row: row.offset) if damaged else rows
+
+
+def masked_text(data: bytes | None) -> str:
+    """What stands for hidden contents."""
+    return "null" if data is None else f"•••• {plural(len(data), 'byte')}"
+
+
+def time_text(timestamp: int) -> str:
+    """A record's time in UTC, ``–`` if it has none, and the number if it is no date."""
+    if timestamp < 0:
+        return "–"
+    try:
+        return datetime.fromtimestamp(timestamp / 1000, UTC).isoformat(sep=" ", timespec="milliseconds")[:23]
+    except (ValueError, OverflowError, OSError):
+        return str(timestamp)
+
+
+def _key_text(row: RecordRow) -> str:
+    if isinstance(row.item, Undecodable):
+        return ""
+    return masked_text(row.item.key) if row.masked else in_a_line(row.item.key, row.form)
+
+
+def _value_text(row: RecordRow) -> str:
+    if isinstance(row.item, Undecodable):
+        last = f" to {row.item.last}" if row.item.last > row.item.first else ""
+        return f"can't be decoded{last}: {clean(row.item.why, IN_A_CELL)}"
+    return masked_text(row.item.value) if row.masked else in_a_line(row.item.value, row.form)
+
+
+def _value_cell(row: RecordRow) -> Cell:
+    text = _value_text(row)
+    if isinstance(row.item, Undecodable):
+        return (text, "failed")
+    if row.item.value is None:
+        return [("null", "muted"), ("  deletes the key where compacted", "muted")]
+    return (text, "failed") if row.odd else text
+
+
+def _kind_text(row: RecordRow) -> str:
+    return "–" if isinstance(row.item, Undecodable) else kind(row.item.value)
+
+
+def _kind_cell(row: RecordRow) -> Cell:
+    text = _kind_text(row)
+    return (text, "failed") if row.odd else (text, "muted")
+
+
+def _mark_cell(row: RecordRow) -> Cell:
+    return ("!", "failed") if row.odd or isinstance(row.item, Undecodable) else ""
+
+
+def _time_of(row: RecordRow) -> str:
+    return "" if isinstance(row.item, Undecodable) else time_text(row.item.timestamp)
+
+
+RECORDS: Columns[RecordRow] = Columns(
+    Column("mark", SCREEN, cell=_mark_cell, layout=ScreenColumn("mark", width=2, gutter=True)),
+    Column(
+        "partition",
+        SHOWN,
+        lambda row: row.item.partition,
+        "number",
+        title="Part",
+        text=lambda row: str(row.item.partition),
+        layout=ScreenColumn("partition", "Part", width=4, align="right", priority=90),
+    ),
+    Column(
+        "offset",
+        SHOWN,
+        lambda row: row.offset,
+        "number",
+        title="Offset",
+        text=lambda row: str(row.offset),
+        layout=ScreenColumn("offset", "Offset", min_width=6, max_width=20, align="right", priority=95),
+    ),
+    Column(
+        "time",
+        SHOWN,
+        title="Time (UTC)",
+        text=_time_of,
+        cell=lambda row: _time_of(row)[5:19] if len(_time_of(row)) == 23 else _time_of(row),
+        layout=ScreenColumn("time", "Time UTC", min_width=14, max_width=20, priority=80),
+    ),
+    Column(
+        "kind",
+        SHOWN,
+        title="Kind",
+        text=_kind_text,
+        cell=_kind_cell,
+        layout=ScreenColumn("kind", "Kind", width=5, priority=60),
+    ),
+    Column(
+        "key",
+        SHOWN,
+        title="Key",
+        text=_key_text,
+        layout=ScreenColumn("key", "Key", min_width=8, max_width=24, priority=70),
+    ),
+    Column(
+        "value",
+        SHOWN,
+        title="Value",
+        text=_value_text,
+        cell=_value_cell,
+        layout=ScreenColumn("value", "Value", flex=1, min_width=16),
+    ),
+)
+"""A value that looks different from its neighbours is marked: among JSON the one that is not."""
+
+
+# -- one record --------------------------------------------------------------------------------------------------------
+
+
+def record_lines(row: RecordRow, width: int) -> list[Line]:
+    """Everything about a record."""
+    if isinstance(row.item, Undecodable):
+        return [[(clean(str(row.item), 2_000), "failed")]]
+    record, batch = row.item, row.item.batch
+    lines: list[Line] = []
+
+    def fact(name: str, text: str) -> None:
+        lines.append([(f"{name:<12}", "muted"), (text, "")])
+
+    fact("Topic", f"{clean(record.topic)}  partition {record.partition}  offset {record.offset}")
+    whose = "set by the broker (LogAppendTime)" if batch.append_time else "set by the producer (CreateTime)"
+    fact("Time", f"{time_text(record.timestamp)} UTC, {whose}" if record.timestamp >= 0 else "none")
+    fact("Batch", f"from offset {batch.base_offset}, compression {batch.codec}, leader epoch {batch.leader_epoch}")
+    if batch.producer_id >= 0:
+        sent = "in a transaction" if batch.transactional else "idempotent"
+        who = f"id {batch.producer_id}, epoch {batch.producer_epoch}, sequence {record.sequence}"
+        fact("Producer", f"{who}, {sent}")
+    room = max(width, 20)
+    for name, data in (("Key", record.key), ("Value", record.value)):
+        size = "null" if data is None else f"{plural(len(data), 'byte')}, {kind(data)}"
+        lines += [[], [(name, "header"), (f"  {size}", "muted")]]
+        shown = [masked_text(data)] if row.masked else in_lines(data, row.form, room - 2)
+        lines += [[(f"  {line}", "")] for line in shown]
+        if name == "Key":
+            lines += _header_lines(record, row, room)
+    return lines
+
+
+def _header_lines(record: Record, row: RecordRow, width: int) -> list[Line]:
+    if not record.headers:
+        return []
+    lines: list[Line] = [[], [("Headers", "header"), (f"  {len(record.headers)}", "muted")]]
+    for key, value in record.headers[:MOST_LINES]:
+        shown = masked_text(value) if row.masked else in_a_line(value, row.form)
+        lines.append([(f"  {clean(key.decode(errors='backslashreplace'), 200)}", "strong"), (f"  {shown}"[:width], "")])
+    return lines
+
+
+# -- the answer as a whole ---------------------------------------------------------------------------------------------
+
+
+def summary(read: RecordsRead, *, filtered: bool) -> str:
+    """How many, and how far the look went."""
+    text = plural(len(read.records), "record")
+    if filtered:
+        text += f" of {read.looked_at:,} looked at"
+    if len(read.looked) == 1:
+        (one,) = read.looked
+        text += f", {_span(one)}"
+    elif read.looked:
+        text += f", {plural(len(read.looked), 'partition')}"
+    return text
+
+
+def _span(looked: Looked) -> str:
+    if looked.next <= looked.first:
+        return f"log {looked.start} to {looked.end}"
+    return f"offsets {looked.first} to {looked.next - 1} of {looked.start} to {looked.end - 1}"
+
+
+def stopped_text(read: RecordsRead) -> str:
+    """Which limit ended the look, ``""`` for none."""
+    match read.stopped:
+        case "records":
+            return f"stopped after {read.looked_at:,} records"
+        case "bytes":
+            return f"stopped after {read.bytes / 2**20:.1f} MiB (the limit is {MOST_BYTES >> 20})"
+        case "time":
+            return f"stopped after {MOST_SECONDS:g} s"
+        case _:
+            return ""
+
+
+def record_notes(read: RecordsRead) -> list[str]:
+    """What to know beside the records."""
+    return [text for text in (stopped_text(read), *read.notes) if text]
+
+
+# -- as data -----------------------------------------------------------------------------------------------------------
+
+
+def record_data(row: RecordRow) -> dict[str, Data]:
+    """A record, or offsets that can't be decoded, as JSON. Contents that are not text are base64, under a key of their
+    own."""
+    if isinstance(row.item, Undecodable):
+        return {
+            "partition": row.item.partition,
+            "offset": row.item.first,
+            "last_offset": row.item.last,
+            "error": f"can't be decoded: {row.item.why}",
+        }
+    record, batch = row.item, row.item.batch
+    data: dict[str, Data] = {
+        "partition": record.partition,
+        "offset": record.offset,
+        "timestamp": record.timestamp,
+        "timestamp_type": "LogAppendTime" if batch.append_time else "CreateTime",
+        **_content("key", record.key, row),
+        **_content("value", record.value, row),
+        "headers": [
+            {"name": key.decode(errors="backslashreplace"), **_content("value", value, row)}
+            for key, value in record.headers
+        ],
+        "leader_epoch": batch.leader_epoch,
+        "compression": batch.codec,
+    }
+    if batch.producer_id >= 0:
+        data["producer"] = {
+            "id": batch.producer_id,
+            "epoch": batch.producer_epoch,
+            "sequence": record.sequence,
+            "transactional": batch.transactional,
+        }
+    return data
+
+
+def _content(name: str, data: bytes | None, row: RecordRow) -> dict[str, Data]:
+    if data is None:
+        return {name: None}
+    if row.masked:
+        return {f"{name}_bytes": len(data)}
+    if row.form == HEX:
+        return {f"{name}_hex": data.hex()}
+    if row.form == JSON:
+        try:
+            return {f"{name}_json": decoded_json(data)}
+        except ValueError:
+            pass
+    try:
+        return {name: data.decode()}
+    except UnicodeDecodeError:
+        return {f"{name}_base64": b64encode(data).decode()}

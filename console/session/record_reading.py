@@ -1,0 +1,75 @@
+"""Reads records for a statement, as the context allows it. Contents go to the caller alone: to no snapshot, no log."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from console.contexts.context import HIDDEN, NEVER, Context
+from console.language.statements import Records
+from console.model.failure import Failure
+from console.model.record_filter import RecordFilter
+from console.model.records import (
+    First,
+    FromOffset,
+    FromTime,
+    Last,
+    OfGroup,
+    RecordsQuery,
+    RecordsRead,
+    Start,
+)
+from console.plan.amounts import moment
+from console.session.session import Session
+from console.session.snapshot_reader import Refused
+
+
+async def read_records(session: Session, statement: Records, more: Start | None = None) -> RecordsRead:
+    """The records that a statement asks for. more: where to look further, instead of its own place.
+
+    Raises Refused where the context says never, or a broker refuses it; AdminError if the cluster is lost.
+    """
+    from console.admin import records
+    from console.admin.errors import BrokerError
+
+    refuse_if_never(session.context)
+    wanted = RecordFilter(statement.text, statement.key, statement.json)
+    query = records_query(statement, datetime.now(UTC), more)
+    try:
+        return await session.client.run(records.read_records, query, wanted.matches if wanted else None)
+    except BrokerError as error:
+        # This topic or group can't be read; the cluster is there.
+        raise Refused(error.failure) from error
+
+
+def refuse_if_never(context: Context) -> None:
+    """Raises Refused in a context with records = "never"."""
+    if context.records == NEVER:
+        raise Refused(
+            Failure(
+                "RECORDS_NEVER",
+                f'context {context.name} has records = "{NEVER}": no records are read in it',
+                "Use another context, or change it in its file.",
+            )
+        )
+
+
+def is_masked(context: Context, statement: Records) -> bool:
+    """Whether contents are hidden."""
+    return context.records == HIDDEN and not statement.reveal
+
+
+def records_query(statement: Records, now: datetime, more: Start | None = None) -> RecordsQuery:
+    """The query of a statement. now: from which relative times count."""
+    start: Start
+    match statement.start:
+        case "first":
+            start = First()
+        case "offset":
+            start = FromOffset(int(statement.at))
+        case "time":
+            start = FromTime(max(0, int(moment(statement.at, now).timestamp() * 1000)))
+        case "group":
+            start = OfGroup(statement.at)
+        case _:
+            start = Last()
+    return RecordsQuery(statement.topic, statement.partition, more or start, statement.count, statement.committed)

@@ -1,0 +1,244 @@
+"""Records of a topic or a partition: a row for each, Enter shows one whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from console.contexts.context import HIDDEN
+from console.language.quoting import quote
+from console.language.statements import Records
+from console.model.config import ConfigResource, topic_resource
+from console.model.failure import Failure
+from console.model.records import RecordsRead, Start, Undecodable
+from console.present.failures import failure_text
+from console.present.records import (
+    FORMS,
+    RECORDS,
+    RecordRow,
+    in_a_line,
+    record_lines,
+    record_notes,
+    record_rows,
+    summary,
+)
+from console.present.text import Cell, Line, clean
+from console.session.record_reading import is_masked, read_records
+from console.session.snapshot_reader import Refused
+from console.tui import keymap
+from console.tui.panes.view import PaneHost, TableView, bindings, show_records
+from widgets.row_table import RowTable
+
+
+class RecordsView(TableView[RecordRow]):
+    """The records that a statement asks for. They are read once, and again only by a key: rows that move away under the
+    cursor would be of no use. Contents stay in this view."""
+
+    NAME = keymap.RECORDS
+    ENTER = "whole record"
+    MARKS = False
+    BINDINGS = bindings(keymap.RECORDS)
+    COLUMNS = RECORDS.layout
+    EMPTY = "no records here"
+
+    def __init__(self, host: PaneHost) -> None:
+        super().__init__(host)
+        self._read: RecordsRead | None = None
+        self._read_for: tuple[object, ...] = ()
+        self._problem: Failure | None = None
+        self._further: Start | None = None
+        self._form = ""
+        self._revealed = False
+        self._rows: tuple[tuple[object, ...], list[RecordRow]] = ((), [])
+
+    @property
+    def wanted(self) -> Records:
+        """What was asked for."""
+        about = self.place.about
+        return about if isinstance(about, Records) else Records("")
+
+    @property
+    def masked(self) -> bool:
+        """Whether contents are hidden."""
+        return not self._revealed and is_masked(self.host.session.context, self.wanted)
+
+    def begin(self) -> None:
+        """Other records: nothing of the former ones stays, nor that they were shown."""
+        super().begin()
+        self._read, self._problem, self._further = None, None, None
+        self._read_for = ()
+        self._form, self._revealed = self.wanted.form, False
+
+    def known(self) -> bool:
+        """Whether they have been read."""
+        return self._read is not None or self._problem is not None
+
+    async def read(self) -> None:
+        """Read them, once."""
+        asked = (self.host.session, self.wanted, self._further)
+        if asked == self._read_for:
+            return
+        try:
+            found = await read_records(self.host.session, self.wanted, self._further)
+        except Refused as refused:
+            self._take(asked, None, refused.failure)
+            return
+        self._take(asked, found, None)
+
+    def _take(self, asked: tuple[object, ...], found: RecordsRead | None, problem: Failure | None) -> None:
+        if asked[1:] != (self.wanted, self._further):
+            return  # something else is shown by now
+        self._read_for, self._read, self._problem = asked, found, problem
+        self.update()
+
+    def _again(self) -> None:
+        self._read_for = ()
+        self.host.reading.now()
+
+    def inputs(self) -> tuple[object, ...]:
+        """The answer, and how it is shown."""
+        return self._read, self._problem, self._form, self.masked
+
+    def rows(self) -> Sequence[RecordRow]:
+        """The records, with what can't be decoded."""
+        made_from = (self._read, self._form, self.masked)
+        if self._rows[0] != made_from or self._rows[0][0] is not self._read:
+            rows = record_rows(self._read, self._form, masked=self.masked) if self._read else []
+            self._rows = (made_from, rows)
+        return self._rows[1]
+
+    def key(self, row: RecordRow) -> Hashable:
+        """Partition and offset."""
+        return row.item.partition, row.offset, isinstance(row.item, Undecodable)
+
+    def words(self, row: RecordRow) -> str:
+        """Key and value as they are shown; nothing hidden."""
+        if row.masked or isinstance(row.item, Undecodable):
+            return f"{row.item.partition} {row.offset}"
+        contents = (in_a_line(part, row.form) for part in (row.item.key, row.item.value))
+        return f"{row.item.partition} {row.offset} {' '.join(contents)}"
+
+    def cells(self, row: RecordRow) -> list[Cell]:
+        """A row."""
+        return RECORDS.cells(row)
+
+    def sort_key(self, column: str) -> Callable[[RecordRow], Any]:
+        """In the order of the answer."""
+        raise NotImplementedError(column)
+
+    def empty_text(self) -> str:
+        """Why there are none."""
+        if self._problem is not None:
+            return f"{clean(str(self._problem), 600)}\n\n{clean(self._problem.remedy, 600)}"
+        if self._read is not None and self._is_filtered and not self._filter:
+            more = "; m looks further" if self._read.more is not None else ""
+            return f"none of {self._read.looked_at:,} records passes{more}"
+        return super().empty_text()
+
+    @property
+    def _is_filtered(self) -> bool:
+        return bool(self.wanted.text or self.wanted.key or self.wanted.json)
+
+    def status(self) -> Line:
+        """How many, how far, and how they are shown."""
+        if self._read is None:
+            return []
+        line: Line = [(summary(self._read, filtered=self._is_filtered), "muted")]
+        if self._form:
+            line.append((f"  {self._form}", "pending"))
+        if not self.wanted.committed:
+            line.append(("  uncommitted", "pending"))
+        if self.masked:
+            line.append(("  hidden", "pending"))
+        return line
+
+    def note(self) -> Line:
+        """What could not be read; what is odd about the row; which limit ended the look; that there is more."""
+        if self._read is None:
+            return super().note()
+        if self._read.problems:
+            return [(failure_text(self._read.problems[0]), "failed")]
+        row = self.row()
+        if row is not None and isinstance(row.item, Undecodable):
+            return [(clean(str(row.item), 400), "failed")]
+        stands = row is not None and self.wanted.start == "group" and self._further is None and row is self.rows()[0]
+        if stands:
+            text = f"group {clean(self.wanted.at, 60)} stands here"
+            return [(text + ("; its value is unlike the others" if row is not None and row.odd else ""), "pending")]
+        if row is not None and row.odd:
+            return [("its value looks unlike those of the others", "failed")]
+        notes = record_notes(self._read)
+        if self._read.more is not None:
+            notes.append("m looks further")
+        return [("; ".join(notes), "pending" if self._read.stopped else "muted")] if notes else []
+
+    def target(self) -> ConfigResource | None:
+        """The topic's configs."""
+        return topic_resource(self.wanted.topic) if self.wanted.topic else None
+
+    def copied(self) -> str:
+        """The value as it is shown; of what is hidden or damaged only the place."""
+        row = self.row()
+        if row is None:
+            return ""
+        if isinstance(row.item, Undecodable) or row.masked or row.item.value is None:
+            return f"{row.item.topic}-{row.item.partition} offset {row.offset}"
+        return in_a_line(row.item.value, row.form)
+
+    def on_line_view_selected(self, message: RowTable.Selected) -> None:
+        """Show one whole."""
+        message.stop()
+        row = self.row()
+        if row is not None:
+            title = f"{row.item.topic}-{row.item.partition} offset {row.offset}"
+            self.host.show_text(title, lambda width: record_lines(row, width))
+
+    async def _show(self, wanted: Records) -> None:
+        await show_records(self.host, self.place, wanted)
+
+    async def do_newest(self) -> None:
+        """The newest records."""
+        await self._show(replace(self.wanted, start="last", at=""))
+
+    async def do_oldest(self) -> None:
+        """The oldest records."""
+        await self._show(replace(self.wanted, start="first", at=""))
+
+    def do_start_at(self) -> None:
+        """From an offset or a time on, in the command bar."""
+        partition = "" if self.wanted.partition is None else f"partition {self.wanted.partition} "
+        start = "from time " if self.wanted.partition is None else "from offset "
+        self.host.prefill(f"records topic {quote(self.wanted.topic)} {partition}{start}")
+
+    def do_further(self) -> None:
+        """Look further."""
+        if self._read is None or self._read.more is None:
+            self.host.say("there is nothing further: r reads again", "muted")
+            return
+        self._further = self._read.more
+        self._again()
+
+    def do_form(self) -> None:
+        """The next form."""
+        self._form = FORMS[(FORMS.index(self._form) + 1) % len(FORMS)]
+        self.redraw()
+        self.host.say(f"as {self._form}" if self._form else "each by what it looks like", "muted")
+
+    async def do_isolation(self) -> None:
+        """With or without open and aborted transactions."""
+        await self._show(replace(self.wanted, committed=not self.wanted.committed))
+
+    def do_reveal(self) -> None:
+        """Show hidden contents, or hide them again."""
+        if self.host.session.context.records != HIDDEN:
+            self.host.say("nothing is hidden in this context", "muted")
+            return
+        self._revealed = not self._revealed
+        self.redraw()
+
+    def do_refresh(self) -> None:
+        """Read again, from the statement's own place."""
+        self._further = None
+        self._again()
