@@ -12,8 +12,9 @@ from uuid import UUID
 from kio.schema.errors import ErrorCode
 
 from console.admin.delivery import Answer, T, deliver, refused
-from console.admin.errors import BrokerError, error_name, failure
-from console.admin.groups import SETTLE_SECONDS, committed_offsets, describe_groups, find_coordinators
+from console.admin.errors import BrokerError, error_name
+from console.admin.group_lag import SHARE, SHARE_OFFSETS_SINCE, committed_offsets, share_group_offsets
+from console.admin.groups import COORDINATOR_MOVES, SETTLE_SECONDS, describe_groups, find_coordinators
 from console.admin.link import Link
 from console.admin.partitions import by_topic
 from console.admin.routing import broker, until_settled
@@ -33,12 +34,6 @@ from console.model.cluster import CommittedOffset, GroupPosition
 from console.model.failure import Failure
 from console.model.snapshot import TopicPartition
 
-SHARE = "share"
-SHARE_OFFSETS_SINCE = "4.1"
-
-_MOVED = frozenset(
-    {ErrorCode.coordinator_load_in_progress, ErrorCode.coordinator_not_available, ErrorCode.not_coordinator}
-)
 _ABSENT = frozenset({"GROUP_ID_NOT_FOUND"})
 _JOINED = frozenset(
     {
@@ -70,39 +65,6 @@ async def group_position(link: Link, name: str) -> GroupPosition:
     read = share_group_offsets if group.type == SHARE else committed_offsets
     committed, problems = await read(link, name, coordinators[name])
     return GroupPosition(group, dict(sorted(committed.items())), tuple(problems))
-
-
-async def share_group_offsets(
-    link: Link, group: str, coordinator: int
-) -> tuple[dict[TopicPartition, CommittedOffset], list[Failure]]:
-    """(topic, partition) -> where a share group's records in flight begin, and the failures of the others. Partitions
-    that no member has used are missing. Raises AdminError; Unsupported before Kafka 4.1."""
-    await link.require("describe_share_group_offsets", 0, SHARE_OFFSETS_SINCE, broker(coordinator))
-
-    def build(kio: ModuleType) -> Any:
-        return kio.DescribeShareGroupOffsetsRequest(
-            groups=(kio.DescribeShareGroupOffsetsRequestGroup(group_id=group, topics=None),)
-        )
-
-    response = await until_settled(
-        lambda: link.call("describe_share_group_offsets", build, to=broker(coordinator)),
-        lambda answer: answer.groups[0].error_code in _MOVED,
-        within=SETTLE_SECONDS,
-    )
-    found = response.groups[0]
-    if found.error_code:
-        raise BrokerError(failure(found.error_code, found.error_message))
-    offsets: dict[TopicPartition, CommittedOffset] = {}
-    problems: list[Failure] = []
-    for topic in found.topics:
-        for each in topic.partitions:
-            if each.error_code:
-                problems.append(
-                    failure(each.error_code, each.error_message or f"{topic.topic_name}-{each.partition_index}")
-                )
-            elif each.start_offset >= 0:
-                offsets[topic.topic_name, each.partition_index] = CommittedOffset(each.start_offset, each.leader_epoch)
-    return offsets, problems
 
 
 # -- changes -----------------------------------------------------------------------------------------------------------
@@ -409,7 +371,7 @@ async def _at_coordinator(
 
     def moved(response: Any) -> bool:
         found = set(codes(response))
-        return bool(found) and found <= _MOVED
+        return bool(found) and found <= COORDINATOR_MOVES
 
     return await until_settled(once, moved, within=SETTLE_SECONDS)
 

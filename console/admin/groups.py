@@ -1,15 +1,16 @@
-"""Groups: listed, described with their members for all group protocols, and their lag."""
+"""Groups: their coordinators, listed, and described with their members for all group protocols."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import ModuleType
-from typing import Any, NamedTuple
-from uuid import UUID
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType, ModuleType
+from typing import Any, NamedTuple, TypeVar
 
 from kio.schema.errors import ErrorCode
+from msgspec.structs import replace
 
 from console.admin.errors import (
     AdminError,
@@ -17,23 +18,30 @@ from console.admin.errors import (
     failure,
 )
 from console.admin.link import Link
-from console.admin.partitions import LATEST, Place, list_offsets
 from console.admin.routing import broker, until_settled
-from console.model.cluster import CommittedOffset, Group, GroupLag, GroupListing, GroupMember, PartitionLag
+from console.model.cluster import Group, GroupListing, GroupMember, Places, StreamsTasks
 from console.model.failure import Failure
 
 SETTLE_SECONDS = 10.0
 """Seconds of retries while a group's coordinator moves or loads."""
 
+FOUND_AT_ONCE = 1_000
+"""Groups of one FindCoordinator."""
+SINGLE_AT_ONCE = 8
+"""Requests at the same time where an old broker takes one group in each."""
+DESCRIBED_AT_ONCE = 100
+"""Groups of one describe. An answer of 100 MiB is read: each may have a megabyte of members and assignments."""
+
+NO_TYPES: Mapping[str, str] = MappingProxyType({})
 _VERSION_SIZE = 2
-_COORDINATOR_MOVES = frozenset(
+COORDINATOR_MOVES = frozenset(
     {ErrorCode.coordinator_load_in_progress, ErrorCode.coordinator_not_available, ErrorCode.not_coordinator}
 )
+"""Errors of a coordinator that loads or moves: asked again."""
 _NOT_OF_THIS_KIND = frozenset({ErrorCode.group_id_not_found, ErrorCode.unsupported_version})
 _DEAD = "Dead"
 
-Places = tuple[tuple[str, int], ...]
-"""(topic, partition) pairs."""
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -48,78 +56,115 @@ async def find_coordinators(
     """Group, or transactional id -> its coordinator's broker id, and name -> failure for those without one. Raises
     AdminError."""
     wanted = tuple(dict.fromkeys(names))
-    if not wanted:
-        return {}, {}
-    found = await until_settled(
-        lambda: _coordinators(link, wanted, of),
-        lambda answer: any(code in _COORDINATOR_MOVES for _, code, _ in answer.values()),
-        within=SETTLE_SECONDS,
-    )
+    found: dict[str, tuple[int, int, str | None]] = {}
+    for some in parts(wanted, FOUND_AT_ONCE):
+        answer = await until_settled(
+            partial(_coordinators, link, some, of),
+            lambda answer: any(code in COORDINATOR_MOVES for _, code, _ in answer.values()),
+            within=SETTLE_SECONDS,
+        )
+        found.update(answer)
     return (
         {name: node for name, (node, code, _) in found.items() if not code},
         {name: failure(code, message) for name, (_, code, message) in found.items() if code},
     )
 
 
-async def _coordinators(link: Link, names: tuple[str, ...], of: int) -> dict[str, tuple[int, int, str | None]]:
+async def _coordinators(link: Link, names: Sequence[str], of: int) -> dict[str, tuple[int, int, str | None]]:
     """Name -> (broker id, error code, message). Several names in one request from version 4 on (KIP-699)."""
     from console.wire.schemas import for_version
 
     if (await link.version("find_coordinator") or 0) >= 4:
         response = await link.call(
-            "find_coordinator", lambda kio: kio.FindCoordinatorRequest(key_type=of, coordinator_keys=names)
+            "find_coordinator", lambda kio: kio.FindCoordinatorRequest(key_type=of, coordinator_keys=tuple(names))
         )
         return {c.key: (c.node_id, c.error_code, c.error_message) for c in response.coordinators}
+    few = asyncio.Semaphore(SINGLE_AT_ONCE)
 
     async def one(name: str) -> tuple[int, int, str | None]:
-        response = await link.call(
-            "find_coordinator", lambda kio: for_version(kio.FindCoordinatorRequest, key=name, key_type=of)
-        )
+        async with few:
+            response = await link.call(
+                "find_coordinator", lambda kio: for_version(kio.FindCoordinatorRequest, key=name, key_type=of)
+            )
         return response.node_id, response.error_code, getattr(response, "error_message", None)
 
     return dict(zip(names, await asyncio.gather(*map(one, names)), strict=True))
 
 
-async def describe_groups(link: Link, names: Sequence[str]) -> GroupListing:
+def parts(items: Sequence[T], most: int) -> Iterator[Sequence[T]]:
+    """The items in parts of at most so many, each for a request."""
+    return (items[start : start + most] for start in range(0, len(items), most))
+
+
+def by_coordinator(coordinators: Mapping[str, int]) -> dict[int, list[str]]:
+    """Broker id -> the groups that it coordinates."""
+    found: dict[int, list[str]] = {}
+    for name, broker_id in coordinators.items():
+        found.setdefault(broker_id, []).append(name)
+    return found
+
+
+async def describe_groups(link: Link, names: Sequence[str], types: Mapping[str, str] = NO_TYPES) -> GroupListing:
     """Each group with its members and their assignments, or its failure. Raises AdminError.
 
-    The protocols are tried one after the other until the coordinator knows the group: consumer (KIP-848), classic,
-    share (KIP-932), streams (KIP-1071).
+    types: the groups' types as far as they are known from a listing. A group of unknown type is asked for by one
+    protocol after the other until the coordinator knows it: consumer (KIP-848), classic, share (KIP-932), streams
+    (KIP-1071).
     """
     coordinators, failures = await find_coordinators(link, names)
-    by_broker: dict[int, list[str]] = {}
-    for name, broker_id in coordinators.items():
-        by_broker.setdefault(broker_id, []).append(name)
-    parts = await asyncio.gather(*(_describe_at(link, broker_id, mine) for broker_id, mine in by_broker.items()))
+    return await describe_at_coordinators(link, coordinators, failures, types)
+
+
+async def describe_at_coordinators(
+    link: Link, coordinators: Mapping[str, int], missing: Mapping[str, Failure], types: Mapping[str, str]
+) -> GroupListing:
+    """As `describe_groups`, of groups whose coordinators are found, or are missing with a failure."""
+    found = await asyncio.gather(
+        *(_describe_at(link, id_, mine, types) for id_, mine in by_coordinator(coordinators).items())
+    )
     groups: dict[str, Group] = {}
-    for part in parts:
+    failures = dict(missing)
+    for part in found:
         groups.update(part.groups)
         failures.update(part.failures)
     return GroupListing(groups, failures)
 
 
-async def _describe_at(link: Link, broker_id: int, names: list[str]) -> GroupListing:
+async def _describe_at(link: Link, broker_id: int, names: Sequence[str], types: Mapping[str, str]) -> GroupListing:
     """The groups of one coordinator."""
     groups: dict[str, Group] = {}
     failures: dict[str, Failure] = {}
-    left = names
-    for protocol in _PROTOCOLS:
-        if not left:
-            break
-        try:
-            answers = await _describe_by(link, protocol, broker_id, left)
-        except AdminError as error:
-            failures.update(dict.fromkeys(left, error.failure))
-            return GroupListing(groups, failures)
-        for described in answers:
-            if described.error_code in _NOT_OF_THIS_KIND or described.group_state == _DEAD:
+    for some in parts(names, DESCRIBED_AT_ONCE):
+        listing = await _describe_some(link, broker_id, some, types)
+        groups.update(listing.groups)
+        failures.update(listing.failures)
+    return GroupListing(groups, failures)
+
+
+async def _describe_some(link: Link, broker_id: int, names: Sequence[str], types: Mapping[str, str]) -> GroupListing:
+    """So many groups of one coordinator as go into a request: first each by the protocol of its type."""
+    groups: dict[str, Group] = {}
+    failures: dict[str, Failure] = {}
+    left = dict.fromkeys(names)
+    for is_known in (True, False):
+        for protocol in _PROTOCOLS:
+            asked = [name for name in left if (types.get(name) == protocol.type) is is_known]
+            if not asked:
                 continue
-            left = [name for name in left if name != described.group_id]
-            if described.error_code:
-                message = getattr(described, "error_message", None)
-                failures[described.group_id] = failure(described.error_code, message)
-            else:
-                groups[described.group_id] = protocol.group(described, broker_id)
+            try:
+                answers = await _describe_by(link, protocol, broker_id, asked)
+            except AdminError as error:
+                failures.update(dict.fromkeys(left, error.failure))
+                return GroupListing(groups, failures)
+            for described in answers:
+                name = described.group_id
+                if name not in left or described.error_code in _NOT_OF_THIS_KIND or described.group_state == _DEAD:
+                    continue
+                del left[name]
+                if described.error_code:
+                    failures[name] = failure(described.error_code, getattr(described, "error_message", None))
+                else:
+                    groups[name] = protocol.group(described, broker_id)
     failures.update(dict.fromkeys(left, failure(ErrorCode.group_id_not_found)))
     return GroupListing(groups, failures)
 
@@ -138,7 +183,7 @@ async def _describe_by(link: Link, protocol: _Protocol, broker_id: int, names: S
 
     response = await until_settled(
         lambda: link.call(protocol.api, build, to=to),
-        lambda answer: any(group.error_code in _COORDINATOR_MOVES for group in answer.groups),
+        lambda answer: any(group.error_code in COORDINATOR_MOVES for group in answer.groups),
         within=SETTLE_SECONDS,
     )
     groups: Sequence[Any] = response.groups
@@ -154,23 +199,27 @@ def consumer_group(described: Any, coordinator: int) -> Group:
             member.client_host,
             _assigned_places(member.assignment.topic_partitions),
             member.instance_id,
+            member.member_epoch,
+            _assigned_places(member.target_assignment.topic_partitions),
         )
         for member in described.members
     )
-    return Group(
-        described.group_id, described.group_state, "consumer", "consumer", coordinator, _members_by_client(members)
-    )
+    return _newer_group(described, "consumer", coordinator, members)
 
 
 def share_group(described: Any, coordinator: int) -> Group:
-    """The group of a ShareGroupDescribe response."""
+    """The group of a ShareGroupDescribe response. Members of share groups have no target (KIP-932)."""
     members = (
         GroupMember(
-            member.member_id, member.client_id, member.client_host, _assigned_places(member.assignment.topic_partitions)
+            member.member_id,
+            member.client_id,
+            member.client_host,
+            _assigned_places(member.assignment.topic_partitions),
+            epoch=member.member_epoch,
         )
         for member in described.members
     )
-    return Group(described.group_id, described.group_state, "share", "share", coordinator, _members_by_client(members))
+    return _newer_group(described, "share", coordinator, members)
 
 
 def streams_group(described: Any, coordinator: int) -> Group:
@@ -185,21 +234,46 @@ def streams_group(described: Any, coordinator: int) -> Group:
             member.member_id,
             member.client_id,
             member.client_host,
-            tuple(
-                sorted(
-                    (topic, partition)
-                    for tasks in member.assignment.active_tasks
-                    for topic in sources.get(tasks.subtopology_id, ())
-                    for partition in tasks.partitions
-                )
-            ),
+            _read_places(sources, tasks := _tasks(member.assignment)),
             member.instance_id,
+            member.member_epoch,
+            _read_places(sources, wanted := _tasks(member.target_assignment)),
+            tasks,
+            wanted,
+            member.topology_epoch,
         )
         for member in described.members
     )
+    group = _newer_group(described, "streams", coordinator, members)
+    return replace(group, topology_epoch=described.topology.epoch if described.topology else -1)
+
+
+def _newer_group(described: Any, type_: str, coordinator: int, members: Iterable[GroupMember]) -> Group:
     return Group(
-        described.group_id, described.group_state, "streams", "streams", coordinator, _members_by_client(members)
+        described.group_id,
+        described.group_state,
+        type_,
+        type_,
+        coordinator,
+        _members_by_client(members),
+        described.group_epoch,
+        described.assignment_epoch,
+        getattr(described, "assignor_name", ""),
     )
+
+
+def _tasks(assignment: Any) -> StreamsTasks:
+    return StreamsTasks(
+        *(
+            tuple(sorted((part.subtopology_id, number) for part in tasks for number in part.partitions))
+            for tasks in (assignment.active_tasks, assignment.standby_tasks, assignment.warmup_tasks)
+        )
+    )
+
+
+def _read_places(sources: Mapping[str, Sequence[str]], tasks: StreamsTasks) -> Places:
+    """The partitions that active tasks read."""
+    return tuple(sorted((topic, number) for part, number in tasks.active for topic in sources.get(part, ())))
 
 
 def classic_group(described: Any, coordinator: int) -> Group:
@@ -258,126 +332,21 @@ def _members_by_client(members: Iterable[GroupMember]) -> tuple[GroupMember, ...
 class _Protocol(NamedTuple):
     """How groups of one type are described."""
 
+    type: str
     api: str
     request: str
     group: Callable[[Any, int], Group]
 
 
 _PROTOCOLS = (
-    _Protocol("consumer_group_describe", "ConsumerGroupDescribeRequest", consumer_group),
-    _Protocol("describe_groups", "DescribeGroupsRequest", classic_group),
-    _Protocol("share_group_describe", "ShareGroupDescribeRequest", share_group),
-    _Protocol("streams_group_describe", "StreamsGroupDescribeRequest", streams_group),
+    _Protocol("consumer", "consumer_group_describe", "ConsumerGroupDescribeRequest", consumer_group),
+    _Protocol("classic", "describe_groups", "DescribeGroupsRequest", classic_group),
+    _Protocol("share", "share_group_describe", "ShareGroupDescribeRequest", share_group),
+    _Protocol("streams", "streams_group_describe", "StreamsGroupDescribeRequest", streams_group),
 )
 
 
-# Lag: the offsets that a group committed, against the ends of the partitions.
-
-_BY_TOPIC_ID = 10
-_SEVERAL_GROUPS = 8
-
-
-async def group_lag(link: Link, name: str) -> GroupLag:
-    """The lag of a group for each partition with a committed offset or an assignment, sorted.
-
-    Partitions that could not be read are in the failures. Raises BrokerError if none could be, and other
-    AdminErrors.
-    """
-    coordinators, failures = await find_coordinators(link, [name])
-    if name not in coordinators:
-        raise BrokerError(failures[name])
-    (offsets, problems), described = await asyncio.gather(
-        committed_offsets(link, name, coordinators[name]), describe_groups(link, [name])
-    )
-    committed = {place: each.offset for place, each in offsets.items()}
-    group = described.groups.get(name)
-    if group is None and not committed:
-        raise BrokerError(described.failures[name])
-    members = {place: member.member_id for member in (group and group.members) or () for place in member.assignment}
-    places = tuple(sorted(committed.keys() | members.keys()))
-    ends, more = await list_offsets(link, dict.fromkeys(places, LATEST))
-    return GroupLag(lags(places, committed, ends, members), (*problems, *more))
-
-
-def lags(
-    places: Places, committed: Mapping[Place, int], ends: Mapping[Place, int], members: Mapping[Place, str]
-) -> tuple[PartitionLag, ...]:
-    """A row for each partition. The lag is -1 if the committed offset or the end is unknown, else at least 0."""
-    rows = []
-    for place in places:
-        at, end = committed.get(place, -1), ends.get(place, -1)
-        lag = max(0, end - at) if at >= 0 and end >= 0 else -1
-        rows.append(PartitionLag(*place, at, end, lag, members.get(place, "")))
-    return tuple(rows)
-
-
-async def committed_offsets(
-    link: Link, group: str, coordinator: int
-) -> tuple[dict[Place, CommittedOffset], list[Failure]]:
-    """(topic, partition) -> what was committed, and the failures of the others. Raises AdminError."""
-    to = broker(coordinator)
-
-    def build(kio: ModuleType) -> Any:
-        from console.wire.schemas import for_version
-
-        if kio.OffsetFetchRequest.__version__ >= _SEVERAL_GROUPS:
-            one = for_version(kio.OffsetFetchRequestGroup, group_id=group, topics=None)
-            return kio.OffsetFetchRequest(groups=(one,), require_stable=False)
-        return for_version(kio.OffsetFetchRequest, group_id=group, topics=None, require_stable=False)
-
-    response = await until_settled(
-        lambda: link.call("offset_fetch", build, to=to),
-        lambda answer: _group_error(answer) in {*_COORDINATOR_MOVES, ErrorCode.unstable_offset_commit},
-        within=SETTLE_SECONDS,
-    )
-    code = _group_error(response)
-    if code:
-        raise BrokerError(failure(code))
-    found = response.groups[0] if hasattr(response, "groups") else response
-    names = await _topic_names(link, [topic.topic_id for topic in found.topics if hasattr(topic, "topic_id")])
-    committed: dict[Place, CommittedOffset] = {}
-    problems: list[Failure] = []
-    for topic in found.topics:
-        name = names.get(topic.topic_id, "") if hasattr(topic, "topic_id") else topic.name
-        for each in topic.partitions:
-            if each.error_code:
-                problem = failure(each.error_code, f"{name or 'a deleted topic'}-{each.partition_index}")
-                problems.append(problem)
-            elif each.committed_offset >= 0 and name:
-                epoch = getattr(each, "committed_leader_epoch", -1)
-                offset = CommittedOffset(each.committed_offset, epoch, each.metadata or "")
-                committed[name, each.partition_index] = offset
-    return committed, problems
-
-
-def _group_error(response: Any) -> int:
-    code: int = response.groups[0].error_code if hasattr(response, "groups") else getattr(response, "error_code", 0)
-    return code
-
-
-async def _topic_names(link: Link, topic_ids: list[UUID]) -> dict[UUID, str]:
-    """Topic id -> name, since OffsetFetch v10 returns ids (KIP-848). A deleted topic is missing."""
-    if not topic_ids:
-        return {}
-
-    def build(kio: ModuleType) -> Any:
-        from console.wire.schemas import for_version
-
-        return for_version(
-            kio.MetadataRequest,
-            topics=tuple(kio.MetadataRequestTopic(topic_id=topic_id, name=None) for topic_id in topic_ids),
-            allow_auto_topic_creation=False,
-            include_cluster_authorized_operations=False,
-            include_topic_authorized_operations=False,
-        )
-
-    response = await link.call("metadata", build)
-    return {topic.topic_id: topic.name for topic in response.topics if topic.name and not topic.error_code}
-
-
 # Listing.
-
-__all__ = ["describe_groups", "group_lag", "list_groups", "listed_groups"]
 
 
 async def list_groups(link: Link, states: Sequence[str] = ()) -> GroupListing:
@@ -410,7 +379,7 @@ async def _groups_at(link: Link, broker_id: int, states: tuple[str, ...]) -> lis
     try:
         response = await until_settled(
             lambda: link.call("list_groups", build, to=broker(broker_id)),
-            lambda answer: answer.error_code in _COORDINATOR_MOVES,
+            lambda answer: answer.error_code in COORDINATOR_MOVES,
             within=SETTLE_SECONDS,
         )
     except AdminError as error:

@@ -228,6 +228,11 @@ async def _described(link: Link, places: Iterable[Place]) -> dict[Place, Partiti
 LATEST, EARLIEST = -1, -2
 """Timestamps for the end and for the first record of a partition."""
 
+PARTITIONS_AT_ONCE = 2_000
+"""Partitions of one ListOffsets."""
+TOPICS_AT_ONCE = 1_000
+"""Topics of one Metadata that finds their leaders."""
+
 WAIT_SECONDS = 10.0
 """Seconds that a leader may wait for tiered storage (v10)."""
 
@@ -269,57 +274,84 @@ async def list_offsets(
     link: Link, wanted: Mapping[Place, int], *, stable: bool = False
 ) -> tuple[dict[Place, int], list[Failure]]:
     """(topic, partition) -> the first offset at or after a timestamp (ms, `LATEST` or `EARLIEST`), -1 if there is no
-    such record; and the failures of the others. One request to each leader.
+    such record; and the failures of the others. One request to each leader for so many partitions as fit.
 
     stable: the latest offset is the last stable one, as for consumers with read_committed, else the high watermark.
     """
-    found: dict[Place, int] = {}
-    problems: list[Failure] = []
+    found = await offsets_of(link, wanted, stable=stable)
+    return (
+        {place: offset for place, offset in found.items() if not isinstance(offset, Failure)},
+        list(dict.fromkeys(why for why in found.values() if isinstance(why, Failure))),
+    )
+
+
+async def offsets_of(link: Link, wanted: Mapping[Place, int], *, stable: bool = False) -> dict[Place, int | Failure]:
+    """As `list_offsets`, each partition with its offset or its failure."""
+    found: dict[Place, int | Failure] = {}
     left = tuple(wanted)
     for last in (False, True):  # retried once with the new leader
         if not left:
             break
         leaders, leaderless = await leaders_of(link, left)
+        found |= leaderless
         answers = await asyncio.gather(
             *(
-                offsets_at_broker(link, leader, {place: wanted[place] for place in mine}, stable=stable)
+                _offsets_of_leader(link, leader, {place: wanted[place] for place in mine}, stable)
                 for leader, mine in leaders.items()
             )
         )
         left = ()
         for answer in answers:
-            if isinstance(answer, Failure):
-                problems.append(answer)
-                continue
             for place, (code, offset) in answer.items():
-                if not code:
+                if isinstance(code, Failure):
+                    found[place] = code
+                elif not code:
                     found[place] = offset
                 elif code in _LEADER_MOVED and not last:
                     left = (*left, place)
                 else:
-                    problems.append(_failure_of(place, code))
-        problems += dict.fromkeys(leaderless.values())
-    return found, problems
+                    found[place] = _failure_of(place, code)
+    return found
 
 
 async def leaders_of(link: Link, places: Iterable[Place]) -> tuple[dict[int, list[Place]], dict[Place, Failure]]:
     """Leader -> its partitions, and the failures of partitions without a leader."""
     places = tuple(places)
-    listing = await describe_topics(link, list(dict.fromkeys(topic for topic, _ in places)))
-    leading = {
-        (topic.name, partition.number): partition.leader
-        for topic in listing.topics.values()
-        for partition in topic.partitions
-    }
+    topics = list(dict.fromkeys(topic for topic, _ in places))
+    leading: dict[Place, int] = {}
+    failures: dict[str, Failure] = {}
+    for start in range(0, len(topics), TOPICS_AT_ONCE):
+        listing = await describe_topics(link, topics[start : start + TOPICS_AT_ONCE])
+        failures.update(listing.failures)
+        leading.update(
+            ((topic.name, partition.number), partition.leader)
+            for topic in listing.topics.values()
+            for partition in topic.partitions
+        )
     by_leader: dict[int, list[Place]] = {}
-    problems = {}
+    problems: dict[Place, Failure] = {}
     for place in places:
         leader = leading.get(place, -1)
         if leader >= 0:
             by_leader.setdefault(leader, []).append(place)
         else:
-            problems[place] = listing.failures.get(place[0]) or _failure_of(place, ErrorCode.leader_not_available)
+            problems[place] = failures.get(place[0]) or _failure_of(place, ErrorCode.leader_not_available)
     return by_leader, problems
+
+
+async def _offsets_of_leader(
+    link: Link, leader: int, wanted: Mapping[Place, int], stable: bool
+) -> dict[Place, tuple[int | Failure, int]]:
+    """(topic, partition) -> (error code, or the failure of its request; offset)."""
+    places = list(wanted)
+    found: dict[Place, tuple[int | Failure, int]] = {}
+    for start in range(0, len(places), PARTITIONS_AT_ONCE):
+        some = {place: wanted[place] for place in places[start : start + PARTITIONS_AT_ONCE]}
+        answer = await offsets_at_broker(link, leader, some, stable=stable)
+        if isinstance(answer, Failure):
+            return found | dict.fromkeys(places[start:], (answer, -1))
+        found.update(answer)
+    return found
 
 
 CONSUMER, ANY_REPLICA = -1, -2

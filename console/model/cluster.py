@@ -282,18 +282,50 @@ class ReplicaLogs(Struct, frozen=True):
     last_known: tuple[int, ...] | None = None
 
 
+Places = tuple[tuple[str, int], ...]
+"""(topic, partition) pairs, or (subtopology, partition) pairs of tasks; sorted."""
+
+
+class StreamsTasks(NamedTuple):
+    """The tasks of a member of a streams group: (subtopology id, partition) pairs by role (KIP-1071)."""
+
+    active: Places = ()
+    standby: Places = ()
+    warmup: Places = ()
+
+
 class GroupMember(Struct, frozen=True):
-    """A member of a group and what it is assigned: (topic, partition) pairs."""
+    """A member of a group and what it is assigned: (topic, partition) pairs.
+
+    epoch: the group's epoch that the member has reached, -1 where the protocol has none. target: the partitions that
+    the coordinator wants it to have, None where the protocol has no target (classic, share). tasks, target_tasks and
+    topology_epoch: of a streams group; its partitions are those of the active tasks' source topics.
+    """
 
     member_id: str
     client_id: str
     host: str
-    assignment: tuple[tuple[str, int], ...] = ()
+    assignment: Places = ()
     instance_id: str | None = None
+    epoch: int = -1
+    target: Places | None = None
+    tasks: StreamsTasks | None = None
+    target_tasks: StreamsTasks | None = None
+    topology_epoch: int = -1
+
+    @property
+    def has_target(self) -> bool:
+        """Whether it has all that the coordinator wants it to have, and nothing else."""
+        return (self.target is None or self.assignment == self.target) and self.tasks == self.target_tasks
 
 
 class Group(Struct, frozen=True):
-    """A group. state and type are Kafka's words (``Stable``, ``consumer``). members is None until it was described."""
+    """A group. state and type are Kafka's words (``Stable``, ``consumer``). members is None until it was described.
+
+    epoch, assignment_epoch: the group's, and that of its target assignment; below the group's while the coordinator
+    still has to compute the target (KIP-848). -1 where the protocol has none. assignor: of the target. topology_epoch:
+    of a streams group.
+    """
 
     name: str
     state: str
@@ -301,6 +333,15 @@ class Group(Struct, frozen=True):
     protocol: str = ""
     coordinator: int = -1
     members: tuple[GroupMember, ...] | None = None
+    epoch: int = -1
+    assignment_epoch: int = -1
+    assignor: str = ""
+    topology_epoch: int = -1
+
+    @property
+    def late_members(self) -> int:
+        """How many members have not taken their target."""
+        return sum(1 for member in self.members or () if not member.has_target)
 
 
 class GroupListing(Struct, frozen=True):
@@ -311,7 +352,11 @@ class GroupListing(Struct, frozen=True):
 
 
 class PartitionLag(NamedTuple):
-    """A group's place in a partition; -1 for what is not known (no commit, or the leader did not answer)."""
+    """A group's place in a partition; -1 for what is not known (no commit, or the leader did not answer).
+
+    committed: the offset that is read next. Of a share group it is the start offset, and lag leaves out the records
+    after it that are already acknowledged.
+    """
 
     topic: str
     partition: int
@@ -369,6 +414,20 @@ class GroupOffset(NamedTuple):
     type: str = ""
     protocol: str = ""
     members: tuple[str, ...] = ()
+
+
+class GroupLooks(Struct, frozen=True):
+    """Groups as they were found at one time, by name: descriptions, lags, and why a group has none."""
+
+    groups: Mapping[str, Group]
+    lags: Mapping[str, GroupLag]
+    failures: Mapping[str, Failure] = field(default_factory=dict)
+    lag_failures: Mapping[str, Failure] = field(default_factory=dict)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The groups that were asked for."""
+        return frozenset((*self.groups, *self.lags, *self.failures, *self.lag_failures))
 
 
 class ScramCredential(NamedTuple):

@@ -16,6 +16,7 @@ from console.model.cluster import (
     ClusterInfo,
     Group,
     GroupLag,
+    GroupLooks,
     GroupPosition,
     LogDir,
     LogRange,
@@ -29,6 +30,7 @@ from console.model.cluster import (
 from console.model.codes import TOPIC
 from console.model.config import ConfigListing, ConfigResource, ConfigSet
 from console.model.failure import Failure
+from console.model.lag_trend import GroupTrend, look_again
 from console.model.quota import Match, QuotaEntity, QuotaFilter, QuotaValues
 from console.model.transactions import Transactions
 
@@ -70,6 +72,7 @@ class Snapshot(Struct, frozen=True):
     group_positions: Mapping[str, GroupPosition] = field(default_factory=dict)
     log_ranges: Mapping[TopicPartition, LogRange] = field(default_factory=dict)
     offsets_at: Mapping[tuple[str, int, int], int] = field(default_factory=dict)
+    lag_trends: Mapping[str, GroupTrend] = field(default_factory=dict)
     transactions: Mapping[TopicPartition, Transactions] = field(default_factory=dict)
     log_dirs: Mapping[int, tuple[LogDir, ...]] = field(default_factory=dict)
     reassignments: tuple[Reassignment, ...] = ()
@@ -266,22 +269,61 @@ def with_scram(snapshot: Snapshot, scram: Mapping[str, tuple[ScramCredential, ..
     return replace(snapshot, scram=share(snapshot.scram, scram), read_at=_read_at(snapshot, "scram", at))
 
 
+def _is_described(known: Group | None, listed: Group) -> bool:
+    """Whether a listing says nothing new of a group whose members are known."""
+    return known is not None and (known.state, known.type, known.coordinator) == (
+        listed.state,
+        listed.type,
+        listed.coordinator,
+    )
+
+
 def with_groups(snapshot: Snapshot, groups: Mapping[str, Group], *, whole: bool, at: datetime) -> Snapshot:
     """A listing of all groups (`whole`), or descriptions of some. A listing keeps the members already known."""
     if not whole:
         return replace(snapshot, groups={**snapshot.groups, **groups})
     kept = {
-        name: replace(group, members=snapshot.groups[name].members)
-        if group.members is None and name in snapshot.groups and snapshot.groups[name].state == group.state
-        else group
+        name: snapshot.groups[name] if _is_described(snapshot.groups.get(name), group) else group
         for name, group in groups.items()
     }
-    return replace(snapshot, groups=share(snapshot.groups, kept), read_at=_read_at(snapshot, "groups", at))
+    groups = share(snapshot.groups, kept)
+    if groups is not snapshot.groups and (gone := snapshot.lags.keys() - groups.keys()):
+        snapshot = without_groups(snapshot, gone)
+    return replace(snapshot, groups=groups, read_at=_read_at(snapshot, "groups", at))
 
 
-def with_lag(snapshot: Snapshot, group: str, lag: GroupLag) -> Snapshot:
-    """The lag of one group."""
-    return replace(snapshot, lags={**snapshot.lags, group: lag})
+def without_groups(snapshot: Snapshot, gone: Collection[str]) -> Snapshot:
+    """The groups that are no more take their lags with them."""
+
+    def left(known: Mapping[str, V]) -> Mapping[str, V]:
+        return {name: each for name, each in known.items() if name not in gone}
+
+    return replace(
+        snapshot, groups=left(snapshot.groups), lags=left(snapshot.lags), lag_trends=left(snapshot.lag_trends)
+    )
+
+
+def trends_after(
+    known: Mapping[str, GroupTrend], lags: Mapping[str, GroupLag], at: datetime
+) -> Mapping[str, GroupTrend]:
+    """The trends of groups whose lag was read again."""
+    moment = at.timestamp()
+    return {name: look_again(known.get(name), lag, moment) for name, lag in lags.items()}
+
+
+def with_group_looks(snapshot: Snapshot, looks: GroupLooks, trends: Mapping[str, GroupTrend]) -> Snapshot:
+    """Groups that were looked at, with their trends, and what could not be read of them."""
+    asked = {part for name in looks.names for part in (f"group {name}", f"lag of {name}")}
+    failures = tuple(f for f in snapshot.failures if f.part not in asked)
+    failures += tuple(ReadFailure(f"group {name}", name, why) for name, why in looks.failures.items())
+    failures += tuple(ReadFailure(f"lag of {name}", "", why) for name, why in looks.lag_failures.items())
+    return replace(
+        snapshot,
+        groups={**snapshot.groups, **looks.groups},
+        lags={**snapshot.lags, **looks.lags},
+        lag_trends={**snapshot.lag_trends, **trends},
+        failures=snapshot.failures if failures == snapshot.failures else failures,
+    )
 
 
 def with_group_positions(
@@ -291,9 +333,9 @@ def with_group_positions(
     names = frozenset(asked)
     kept = {name: known for name, known in snapshot.group_positions.items() if name not in names}
     gone = {name for name in names if name in found and found[name].group is None}
-    groups = {name: group for name, group in snapshot.groups.items() if name not in gone}
-    lags = {name: lag for name, lag in snapshot.lags.items() if name not in gone}
-    snapshot = replace(snapshot, group_positions={**kept, **found}, groups=groups, lags=lags)
+    if gone:
+        snapshot = without_groups(snapshot, gone)
+    snapshot = replace(snapshot, group_positions={**kept, **found})
     described = {name: each.group for name, each in found.items() if each.group is not None}
     return with_groups(snapshot, described, whole=False, at=at)
 

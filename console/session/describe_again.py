@@ -286,22 +286,14 @@ async def _logs(session: Session, targets: Sequence[LogTarget]) -> Update:
 
 
 async def _groups(session: Session, targets: Sequence[GroupTarget | GroupOffsetTarget]) -> Update:
-    from console.admin import groups
+    from console.admin.group_lag import look_at_groups
 
     names = list(dict.fromkeys(t.name if isinstance(t, GroupTarget) else t.group for t in targets))
-    run = session.client.run
-    listing, lags = await asyncio.gather(
-        run(groups.describe_groups, names),
-        asyncio.gather(*(_allowed(run(groups.group_lag, name)) for name in names)),
-    )
-    found = {name: lag for name, lag in zip(names, lags, strict=True) if lag is not None}
+    looks = await session.client.run(look_at_groups, names)
 
     def update(snapshot: Snapshot) -> Snapshot:
-        asked = frozenset(names)
-        without = {name: group for name, group in snapshot.groups.items() if name not in asked}
-        other_lags = {name: lag for name, lag in snapshot.lags.items() if name not in asked}
-        known = replace(snapshot, groups=without, lags={**other_lags, **found})
-        return refresh.with_groups(known, listing.groups, whole=False, at=datetime.now(UTC))
+        trends = refresh.trends_after(snapshot.lag_trends, looks.lags, datetime.now(UTC))
+        return refresh.with_group_looks(refresh.without_groups(snapshot, frozenset(names)), looks, trends)
 
     return update
 

@@ -15,10 +15,6 @@ if TYPE_CHECKING:
     from console.session.session import Session
 
 
-_LAGS_AT_ONCE = 16
-"""Groups whose lag is read at the same time; each takes a few requests."""
-
-
 async def read_needs(session: Session, need: Needs, *, sparing: bool = False) -> None:
     """Read what is needed. What can't be read is in the snapshot's failures.
 
@@ -58,7 +54,8 @@ async def read_needs(session: Session, need: Needs, *, sparing: bool = False) ->
     if topics and "topics" not in parts:
         first.append(session.read_topics(sorted(topics)))
     groups = need.groups | {group for group, _ in need.group_positions}
-    first.extend(session.read_group(name) for name in sorted(groups))
+    if groups:
+        first.append(session.look_at_groups(sorted(groups)))
     if need.transactions:
         first.append(session.read_transactions(sorted(need.transactions)))
     first.append(_configs(session, need.resources, need.documentation))
@@ -75,13 +72,7 @@ async def _lags(session: Session, need: Needs) -> None:
     from console.language.filters import glob_test
 
     tests = [glob_test(patterns) for patterns in need.lags_of]
-    few = asyncio.Semaphore(_LAGS_AT_ONCE)
-
-    async def read(name: str) -> None:
-        async with few:
-            await session.read_group_lag(name)
-
-    await asyncio.gather(*(read(name) for name in session.snapshot.groups if any(test(name) for test in tests)))
+    await session.look_at_groups([name for name in session.snapshot.groups if any(test(name) for test in tests)])
 
 
 async def _positions(session: Session, need: Needs) -> None:

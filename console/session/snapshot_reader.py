@@ -37,6 +37,10 @@ MANY = 5_000
 """With more topics or ACLs, they are compared with the known ones in another thread."""
 
 
+GROUPS_AT_ONCE = 250
+"""Groups that are looked at before what was found is published."""
+
+
 SINGLE_QUOTAS = tuple(QuotaFilter((QuotaMatch(type_, Match.ANY_NAME),), strict=True) for type_ in (USER, CLIENT_ID, IP))
 """The filters that find users, clients and addresses with quotas of their own."""
 
@@ -322,20 +326,25 @@ class SnapshotReader:
 
     async def read_group(self, name: str) -> None:
         """Read the members and the lag of one group."""
-        from console.admin import groups
+        await self.look_at_groups([name])
 
-        listing = await self.client.run(groups.describe_groups, [name])
-        known = refresh.with_groups(self.snapshot, listing.groups, whole=False, at=_now())
-        self._learn(refresh.with_failures(known, f"group {name}", listing.failures.items()), "groups")
-        await self.read_group_lag(name)
+    async def look_at_groups(self, names: Sequence[str]) -> None:
+        """Read the members and the lag of groups, with as few requests as they take. Of very many, some at a time."""
+        from console.admin import group_lag
 
-    async def read_group_lag(self, name: str) -> None:
-        """Read the lag of a group by partition."""
-        from console.admin import groups
-
-        lag = await self._part(f"lag of {name}", self.client.run(groups.group_lag, name))
-        if lag is not None:
-            self._learn(refresh.with_lag(self.snapshot, name, lag), "lags")
+        for start in range(0, len(names), GROUPS_AT_ONCE):
+            some = names[start : start + GROUPS_AT_ONCE]
+            known = self.snapshot.groups
+            types = {name: known[name].type for name in some if name in known}
+            looks = await self._part("lags", self.client.run(group_lag.look_at_groups, some, types))
+            if looks is None:
+                continue
+            at, before = _now(), self.snapshot.lag_trends
+            if sum(len(lag.partitions) for lag in looks.lags.values()) > MANY:
+                trends = await asyncio.to_thread(refresh.trends_after, before, looks.lags, at)
+            else:
+                trends = refresh.trends_after(before, looks.lags, at)
+            self._learn(refresh.with_group_looks(self.snapshot, looks, trends), "groups", "lags")
 
     async def read_replica_logs(self, places: Sequence[TopicPartition]) -> None:
         """Read what the replicas of partitions hold; what their brokers don't answer is missing."""

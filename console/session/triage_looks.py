@@ -23,7 +23,6 @@ SILENT_SECONDS = 2.0
 """Seconds in which a broker has to answer ApiVersions."""
 MOST_GROUPS = 500
 """Groups whose offsets are read in a round; of more, the next round reads others."""
-GROUPS_AT_ONCE = 16
 
 _OFTEN = Needs(parts=frozenset({"cluster", "quorum", "topics", "groups"}))
 _CONFIGS = Needs(every=frozenset({BROKER, TOPIC}), resources=frozenset({CLUSTER_DEFAULT}))
@@ -61,13 +60,7 @@ class Looker:
         later = [name for name in names if name >= self._next_group]
         chosen = (later + [name for name in names if name < self._next_group])[:MOST_GROUPS]
         self._next_group = chosen[-1] + "\0" if chosen else ""
-        few = asyncio.Semaphore(GROUPS_AT_ONCE)
-
-        async def read(name: str) -> None:
-            async with few:
-                await self._session.read_group_lag(name)
-
-        await asyncio.gather(*map(read, chosen))
+        await self._session.look_at_groups(chosen)
         places = _behind(self._session.snapshot, chosen)
         if places:
             await self._session.read_log_ranges(places)

@@ -11,6 +11,7 @@ from console.admin import acls, cluster, configs, groups, partitions, quotas, sc
 from console.admin import cluster as log_dirs
 from console.admin.changes import send
 from console.admin.errors import Unsupported
+from console.admin.group_lag import group_lag
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
 from console.model.acl import Acl
@@ -231,7 +232,7 @@ async def test_groups(kafka39: KafkaCluster, link: Link, name: str) -> None:
         described = await groups.describe_groups(link, [name, "no-such-group"])
         assert described.groups[name].state == "Stable"
         assert described.failures["no-such-group"].name == "GROUP_ID_NOT_FOUND"
-        lag = await groups.group_lag(link, name)
+        lag = await group_lag(link, name)
         assert [(row.committed, row.end, row.lag) for row in lag.partitions] == [(1, 3, 2)]
         assert lag.failures == ()
     finally:

@@ -12,6 +12,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer  # type: ignore[import-u
 
 from console.admin import groups
 from console.admin.errors import BrokerError
+from console.admin.group_lag import group_lag
 from console.admin.groups import find_coordinators
 from console.admin.link import Link
 from console.admin.routing import broker, until_settled
@@ -55,14 +56,14 @@ async def test_groups(kafka: KafkaCluster, link: Link, consumed: str) -> None:
     assert (member.client_id, member.host) == ("reader", "/127.0.0.1")
     assert member.assignment == ((consumed, 0), (consumed, 1))
     assert described.failures["no-such-group"].name == "GROUP_ID_NOT_FOUND"
-    lag = await groups.group_lag(link, consumed)
+    lag = await group_lag(link, consumed)
     assert lag.partitions == (
         PartitionLag(consumed, 0, committed=3, end=5, lag=2, member=member.member_id),
         PartitionLag(consumed, 1, committed=-1, end=0, lag=-1, member=member.member_id),
     )
     assert (lag.total, lag.failures) == (2, ())
     with pytest.raises(BrokerError, match="GROUP_ID_NOT_FOUND"):
-        await groups.group_lag(link, "no-such-group")
+        await group_lag(link, "no-such-group")
 
 
 def joining(protocol: str, group: str) -> Callable[[ModuleType], Any]:
@@ -127,7 +128,7 @@ async def test_groups_of_the_newer_protocols(plain_cluster: KafkaCluster, name: 
         (member,) = group.members
         assert (member.member_id, member.host) == (f"{name}-member", "/127.0.0.1")
         if protocol == "consumer":
-            lag = await groups.group_lag(link, name)
+            lag = await group_lag(link, name)
             assert lag.failures == ()
             assert all(row.committed == -1 and row.lag == -1 for row in lag.partitions)
     finally:

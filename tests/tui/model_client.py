@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,7 @@ from console.model.cluster import (
     Group,
     GroupLag,
     GroupListing,
+    GroupLooks,
     GroupMember,
     LogDir,
     LogDirListing,
@@ -159,12 +160,12 @@ class ModelClient:
     def _list_groups(self) -> GroupListing:
         return GroupListing({name: Group(name, "Stable", "classic", coordinator=1) for name in self.groups})
 
-    def _describe_groups(self, names: list[str]) -> GroupListing:
+    def _look_at_groups(self, names: list[str], _types: Mapping[str, str] | None = None) -> GroupLooks:
         member = GroupMember("m-1", "client", "/127.0.0.1")
-        return GroupListing({n: Group(n, "Stable", "classic", "range", 1, (member,)) for n in names})
-
-    def _group_lag(self, name: str) -> GroupLag:
-        return self.groups[name]
+        there = [name for name in names if name in self.groups]
+        gone = {name: Failure("GROUP_ID_NOT_FOUND") for name in names if name not in self.groups}
+        groups = {name: Group(name, "Stable", "classic", "range", 1, (member,)) for name in there}
+        return GroupLooks(groups, {name: self.groups[name] for name in there}, gone, gone)
 
     def _probe(self, named: frozenset[int]) -> tuple[frozenset[int], bool]:
         return named, True

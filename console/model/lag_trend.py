@@ -1,0 +1,177 @@
+"""How a group's lag moves: what two looks show, and partitions whose commit stands still. Pure.
+
+A consumer commits in steps (auto.commit.interval.ms is 5 s), so its lag is a saw. A change of the lag below one step
+is no trend, and a commit that rests for less than a few steps is no trouble.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
+
+from msgspec import Struct, field
+
+from console.model.cluster import GroupLag, PartitionLag
+
+WINDOW = 15.0
+"""Seconds: a trend compares with a look that is at least this old once there is one, at most twice as old."""
+SHORTEST = 6.0
+"""Seconds between two looks before they show a trend: one step of auto.commit and a bit."""
+STEP_SECONDS = 10.0
+"""Seconds of reading that a step of commits may be: two intervals of auto.commit."""
+STUCK_BESIDE = 20.0
+"""Seconds that a commit stands still, while its member's other partitions move, before the partition is stuck."""
+STUCK_ALONE = 90.0
+"""The same where no other partition of that member moves. Kafka Connect commits every 60 s."""
+
+Place = tuple[str, int]
+Direction = Literal["grows", "shrinks", "steady"]
+
+
+class PartitionTrend(NamedTuple):
+    """How the lag of a partition moves.
+
+    rate: records a second by which the lag grows; below 0 it shrinks, 0 within a step of commits; None for unknown.
+    still: seconds for which the commit has stood still while records waited, 0 where it moves or none wait. stuck: it
+    stands still for so long that a record probably holds it up.
+    """
+
+    rate: float | None = None
+    still: float = 0.0
+    stuck: bool = False
+
+
+class Standing(NamedTuple):
+    """A commit that has not moved. since: the first look (Unix seconds) at which records waited at it, None for none
+    waiting; end: of the partition then. moved: the look at which it last was another, None if never seen to move. step:
+    records that it moved then. pause: the longest time, seconds, that it stood and moved again."""
+
+    committed: int
+    since: float | None
+    end: int
+    moved: float | None = None
+    step: int = 0
+    pause: float = 0.0
+
+
+class Look(NamedTuple):
+    """A group's lag at one time, Unix seconds."""
+
+    at: float
+    lag: GroupLag
+
+
+class GroupTrend(Struct, frozen=True):
+    """How the lag of a group moves, from the looks at it so far.
+
+    base: the look with which the last one is compared; next_base: the one that takes its place. partitions: those
+    whose trend is known. rate: of the group, over the partitions where it is known; None if unknown for all. stuck:
+    the partitions that are stuck, sorted.
+    """
+
+    base: Look
+    next_base: Look
+    last: Look
+    standing: Mapping[Place, Standing]
+    partitions: Mapping[Place, PartitionTrend] = field(default_factory=dict)
+    rate: float | None = None
+    stuck: tuple[Place, ...] = ()
+
+    @property
+    def catch_up(self) -> float | None:
+        """Seconds until the lag is 0 if it goes on so; None where it does not shrink."""
+        return time_left(self.last.lag.total, self.rate)
+
+
+def direction(rate: float | None) -> Direction | None:
+    """What a rate says; None for an unknown one."""
+    if rate is None:
+        return None
+    return "grows" if rate > 0 else "shrinks" if rate < 0 else "steady"
+
+
+def time_left(lag: int, rate: float | None) -> float | None:
+    """Seconds until a lag that shrinks at this rate is 0; None where it does not shrink."""
+    return lag / -rate if rate is not None and rate < 0 and lag > 0 else None
+
+
+def look_again(known: GroupTrend | None, lag: GroupLag, at: float) -> GroupTrend:
+    """The trend after one more look, `at` Unix seconds. A clock that went back begins anew."""
+    look = Look(at, lag)
+    if known is None or at <= known.last.at:
+        return GroupTrend(look, look, look, {place(p): _stands(p, at, None) for p in lag.partitions})
+    base, next_base = known.base, known.next_base
+    if at - known.last.at >= WINDOW:
+        base, next_base = known.last, look
+    elif at - next_base.at >= WINDOW:
+        base, next_base = next_base, look
+    standing = {place(p): _stands(p, at, known.standing.get(place(p))) for p in lag.partitions}
+    partitions = _trends(base, look, standing)
+    rates = [trend.rate for trend in partitions.values() if trend.rate is not None]
+    return GroupTrend(
+        base,
+        next_base,
+        look,
+        standing,
+        partitions,
+        sum(rates) if rates else None,
+        tuple(sorted(where for where, trend in partitions.items() if trend.stuck)),
+    )
+
+
+def place(partition: PartitionLag) -> Place:
+    """Its topic and number."""
+    return partition.topic, partition.partition
+
+
+def _stands(now: PartitionLag, at: float, before: Standing | None) -> Standing:
+    waits = now.lag > 0
+    if before is None or now.committed < 0 or before.committed < 0:
+        return Standing(now.committed, at if waits else None, now.end)
+    if now.committed != before.committed:
+        pause = max(before.pause, at - before.since if before.since is not None else 0.0)
+        step = abs(now.committed - before.committed)
+        return Standing(now.committed, at if waits else None, now.end, at, step, pause)
+    if not waits:
+        return before._replace(since=None)
+    return before if before.since is not None else before._replace(since=at, end=now.end)
+
+
+def _trends(base: Look, now: Look, standing: Mapping[Place, Standing]) -> dict[Place, PartitionTrend]:
+    then = {place(p): p for p in base.lag.partitions}
+    moved: dict[str, float] = {}
+    for p in now.lag.partitions:
+        stands = standing[place(p)]
+        if stands.moved is not None:
+            moved[p.member] = max(stands.moved, moved.get(p.member, stands.moved))
+    anywhere = max(moved.values(), default=None)
+    found = {}
+    for p in now.lag.partitions:
+        stands, before = standing[place(p)], then.get(place(p))
+        rate = None if before is None else _rate(before, p, now.at - base.at, stands.step)
+        still = 0.0 if stands.since is None else now.at - stands.since
+        stuck = still > 0 and _is_stuck(p, stands, still, moved.get(p.member) if p.member else None, anywhere)
+        if rate is not None or still:
+            found[place(p)] = PartitionTrend(rate, still, stuck)
+    return found
+
+
+def _rate(before: PartitionLag, now: PartitionLag, seconds: float, step: int) -> float | None:
+    """Records a second by which the lag grew; 0 where the change is within one step of commits."""
+    if before.lag < 0 or now.lag < 0 or seconds < SHORTEST:
+        return None
+    change = now.lag - before.lag
+    read = max(0, now.committed - before.committed)
+    noise = min(step, STEP_SECONDS * read / seconds)
+    return 0.0 if abs(change) <= noise else change / seconds
+
+
+def _is_stuck(
+    now: PartitionLag, stands: Standing, still: float, of_member: float | None, anywhere: float | None
+) -> bool:
+    """Whether a commit is stuck. of_member, anywhere: when a commit of the same member, of the group, last moved."""
+    if stands.since is None or now.end <= stands.end:
+        return False
+    beside = of_member is not None and of_member > stands.since
+    reads = bool(now.member) or (anywhere is not None and anywhere > stands.since)
+    return reads and still >= max(STUCK_BESIDE if beside else STUCK_ALONE, 2 * stands.pause)
