@@ -96,7 +96,7 @@ def time_left(lag: int, rate: float | None) -> float | None:
 
 
 def look_again(known: GroupTrend | None, lag: GroupLag, at: float) -> GroupTrend:
-    """The trend after one more look, `at` Unix seconds. A clock that went back begins anew."""
+    """The trend after one more look, `at` Unix seconds. After a clock that went back it begins again."""
     look = Look(at, lag)
     if known is None or at <= known.last.at:
         return GroupTrend(look, look, look, {place(p): _stands(p, at, None) for p in lag.partitions})
