@@ -14,11 +14,14 @@ from console.terminal import complain, put
 
 if TYPE_CHECKING:
     from console.session.session import Session
+    from console.session.triage_looks import Looker
     from console.triage.course import Course
     from console.triage.diagnosis import Verdict
     from console.triage.symptoms import Subject
 
 DEFAULT_SECONDS = 20.0
+WAIT = 2.0
+"""Seconds between two looks."""
 
 
 def triage_options(parser: argparse.ArgumentParser) -> None:
@@ -78,11 +81,17 @@ def run_triage(options: argparse.Namespace) -> int:
 
 
 async def _watch(session: Session, options: argparse.Namespace) -> Verdict:
-    from console.session.triage_looks import WAIT, Looker
+    from console.session.triage_looks import Looker
+
+    async with Looker(session) as looker:
+        return await _verdicts(looker, options)
+
+
+async def _verdicts(looker: Looker, options: argparse.Namespace) -> Verdict:
+    """Look until it is time, and return the last verdict; with --watch, until interrupted."""
     from console.triage.course import after, begin
     from console.triage.diagnosis import diagnose
 
-    looker = Looker(session)
     began = time.monotonic()
     course = begin(await looker.look())
     told: dict[str, str] | None = None
@@ -96,7 +105,7 @@ async def _watch(session: Session, options: argparse.Namespace) -> Verdict:
             _tell(verdict, course, options.output)
             _write_metrics(options.prometheus, verdict)
             return verdict
-        await asyncio.sleep(WAIT.total_seconds())
+        await asyncio.sleep(WAIT)
         course = after(course, await looker.look())
 
 

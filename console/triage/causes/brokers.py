@@ -17,6 +17,7 @@ from console.triage.symptoms import (
     REBALANCING,
     UNDER_MIN_ISR,
     UNDER_REPLICATED,
+    VOTER_BEHIND,
     Subject,
     Symptom,
     gone,
@@ -26,7 +27,7 @@ FLAPS = 3
 """Times that a broker has to go away within the course until that is more than a restart."""
 
 _OF_REPLICAS = frozenset({UNDER_REPLICATED, UNDER_MIN_ISR, LEADERLESS})
-_OF_BROKERS = frozenset({BROKER_GONE, BROKER_SILENT, NOT_PREFERRED, REBALANCING})
+_OF_BROKERS = frozenset({BROKER_GONE, BROKER_SILENT, NOT_PREFERRED, REBALANCING, VOTER_BEHIND})
 
 
 def _follows(*brokers: int, alone: bool = False) -> tuple[Prediction, ...]:
