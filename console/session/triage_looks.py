@@ -24,7 +24,6 @@ LOOK_SECONDS = 2.0
 """The longest that a look waits for its parts, and the time in which a broker has to answer ApiVersions."""
 MOST_GROUPS = 500
 """Groups whose offsets are read in a round; of more, the next round reads others."""
-GROUPS_AT_ONCE = 16
 
 _CONFIGS = Needs(every=frozenset({BROKER, TOPIC}), resources=frozenset({CLUSTER_DEFAULT}))
 
@@ -103,13 +102,7 @@ class Looker:
         later = [name for name in names if name >= self._next_group]
         chosen = (later + [name for name in names if name < self._next_group])[:MOST_GROUPS]
         self._next_group = chosen[-1] + "\0" if chosen else ""
-        few = asyncio.Semaphore(GROUPS_AT_ONCE)
-
-        async def read(name: str) -> None:
-            async with few:
-                await self._session.read_group_lag(name)
-
-        await asyncio.gather(*map(read, chosen))
+        await self._session.look_at_groups(chosen)
         if places := _behind(self._session.snapshot, chosen):
             await self._session.read_log_ranges(places)
         self._lags.update(chosen)
