@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from console.admin.acls import create_acls, delete_acls
 from console.admin.configs import alter_configs
+from console.admin.deletion import delete_records
+from console.admin.features import update_features
 from console.admin.group_offsets import (
     alter_share_group_offsets,
     commit_offsets,
@@ -15,6 +17,7 @@ from console.admin.link import Link
 from console.admin.open_transactions import abort_transaction
 from console.admin.partitions import alter_reassignments, elect_leaders
 from console.admin.quotas import alter_quotas
+from console.admin.registration import unregister_broker
 from console.admin.scram import alter_scram
 from console.admin.topics import Progress, create_partitions, create_topics, delete_topics
 from console.model import changes
@@ -64,3 +67,9 @@ async def send(
             return await delete_share_group_offsets(link, request, validate_only=validate_only)
         case changes.DeleteGroups():
             return await delete_groups(link, request, validate_only=validate_only)
+        case changes.DeleteRecords():
+            return await delete_records(link, request, validate_only=validate_only)
+        case changes.UnregisterBroker():
+            return await unregister_broker(link, request, validate_only=validate_only)
+        case changes.UpdateFeatures():
+            return await update_features(link, request, validate_only=validate_only)

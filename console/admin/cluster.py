@@ -96,6 +96,8 @@ def release_of(apis: Mapping[int, tuple[int, int]], supported_features: Mapping[
     return f"< {_FIRST_WITH[-1][1]}"
 
 
+_SHOWS_FENCED = 2
+"""The version of DescribeCluster that describes fenced brokers (KIP-1073)."""
 QUORUM_TOPIC = "__cluster_metadata"
 _OPERATIONS_OMITTED = -(2**31)
 _QUORUM_UNSETTLED = frozenset(
@@ -150,6 +152,7 @@ def cluster_info(response: Any) -> ClusterInfo:
         response.controller_id,
         tuple(sorted(brokers, key=lambda b: b.id)),
         operations(response.cluster_authorized_operations),
+        shows_fenced=response.__version__ >= _SHOWS_FENCED,
     )
 
 

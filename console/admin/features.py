@@ -1,14 +1,20 @@
-"""Features: what each node supports, and which levels are finalized (KIP-584, KIP-778, KIP-1022)."""
+"""Features: what each node supports, which levels are finalized, and other levels (KIP-584, KIP-778, KIP-1022)."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from types import ModuleType
 from typing import Any
 
 from console.admin.cluster import ask_versions, broker_version, describe_cluster, describe_quorum
+from console.admin.delivery import Answer, deliver
 from console.admin.errors import AdminError, failure
 from console.admin.link import Link
-from console.admin.routing import broker
+from console.admin.routing import CONTROLLER, broker
+from console.admin.topics import ANSWER_SECONDS
+from console.model.changes import FeatureTarget, Outcome, Status, UpdateFeatures
 from console.model.cluster import Broker, ClusterFeatures, NodeFeatures, VoterEndpoint
 from console.model.failure import Failure
 
@@ -84,3 +90,60 @@ def _answered(node: NodeFeatures, response: Any) -> Answered:
         return NodeFeatures(node.id, node.address, node.controller, failure=failure(response.error_code)), None
     supported = broker_version(response).supported_features
     return NodeFeatures(node.id, node.address, node.controller, supported), response
+
+
+_UPGRADE, _SAFE_DOWNGRADE = 1, 2
+"""Kinds of an update. Controllers refuse an unsafe downgrade of metadata.version, and treat that of others as a safe
+one (FeatureControlManager), so it is never sent."""
+
+
+async def update_features(link: Link, request: UpdateFeatures, *, validate_only: bool) -> tuple[Outcome, ...]:
+    """One outcome for each feature: controllers do all or none. A check is UNCHECKED before Kafka 3.3.
+
+    Raises Unsupported before Kafka 2.7, and AdminError if nothing was sent.
+    """
+    targets = [FeatureTarget(name) for name in request.levels]
+    version = await link.require("update_features", 0, "2.7", CONTROLLER)
+    if validate_only and version < 1:
+        return tuple(Outcome(target, Status.UNCHECKED) for target in targets)
+
+    def build(kio: ModuleType) -> Any:
+        from console.wire.schemas import for_version
+
+        def update(name: str, level: int) -> Any:
+            lowered = name in request.lowered
+            return for_version(
+                kio.FeatureUpdateKey,
+                feature=name,
+                max_version_level=level,
+                allow_downgrade=lowered,
+                upgrade_type=_SAFE_DOWNGRADE if lowered else _UPGRADE,
+            )
+
+        return for_version(
+            kio.UpdateFeaturesRequest,
+            timeout=timedelta(milliseconds=request.timeout_ms),
+            feature_updates=tuple(update(name, level) for name, level in request.levels.items()),
+            validate_only=validate_only,
+        )
+
+    async def send(some: Sequence[FeatureTarget]) -> Mapping[FeatureTarget, Answer]:
+        timeout = max(link.settings.request_timeout, request.timeout_ms / 1000 + ANSWER_SECONDS)
+        response = await link.call("update_features", build, to=CONTROLLER, timeout=timeout, change=not validate_only)
+        if response.error_code:
+            return dict.fromkeys(some, (response.error_code, response.error_message))
+        # From version 2 on, an answer without an error has no results.
+        answers: dict[FeatureTarget, Answer] = dict.fromkeys(some, (0, None))
+        for result in getattr(response, "results", ()):
+            answers[FeatureTarget(result.feature)] = result.error_code, result.error_message
+        return answers
+
+    async def describe_again(some: Sequence[FeatureTarget]) -> Mapping[FeatureTarget, Status]:
+        finalized = broker_version(await link.call("api_versions", ask_versions)).finalized_features
+        return {
+            each: Status.APPLIED if finalized.get(each.name, 0) == request.levels[each.name] else Status.NOT_APPLIED
+            for each in some
+        }
+
+    outcomes = await deliver(link.settings, targets, send, describe_again, validate_only=validate_only)
+    return tuple(outcomes[target] for target in targets)

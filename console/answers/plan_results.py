@@ -16,7 +16,7 @@ from console.plan.amounts import duration_text, exact_quota, quota
 from console.plan.compile import runbook
 from console.plan.conflicts import Conflict
 from console.plan.diff import diff, diff_of
-from console.plan.edits import Slot
+from console.plan.edits import Edit, Slot
 from console.plan.effective_values import DiffGroup, DiffLine, EffectiveValue
 from console.plan.kafka_tools import CONFIG_OPTION, Command
 from console.plan.plan import EMPTY, Plan, StageReport
@@ -149,38 +149,30 @@ def stage_table(report: StageReport, draft: Draft) -> Table:
     # Staging forgets the outcomes of what it touches, so an empty plan has as many.
     staged = _diff_rows(diff_of(report.added, draft), EMPTY, {})
     notes = dropped_lines(report.dropped)
-    notes += [
-        f"! refused: {names.target(r.edit.target)} {r.edit.key}: {r.reason}. {r.remedy}".rstrip()
-        for r in report.refused
-    ]
+    refused = _by_reason((f"{each.reason}. {each.remedy}".rstrip(), each.edit) for each in report.refused)
+    notes += [f"! refused: {names.some(some)}: {reason}" for reason, some in refused.items()]
     notes += loss_lines(report.added)
     return Table("staged", _DIFF_COLUMNS, staged, empty="nothing staged", notes=tuple(notes))
 
 
-_NAMED = 3
-"""Of the edits that are not needed for one reason, so many are named."""
-
-
 def dropped_lines(dropped: Iterable[Dropped]) -> list[str]:
     """A line for each reason why edits are not needed: an election of all leaders may leave out thousands."""
-    by_reason: dict[str, list[str]] = {}
-    for each in dropped:
-        name = f"{names.target(each.edit.target)} {each.edit.key}".rstrip()
-        by_reason.setdefault(each.reason, []).append(name)
-    return [
-        f"not needed: {', '.join(some[:_NAMED])}"
-        + (f" and {len(some) - _NAMED:,} more" if len(some) > _NAMED else "")
-        + f": {reason}"
-        for reason, some in by_reason.items()
-    ]
+    places = _by_reason((each.reason, each.edit) for each in dropped)
+    return [f"not needed: {names.some(some)}: {reason}" for reason, some in places.items()]
+
+
+def _by_reason(found: Iterable[tuple[str, Edit]]) -> dict[str, list[str]]:
+    """Reason -> the places of its edits."""
+    places: dict[str, list[str]] = {}
+    for reason, edit in found:
+        places.setdefault(reason, []).append(f"{names.target(edit.target)} {edit.key}".rstrip())
+    return places
 
 
 def loss_lines(staged: Iterable[Staged]) -> list[str]:
-    """What revert could not bring back, or not whole, once these are applied."""
-    return [
-        f"! no way back: {names.target(each.edit.target)} {each.edit.key}".rstrip() + f": {loss}"
-        for each, loss in losses(staged)
-    ]
+    """What revert could not bring back, or not whole, once these are applied: a line for each reason."""
+    places = _by_reason((loss, each.edit) for each, loss in losses(staged))
+    return [f"! no way back: {names.some(some)}: {loss}" for loss, some in places.items()]
 
 
 def report_table(report: ApplyReport, verb: str, deletions: Deletions | None = None) -> Table:

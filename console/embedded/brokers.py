@@ -27,7 +27,7 @@ from console.embedded.sasl import ScramHash, credential_of
 from console.embedded.scenarios.seed import Scenario
 from console.embedded.spec import AlterConfigPolicy, ClusterSpec, release, scenario_module
 from console.embedded.state_file import StateKeeper, read_state, restore_state
-from console.embedded.tables import BrokerNode, ScramKey
+from console.embedded.tables import ABSENT, BrokerNode, Change, ScramKey
 
 log = logging.getLogger("console.embedded")
 
@@ -239,6 +239,7 @@ class EmbeddedCluster(Cluster):
         except BaseException:
             await self.stop()
             raise
+        self.state.subscribe(self._changed)
         resume_moves(self)
         if self.spec.live and self._scenario is not None and self._scenario.live is not None:
             self.run(self._scenario.live(self))
@@ -276,7 +277,7 @@ class EmbeddedCluster(Cluster):
 
     async def broker_down(self, broker_id: int) -> None:
         """Crash a broker: its connections end and other replicas lead. Does nothing if it is down."""
-        if not self.state.brokers[broker_id].alive:
+        if not self._is_up(broker_id):
             return
         self.propagation.stopped(broker_id)
         self.loggers.forget(broker_id)
@@ -285,12 +286,27 @@ class EmbeddedCluster(Cluster):
         await self._listeners[broker_id].stop()
 
     async def broker_up(self, broker_id: int) -> None:
-        """Restart a broker that is down, at its old port. Does nothing if it is up."""
-        if self.state.brokers[broker_id].alive:
+        """Restart a broker that is down, at its old port. Does nothing if it is up. One that was unregistered registers
+        again."""
+        if self._is_up(broker_id):
             return
-        await self._listeners[broker_id].start()
+        listener = self._listeners[broker_id]
+        await listener.start()
+        if broker_id not in self.state.brokers:
+            rack = self.spec.racks.get(broker_id)
+            self.state.put_broker(BrokerNode(broker_id, self.spec.host, listener.port, rack, alive=False))
         broker_back(self.state, broker_id)
         self.propagation.resumed(broker_id)
+
+    def _is_up(self, broker_id: int) -> bool:
+        broker = self.state.brokers.get(broker_id)
+        return broker is not None and broker.alive
+
+    def _changed(self, change: Change) -> None:
+        """A broker that was unregistered serves no client: see `handlers.unregister_broker`."""
+        if change.table == "brokers" and change.after is ABSENT and isinstance(change.key, int):
+            self.propagation.stopped(change.key)
+            self.run(self._listeners[change.key].stop())
 
 
 def scenario(name: str) -> Scenario:

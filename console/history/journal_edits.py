@@ -73,10 +73,15 @@ def settings_of(edit: Mapping[str, Any], was: Any) -> tuple[Setting, ...]:
     """
     if edit["op"] in _WITHOUT_SETTINGS:
         return ()
+    if "records_of" in edit or "registration" in edit:
+        return ()  # they set nothing that stays
     op = _OPS.get(edit["op"], edit["op"])
     if op not in ("set", "delete", "append", "subtract"):
         raise ValueError(op)
     known = None if was == "unread" else was
+    if "feature" in edit:
+        old = str(int(known)) if known is not None else None
+        return (Setting("feature", edit["feature"], ":level", op, str(int(edit["value"])), old),)
     if "acl" in edit:
         return (_acl(edit["acl"], op, known),)
     if "quota" in edit:

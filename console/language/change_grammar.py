@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from console.language.arguments import (
     SECRET_LABEL,
     acl_target,
@@ -20,17 +22,20 @@ from console.language.statements import (
     CancelMoves,
     Create,
     Delete,
+    DeleteRecords,
     Elect,
+    FeatureSet,
     Grow,
     Name,
     ScramDelete,
     ScramSet,
     SecretSource,
+    Unregister,
 )
 from console.language.tokenizer import Word
 from console.model.codes import AclOperation, Permission, ScramMechanism
 from console.model.config import topic_resource
-from console.plan.amounts import LONGEST_MS, parse_duration
+from console.plan.amounts import LONGEST_MS, moment, parse_duration
 
 REPLICATION_MAX = 2**15 - 1
 MECHANISMS = tuple(ScramMechanism(number).label for number in ScramMechanism.NAMES)
@@ -130,9 +135,10 @@ def grow(reader: Reader) -> Grow:
     return Grow(name, _count(reader, key, value, 2**31 - 1))
 
 
-def delete(reader: Reader) -> Delete:
-    """``delete topic NAME``."""
-    reader.need_keyword("topic")
+def delete(reader: Reader) -> Delete | DeleteRecords:
+    """``delete topic NAME`` and ``delete records``."""
+    if reader.need_keyword("topic", "records") == "records":
+        return _delete_records(reader)
     return Delete(plain_name(reader, _TOPIC, "topics"))
 
 
@@ -155,6 +161,51 @@ def _number(reader: Reader, expected: Expected, highest: int) -> int:
     if number is None:
         reader.fail(f"expected {expected.label}, not {reader.shown(word)}", word)
     return number
+
+
+def _delete_records(reader: Reader) -> DeleteRecords:
+    """``delete records topic NAME [partition P] before (OFFSET | TIME | latest)``."""
+    reader.need_keyword("topic")
+    topic = plain_name(reader, _TOPIC, "topics")
+    partition = None
+    if reader.take_keyword("partition") is not None:
+        numbered = Expected(What.PARTITION, "the number of a partition", detail=topic.text or "")
+        partition = _number(reader, numbered, 2**31 - 1)
+    reader.need_keyword("before")
+    if reader.take_keyword("latest") is not None:
+        return DeleteRecords(topic, partition)
+    word = reader.take(Expected(What.DURATION, "an OFFSET, a TIME (2h, 14:05, 2026-11-20T14:05) or latest"), Role.VALUE)
+    before = whole_number(word.text, 0, 2**63 - 1)
+    if before is not None:
+        return DeleteRecords(topic, partition, before)
+    try:
+        at = moment(word.text, datetime.now(UTC))
+    except ValueError as error:
+        reader.fail(str(error), word, "an OFFSET is a whole number")
+    return DeleteRecords(topic, partition, at_ms=round(at.timestamp() * 1000))
+
+
+def unregister(reader: Reader) -> Unregister:
+    """``unregister broker ID``."""
+    reader.need_keyword("broker")
+    return Unregister(_number(reader, Expected(What.BROKER, "the number of a broker"), 2**31 - 1))
+
+
+def feature(reader: Reader) -> FeatureSet:
+    """``feature set NAME=LEVEL {NAME=LEVEL}``."""
+    reader.need_keyword("set")
+    expected = Expected(What.FEATURE_ASSIGN, "FEATURE=LEVEL")
+    levels: dict[str, int] = {}
+    while not reader.ended or not levels:
+        word, name, value = reader.take_pair(expected, "FEATURE=LEVEL")
+        level = whole_number(value.text, 0, 2**15 - 1)
+        if level is None:
+            reader.fail("a level is a whole number; 0 turns the feature off", value if value.text else word)
+        if name.text in levels:
+            reader.fail(f"{name.text}= is given twice", word)
+        levels[name.text] = level
+    reader.expect(expected)
+    return FeatureSet(tuple(levels.items()))
 
 
 def access(reader: Reader, verb: str) -> Access:

@@ -341,6 +341,8 @@ _PARSERS: Mapping[str, Callable[[Reader, str], Statement]] = MappingProxyType(
         "scram": lambda reader, _verb: change_grammar.scram(reader),
         "elect": lambda reader, _verb: change_grammar.elect(reader),
         "cancel": lambda reader, _verb: change_grammar.cancel(reader),
+        "unregister": lambda reader, _verb: change_grammar.unregister(reader),
+        "feature": lambda reader, _verb: change_grammar.feature(reader),
         "plan": _plan,
         "check": lambda _reader, _verb: Check(),
         "apply": _apply,

@@ -20,15 +20,18 @@ from console.language.statements import (
     CancelMoves,
     Create,
     Delete,
+    DeleteRecords,
     EditStatement,
     Elect,
     Entity,
+    FeatureSet,
     Grow,
     Key,
     Name,
     ScramDelete,
     ScramSet,
     Subject,
+    Unregister,
     Unset,
 )
 from console.language.unparse import unparse
@@ -61,8 +64,11 @@ from console.plan.edits import (
     UnsetQuota,
     UpsertScram,
 )
+from console.plan.kinds.features import SetFeature
 from console.plan.kinds.leaders import ElectPreferred, ElectUnclean, preferred_brokers, preferred_elections
 from console.plan.kinds.moves import CancelMove, moves_of
+from console.plan.kinds.records import TrimLog
+from console.plan.kinds.registrations import RemoveRegistration
 from console.plan.plan import EMPTY
 from console.plan.values import parse_quota, parse_value
 from console.present.names import resource_word
@@ -174,6 +180,12 @@ def to_edits(
         case CancelMoves(topic=name, partition=number):
             require_topic(snapshot, name.text or "", name.span, plan)
             return _cancellations(name.text or "", number, snapshot)
+        case DeleteRecords():
+            return tuple(_trims(statement, snapshot, plan))
+        case Unregister():
+            return (RemoveRegistration(statement.broker_id),)
+        case FeatureSet():
+            return tuple(SetFeature(name, level) for name, level in statement.levels)
         case ScramDelete():
             return (DeleteScram(ScramUser(statement.user, statement.mechanism)),)
         case Abort():
@@ -319,6 +331,32 @@ def _create(statement: Create, snapshot: Snapshot, secrets: Secrets) -> CreateTo
     )
 
 
+def _trims(statement: DeleteRecords, snapshot: Snapshot, plan: Creates) -> Iterator[TrimLog]:
+    """An edit for each partition. A time becomes the offset of its first record that is not older, the end where all
+    are. Raises CommandError where a leader did not say where that is."""
+    name = statement.topic.text or ""
+    require_topic(snapshot, name, statement.topic.span, plan)
+    topic = snapshot.topics.get(name)
+    there = tuple(partition.number for partition in topic.partitions) if topic is not None else ()
+    if statement.partition is not None and statement.partition not in there:
+        hint = f"it has {len(there)}, from 0 on" if there else ""
+        raise CommandError(f"topic {clean(name, 80)} has no partition {statement.partition}", hint, statement.span)
+    for number in there if statement.partition is None else (statement.partition,):
+        yield TrimLog(name, number, _offset(statement, snapshot, name, number))
+
+
+def _offset(statement: DeleteRecords, snapshot: Snapshot, name: str, number: int) -> int:
+    if statement.before is not None:
+        return statement.before
+    log = snapshot.log_ranges.get((name, number))
+    at = -1 if statement.at_ms is None else snapshot.offsets_at.get((name, number, statement.at_ms))
+    if log is None or at is None:
+        why = next((f.failure for f in snapshot.failures if f.part in ("log_ranges", "offsets_at")), None)
+        hint = clean(str(why), 300) if why is not None else "refresh, and look whether the partition has a leader"
+        raise CommandError(f"the offsets of {clean(name, 80)}/{number} could not be read", hint, statement.span)
+    return log.end if at < 0 else at
+
+
 # -- SCRAM ---------------------------------------------------------------------------------------------------------
 
 
@@ -419,6 +457,9 @@ _STATEMENTS: Mapping[type[Edit], Callable[[Any], EditStatement]] = {
     RemoveAcl: _access_statement,
     CreateTopic: _create_statement,
     GrowTopic: lambda edit: Grow(Name(edit.name), edit.partitions),
+    TrimLog: lambda edit: DeleteRecords(Name(edit.topic), edit.partition, edit.before),
+    RemoveRegistration: lambda edit: Unregister(edit.broker_id),
+    SetFeature: lambda edit: FeatureSet(((edit.name, edit.level),)),
     DeleteTopic: lambda edit: Delete(Name(edit.name)),
     UpsertScram: lambda edit: ScramSet(edit.user.user, edit.user.mechanism, Asked(), edit.iterations),
     DeleteScram: lambda edit: ScramDelete(edit.user.user, edit.user.mechanism),

@@ -14,9 +14,11 @@ from console.language.statements import (
     CancelMoves,
     Create,
     Delete,
+    DeleteRecords,
     EffectiveQuota,
     Elect,
     Entity,
+    FeatureSet,
     Grow,
     List,
     ScramDelete,
@@ -24,6 +26,7 @@ from console.language.statements import (
     Show,
     Statement,
     Subject,
+    Unregister,
     Unset,
 )
 from console.model.codes import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC, ResourceType
@@ -96,6 +99,12 @@ def needs(statement: Statement, selected: Subject | None = None) -> Needs:
             return _parts("scram")
         case Elect() | CancelMoves():
             return _leaders(statement)
+        case DeleteRecords():
+            return _records(statement)
+        case Unregister():
+            return _parts("cluster", "quorum", "topics")
+        case FeatureSet():
+            return _parts("features")
         case _:
             return NOTHING
 
@@ -109,6 +118,13 @@ def _leaders(statement: Elect | CancelMoves) -> Needs:
     if isinstance(statement, CancelMoves):
         return need | _parts("reassignments") | Needs(replica_logs=frozenset({name}))
     return need | Needs(replica_logs=frozenset({name})) if statement.unclean else need
+
+
+def _records(statement: DeleteRecords) -> Needs:
+    name = statement.topic.text or ""
+    times = frozenset() if statement.at_ms is None else frozenset({(name, statement.at_ms)})
+    topics, resources = frozenset({name}), frozenset({topic_resource(name)})
+    return Needs(topics=topics, resources=resources, log_ranges=topics, offsets_at=times)
 
 
 def needs_of_script(statements: Iterable[Statement]) -> Needs:

@@ -75,6 +75,7 @@ class What(Enum):
     MECHANISM = "mechanism"
     PARTITION = "partition"
     PRODUCER = "producer"
+    FEATURE_ASSIGN = "feature assign"
     DURATION = "duration"
     CHANGE = "change"
     CONTEXT = "context"

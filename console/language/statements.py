@@ -180,6 +180,27 @@ class CancelMoves(_Statement, frozen=True):
     partition: int | None = None
 
 
+class DeleteRecords(_Statement, frozen=True):
+    """``delete records``. partition: None for all. before: an offset; at_ms: a time, ms since 1970; neither: latest."""
+
+    topic: Name
+    partition: int | None = None
+    before: int | None = None
+    at_ms: int | None = None
+
+
+class Unregister(_Statement, frozen=True):
+    """``unregister broker``."""
+
+    broker_id: int
+
+
+class FeatureSet(_Statement, frozen=True):
+    """``feature set``. levels: feature and level, each once."""
+
+    levels: tuple[tuple[str, int], ...]
+
+
 class Access(_Statement, frozen=True):
     """``allow`` or ``deny``, or ``revoke`` of either. resource_name: None for the cluster."""
 
@@ -314,7 +335,22 @@ class Quit(_Statement, frozen=True):
     """``q``."""
 
 
-EditStatement = Alter | Unset | Create | Grow | Delete | Access | ScramSet | ScramDelete | Abort | Elect | CancelMoves
+EditStatement = (
+    Alter
+    | Unset
+    | Create
+    | Grow
+    | Delete
+    | Access
+    | ScramSet
+    | ScramDelete
+    | Abort
+    | Elect
+    | CancelMoves
+    | DeleteRecords
+    | Unregister
+    | FeatureSet
+)
 QueryStatement = Show | List | EffectiveQuota
 PlanStatement = ShowPlan | Check | Apply | Discard | Undo | Redo | Revert | History
 BarStatement = View | UseContext | Help | Quit

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from console.language.arguments import ACL_CLUSTER, ACL_TYPES
 from console.language.quoting import (
     DEFAULT_NAME,
@@ -25,10 +27,12 @@ from console.language.statements import (
     Check,
     Create,
     Delete,
+    DeleteRecords,
     Discard,
     EffectiveQuota,
     Elect,
     Entity,
+    FeatureSet,
     FieldFilter,
     FromFile,
     Grow,
@@ -49,6 +53,7 @@ from console.language.statements import (
     Statement,
     Subject,
     Undo,
+    Unregister,
     Unset,
     UseContext,
     View,
@@ -103,6 +108,12 @@ def unparse(statement: Statement) -> str:
             return f"abort transaction {where} producer {statement.producer_id}"
         case Access():
             return _access(statement)
+        case DeleteRecords():
+            return _delete_records(statement)
+        case Unregister():
+            return f"unregister broker {statement.broker_id}"
+        case FeatureSet():
+            return _join("feature set", *(f"{quote_beside_equals(name)}={level}" for name, level in statement.levels))
         case ScramSet():
             iterations = f"iterations={statement.iterations}" if statement.iterations is not None else ""
             who = f"{quote(statement.user)} {statement.mechanism.label}"
@@ -207,6 +218,17 @@ def _elect(statement: Elect) -> str:
 
 def _partition(number: int | None) -> str:
     return "" if number is None else f"partition {number}"
+
+
+def _delete_records(statement: DeleteRecords) -> str:
+    partition = f"partition {statement.partition}" if statement.partition is not None else ""
+    if statement.before is not None:
+        before = str(statement.before)
+    elif statement.at_ms is not None:
+        before = datetime.fromtimestamp(statement.at_ms / 1000, UTC).isoformat(timespec="milliseconds")
+    else:
+        before = "latest"
+    return _join("delete records topic", _name(statement.topic), partition, "before", before)
 
 
 def _access(statement: Access) -> str:

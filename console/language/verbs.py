@@ -25,7 +25,7 @@ class Where(Flag):
 EVERYWHERE = Where.BAR | Where.RUN | Where.SHELL
 INTERACTIVE = Where.BAR | Where.SHELL
 
-TAKES_AWAY = frozenset({"delete", "revoke", "discard", "unset", "subtract", "apply", "abort"})
+TAKES_AWAY = frozenset({"delete", "revoke", "discard", "unset", "subtract", "apply", "abort", "unregister"})
 """Verbs that remove or change something: proposed only for a word with a single typo."""
 
 KINDS = (
@@ -211,10 +211,17 @@ _ALL = (
     Verb(
         "delete",
         CHANGE,
-        ("delete topic NAME",),
-        "Stage the deletion of a topic with all its records",
-        "It can't be taken back.",
-        ("delete topic orders-old",),
+        ("delete topic NAME", "delete records topic NAME [partition P] before (OFFSET | TIME | latest)"),
+        "Stage the deletion of a topic with all its records, or of a topic's records before an offset or a time",
+        "It can't be taken back. TIME is 2h or 7d (ago), 14:05, 2026-11-20 or 2026-11-20T14:05; it becomes an offset "
+        "of each partition when it is staged, as latest does: the end of the log then. Records can be deleted only "
+        "where cleanup.policy has delete in it; to apply it without being asked, --accept records-deleted=TOPIC.",
+        (
+            "delete topic orders-old",
+            "delete records topic orders partition 3 before 1200",
+            "delete records topic orders before 2026-11-20T14:05",
+            "delete records topic orders before latest",
+        ),
     ),
     Verb(
         "allow",
@@ -294,6 +301,25 @@ _ALL = (
         "Stage the end of a topic's moves: its partitions stay on the replicas that they had",
         "What was copied so far is dropped. Without a partition: all of the topic that move. Throttles stay set.",
         ("cancel move topic orders", "cancel move topic orders partition 4"),
+    ),
+    Verb(
+        "unregister",
+        CHANGE,
+        ("unregister broker ID",),
+        "Stage that the cluster forgets a broker which is down and does not come back",
+        "KRaft only, from Kafka 3.0 on. A broker that is alive is refused. Replicas stay assigned to it until they are "
+        "moved. It registers again when it starts.",
+        ("unregister broker 4",),
+    ),
+    Verb(
+        "feature",
+        CHANGE,
+        ("feature set FEATURE=LEVEL {FEATURE=LEVEL}",),
+        "Stage other levels of features, as metadata.version; 0 turns one off",
+        "Several levels are sent as one change, all of them or none. A level that a node does not support is refused. "
+        "Most features can be lowered again; metadata.version only over levels that left the metadata log as it was, "
+        "kraft.version never: that has to be accepted, in a script by --accept feature-irreversible=FEATURE.",
+        ("feature set metadata.version=30", "feature set transaction.version=2 group.version=1"),
     ),
     Verb(
         "plan",

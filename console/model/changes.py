@@ -239,6 +239,28 @@ class DeleteGroups(Struct, frozen=True):
     names: tuple[str, ...]
 
 
+class DeleteRecords(Struct, frozen=True):
+    """DeleteRecords, one request to each leader: partition -> the offset before which its records are deleted. No
+    validate-only."""
+
+    before: Mapping[LogTarget, int]
+    timeout_ms: int = 30_000
+
+
+class UnregisterBroker(Struct, frozen=True):
+    """One UnregisterBroker; no validate-only."""
+
+    broker_id: int
+
+
+class UpdateFeatures(Struct, frozen=True):
+    """One UpdateFeatures: feature -> level, 0 to turn it off; all of them or none. lowered: those that are lowered."""
+
+    levels: Mapping[str, int]
+    lowered: frozenset[str] = frozenset()
+    timeout_ms: int = 60_000
+
+
 ChangeRequest = (
     AlterConfigs
     | AlterQuotas
@@ -256,6 +278,9 @@ ChangeRequest = (
     | AlterShareGroupOffsets
     | DeleteShareGroupOffsets
     | DeleteGroups
+    | DeleteRecords
+    | UnregisterBroker
+    | UpdateFeatures
 )
 
 Target = (

@@ -111,12 +111,14 @@ class ClusterInfo(Struct, frozen=True):
     controller_id: what the cluster says of itself, -1 if nothing. In KRaft it is any alive broker: the real leader is
     `Quorum.leader_id`.
     operations: what the connected principal may do on the cluster, by Kafka's names; None where the broker is silent.
+    shows_fenced: whether registered brokers that are down are among the brokers (Kafka 4.0, KIP-1073).
     """
 
     cluster_id: str | None
     controller_id: int
     brokers: tuple[Broker, ...]
     operations: frozenset[str] | None = None
+    shows_fenced: bool = False
 
 
 class BrokerVersion(Struct, frozen=True):
@@ -428,6 +430,16 @@ class GroupLooks(Struct, frozen=True):
     def names(self) -> frozenset[str]:
         """The groups that were asked for."""
         return frozenset((*self.groups, *self.lags, *self.failures, *self.lag_failures))
+
+
+class TopicReaders(NamedTuple):
+    """How far groups have read a topic. committed: (group, partition) -> offset. groups: how many there are; looked_at:
+    how many of them were asked for. problem: why some of these could not be read, ``""`` where all were."""
+
+    committed: Mapping[tuple[str, int], int]
+    groups: int
+    looked_at: int
+    problem: str = ""
 
 
 class ScramCredential(NamedTuple):

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from console.model.broker_keys import TOPIC_SYNONYMS
-from console.model.cluster import LogSpan
+from console.model.cluster import LogRange, LogSpan
 from console.model.codes import TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigSet
 from console.model.failure import Failure
@@ -25,7 +25,7 @@ from console.plan.topic_risks import BY_SIZE, BY_TIME, POLICY, Kept, config_numb
 
 _KEYS = (POLICY, BY_TIME, BY_SIZE)
 _BROKER_KEYS = {broker_key.name: key for key in _KEYS for broker_key in TOPIC_SYNONYMS.get(key, ())}
-_SEGMENT_BYTES, _SEGMENT_MS = 2**30, 604_800_000
+SEGMENT_BYTES, _SEGMENT_MS = 2**30, 604_800_000
 """Kafka's defaults."""
 SOON_MS = 300_000
 """log.retention.check.interval.ms by default: how long a broker waits between looks at what is too old."""
@@ -117,6 +117,13 @@ def deleted_bytes(span: LogSpan, sizes: Sequence[int], cut: RetentionCut) -> Ran
     return Range(sum(found.least for found in each), sum(found.most for found in each))
 
 
+def bytes_freed(before: int, log: LogRange, sizes: Sequence[int], segment_bytes: int) -> Range:
+    """What goes of one partition whose records before an offset are deleted: whole segments, and never the active one
+    (UnifiedLog.deleteLogStartOffsetBreachedSegments). sizes: bytes of each replica."""
+    each = [bytes_before(before, log.start, log.end, size) for size in sizes if size > 0]
+    return Range(sum(max(0, found.least - segment_bytes) for found in each), sum(found.most for found in each))
+
+
 def _of_replica(span: LogSpan, size: int, cut: RetentionCut) -> Range:
     """A broker deletes by time and by size, each a beginning of the log: the longer one goes."""
     by_time, by_size = _by_time(span, size, cut), _by_size(size, cut)
@@ -130,9 +137,9 @@ def _by_time(span: LogSpan, size: int, cut: RetentionCut) -> Range:
         return NONE
     if span.since >= span.latest:  # the active segment too: a new one is begun
         return Range(size, size)
-    old = _bytes_before(span.since, span, size)
+    old = bytes_before(span.since, span.earliest, span.latest, size)
     # The segment with `since` begins at most a full segment before it, nor before what time would have ended.
-    began = _bytes_before(span.began, span, size)
+    began = bytes_before(span.began, span.earliest, span.latest, size)
     least = max(0, old.least - cut.segment_bytes, began.least)
     # What is about to be too old goes with the next look of the log's cleaner.
     most = size if 0 <= cut.ms <= SOON_MS else old.most
@@ -149,15 +156,16 @@ def _by_size(size: int, cut: RetentionCut) -> Range:
     return Range(max(0, most - cut.segment_bytes), most)
 
 
-def _bytes_before(offset: int, span: LogSpan, size: int) -> Range:
-    """What stands before an offset. No API shows it: offsets stand for bytes, as exactly as different record sizes let
-    them (three standard deviations for sizes that deviate as far as their mean is, and 10 % for sizes that change)."""
-    records = span.latest - span.earliest
-    if offset <= span.earliest:
+def bytes_before(offset: int, start: int, end: int, size: int) -> Range:
+    """What stands before an offset of a log from `start` to `end`. No API shows it: offsets stand for bytes, as exactly
+    as different record sizes let them (three standard deviations for sizes that deviate as far as their mean is, and
+    10 % for sizes that change)."""
+    records = end - start
+    if offset <= start:
         return NONE
-    if offset >= span.latest:
+    if offset >= end:
         return Range(size, size)
-    part = (offset - span.earliest) / records
+    part = (offset - start) / records
     off = size * (3 * math.sqrt(part * (1 - part) / records) + 0.1 * min(part, 1 - part))
     return Range(max(0, math.floor(size * part - off)), min(size, math.ceil(size * part + off)))
 
@@ -178,7 +186,7 @@ def _cut(slot: Slot, topic: str, known: ConfigSet, wanted: ConfigSet) -> Retenti
         config_number(wanted, BY_TIME, -1),
         config_number(wanted, BY_SIZE, -1),
         # The segments that are there were cut by what holds now.
-        max(config_number(configs, "segment.bytes", _SEGMENT_BYTES) for configs in (known, wanted)),
+        max(config_number(configs, "segment.bytes", SEGMENT_BYTES) for configs in (known, wanted)),
         max(config_number(configs, "segment.ms", _SEGMENT_MS) for configs in (known, wanted)),
     )
 

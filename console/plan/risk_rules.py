@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct, field
 
+from console.model.cluster import TopicReaders
 from console.model.config import ConfigResource
 from console.model.snapshot import Snapshot
 from console.plan.edits import Edit, Slot
@@ -25,6 +26,9 @@ ACL_LOCKS_OUT = "acl-locks-out"
 FIRST_ACL = "first-acl"
 TRANSACTION_ABORTED = "transaction-aborted"
 UNCLEAN_LOSS = "unclean-loss"
+RECORDS_DELETED = "records-deleted"
+REPLICAS_REMAIN = "replicas-remain"
+FEATURE_IRREVERSIBLE = "feature-irreversible"
 NAMES = (
     ISR_ABOVE_REPLICATION,
     UNCLEAN_ELECTION,
@@ -38,6 +42,9 @@ NAMES = (
     FIRST_ACL,
     TRANSACTION_ABORTED,
     UNCLEAN_LOSS,
+    RECORDS_DELETED,
+    REPLICAS_REMAIN,
+    FEATURE_IRREVERSIBLE,
 )
 """The names by which an operator accepts warnings, in the order in which those of one edit are shown."""
 
@@ -45,6 +52,8 @@ READ_TOPICS = 2_000
 """Topics whose configs are read to find out whether they inherit a default; with more the texts say so."""
 READ_PARTITIONS = 10_000
 """Partitions whose size is read; topics beyond it count as topics with data."""
+READ_GROUPS = 200
+"""Groups whose offsets are read to find out which have not read records; with more the texts say so."""
 
 
 class RiskNeeds(Struct, frozen=True):
@@ -52,6 +61,7 @@ class RiskNeeds(Struct, frozen=True):
 
     topics: these, with their own configs. every_topic: all topics, and the configs of those that may inherit (at most
     `READ_TOPICS`). sizes: the bytes that those topics hold. acls: all bindings. a_broker: the configs of one broker.
+    readers_of: what groups have read of these topics (of at most `READ_GROUPS` groups).
     """
 
     topics: frozenset[str] = frozenset()
@@ -59,6 +69,7 @@ class RiskNeeds(Struct, frozen=True):
     sizes: bool = False
     acls: bool = False
     a_broker: bool = False
+    readers_of: frozenset[str] = frozenset()
 
     def __or__(self, other: RiskNeeds) -> RiskNeeds:
         return RiskNeeds(*(getattr(self, name) | getattr(other, name) for name in RiskNeeds.__struct_fields__))
@@ -86,11 +97,12 @@ class RiskFacts(Struct, frozen=True):
     """What was read for the warnings alone.
 
     sizes: bytes of all replicas by topic; a topic whose size could not be read is missing. principal: who the brokers
-    take us for (``User:admin``), ``""`` if unknown.
+    take us for (``User:admin``), ``""`` if unknown. readers: by topic.
     """
 
     sizes: Mapping[str, int] = field(default_factory=dict)
     principal: str = ""
+    readers: Mapping[str, TopicReaders] = field(default_factory=dict)
 
 
 class Judged(Struct, frozen=True, dict=True):

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from console.model.acl import Acl
 from console.model.changes import Target, TopicTarget
-from console.model.cluster import Partition, Reassignment, ScramCredential, Topic
+from console.model.cluster import Broker, LogRange, Partition, Reassignment, ScramCredential, Topic
 from console.model.codes import TOPIC
 from console.model.config import ConfigEntry, ConfigResource, topic_resource
 from console.model.elections import UncleanElection
@@ -44,12 +44,15 @@ Was = (
     | Partition
     | UncleanElection
     | Reassignment
+    | LogRange
+    | Broker
     | None
     | Unread
 )
 """What stood in an edit's place when it was staged, by the kind of edit: the key's whole entry (value, source, whether
 hidden, what else would apply), the quota, the binding, the topic, the credential, the open transaction, the partition,
-what an election does, the move. None: nothing was there."""
+what an election does, the move, where the log begins and ends, the broker, a feature's level. None: nothing was
+there."""
 
 
 class Place(NamedTuple):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from console.model.acl import Acl
 from console.model.changes import (
     BrokerTarget,
@@ -142,3 +144,9 @@ def partition(topic: str, number: int) -> str:
 def plural(count: int, one: str, many: str = "") -> str:
     """``1 topic``, ``4,000 topics``."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def some(names: Sequence[str], most: int = 3) -> str:
+    """The first of these names, and how many more there are: ``a, b, c and 9 more``."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

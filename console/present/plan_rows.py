@@ -19,10 +19,13 @@ from console.model.changes import (
     CreatePartitions,
     CreateTopics,
     DeleteAcls,
+    DeleteRecords,
     DeleteTopics,
     ElectLeaders,
     Outcome,
     Status,
+    UnregisterBroker,
+    UpdateFeatures,
 )
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
@@ -249,6 +252,12 @@ def request_text(request: ChangeRequest) -> tuple[str, str]:
             return "ElectLeaders", plural(len(partitions), "partition")
         case AlterReassignments(moves=moves):
             return "AlterPartitionReassignments", plural(len(moves), "partition")
+        case DeleteRecords(before=before):
+            return "DeleteRecords", f"{plural(len(before), 'partition')}, to their leaders"
+        case UnregisterBroker(broker_id=broker):
+            return "UnregisterBroker", f"broker {broker}"
+        case UpdateFeatures(levels=levels):
+            return "UpdateFeatures", plural(len(levels), "feature")
         case AbortTransaction():
             return "WriteTxnMarkers", "1 transaction"
 
@@ -258,7 +267,7 @@ def request_lines(steps: Iterable[Step]) -> list[Line]:
     lines: list[Line] = []
     for step in steps:
         name, what = request_text(step.request)
-        danger = isinstance(step.request, DeleteTopics | DeleteAcls | AbortTransaction)
+        danger = isinstance(step.request, DeleteTopics | DeleteAcls | AbortTransaction | DeleteRecords)
         line: Line = [(name, "danger" if danger else "strong"), (f"  {what}", "")]
         if step.note:
             line.append((f"  ({clean(step.note, 200)})", "muted"))

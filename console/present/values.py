@@ -111,7 +111,9 @@ def side_text(target: Target, key: str, side: EffectiveValue) -> str:
     if side.value is None:
         return NOTHING
     if isinstance(side.value, float | int):
-        return quota(key, side.value) if isinstance(target, QuotaEntity) else f"{side.value:g}"
+        if isinstance(target, QuotaEntity):
+            return quota(key, side.value)
+        return str(side.value) if isinstance(side.value, int) else f"{side.value:g}"
     if isinstance(target, Acl):
         return clean(side.value)
     return config_text(side.value)

@@ -15,6 +15,7 @@ from console.model import snapshot as refresh
 from console.model.acl import Acl, filter_for
 from console.model.changes import (
     BrokerTarget,
+    FeatureTarget,
     GroupOffsetTarget,
     GroupTarget,
     LogTarget,
@@ -313,6 +314,13 @@ async def _transactions(session: Session, targets: Sequence[ProducerTarget]) -> 
     return lambda snapshot: refresh.with_transactions(snapshot, asked, look, datetime.now(UTC))
 
 
+async def _features(session: Session, _targets: Sequence[FeatureTarget]) -> Update:
+    from console.admin.features import describe_features
+
+    found = await session.client.run(describe_features)
+    return lambda snapshot: refresh.with_features(snapshot, found, datetime.now(UTC))
+
+
 READERS: Mapping[type, TargetReader] = {
     PartitionTarget: TargetReader(("topics", "replica_logs"), _leaders),
     MoveTarget: TargetReader(("topics", "reassignments"), _moves),
@@ -321,5 +329,6 @@ READERS: Mapping[type, TargetReader] = {
     GroupOffsetTarget: TargetReader(("groups", "lags"), _groups),
     BrokerTarget: TargetReader(("cluster",), _brokers),
     ProducerTarget: TargetReader(("transactions",), _transactions),
+    FeatureTarget: TargetReader(("features",), _features),
 }
 """Type of target -> what reads it again."""

@@ -11,16 +11,34 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 
 from console.contexts.context import Context
-from console.model.cluster import LogDir
+from console.model.cluster import LogDir, TopicReaders
 from console.model.config import broker_resource, topic_resource
 from console.model.failure import Failure
 from console.model.snapshot import Snapshot
 from console.plan.edits import Slot
-from console.plan.retention import Deletion, RetentionCut, by_slot, deleted_bytes, retention_cuts, shortens_default
-from console.plan.risk_rules import NOTHING, READ_PARTITIONS, READ_TOPICS, Risk, RiskFacts, RiskNeeds
+from console.plan.kinds.records import TrimLog
+from console.plan.retention import (
+    SEGMENT_BYTES,
+    Deletion,
+    RetentionCut,
+    by_slot,
+    bytes_freed,
+    deleted_bytes,
+    retention_cuts,
+    shortens_default,
+)
+from console.plan.risk_rules import (
+    NOTHING,
+    READ_GROUPS,
+    READ_PARTITIONS,
+    READ_TOPICS,
+    Risk,
+    RiskFacts,
+    RiskNeeds,
+)
 from console.plan.risks import risk_needs, risks
 from console.plan.staged import Staged
-from console.plan.topic_risks import may_inherit
+from console.plan.topic_risks import config_number, may_inherit
 from console.session.session import RetentionReading, RiskReading, Session
 
 GOOD_FOR = 30.0
@@ -36,7 +54,7 @@ async def read_for_risks(session: Session, staged: Iterable[Staged]) -> RiskFact
         return known.facts
     needs = risk_needs(edits)
     sizes = await _read_needs(session, needs, edits) if needs != NOTHING else {}
-    facts = RiskFacts(sizes, principal_of(session.context))
+    facts = RiskFacts(sizes, principal_of(session.context), await _readers(session, needs.readers_of))
     session.risk_reading = RiskReading(edits, facts, time.monotonic())
     return facts
 
@@ -111,6 +129,13 @@ async def _topic_sizes(session: Session, topics: Iterable[str]) -> dict[str, int
     }
 
 
+async def _readers(session: Session, topics: frozenset[str]) -> Mapping[str, TopicReaders]:
+    """How far groups have read these topics."""
+    from console.admin.readers import topic_readers
+
+    return await session.client.run(topic_readers, topics, READ_GROUPS) if topics else {}
+
+
 # -- what a shorter retention would delete: sizes from log directories, ages from offsets by time ----------------------
 
 MOST = 2_000
@@ -125,27 +150,70 @@ def deletions(session: Session) -> dict[Slot, Deletion]:
     if known is None:
         return {}
     cuts = tuple(known.found) if known.staged is staged else retention_cuts(staged, session.snapshot)
-    return by_slot(cuts, known.found)
+    records = {edit.slot: known.records[edit] for edit in _trims(staged) if edit in known.records}
+    return {**by_slot(cuts, known.found), **records}
+
+
+def _trims(staged: Iterable[Staged]) -> list[TrimLog]:
+    return [each.edit for each in staged if isinstance(each.edit, TrimLog)]
 
 
 async def read_retention(session: Session) -> None:
-    """Read what the edits of the plan delete that shorten retention, unless that was done some seconds ago. Never
-    raises AdminError: the deletions say what could not be read, and the plan can be applied without."""
+    """Read what the edits of the plan delete that shorten retention or delete records, unless it was some seconds ago.
+    Never raises AdminError: the deletions say what could not be read, and the plan can be applied without."""
     from console.admin.errors import AdminError
 
     staged = session.plan.staged
+    trims = _trims(staged)
     try:
         if shortens_default(staged):
             await _read_inheriting(session)
         cuts = await asyncio.to_thread(retention_cuts, staged, session.snapshot)
         known = session.retention
-        if not cuts or (known and time.monotonic() - known.at < GOOD_FOR and all(cut in known.found for cut in cuts)):
+        fresh = known is not None and time.monotonic() - known.at < GOOD_FOR
+        if not (cuts or trims):
             return
-        found = await _deletions(session, cuts)
+        if fresh and known and all(cut in known.found for cut in cuts) and all(edit in known.records for edit in trims):
+            return
+        found = await _deletions(session, cuts) if cuts else {}
+        records = await _freed(session, trims) if trims else {}
     except AdminError as error:
         cuts = retention_cuts(staged, session.snapshot)
         found = {cut: Deletion(unknown=1, why=error.failure) for cut in cuts}
-    session.retention = RetentionReading(staged, found, time.monotonic())
+        records = {edit: Deletion(unknown=1, why=error.failure) for edit in trims}
+    session.retention = RetentionReading(staged, found, time.monotonic(), records)
+
+
+async def _freed(session: Session, trims: Sequence[TrimLog]) -> dict[TrimLog, Deletion]:
+    """The bytes that each deletion of records frees; partitions beyond `MOST` are not asked for."""
+    from console.admin.cluster import describe_log_dirs
+
+    asked = trims[:MOST]
+    names = sorted({edit.topic for edit in asked})
+    await session.read_topics(names)
+    await asyncio.gather(
+        session.read_log_ranges([(edit.topic, edit.partition) for edit in asked]),
+        session.read_configs([topic_resource(name) for name in names]),
+    )
+    wanted: dict[str, list[int]] = {}
+    for edit in asked:
+        wanted.setdefault(edit.topic, []).append(edit.partition)
+    snapshot = session.snapshot
+    known = [snapshot.topics[name] for name in names if name in snapshot.topics]
+    holding = {broker for topic in known for partition in topic.partitions for broker in partition.replicas}
+    listing = await session.client.run(describe_log_dirs, sorted(holding), wanted)
+    sizes = _replica_sizes(listing.dirs)
+    problems = [each.failure for each in snapshot.failures if each.part == "log_ranges"]
+    why = next(iter((*listing.failures.values(), *problems)), None)
+    found = dict.fromkeys(trims, Deletion(unknown=1, why=why))
+    for edit in asked:
+        place = edit.topic, edit.partition
+        if place in sizes and place in snapshot.log_ranges:
+            configs = snapshot.configs.get(topic_resource(edit.topic))
+            segment = SEGMENT_BYTES if configs is None else config_number(configs, "segment.bytes", SEGMENT_BYTES)
+            freed = bytes_freed(edit.before, snapshot.log_ranges[place], sizes[place], segment)
+            found[edit] = Deletion(*freed, partitions=1)
+    return found
 
 
 async def _read_inheriting(session: Session) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from console.model.changes import Target
 from console.model.failure import Failure
@@ -22,6 +22,7 @@ from console.session.snapshot_reader import Client, PlanChanged, Progress, Refus
 if TYPE_CHECKING:
     from console.contexts import Context
     from console.plan.effective_values import DiffGroup
+    from console.plan.kinds.records import TrimLog
     from console.plan.retention import Deletion, RetentionCut
     from console.plan.risk_rules import RiskFacts
     from console.plan.settle import ApplyReport, InFlight
@@ -45,11 +46,12 @@ class RiskReading(Struct, frozen=True):
 
 
 class RetentionReading(Struct, frozen=True):
-    """What each cut of a plan deletes. at: by the monotonic clock."""
+    """What each cut of a plan deletes, and each deletion of records. at: by the monotonic clock."""
 
     staged: tuple[Staged, ...]
     found: Mapping[RetentionCut, Deletion]
     at: float
+    records: Mapping[TrimLog, Deletion] = field(default_factory=dict)
 
 
 class Session(SnapshotReader):

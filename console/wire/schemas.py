@@ -156,6 +156,7 @@ FIRST_RELEASE: Mapping[str, str] = {
     "describe_user_scram_credentials": "2.7",
     "alter_user_scram_credentials": "2.7",
     "update_features": "2.7",
+    "unregister_broker": "3.0 with KRaft",
     "describe_cluster": "2.8",
     "describe_producers": "2.8",
     "list_transactions": "3.0",

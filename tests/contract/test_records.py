@@ -285,3 +285,60 @@ def test_no_transactions(target: Target, name: str) -> None:
             broker=1,
         )
         assert (answer["error_code"] == "UNSUPPORTED_VERSION") is not real
+
+
+def delete_before(target: Target, topic: str, *wanted: tuple[int, int], **to: Any) -> dict[int, tuple[str, int]]:
+    """DeleteRecords v2: partition -> its error and the offset of its first record afterwards. wanted: partitions and
+    offsets."""
+    answer = target.ask(
+        "delete_records",
+        2,
+        lambda m: m.DeleteRecordsRequest(
+            topics=(
+                m.DeleteRecordsTopic(
+                    name=topic,
+                    partitions=tuple(m.DeleteRecordsPartition(partition_index=n, offset=at) for n, at in wanted),
+                ),
+            ),
+            timeout=timedelta(seconds=30),
+        ),
+        **{"broker": 1, **to},
+    )
+    (told,) = answer["topics"]
+    return {part["partition_index"]: (code(part), part["low_watermark"]) for part in told["partitions"]}
+
+
+def first_offset(target: Target, topic: str) -> int:
+    """The offset of a topic's first record."""
+    answer = target.ask("list_offsets", 1, lambda m: list_request(m, topic, -2, 1), broker=1)
+    offset: int = answer["topics"][0]["partitions"][0]["offset"]
+    return offset
+
+
+def test_records_before_an_offset_are_deleted(target: Target, name: str) -> None:
+    with topic_with(target, name):
+        produce(target, name, batch(*[b"a"] * 10, times=[NOW] * 10))
+        for wanted, told in (
+            (11, ("OFFSET_OUT_OF_RANGE", -1)),
+            (-2, ("OFFSET_OUT_OF_RANGE", -1)),
+            (4, ("NONE", 4)),
+            (2, ("NONE", 4)),
+            (0, ("NONE", 4)),
+            (-1, ("NONE", 10)),
+        ):
+            assert delete_before(target, name, (0, wanted)) == {0: told}
+            assert first_offset(target, name) == max(told[1], 0)
+        assert code(fetch(target, name, 3)) == "OFFSET_OUT_OF_RANGE"
+        assert delete_before(target, name, (7, 0)) == {7: ("UNKNOWN_TOPIC_OR_PARTITION", -1)}
+        if len(target.brokers) > 1:
+            assert delete_before(target, name, (0, 4), broker=2) == {0: ("NOT_LEADER_OR_FOLLOWER", -1)}
+
+
+def test_records_that_are_not_deleted_by_request(target: Target, name: str) -> None:
+    with topic_with(target, name, cleanup_policy="compact"):
+        produce(target, name, batch(b"a", times=[NOW]))
+        assert delete_before(target, name, (0, 1)) == {0: ("POLICY_VIOLATION", -1)}
+    with topic_with(target, f"{name}-2", cleanup_policy="compact,delete"):
+        produce(target, f"{name}-2", batch(b"a", times=[NOW]))
+        assert delete_before(target, f"{name}-2", (0, 1)) == {0: ("NONE", 1)}
+    assert delete_before(target, f"{name}-3", (0, 0)) == {0: ("UNKNOWN_TOPIC_OR_PARTITION", -1)}

@@ -12,7 +12,7 @@ from console.language.grammar import parse
 from console.language.interpret import command_of, to_edits, to_statement
 from console.model.acl import Acl
 from console.model.changes import NewTopic, PartitionTarget, ScramUser, Target, TopicTarget
-from console.model.cluster import Partition, Reassignment, ScramCredential, Topic
+from console.model.cluster import Broker, LogRange, Partition, Reassignment, ScramCredential, Topic
 from console.model.codes import (
     BROKER,
     BROKER_LOGGER,
@@ -50,8 +50,11 @@ from console.plan.edits import (
     UnsetQuota,
     UpsertScram,
 )
+from console.plan.kinds.features import SetFeature
 from console.plan.kinds.leaders import ElectPreferred, ElectUnclean
 from console.plan.kinds.moves import CancelMove
+from console.plan.kinds.records import TrimLog
+from console.plan.kinds.registrations import RemoveRegistration
 from console.plan.kinds.registry import BATCHES, KINDS, kind_of
 from console.plan.risk_rules import NAMES
 from console.plan.staged import UNREAD, Was
@@ -94,6 +97,9 @@ EDITS: dict[type[Edit], tuple[Edit, Was]] = {
         (ElectPreferred(NAME, 0), PARTITION),
         (ElectUnclean(NAME, 0), UncleanElection(-1, (1, 2), (1,), 2, first=7, least=3)),
         (CancelMove(NAME, 0), Reassignment(NAME, 0, (1, 2, 3), (3,), (1,))),
+        (TrimLog(NAME, 0, 7), LogRange(3, 9)),
+        (RemoveRegistration(4), Broker(-1, "b4", 9092, "r1", fenced=True)),
+        (SetFeature("group.version", 1), 0),
     )
 }
 

@@ -10,14 +10,13 @@ from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
 from console.embedded.refusals import cluster_refusal_message
 from console.embedded.spec import METADATA_VERSION
+from console.model.feature_levels import why_no_way_back
 from console.wire.schemas import for_version
 
 _UPGRADE, _SAFE, _UNSAFE = 1, 2, 3
 _ALL_OR_NONE_FROM = (4, 0)
 _FAILED = "The update failed for all features since the following feature had an error: "
 _NOT_SUPPORTED = "Could not apply finalized feature update because the provided feature is not supported."
-_SAME_METADATA = frozenset({21})
-"""metadata.version levels without new records, among the levels of the releases here (MetadataVersion)."""
 _NOT_SAFE = "Refusing to perform the requested downgrade because it might delete metadata information."
 _NOT_UNSAFE = "Unsafe metadata downgrade is not supported in this version."
 
@@ -74,7 +73,7 @@ def _reason(context: RequestContext, feature: str, level: int, kind: int) -> str
             "Can't downgrade the version of this feature without setting the upgrade type to either safe or "
             "unsafe downgrade."
         )
-    if feature == METADATA_VERSION and any(step not in _SAME_METADATA for step in range(level + 1, now + 1)):
+    if feature == METADATA_VERSION and why_no_way_back(feature, level, now):
         refusal = _NOT_SAFE if kind == _SAFE else _NOT_UNSAFE
         if modern:
             return f"Unsupported {METADATA_VERSION} downgrade from {now} to {level}. {refusal}"

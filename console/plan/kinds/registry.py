@@ -8,9 +8,12 @@ from console.plan.edit_kind import Batch, E, EditKind, Json
 from console.plan.kinds import (
     acls,
     configs,
+    features,
     leaders,
     moves,
     quotas,
+    records,
+    registrations,
     scram,
     topic_creation,
     topics,
@@ -27,6 +30,9 @@ KINDS: tuple[EditKind[Any], ...] = (
     *transactions.KINDS,
     *leaders.KINDS,
     *moves.KINDS,
+    *records.KINDS,
+    *registrations.KINDS,
+    *features.KINDS,
 )
 
 BATCHES: tuple[Batch, ...] = (
@@ -41,6 +47,9 @@ BATCHES: tuple[Batch, ...] = (
     scram.DELETIONS,
     acls.REMOVALS,
     transactions.ABORTS,
+    features.FEATURES,
+    registrations.UNREGISTERING,
+    records.TRIMS,
     topics.DELETIONS,
 )
 """In the order in which they are sent: what adds comes before what takes away, topics last."""

@@ -1,0 +1,38 @@
+"""UnregisterBroker: removes a broker's registration (KIP-500; ReplicationControlManager.unregisterBroker)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kio.schema.errors import ErrorCode
+
+from console.embedded.answers import NO_TIME
+from console.embedded.context import RequestContext
+from console.embedded.refusals import DONE, Refusal, cluster_refused
+from console.embedded.replicas import broker_lost
+
+_MESSAGES_FROM = (4, 0)
+
+
+async def handle(request: Any, context: RequestContext) -> Any:
+    """v0. A broker that is alive is unregistered too: a real one runs on outside of the cluster, here it ends."""
+    refusal = _unregister(context, int(request.broker_id))
+    return context.schema.UnregisterBrokerResponse(
+        throttle_time=NO_TIME, error_code=refusal.code, error_message=refusal.message
+    )
+
+
+def _unregister(context: RequestContext, broker_id: int) -> Refusal:
+    if not context.allowed("ALTER"):
+        return cluster_refused(context, "ALTER")
+    state = context.state
+    if broker_id not in state.brokers:
+        message = f"Broker ID {broker_id} is not currently registered"
+        return Refusal(
+            ErrorCode.broker_id_not_registered,
+            message if context.cluster.release.number >= _MESSAGES_FROM else "",
+        )
+    if state.brokers[broker_id].alive:
+        broker_lost(state, broker_id)
+    state.remove("brokers", broker_id)
+    return DONE

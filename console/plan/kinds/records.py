@@ -1,0 +1,245 @@
+"""Records of partitions: deleting those before an offset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from console.model.changes import DeleteRecords, LogTarget
+from console.model.cluster import LogRange, TopicReaders
+from console.model.config import topic_resource
+from console.model.inheritance import Inheritance
+from console.model.numbers import json_text
+from console.model.snapshot import Snapshot
+from console.plan.edit_kind import Batch, EditKind, Json, Reversal
+from console.plan.edits import CreateTopic, DeleteTopic, Edit, Slot
+from console.plan.effective_values import DiffLine, EffectiveValue
+from console.plan.kafka_tools import STDIN, Command
+from console.plan.requests import RECORD_LIMIT, Facts, Step, singly, steps_of
+from console.plan.risk_rules import RECORDS_DELETED, Judged, RiskNeeds, RiskRule
+from console.plan.staged import UNREAD, Described, Draft, Dropped, Refused, Staged, Verdict, Was
+from console.plan.topic_risks import POLICY
+
+NAMED = 3
+"""Groups and partitions that a line names."""
+
+
+class TrimLog(Edit, frozen=True):
+    """Delete the records of a partition before an offset."""
+
+    topic: str
+    partition: int
+    before: int
+
+    @property
+    def target(self) -> LogTarget:
+        """The partition's records."""
+        return LogTarget(self.topic, self.partition)
+
+    @property
+    def on_topic(self) -> str:
+        """The topic."""
+        return self.topic
+
+
+# -- what may be staged ------------------------------------------------------------------------------------------------
+
+
+def _judge(edit: TrimLog, draft: Draft) -> Verdict:
+    name, where = edit.topic, f"{edit.topic}/{edit.partition}"
+    staged = draft.topic_edit(name)
+    if isinstance(staged, CreateTopic):
+        return Refused(edit, f"the plan creates topic {name}", "It has no records yet.")
+    if isinstance(staged, DeleteTopic):
+        return Refused(edit, f"the plan deletes topic {name}", "Discard the deletion, or this edit.")
+    topic = draft.snapshot.topics.get(name)
+    if topic is None and draft.read("topics"):
+        return Refused(edit, f"there is no topic {name}", "Check the name, or refresh.")
+    if topic is not None and edit.partition not in {each.number for each in topic.partitions}:
+        return Refused(edit, f"topic {name} has no partition {edit.partition}", "Check the number, or refresh.")
+    if topic is not None and topic.internal:
+        return Refused(
+            edit, f"brokers keep their own records in {name} and delete none of them by request", "Leave them."
+        )
+    resource = topic_resource(name)
+    policy = draft.entry(resource, POLICY)
+    value = policy.value if policy is not None and draft.at(Slot(resource, POLICY)) is None else None
+    if value is not None and "delete" not in {each.strip() for each in value.split(",")}:
+        return Refused(
+            edit,
+            f"cleanup.policy of {name} is {value or 'empty'}: "
+            "brokers delete records by request only where it has delete in it",
+            f"Stage `append topic {name} cleanup.policy=delete` too, or write tombstones for the keys.",
+        )
+    log = draft.snapshot.log_ranges.get((name, edit.partition))
+    if log is None:
+        return Staged(edit, UNREAD)
+    if edit.before > log.end or edit.before < 0:
+        return Refused(
+            edit,
+            f"offset {edit.before:,} is outside of the log of {where}, which has {log.start:,} to {log.end:,}",
+            "Give an offset within it, a time, or latest.",
+        )
+    if edit.before <= log.start:
+        return Dropped(edit, f"{where} begins at offset {log.start:,} already")
+    return Staged(edit, log)
+
+
+# -- what is there -----------------------------------------------------------------------------------------------------
+
+
+def _current(edit: TrimLog, seen: Described) -> Was:
+    """Where the log begins and ends; UNREAD where its leader did not say."""
+    return seen.snapshot.log_ranges.get((edit.topic, edit.partition), UNREAD)
+
+
+def _moved(edit: TrimLog, was: LogRange | None, now: LogRange | None) -> bool:
+    """Whether the records are gone already, or the log no longer reaches as far. Retention may have moved its beginning
+    as long as that is below the offset, and producers its end."""
+    return was is None or now is None or now.end < edit.before or (was.start < edit.before <= now.start)
+
+
+def _wanted(edit: TrimLog, now: LogRange | None) -> bool:
+    return now is not None and now.start >= edit.before
+
+
+def _before(_edit: TrimLog, there: LogRange | None, _inheritance: Inheritance) -> EffectiveValue:
+    """The offset of the first record."""
+    return EffectiveValue(None if there is None else there.start, known=there is not None)
+
+
+def _after(edit: TrimLog, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
+    return EffectiveValue(edit.before)
+
+
+def _phrase(_line: DiffLine, old: str, new: str) -> str:
+    return f"delete the records before offset {new} (they begin at {old})"
+
+
+def _effects(edit: TrimLog, seen: Described) -> tuple[str, ...]:
+    log = seen.snapshot.log_ranges.get((edit.topic, edit.partition))
+    if log is None or log.start >= edit.before:
+        return ()
+    return (f"offsets {log.start:,} to {edit.before - 1:,} go, {edit.before - log.start:,} of {log.end - log.start:,}",)
+
+
+def _reversal(_edit: TrimLog, _was: Was, _recorded: Mapping[str, str]) -> Reversal:
+    return Reversal((), UNREAD, "deleted records don't come back")
+
+
+# -- warnings ----------------------------------------------------------------------------------------------------------
+
+
+def _deleted(edit: TrimLog, judged: Judged) -> Iterator[str]:
+    """Said once for a topic, of all its partitions in the plan."""
+    mine = [s.edit for s in judged.staged if isinstance(s.edit, TrimLog) and s.edit.topic == edit.topic]
+    if edit != mine[0]:
+        return
+    ranges = judged.before.log_ranges
+    known = [(each, ranges[each.topic, each.partition]) for each in mine if (each.topic, each.partition) in ranges]
+    records = sum(max(0, each.before - log.start) for each, log in known)
+    of = f"{len(mine)} partitions" if len(mine) > 1 else f"partition {edit.partition}"
+    unread = "" if len(known) == len(mine) else f", without those of {len(mine) - len(known)} that could not be read"
+    yield f"up to {records:,} records of {edit.topic} are deleted for good, in {of}{unread}"
+    readers = judged.facts.readers.get(edit.topic)
+    if readers is not None:
+        yield from _unread_lines(readers, known)
+
+
+def _unread_lines(readers: TopicReaders, known: Sequence[tuple[TrimLog, LogRange]]) -> Iterator[str]:
+    behind: dict[str, int] = {}
+    for each, log in known:
+        for (group, partition), committed in readers.committed.items():
+            if partition == each.partition and committed < each.before:
+                missed = each.before - max(committed, log.start)
+                behind[group] = behind.get(group, 0) + max(0, missed)
+    missing = sorted(((count, group) for group, count in behind.items() if count), key=lambda each: (-each[0], each[1]))
+    if missing:
+        shown = ", ".join(f"{group} ({count:,})" for count, group in missing[:NAMED])
+        more = f" and {len(missing) - NAMED} more" if len(missing) > NAMED else ""
+        yield f"not read yet by group {shown}{more}" if len(missing) == 1 else f"not read yet by groups {shown}{more}"
+    if readers.looked_at < readers.groups:
+        yield f"only {readers.looked_at:,} of {readers.groups:,} groups were looked at for what they have read"
+    if readers.problem:
+        yield f"which groups have read them is not known whole: {readers.problem}"
+
+
+def _risk_needs(edit: TrimLog) -> RiskNeeds:
+    return RiskNeeds(readers_of=frozenset({edit.topic}))
+
+
+# -- JSON --------------------------------------------------------------------------------------------------------------
+
+
+def _json(edit: TrimLog, _hide: bool) -> Json:
+    return {"records_of": edit.topic, "number": edit.partition, "value": edit.before}
+
+
+def _edit_of(data: Json) -> TrimLog:
+    return TrimLog(data["records_of"], int(data["number"]), int(data["value"]))
+
+
+# -- sending -----------------------------------------------------------------------------------------------------------
+
+
+def _steps(staged: Sequence[Staged], _facts: Facts) -> list[Step]:
+    return steps_of(singly(staged), RECORD_LIMIT, _request, "partitions")
+
+
+def _request(some: list[Staged]) -> DeleteRecords:
+    return DeleteRecords({s.edit.target: s.edit.before for s in some if isinstance(s.edit, TrimLog)})
+
+
+def _predict(snapshot: Snapshot, edits: Sequence[TrimLog]) -> Snapshot:
+    ranges = dict(snapshot.log_ranges)
+    for edit in edits:
+        place = edit.topic, edit.partition
+        if place in ranges:
+            ranges[place] = LogRange(max(ranges[place].start, edit.before), ranges[place].end)
+    return replace(snapshot, log_ranges=ranges)
+
+
+# -- kafka-delete-records ----------------------------------------------------------------------------------------------
+
+
+def _commands(lines: Sequence[DiffLine]) -> Iterable[Command]:
+    """One command: kafka-delete-records reads any number of partitions from a JSON file."""
+    partitions = [
+        json_text({"topic": line.edit.topic, "partition": line.edit.partition, "offset": line.edit.before})
+        for line in lines
+        if isinstance(line.edit, TrimLog)
+    ]
+    content = ",\n".join(partitions)
+    yield Command(
+        ("kafka-delete-records", "--offset-json-file", STDIN), f'{{"version": 1, "partitions": [\n{content}\n]}}\n'
+    )
+
+
+# -- records -----------------------------------------------------------------------------------------------------------
+
+TRIMS = Batch(steps=_steps, predict=_predict, all_commands=_commands)
+
+KINDS = (
+    EditKind(
+        edit=TrimLog,
+        verb="delete",
+        form="records_of",
+        op="delete",
+        to_json=_json,
+        from_json=_edit_of,
+        state_json=lambda was: {"start": was.start, "end": was.end},
+        state_of=lambda data: LogRange(int(data["start"]), int(data["end"])),
+        judge=_judge,
+        current=_current,
+        moved=_moved,
+        wanted=_wanted,
+        before=_before,
+        after=_after,
+        phrase=_phrase,
+        effects=_effects,
+        risks=(RiskRule(RECORDS_DELETED, _deleted, _risk_needs, lambda edit: edit.topic),),
+        reversal=_reversal,
+        batch=TRIMS,
+    ),
+)

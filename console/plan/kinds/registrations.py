@@ -1,0 +1,188 @@
+"""Brokers' registrations: removing that of a broker which does not come back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+
+from msgspec.structs import replace
+
+from console.model.changes import BrokerTarget, Target, UnregisterBroker
+from console.model.cluster import Broker
+from console.model.inheritance import Inheritance
+from console.model.snapshot import Snapshot
+from console.plan.edit_kind import Batch, EditKind, Json, Reversal
+from console.plan.edits import Edit
+from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
+from console.plan.kafka_tools import Command
+from console.plan.requests import Facts, Step
+from console.plan.risk_rules import REPLICAS_REMAIN, Judged, RiskNeeds, RiskRule
+from console.plan.staged import UNREAD, Described, Draft, Dropped, Refused, Staged, Verdict, Was
+
+NAMED = 3
+"""Partitions that a warning names."""
+
+
+class RemoveRegistration(Edit, frozen=True):
+    """Unregister a broker that is down."""
+
+    broker_id: int
+
+    @property
+    def target(self) -> BrokerTarget:
+        """The registration."""
+        return BrokerTarget(self.broker_id)
+
+
+# -- what is there -----------------------------------------------------------------------------------------------------
+
+
+def _current(edit: RemoveRegistration, seen: Described) -> Was:
+    """The broker, None where it is not registered. Before Kafka 4.0 a cluster does not describe brokers that are down:
+    then one without an address stands for it, whether it is registered or not."""
+    cluster = seen.snapshot.cluster
+    found = next((broker for broker in cluster.brokers if broker.id == edit.broker_id), None)
+    if found is not None or not seen.read("cluster"):
+        return seen.found(found, "cluster")
+    return None if cluster.shows_fenced else Broker(edit.broker_id, "", -1, fenced=True)
+
+
+def _moved(_edit: RemoveRegistration, was: Broker | None, now: Broker | None) -> bool:
+    """Whether it is registered no more, or came back."""
+    return was is None or now is None or was.fenced != now.fenced
+
+
+def _wanted(_edit: RemoveRegistration, now: Broker | None) -> bool | None:
+    """None where the cluster would not describe it either way."""
+    return True if now is None else None if now.port < 0 else False
+
+
+# -- what may be staged ------------------------------------------------------------------------------------------------
+
+
+def _judge(edit: RemoveRegistration, draft: Draft) -> Verdict:
+    was = _current(edit, draft)
+    if was is None:
+        return Dropped(edit, f"broker {edit.broker_id} is not registered")
+    if isinstance(was, Broker) and not was.fenced:
+        return Refused(
+            edit,
+            f"broker {edit.broker_id} is alive, at {was.host}:{was.port}: unregistered, it would run on outside of the "
+            "cluster, and its partitions would lose their leader",
+            "Move its partitions away and stop it first.",
+        )
+    return Staged(edit, was)
+
+
+def _before(_edit: RemoveRegistration, there: Broker | None, _inheritance: Inheritance) -> EffectiveValue:
+    return NOTHING if there is None else EffectiveValue("down")
+
+
+def _after(_edit: RemoveRegistration, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
+    return NOTHING
+
+
+def _phrase(_line: DiffLine, _old: str, _new: str) -> str:
+    return "unregister: the cluster forgets the broker"
+
+
+def _note(_edit: RemoveRegistration, there: Broker | None, _old: EffectiveValue, _inheritance: Inheritance) -> str:
+    shown = there is None or there.port >= 0
+    return "" if shown else "this Kafka does not describe brokers that are down: whether it is registered is unknown"
+
+
+def _effects(edit: RemoveRegistration, seen: Described) -> tuple[str, ...]:
+    quorum = seen.snapshot.quorum
+    if quorum is None or edit.broker_id not in {voter.id for voter in quorum.voters}:
+        return ()
+    return (f"node {edit.broker_id} stays a voter of the quorum: this concerns it as a broker only",)
+
+
+def _reversal(edit: RemoveRegistration, _was: Was, _recorded: Mapping[str, str]) -> Reversal:
+    return Reversal((), UNREAD, f"broker {edit.broker_id} registers again when it starts, and not before")
+
+
+# -- warnings ----------------------------------------------------------------------------------------------------------
+
+
+def _replicas_remain(edit: RemoveRegistration, judged: Judged) -> Iterator[str]:
+    places = [
+        (topic.name, partition.number)
+        for topic in judged.before.topics.values()
+        for partition in topic.partitions
+        if edit.broker_id in partition.replicas
+    ]
+    if places:
+        examples = ", ".join(f"{topic}/{number}" for topic, number in islice(places, NAMED))
+        more = ", …" if len(places) > NAMED else ""
+        yield (
+            f"{len(places):,} {'partition has' if len(places) == 1 else 'partitions have'} a replica on broker "
+            f"{edit.broker_id} ({examples}{more}) and stay under-replicated until moved away from it"
+        )
+
+
+# -- sending -----------------------------------------------------------------------------------------------------------
+
+
+def _steps(staged: Sequence[Staged], _facts: Facts) -> list[Step]:
+    return [
+        Step(UnregisterBroker(each.edit.broker_id), (each,))
+        for each in staged
+        if isinstance(each.edit, RemoveRegistration)
+    ]
+
+
+def _predict(snapshot: Snapshot, edits: Sequence[RemoveRegistration]) -> Snapshot:
+    gone = {edit.broker_id for edit in edits}
+    left = tuple(broker for broker in snapshot.cluster.brokers if broker.id not in gone)
+    return replace(snapshot, cluster=replace(snapshot.cluster, brokers=left))
+
+
+def _commands(_target: Target, lines: Sequence[DiffLine]) -> Iterable[Command]:
+    for line in lines:
+        if isinstance(line.edit, RemoveRegistration):
+            note = "before Kafka 4.2 it takes --config instead of --command-config"
+            yield Command(("kafka-cluster", "unregister", "--id", str(line.edit.broker_id)), note=note)
+
+
+# -- JSON and records --------------------------------------------------------------------------------------------------
+
+
+def _json(edit: RemoveRegistration, _hide: bool) -> Json:
+    return {"registration": edit.broker_id}
+
+
+def _state_json(was: Broker) -> Json:
+    return {"host": was.host, "port": was.port, "rack": was.rack, "fenced": was.fenced}
+
+
+def _state_of(data: Json) -> Broker:
+    return Broker(-1, str(data["host"]), int(data["port"]), data["rack"], bool(data["fenced"]))
+
+
+UNREGISTERING = Batch(steps=_steps, predict=_predict, commands=_commands)
+
+KINDS = (
+    EditKind(
+        edit=RemoveRegistration,
+        verb="unregister",
+        form="registration",
+        op="remove",
+        to_json=_json,
+        from_json=lambda data: RemoveRegistration(int(data["registration"])),
+        state_json=_state_json,
+        state_of=_state_of,
+        judge=_judge,
+        current=_current,
+        moved=_moved,
+        wanted=_wanted,
+        before=_before,
+        after=_after,
+        note=_note,
+        phrase=_phrase,
+        effects=_effects,
+        risks=(RiskRule(REPLICAS_REMAIN, _replicas_remain, lambda _edit: RiskNeeds(every_topic=True)),),
+        reversal=_reversal,
+        batch=UNREGISTERING,
+    ),
+)

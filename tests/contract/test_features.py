@@ -1,0 +1,71 @@
+"""What is asked of features and of brokers' registrations. Nothing of it changes the cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from tests.contract.target import Target
+from tests.contract.verbs import Error, error
+
+UPGRADE, SAFE, UNSAFE = 1, 2, 3
+Wanted = Sequence[tuple[str, int, int]]
+ELR = "eligible.leader.replicas.version"
+
+
+def update(target: Target, wanted: Wanted, version: int = 1, **to: Any) -> tuple[Error, list[Error]]:
+    """A validate-only UpdateFeatures: the answer's error, and that of each feature."""
+    answer = target.ask(
+        "update_features",
+        version,
+        lambda m: m.UpdateFeaturesRequest(
+            feature_updates=tuple(
+                m.FeatureUpdateKey(feature=feature, max_version_level=level, upgrade_type=kind)
+                for feature, level, kind in wanted
+            ),
+            validate_only=True,
+        ),
+        **to,
+    )
+    return error(answer), [error(each) for each in answer.get("results", ())]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "fine"),
+    [
+        ([("metadata.version", 20, SAFE)], {"3.9"}),
+        ([("metadata.version", 20, UPGRADE)], set()),
+        ([("metadata.version", 20, UNSAFE)], {"3.9"}),
+        ([("metadata.version", 16, SAFE)], set()),
+        ([("metadata.version", 16, UNSAFE)], set()),
+        ([("metadata.version", 29, SAFE)], set()),
+        ([("metadata.version", 22, SAFE)], set()),
+        ([("metadata.version", 0, SAFE)], set()),
+        ([("metadata.version", 31, UPGRADE)], set()),
+        ([("kraft.version", 1, UPGRADE)], {"3.9", "4.3"}),
+        ([("kraft.version", 0, SAFE)], {"3.9", "4.3"}),
+        ([("group.version", 0, SAFE)], {"3.9", "4.3"}),
+        ([("transaction.version", 1, SAFE)], {"4.3"}),
+        ([("transaction.version", 1, UNSAFE)], {"4.3"}),
+        ([("transaction.version", 3, UPGRADE)], set()),
+        ([(ELR, 0, SAFE), ("share.version", 0, SAFE)], {"3.9", "4.3"}),
+        ([(ELR, 0, SAFE), ("nope", 2, UPGRADE)], set()),
+        ([(ELR, 0, SAFE), ("group.version", 0, UPGRADE)], {"3.9"}),
+    ],
+    ids=lambda wanted: ",".join(map(str, wanted[0])) if isinstance(wanted, list) else "",
+)
+def test_levels_of_features(target: Target, wanted: Wanted, fine: set[str]) -> None:
+    if not target.kraft:
+        return
+    for version in (1, 2) if target.release == "4.3" else (1,):
+        top, each = update(target, wanted, version)
+        is_fine = top[0] == "NONE" and all(code == "NONE" for code, _ in each)
+        assert is_fine == (target.release in fine), (top, each)
+
+
+def test_a_broker_that_is_not_registered_can_not_be_unregistered(target: Target) -> None:
+    if target.kraft:
+        answer = target.ask("unregister_broker", 0, lambda m: m.UnregisterBrokerRequest(broker_id=77))
+        assert answer["error_code"] == "BROKER_ID_NOT_REGISTERED"
