@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Collection, Mapping
 
 from console.admin.errors import AdminError, BrokerError
-from console.admin.group_offsets import SHARE, share_group_offsets
-from console.admin.groups import committed_offsets, find_coordinators, list_groups
+from console.admin.group_lag import SHARE, committed_offsets, share_group_offsets
+from console.admin.groups import find_coordinators, list_groups
 from console.admin.link import Link
 from console.model.cluster import CommittedOffset, Group, TopicReaders
 from console.model.failure import Failure
