@@ -1,9 +1,9 @@
-"""Answers `show`, `describe`, `list` and `effective` from a snapshot in which `needs` has been read. Pure."""
+"""Answers `show`, `describe`, `list`, `effective` and `explain` from a snapshot with what `needs` returns. Pure."""
 
 from __future__ import annotations
 
 from console.answers.results import Result
-from console.language.statements import List, QueryStatement, Show, Subject
+from console.language.statements import Explain, List, QueryStatement, Show, Subject
 from console.language.vocabulary import subject_of
 from console.model.snapshot import Snapshot
 from console.plan.plan import EMPTY, Plan
@@ -25,6 +25,10 @@ def answer(
             from console.answers.lists import list_kind
 
             return list_kind(statement, snapshot)
+        case Explain():
+            from console.answers.explain import explain
+
+            return explain(statement, snapshot)
         case _:
             from console.answers.quotas import effective_result
 

@@ -15,6 +15,8 @@ examples:
   kac acls -c prod --add --allow-principal User:alice --operation READ,DESCRIBE --topic orders
   kac acls -c prod --add --allow-principal User:svc-8 --consumer --topic orders. --group svc-8 --resource-pattern-type prefixed
   kac acls -c prod --remove --deny-principal User:bob --operation WRITE --topic orders --yes
+  kac acls -c prod --explain User:alice READ,DESCRIBE topic orders from 10.0.0.1
+  kac acls -c prod --explain User:svc-8 WRITE topic orders --exit-code
 """  # noqa: E501
 _RESOURCES = {
     "topic": "topic",
@@ -24,6 +26,8 @@ _RESOURCES = {
     "user_principal": "user",
 }
 _FILTERS = ("any", "match")
+_SHORTEST = 3
+"""Words of an explanation: PRINCIPAL OPERATION cluster."""
 _PRODUCER = {
     "topic": "WRITE,DESCRIBE,CREATE",
     "transactional_id": "WRITE,DESCRIBE",
@@ -36,6 +40,14 @@ def _acl_options(parser: argparse.ArgumentParser) -> None:
     def several(name: str, metavar: str, help_: str) -> None:
         parser.add_argument(name, metavar=metavar, action="append", default=[], help=help_)
 
+    parser.add_argument(
+        "--explain",
+        metavar="WORD",
+        nargs="+",
+        help="PRINCIPAL OPERATION RESOURCE [from HOST]: allowed or denied, and by which ACL; RESOURCE is topic "
+        "NAME, group NAME, cluster, …",
+    )
+    parser.add_argument("--exit-code", action="store_true", help="with --explain: exit with 3 where it is denied")
     several("--allow-principal", "TYPE:NAME", "who may, as User:alice; may be repeated")
     several("--deny-principal", "TYPE:NAME", "who may not")
     several("--operation", "OP,OP", "READ, WRITE, …; without it ALL")
@@ -61,7 +73,26 @@ def _acl_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _explanation(words: list[str], action: str) -> Statements:
+    """``User:alice READ topic orders from 10.0.0.1``, with or without the ``on`` of the language."""
+    if action != "list":
+        raise OptionsError(f"--explain and --{action} don't go together")
+    if len(words) < _SHORTEST:
+        raise OptionsError("--explain needs PRINCIPAL OPERATION RESOURCE, as in --explain User:alice READ topic orders")
+    principal, operations, *rest = words
+    type_, *rest = rest[1:] if rest[0] == "on" else rest
+    if type_ not in (kinds := (*_RESOURCES.values(), "cluster")):
+        raise OptionsError(f"--explain: '{type_[:80]}' is no type of resource: {', '.join(kinds)}")
+    at = len(rest) - 2
+    named = " ".join(word if (word, place) == ("from", at) else quote(word) for place, word in enumerate(rest))
+    return (f"explain {quote(principal)} {_operation(operations)} on {type_} {named}".rstrip(),)
+
+
 def _acl_statements(given: argparse.Namespace, action: str) -> Statements:
+    if given.explain is not None:
+        return _explanation(given.explain, action)
+    if given.exit_code:
+        raise OptionsError("--exit-code needs --explain")
     if action in ("list", "describe"):
         return _acl_list(given)
     who = [("allow", name, given.allow_host) for name in given.allow_principal]
@@ -146,7 +177,7 @@ def _roles(given: argparse.Namespace, targets: Callable[[str], list[str]]) -> li
 
 ACLS = Noun(
     "acls",
-    "list, add and remove ACLs",
+    "list, explain, add and remove ACLs",
     {
         "list": "the ACLs; with --principal or a resource, theirs",
         "add": "allow or deny",

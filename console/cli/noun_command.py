@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from console.plan.settle import ApplyReport
     from console.session.script_runner import Closing
 
-DONE, FAILED, USAGE = 0, 1, 2
+DONE, FAILED, USAGE, DENIED = 0, 1, 2, 3
 
 
 class NounCommand(Struct):
@@ -44,7 +44,7 @@ class NounCommand(Struct):
     err: TextIO = field(default_factory=stderr)
 
     def run(self, context: Callable[[], Context | None], connect: Callable[[Context], Closing]) -> int:
-        """0 done, 1 failed, 2 not understood and nothing done."""
+        """0 done, 1 failed, 2 not understood and nothing done, 3 with --exit-code: something is denied."""
         action = self.given.action
         try:
             texts = self.noun.statements(self.given, action)
@@ -90,7 +90,13 @@ class NounCommand(Struct):
         if self.given.output == "csv":
             for problem in problems:
                 self._complain(f"{problem.part} {problem.entity}: {failure_text(problem.failure)}")
-        return FAILED if problems else DONE
+        if problems:
+            return FAILED
+        if getattr(self.given, "exit_code", False):
+            from console.answers.explain import is_denied
+
+            return DENIED if is_denied(results) else DONE
+        return DONE
 
     async def _is_needless(self, session: Session) -> bool:
         """Whether --if-exists or --if-not-exists says that nothing is to be done."""

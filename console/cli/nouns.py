@@ -324,7 +324,7 @@ def noun_options(name: str, parser: argparse.ArgumentParser) -> None:
 
 
 def run_noun(name: str, options: argparse.Namespace) -> int:
-    """0 done, 1 failed, 2 not understood and nothing done."""
+    """0 done, 1 failed, 2 not understood and nothing done, 3 with --exit-code: something is denied."""
     from console.cli.noun_command import NounCommand
 
     open_log_file()

@@ -128,12 +128,28 @@ def whole_number(text: str, lowest: int = 0, highest: int = INT_MAX) -> int | No
 
 def acl_target(reader: Reader) -> tuple[AclResourceType, str | None, bool]:
     """Read the target of an ACL: ``cluster``, or a type, a name and whether the name is a prefix."""
-    kind = reader.need_keyword("cluster", *ACL_TYPES, label="cluster or TYPE NAME")
+    kind = _acl_type(reader)
     if kind == "cluster":
         return ACL_CLUSTER, None, False
     name = plain_name(reader, Expected(What.ACL_NAME, f"the NAME of a {kind}, or *", detail=kind), "ACLs")
     prefixed = reader.take_keyword("prefixed") is not None
     return ACL_TYPES[kind], name.text, prefixed
+
+
+def acl_resource(reader: Reader) -> tuple[AclResourceType, str | None]:
+    """Read one resource that ACLs are about: ``cluster``, or a type and a name."""
+    kind = _acl_type(reader)
+    if kind == "cluster":
+        return ACL_CLUSTER, None
+    place = reader.word
+    name = plain_name(reader, Expected(What.ACL_NAME, f"the NAME of one {kind}", detail=f"one {kind}"), "ACLs")
+    if place is not None and place.is_bare("*"):
+        reader.fail(f"* is no {kind}", place, "name one: what holds for one need not hold for another")
+    return ACL_TYPES[kind], name.text
+
+
+def _acl_type(reader: Reader) -> str:
+    return reader.need_keyword("cluster", *ACL_TYPES, label="cluster or TYPE NAME")
 
 
 def named(reader: Reader, expected: Expected, role: Role = Role.NAME, *, may_be_empty: bool = False) -> str:

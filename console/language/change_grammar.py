@@ -1,4 +1,4 @@
-"""The grammar of statements that change topics, ACLs and SCRAM credentials."""
+"""The grammar of statements that change topics, ACLs and SCRAM credentials, and of those that explain ACLs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from console.language.arguments import (
     SECRET_LABEL,
+    acl_resource,
     acl_target,
     key_of,
     named,
@@ -24,6 +25,7 @@ from console.language.statements import (
     Delete,
     DeleteRecords,
     Elect,
+    Explain,
     FeatureSet,
     Grow,
     Name,
@@ -32,7 +34,7 @@ from console.language.statements import (
     SecretSource,
     Unregister,
 )
-from console.language.tokenizer import Word
+from console.language.tokenizer import NOWHERE, Word
 from console.model.codes import AclOperation, Permission, ScramMechanism
 from console.model.config import topic_resource
 from console.plan.amounts import LONGEST_MS, moment, parse_duration
@@ -229,6 +231,27 @@ def access(reader: Reader, verb: str) -> Access:
         prefixed,
         host,
         operations_span=reader.span(operations_word),
+    )
+
+
+def explain(reader: Reader) -> Explain:
+    """``explain PRINCIPAL OPERATIONS on RESOURCE [from HOST]``: as in `access`, of one resource."""
+    principal = _principal(reader)
+    operations, operations_word = _operations(reader)
+    reader.need_keyword("on")
+    resource_type, resource_name = acl_resource(reader)
+    place, host = None, "*"
+    if reader.take_keyword("from") is not None:
+        place = reader.word
+        host = named(reader, Expected(What.HOST, "an address"))
+    return Explain(
+        principal,
+        operations,
+        resource_type,
+        resource_name,
+        host,
+        operations_span=reader.span(operations_word),
+        host_span=reader.span(place) if place is not None else NOWHERE,
     )
 
 

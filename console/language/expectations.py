@@ -104,7 +104,7 @@ class Candidates:
             case What.HOST:
                 return names.hosts(snapshot)
             case What.ACL_NAME:
-                return self._acl_names(expected.detail)
+                return self._acl_names(expected.detail.removeprefix("one "))
             case What.LIST_FILTER | What.FILTER:
                 return self._of_kind(expected.detail)
             case _:
@@ -146,7 +146,7 @@ class Candidates:
         match expected.what:
             case What.USER | What.CLIENT | What.IP:
                 return [_DEFAULT]
-            case What.ACL_NAME:
+            case What.ACL_NAME if not expected.detail.startswith("one "):
                 return [Candidate("*", f"every {expected.detail}")]
             case What.HOST:
                 return [Candidate("*", "any host")]

@@ -326,6 +326,7 @@ _PARSERS: Mapping[str, Callable[[Reader, str], Statement]] = MappingProxyType(
         "describe": _show,
         "list": _list,
         "effective": _effective,
+        "explain": lambda reader, _verb: change_grammar.explain(reader),
         "records": record_grammar.records,
         "set": _alter,
         "append": _alter,

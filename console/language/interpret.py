@@ -24,6 +24,7 @@ from console.language.statements import (
     EditStatement,
     Elect,
     Entity,
+    Explain,
     FeatureSet,
     Grow,
     Key,
@@ -36,10 +37,11 @@ from console.language.statements import (
 )
 from console.language.unparse import unparse
 from console.language.vocabulary import Creates, check_key, known_entry, known_keys, require, require_topic, subject_of
+from console.model import authorizer
 from console.model.acl import CLUSTER_NAME, Acl
 from console.model.broker_keys import UpdateMode, update_mode
 from console.model.changes import NewTopic, ScramUser
-from console.model.codes import BROKER, BROKER_LOGGER, AclOperation, AclResourceType, ConfigType, PatternType
+from console.model.codes import BROKER, BROKER_LOGGER, AclOperation, AclResourceType, ConfigType
 from console.model.config import ConfigEntry, ConfigResource, broker_resource, topic_resource
 from console.model.quota import QuotaEntity
 from console.model.secret import Secret
@@ -76,55 +78,35 @@ from console.present.text import clean
 
 # -- ACLs, and the operations of a resource ----------------------------------------------------------------------------
 
-LITERAL, PREFIXED = PatternType(3), PatternType(4)
-
 OPERATIONS_OF: Mapping[AclResourceType, tuple[str, ...]] = {
-    AclResourceType(2): (
-        "ALL",
-        "READ",
-        "WRITE",
-        "CREATE",
-        "DELETE",
-        "ALTER",
-        "DESCRIBE",
-        "DESCRIBE_CONFIGS",
-        "ALTER_CONFIGS",
-    ),
-    AclResourceType(3): ("ALL", "READ", "DELETE", "DESCRIBE", "DESCRIBE_CONFIGS", "ALTER_CONFIGS"),
-    ACL_CLUSTER: (
-        "ALL",
-        "CREATE",
-        "ALTER",
-        "DESCRIBE",
-        "CLUSTER_ACTION",
-        "DESCRIBE_CONFIGS",
-        "ALTER_CONFIGS",
-        "IDEMPOTENT_WRITE",
-    ),
-    AclResourceType(5): ("ALL", "WRITE", "DESCRIBE", "TWO_PHASE_COMMIT"),
-    AclResourceType(6): ("ALL", "DESCRIBE"),
-    AclResourceType(7): ("ALL", "CREATE_TOKENS", "DESCRIBE_TOKENS"),
+    type_: ("ALL", *(operation.name for operation in checked)) for type_, checked in authorizer.OPERATIONS_OF.items()
 }
-"""The operations that brokers check on each type of resource (AclEntry.supportedOperations)."""
+"""The operations that an ACL on each type of resource can have."""
 
 
 def acls_of(statement: Access) -> tuple[Acl, ...]:
     """Return an ACL for each operation. Raises CommandError for an operation that the resource does not have, unless it
     is revoked: a broker stores such an ACL, and never checks it."""
+    if not statement.revoke:
+        require_checked(statement)
+    return tuple(_acl(statement, operation) for operation in statement.operations)
+
+
+def require_checked(statement: Access | Explain) -> None:
+    """Raises CommandError for an operation that brokers never check on the statement's type of resource."""
     legal = OPERATIONS_OF[statement.resource_type]
     for operation in statement.operations:
-        if operation.name not in legal and not statement.revoke:
+        if operation.name not in legal:
             what = statement.resource_type.name.lower().replace("_", "-")
             message = f"Kafka never checks {operation.name} on a {what}"
             raise CommandError(message, f"one of {', '.join(legal)}", statement.operations_span)
-    return tuple(_acl(statement, operation) for operation in statement.operations)
 
 
 def _acl(statement: Access, operation: AclOperation) -> Acl:
     return Acl(
         statement.resource_type,
         CLUSTER_NAME if statement.resource_name is None else statement.resource_name,
-        PREFIXED if statement.prefixed else LITERAL,
+        authorizer.PREFIXED if statement.prefixed else authorizer.LITERAL,
         statement.principal,
         statement.host,
         operation,
@@ -435,7 +417,7 @@ def _access_statement(edit: AddAcl | RemoveAcl) -> Access:
         (acl.operation,),
         acl.resource_type,
         None if acl.resource_type == ACL_CLUSTER else acl.resource_name,
-        acl.pattern_type == PREFIXED,
+        acl.pattern_type == authorizer.PREFIXED,
         acl.host,
     )
 

@@ -18,6 +18,7 @@ from console.language.statements import (
     EffectiveQuota,
     Elect,
     Entity,
+    Explain,
     FeatureSet,
     Grow,
     List,
@@ -29,6 +30,7 @@ from console.language.statements import (
     Unregister,
     Unset,
 )
+from console.model.authorizer import DENY
 from console.model.codes import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC, ResourceType
 from console.model.config import ConfigResource, broker_resource, topic_resource
 from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity, QuotaFilter, filter_for_entity, filter_for_name
@@ -70,6 +72,7 @@ class Needs(Struct, frozen=True):
 
 
 NOTHING = Needs()
+_ACL_PARTS = {"TOPIC": "topics", "GROUP": "groups"}
 SINGLY = 100
 """Names that are asked for one by one; for more, everything is read."""
 
@@ -85,13 +88,15 @@ def needs(statement: Statement, selected: Subject | None = None) -> Needs:
             return Needs(parts=frozenset({"cluster"}), quotas_of=_that_count(user, client))
         case Alter() | Unset():
             return _edit(_subject(statement.entity, selected))
+        case Explain():
+            return _parts("acls")
         case Create():
             named = Needs(topics=frozenset({statement.name.text or ""}), a_topic=bool(statement.configs))
             return named if not statement.assignments else named | _parts("cluster")
         case Grow() | Delete():
             return Needs(topics=frozenset({statement.name.text or ""}))
         case Access():
-            return _parts("acls")
+            return _access(statement)
         case Abort(topic=topic, partition=partition):
             name = topic.text or ""
             return Needs(topics=frozenset({name}), transactions=frozenset({(name, partition)}))
@@ -125,6 +130,15 @@ def _records(statement: DeleteRecords) -> Needs:
     times = frozenset() if statement.at_ms is None else frozenset({(name, statement.at_ms)})
     topics, resources = frozenset({name}), frozenset({topic_resource(name)})
     return Needs(topics=topics, resources=resources, log_ranges=topics, offsets_at=times)
+
+
+def _access(statement: Access) -> Needs:
+    """What takes rights from many resources says which there are."""
+    takes = statement.revoke != (statement.permission == DENY)
+    part = _ACL_PARTS.get(statement.resource_type.name)
+    if not takes or part is None or not (statement.prefixed or statement.resource_name == "*"):
+        return _parts("acls")
+    return _parts("acls", part)
 
 
 def needs_of_script(statements: Iterable[Statement]) -> Needs:

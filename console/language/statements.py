@@ -14,7 +14,7 @@ Subject = ConfigResource | QuotaEntity
 """The entity of `set`, `show` and other statements."""
 
 
-_WRITTEN = frozenset({"span", "value_span", "for_span", "operations_span", "quoted"})
+_WRITTEN = frozenset({"span", "value_span", "for_span", "operations_span", "host_span", "quoted"})
 """Fields that say how and where something was written."""
 
 
@@ -258,6 +258,18 @@ class Records(_Statement, frozen=True):
     reveal: bool = False
 
 
+class Explain(_Statement, frozen=True):
+    """``explain``. resource_name: None for the cluster; host: ``*`` for any address."""
+
+    principal: str
+    operations: tuple[AclOperation, ...]
+    resource_type: AclResourceType
+    resource_name: str | None
+    host: str = "*"
+    operations_span: Span = NOWHERE
+    host_span: Span = NOWHERE
+
+
 RUNBOOK = "--runbook"
 REVEAL = "--reveal"
 ACCEPT = "--accept"
@@ -351,7 +363,7 @@ EditStatement = (
     | Unregister
     | FeatureSet
 )
-QueryStatement = Show | List | EffectiveQuota
+QueryStatement = Show | List | EffectiveQuota | Explain
 PlanStatement = ShowPlan | Check | Apply | Discard | Undo | Redo | Revert | History
 BarStatement = View | UseContext | Help | Quit
 Statement = EditStatement | QueryStatement | Records | PlanStatement | BarStatement

@@ -32,6 +32,7 @@ from console.language.statements import (
     EffectiveQuota,
     Elect,
     Entity,
+    Explain,
     FeatureSet,
     FieldFilter,
     FromFile,
@@ -92,6 +93,10 @@ def unparse(statement: Statement) -> str:
         case EffectiveQuota():
             key = _key(statement.key) if statement.key else ""
             return _join("effective user", quote(statement.user), "client", quote(statement.client), key)
+        case Explain():
+            host = f"from {quote(statement.host)}" if statement.host != "*" else ""
+            asked = f"{quote(statement.principal)} {_operations(statement)}"
+            return _join("explain", asked, "on", _acl_target(statement), host)
         case Alter():
             limit = f"for {duration_text(statement.for_ms)}" if statement.for_ms is not None else ""
             return _join(statement.verb, _entity(statement.entity), *map(_assign, statement.assigns), limit)
@@ -234,12 +239,21 @@ def _delete_records(statement: DeleteRecords) -> str:
 def _access(statement: Access) -> str:
     permission = statement.permission.name.lower()
     verb = f"revoke {permission}" if statement.revoke else permission
-    operations = ",".join(operation.name for operation in statement.operations)
-    if statement.resource_type == ACL_CLUSTER:
-        target = "cluster"
-    else:
-        prefixed = "prefixed" if statement.prefixed else ""
-        word = _ACL_WORD.get(statement.resource_type) or quote(statement.resource_type.name.lower())
-        target = _join(word, quote(statement.resource_name or ""), prefixed)
+    prefixed = "prefixed" if statement.prefixed and statement.resource_type != ACL_CLUSTER else ""
     host = f"from {quote(statement.host)}" if statement.host != "*" else ""
-    return _join(verb, quote(statement.principal), operations, "on", target, host)
+    who = f"{quote(statement.principal)} {_operations(statement)}"
+    return _join(verb, who, "on", _acl_target(statement), prefixed, host)
+
+
+def _operations(statement: Access | Explain) -> str:
+    return ",".join(operation.name for operation in statement.operations)
+
+
+def _acl_target(statement: Access | Explain) -> str:
+    if statement.resource_type == ACL_CLUSTER:
+        return "cluster"
+    word = _ACL_WORD.get(statement.resource_type) or quote(statement.resource_type.name.lower())
+    # A name that is spelled * is quoted where one resource is meant.
+    name = statement.resource_name or ""
+    written = quoted if name == "*" and isinstance(statement, Explain) else quote
+    return _join(word, written(name))

@@ -10,7 +10,8 @@ may do everything, and a resource without any ACL is closed unless ``allow.every
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -40,16 +41,16 @@ OPERATIONS_OF: Mapping[AclResourceType, tuple[AclOperation, ...]] = MappingProxy
     {
         AclResourceType.parse(type_): _operations(*names.split())
         for type_, names in {
-            "TOPIC": "READ WRITE CREATE DESCRIBE DELETE ALTER DESCRIBE_CONFIGS ALTER_CONFIGS",
-            "GROUP": "READ DESCRIBE DELETE DESCRIBE_CONFIGS ALTER_CONFIGS",
-            "CLUSTER": "CREATE CLUSTER_ACTION DESCRIBE_CONFIGS ALTER_CONFIGS IDEMPOTENT_WRITE ALTER DESCRIBE",
-            "TRANSACTIONAL_ID": "DESCRIBE WRITE TWO_PHASE_COMMIT",
+            "TOPIC": "READ WRITE CREATE DELETE ALTER DESCRIBE DESCRIBE_CONFIGS ALTER_CONFIGS",
+            "GROUP": "READ DELETE DESCRIBE DESCRIBE_CONFIGS ALTER_CONFIGS",
+            "CLUSTER": "CREATE ALTER DESCRIBE CLUSTER_ACTION DESCRIBE_CONFIGS ALTER_CONFIGS IDEMPOTENT_WRITE",
+            "TRANSACTIONAL_ID": "WRITE DESCRIBE TWO_PHASE_COMMIT",
             "DELEGATION_TOKEN": "DESCRIBE",
             "USER": "CREATE_TOKENS DESCRIBE_TOKENS",
         }.items()
     }
 )
-"""What brokers ask for, by the type of the resource (org.apache.kafka.security.authorizer.AclEntry)."""
+"""The operations that brokers check on each type of resource (AclEntry.supportedOperations), without ALL."""
 
 
 class Pattern(NamedTuple):
@@ -166,6 +167,51 @@ class AclIndex:
             if pattern.pattern_type == PREFIXED:
                 lengths.setdefault(pattern.resource_type, set()).add(len(pattern.name))
         self._prefix_lengths = {type_: sorted(found) for type_, found in lengths.items()}
+
+    def changed(self, removed: Sequence[Acl], added: Sequence[Acl]) -> AclIndex:
+        """The index without some ACLs and with others; it shares what did not change."""
+        index = AclIndex(())
+        index._acls = dict(self._acls)
+        lengths = {type_: set(found) for type_, found in self._prefix_lengths.items()}
+        for acl in removed:
+            there = index._acls.get(pattern_of(acl), {})
+            index._acls[pattern_of(acl)] = {
+                **there,
+                acl.principal: [each for each in there.get(acl.principal, ()) if each != acl],
+            }
+        for acl in added:
+            there = index._acls.get(pattern_of(acl), {})
+            own = [each for each in there.get(acl.principal, ()) if each != acl]
+            index._acls[pattern_of(acl)] = {**there, acl.principal: [*own, acl]}
+            if acl.pattern_type == PREFIXED:
+                lengths.setdefault(acl.resource_type, set()).add(len(acl.resource_name))
+        index._drop_empty(map(pattern_of, removed))
+        index._prefix_lengths = {type_: sorted(found) for type_, found in lengths.items()}
+        return index
+
+    def _drop_empty(self, patterns: Iterable[Pattern]) -> None:
+        for pattern in patterns:
+            left = {who: acls for who, acls in self._acls.get(pattern, {}).items() if acls}
+            if left:
+                self._acls[pattern] = left
+            else:
+                self._acls.pop(pattern, None)
+
+    def patterns(self) -> Iterable[Pattern]:
+        """The patterns of all ACLs."""
+        return self._acls.keys()
+
+    def patterns_of(self, principal: str) -> Sequence[Pattern]:
+        """The patterns of a principal's ACLs."""
+        return self._by_principal.get(principal, ())
+
+    @cached_property
+    def _by_principal(self) -> Mapping[str, Sequence[Pattern]]:
+        found: dict[str, list[Pattern]] = {}
+        for pattern, there in self._acls.items():
+            for principal in there:
+                found.setdefault(principal, []).append(pattern)
+        return found
 
     def patterns_on(self, type_: AclResourceType, name: str) -> Iterator[Pattern]:
         """The patterns of ACLs that are on a resource: those of `patterns_on` that there are."""

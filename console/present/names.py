@@ -32,6 +32,7 @@ from console.model.codes import (
     GROUP,
     STATIC_BROKER_CONFIG,
     TOPIC,
+    AclResourceType,
     ConfigSource,
     ResourceType,
 )
@@ -96,13 +97,17 @@ def quota_entity(entity: QuotaEntity) -> str:
 
 def acl(binding: Acl) -> str:
     """``allow User:alice READ on topic orders prefixed from 10.0.0.1``."""
-    where = binding.resource_type.name.lower().replace("_", "-")
+    where = acl_resource(binding.resource_type, binding.resource_name)
     text = f"{binding.permission.name.lower()} {clean(binding.principal)} {binding.operation.name} on {where}"
-    if where != "cluster":
-        text += f" {clean(binding.resource_name)}"
     if binding.pattern_type.name != "LITERAL":
         text += f" {binding.pattern_type.name.lower()}"
     return text if binding.host == "*" else f"{text} from {clean(binding.host)}"
+
+
+def acl_resource(type_: AclResourceType, name: str) -> str:
+    """``topic orders``, ``transactional-id pay``, ``cluster``."""
+    word = type_.name.lower().replace("_", "-")
+    return word if word == "cluster" else f"{word} {clean(name)}"
 
 
 def target(what: Target) -> str:

@@ -19,6 +19,7 @@ from console.language.statements import (
     Check,
     Discard,
     EffectiveQuota,
+    Explain,
     Help,
     History,
     List,
@@ -179,7 +180,7 @@ class Runner(Struct):
 
     async def _one(self, statement: Statement) -> None:
         session = self.session
-        if isinstance(statement, Show | List | EffectiveQuota):
+        if isinstance(statement, Show | List | EffectiveQuota | Explain):
             from console.answers.queries import answer
 
             self.printer(answer(statement, session.snapshot, plan=session.plan))

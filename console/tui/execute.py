@@ -20,6 +20,7 @@ from console.language.statements import (
     EditStatement,
     EffectiveQuota,
     Entity,
+    Explain,
     Help,
     History,
     List,
@@ -139,7 +140,7 @@ class Executor:
             return await self._edits(statement)
         self._stage(before)
         match statement:
-            case Show() | List() | EffectiveQuota():
+            case Show() | List() | EffectiveQuota() | Explain():
                 selected = self._selected()[0]
                 await read_needs(session, needs(statement, selected), sparing=True)
                 self._show(answer(statement, session.snapshot, plan=session.plan, selected=selected), statement)

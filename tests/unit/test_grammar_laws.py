@@ -23,6 +23,7 @@ from console.language.statements import (
     Discard,
     EffectiveQuota,
     Entity,
+    Explain,
     FieldFilter,
     FromFile,
     Glob,
@@ -119,6 +120,12 @@ def access(cluster):
     return st.builds(Access, st.booleans(), permissions, principals, operations, kind, name, prefixed, NAMES)
 
 
+def explanations(cluster):
+    name = st.none() if cluster else NAMES
+    kind = st.just(AclResourceType(4)) if cluster else target_types
+    return st.builds(Explain, principals, operations, kind, name, NAMES)
+
+
 def creations():
     # A creation without any assignment can't be written.
     counted = st.builds(
@@ -161,6 +168,8 @@ statements = st.one_of(
     st.builds(Delete, topic_names),
     access(True),
     access(False),
+    explanations(True),
+    explanations(False),
     st.builds(ScramSet, NAMES, mechanisms, secrets, st.none() | st.integers(1, 99999)),
     st.builds(ScramDelete, NAMES, mechanisms),
     st.builds(EffectiveQuota, NAMES, NAMES, st.none() | keys),

@@ -16,6 +16,7 @@ from console.model.changes import CreateAcls, DeleteAcls, Target
 from console.model.codes import BROKER, AclOperation, AclResourceType, PatternType, Permission
 from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot
+from console.plan.acl_effects import acl_effects
 from console.plan.edit_kind import Batch, EditKind, Json, Reversal
 from console.plan.edits import AclEdit, AddAcl, RemoveAcl
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
@@ -321,6 +322,7 @@ _SHARED: dict[str, Any] = {
     "state_of": _binding_of,
     "current": _current,
     "before": _before,
+    "effects": acl_effects,
 }
 
 KINDS = (

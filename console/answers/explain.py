@@ -1,0 +1,193 @@
+"""`explain`: what the ACLs let a principal do with one resource, and which of them decides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from console.answers.results import Column, Result, Row, Table, rows_of
+from console.language.errors import CommandError
+from console.language.interpret import require_checked
+from console.language.statements import Explain
+from console.language.vocabulary import problems
+from console.model.acl import CLUSTER_NAME, Acl
+from console.model.authorizer import (
+    ALL,
+    EVERYBODY,
+    OPERATIONS_OF,
+    WILDCARD,
+    AclIndex,
+    Decision,
+    Request,
+    address_as_compared,
+)
+from console.model.codes import AclOperation, AclResourceType
+from console.model.numbers import Data
+from console.model.snapshot import Snapshot
+from console.present import names
+from console.present.acls import ACLS, AclRow
+from console.present.failures import failure_text
+from console.present.names import plural
+from console.present.text import clean
+
+OPEN = "allow.everyone.if.no.acl.found"
+SUPER_USERS = "super.users"
+_ADDRESSES = 20
+"""Addresses with an answer of their own that are listed."""
+_TOPIC, _CLUSTER = AclResourceType.parse("TOPIC"), AclResourceType.parse("CLUSTER")
+_CREATE, _WRITE, _IDEMPOTENT = map(AclOperation.parse, ("CREATE", "WRITE", "IDEMPOTENT_WRITE"))
+
+
+def explain(statement: Explain, snapshot: Snapshot) -> Table:
+    """The decision on each operation. Raises CommandError for an operation that brokers never check on such a resource,
+    for a host that is no address, and where the ACLs can't be read."""
+    require_checked(statement)
+    host = _host(statement)
+    if "acls" not in snapshot.read_at:
+        raise _unread(snapshot)
+    index = AclIndex(snapshot.acls)
+    type_, name = statement.resource_type, statement.resource_name or CLUSTER_NAME
+    decided: list[tuple[Request, Decision, str]] = []
+    more = 0
+    for operation in _asked(statement.operations, type_):
+        request = Request(statement.principal, host, operation, type_, name)
+        decision = index.decide(request)
+        others = [] if host is not None else [*_by_address(request, decision, index)]
+        decided.append((request, decision, "elsewhere" if others else host or "anywhere"))
+        decided += [(at, other, at.host or "") for at, other in others[:_ADDRESSES]]
+        more += len(others[_ADDRESSES:])
+    notes = [*_conditions(decided), *_hints(decided, index)]
+    if more:
+        notes.append(f"{plural(more, 'more address', 'more addresses')} with another answer: name one with from HOST")
+    return Table(
+        "explanation",
+        (Column("Operation"), Column("From"), Column("Answer"), Column("By")),
+        tuple(_row(*each) for each in decided),
+        f"{statement.principal} on {names.acl_resource(type_, name)}",
+        notes=tuple(notes),
+        problems=problems(snapshot, "acls"),
+    )
+
+
+def is_denied(results: Iterable[Result]) -> bool:
+    """Whether something that was asked for is denied, unless settings of the brokers allow it."""
+    return any(row.get("allowed") is False for result in results for row in rows_of(result))
+
+
+def _host(statement: Explain) -> str | None:
+    if statement.host == WILDCARD:
+        return None
+    host = address_as_compared(statement.host)
+    if host is None:
+        hint = "brokers compare the address that a connection comes from, never a name"
+        raise CommandError(f"'{clean(statement.host, 80)}' is not an address", hint, statement.host_span)
+    return host
+
+
+def _unread(snapshot: Snapshot) -> CommandError:
+    failed = next((each.failure for each in problems(snapshot, "acls")), None)
+    if failed is None:
+        return CommandError("the ACLs were not read", "")
+    if failed.name == "SECURITY_DISABLED":
+        return CommandError("the brokers have no authorizer: everyone may do everything", "")
+    return CommandError(f"the ACLs could not be read: {failure_text(failed)}", "")
+
+
+def _asked(operations: Iterable[AclOperation], type_: AclResourceType) -> Iterator[AclOperation]:
+    """Each operation once; ALL is every one of the type."""
+    each = [one for operation in operations for one in (OPERATIONS_OF[type_] if operation == ALL else (operation,))]
+    yield from dict.fromkeys(each)
+
+
+def _by_address(request: Request, elsewhere: Decision, index: AclIndex) -> Iterator[tuple[Request, Decision]]:
+    """The addresses that ACLs name and that get another answer than all others."""
+    found = index.of(request.principal, request.resource_type, request.resource_name)
+    for host in sorted({acl.host for acl in found if address_as_compared(acl.host) == acl.host}):
+        at = request._replace(host=host)
+        decision = index.decide(at)
+        if bool(decision.allowed) != bool(elsewhere.allowed):
+            yield at, decision
+
+
+def _row(request: Request, decision: Decision, place: str) -> Row:
+    answer = "allowed" if decision.allowed else "denied"
+    data: dict[str, Data] = {
+        "principal": request.principal,
+        "host": request.host,
+        "operation": request.operation.name,
+        "resource_type": request.resource_type.name,
+        "resource_name": request.resource_name,
+        "allowed": bool(decision.allowed),
+        "by": _acls_data(decision.by),
+        "overridden": _acls_data(decision.overridden),
+        "acls_on_resource": decision.has_acls,
+        "unless": _unless(decision),
+    }
+    return Row((request.operation.name, place, answer, by_text(decision)), data)
+
+
+def _acls_data(acls: Iterable[Acl]) -> list[Data]:
+    return [dict(ACLS["resource"].data(AclRow(acl, "", False))) for acl in acls]
+
+
+def _unless(decision: Decision) -> list[Data]:
+    """The settings, which brokers hide, that make an answer another one."""
+    if decision.allowed:
+        return []
+    return [SUPER_USERS] if decision.allowed is False or decision.has_acls else [SUPER_USERS, OPEN]
+
+
+def by_text(decision: Decision) -> str:
+    """Which ACL decides, and how many others do too."""
+    if decision.by:
+        more = f" and {plural(len(decision.by) - 1, 'other ACL')}" if len(decision.by) > 1 else ""
+        return names.acl(decision.by[0]) + more
+    return "no ACL allows it" if decision.has_acls else "no ACL is on it"
+
+
+def _conditions(decided: Iterable[tuple[Request, Decision, str]]) -> Iterator[str]:
+    """What brokers do not say, where it would change an answer, and the allows that count for nothing."""
+    denied = [(request, decision) for request, decision, _ in decided if not decision.allowed]
+    for _, decision in denied:
+        if decision.overridden:
+            more = len(decision.overridden) - 1
+            also = f" and {plural(more, 'other')}" if more else ""
+            yield f"The deny overrides {names.acl(decision.overridden[0])}{also}."
+    if not denied:
+        return
+    who = denied[0][0].principal
+    who = "the user" if who == EVERYBODY else clean(who, 120)
+    yield f"Denied unless {who} is a super user, which brokers do not say."
+    if any(decision.allowed is None and not decision.has_acls for _, decision in denied):
+        yield f"No ACL is on the resource: allowed where the brokers have {OPEN}=true, which they do not say."
+
+
+def _hints(decided: Iterable[tuple[Request, Decision, str]], index: AclIndex) -> Iterator[str]:
+    """What is overlooked in practice."""
+    denied = {request.operation: request for request, decision, _ in decided if not decision.allowed}
+    if not denied:
+        return
+    request = next(iter(denied.values()))
+    if request.resource_type == _TOPIC and _CREATE in denied:
+        at = request._replace(operation=_CREATE, resource_type=_CLUSTER, resource_name=CLUSTER_NAME)
+        if index.allows(at):
+            yield "CREATE on the cluster allows to create any topic, and is allowed."
+    if request.resource_type == _CLUSTER and _IDEMPOTENT in denied:
+        writes = index.allows_somewhere(request.principal, request.host, _WRITE, _TOPIC)
+        found = "is allowed on one" if writes else "is allowed on none"
+        yield f"From Kafka 3.0 on an idempotent producer needs only WRITE on some topic, which {found}."
+    yield from _near_misses(request, index)
+
+
+def _near_misses(request: Request, index: AclIndex) -> Iterator[str]:
+    """ACLs on the resource that are probably meant for this principal and never match."""
+    type_, name = request.resource_type, request.resource_name
+    there = [*index.patterns_on(type_, name)]
+    wanted = request.principal.casefold()
+    alike = {who for each in there for who in index.principals_at(each) if who.casefold() == wanted}
+    if other := sorted(alike - {request.principal}):
+        yield f"There are ACLs for {clean(other[0], 120)}: upper and lower case count in a principal."
+    hosts = {acl.host for acl in index.of(request.principal, type_, name) if acl.host != WILDCARD}
+    if never := sorted(host for host in hosts if address_as_compared(host) != host):
+        written = address_as_compared(never[0])
+        why = f"brokers write that address {written}" if written else "it is not an address as brokers write it"
+        yield f"An ACL from {clean(never[0], 80)} never matches: {why}."

@@ -1,0 +1,202 @@
+"""`explain`: the answer, the conditions that brokers do not say, and what is overlooked in practice."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from console.answers.explain import is_denied
+from console.answers.queries import answer
+from console.answers.results import render, rows_of, to_data
+from console.language.errors import CommandError, ParseError
+from console.language.grammar import parse
+from console.language.interpret import to_edits
+from console.language.statements import Explain
+from console.model.authorizer import address_as_compared
+from console.model.failure import Failure
+from console.model.snapshot import Snapshot, with_acls, with_failures
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+OPEN = (
+    "No ACL is on the resource: allowed where the brokers have allow.everyone.if.no.acl.found=true, which they do not "
+    "say."
+)
+
+
+def denied_unless(who: str) -> str:
+    return f"Denied unless {who} is a super user, which brokers do not say."
+
+
+def explained(text: str, *acls: str) -> list[str]:
+    """The lines below the title and the headings, cells parted by one space."""
+    bindings = [edit.acl for each in acls for edit in to_edits(parse(each)[0], Snapshot())]
+    (statement,) = parse(f"explain {text}")
+    assert isinstance(statement, Explain)
+    lines = render(answer(statement, with_acls(Snapshot(), bindings, NOW))).splitlines()
+    return [" ".join(line.split()) for line in (lines[0], *lines[2:])]
+
+
+def test_allowed_by_an_acl() -> None:
+    assert explained("User:alice READ on topic orders", "allow User:alice READ on topic ord prefixed") == [
+        "User:alice on topic orders",
+        "READ anywhere allowed allow User:alice READ on topic ord prefixed",
+    ]
+
+
+def test_a_deny_overrides_and_the_overridden_is_named() -> None:
+    acls = "allow User:alice READ on topic orders", "allow User:* READ on topic *", "deny User:alice ALL on topic *"
+    assert explained("User:alice READ on topic orders from 10.0.0.1", *acls) == [
+        "User:alice on topic orders",
+        "READ 10.0.0.1 denied deny User:alice ALL on topic *",
+        "The deny overrides allow User:alice READ on topic orders and 1 other.",
+        denied_unless("User:alice"),
+    ]
+
+
+def test_implied_operations_are_those_of_an_allow_only() -> None:
+    acls = "allow User:alice WRITE on topic orders", "deny User:alice READ on topic orders"
+    assert explained("User:alice READ,DESCRIBE on topic orders", *acls)[1:] == [
+        "READ anywhere denied deny User:alice READ on topic orders",
+        "DESCRIBE anywhere allowed allow User:alice WRITE on topic orders",
+        denied_unless("User:alice"),
+    ]
+
+
+def test_without_any_acl_the_brokers_settings_decide() -> None:
+    told = explained("User:alice READ on group billing", "allow User:alice READ on topic billing")
+    assert told[1:] == ["READ anywhere denied no ACL is on it", denied_unless("User:alice"), OPEN]
+    told = explained("User:alice READ on group billing", "allow User:bob READ on group b prefixed")
+    assert told[1:] == ["READ anywhere denied no ACL allows it", denied_unless("User:alice")]
+
+
+def test_addresses_with_another_answer_are_listed() -> None:
+    acls = "allow User:alice READ on topic a", "deny User:* READ on topic a from 10.0.0.9"
+    assert explained("User:alice READ on topic a", *acls)[1:3] == [
+        "READ elsewhere allowed allow User:alice READ on topic a",
+        "READ 10.0.0.9 denied deny User:* READ on topic a from 10.0.0.9",
+    ]
+    many = [f"deny User:* READ on topic a from 10.0.1.{n}" for n in range(25)]
+    assert explained("User:alice READ on topic a", acls[0], *many)[-1].startswith(
+        "5 more addresses with another answer"
+    )
+
+
+def test_all_asks_for_every_operation() -> None:
+    lines = explained("User:ops ALL on cluster", "allow User:ops ALTER_CONFIGS on cluster")
+    answers = {line.split()[0]: line.split()[2] for line in lines[1:8]}
+    assert answers == dict.fromkeys(
+        ("CREATE", "ALTER", "DESCRIBE", "CLUSTER_ACTION", "IDEMPOTENT_WRITE"), "denied"
+    ) | dict.fromkeys(("DESCRIBE_CONFIGS", "ALTER_CONFIGS"), "allowed")
+
+
+@pytest.mark.parametrize(
+    ("asked", "there", "hint"),
+    [
+        (
+            "User:a CREATE on topic x",
+            "allow User:a CREATE on cluster",
+            "CREATE on the cluster allows to create any topic",
+        ),
+        (
+            "User:a IDEMPOTENT_WRITE on cluster",
+            "allow User:a WRITE on topic x",
+            "only WRITE on some topic, which is allow",
+        ),
+        ("User:a IDEMPOTENT_WRITE on cluster", "allow User:b WRITE on topic x", "which is allowed on none."),
+        ("User:alice READ on topic x", "allow User:Alice READ on topic x", "upper and lower case count"),
+        (
+            "User:a READ on topic x",
+            "allow User:a READ on topic x from ::1",
+            "brokers write that address 0:0:0:0:0:0:0:1",
+        ),
+        (
+            "User:a READ on topic x",
+            "allow User:a READ on topic x from web1",
+            "it is not an address as brokers write it",
+        ),
+    ],
+)
+def test_what_is_overlooked(asked: str, there: str, hint: str) -> None:
+    assert any(hint in line for line in explained(asked, there))
+
+
+def test_as_data() -> None:
+    bindings = [edit.acl for edit in to_edits(parse("deny User:* READ on topic * from 10.0.0.1")[0], Snapshot())]
+    snapshot = with_acls(Snapshot(), bindings, NOW)
+    (statement,) = parse("explain User:a READ on topic x from ::ffff:10.0.0.1")
+    assert isinstance(statement, Explain)
+    result = answer(statement, snapshot)
+    assert is_denied([result])
+    assert rows_of(result) == [
+        {
+            "principal": "User:a",
+            "host": "10.0.0.1",
+            "operation": "READ",
+            "resource_type": "TOPIC",
+            "resource_name": "x",
+            "allowed": False,
+            "by": [
+                {
+                    "resource_type": "TOPIC",
+                    "resource_name": "*",
+                    "pattern_type": "LITERAL",
+                    "principal": "User:*",
+                    "host": "10.0.0.1",
+                    "operation": "READ",
+                    "permission": "DENY",
+                }
+            ],
+            "overridden": [],
+            "acls_on_resource": True,
+            "unless": ["super.users"],
+        }
+    ]
+    assert to_data(result)["errors"] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("User:a WRITE on group g", "Kafka never checks WRITE on a group"),
+        ("User:a READ on topic x from web1", "'web1' is not an address"),
+    ],
+)
+def test_what_no_broker_is_asked(text: str, message: str) -> None:
+    with pytest.raises(CommandError, match=message):
+        explained(text)
+
+
+@pytest.mark.parametrize(
+    ("failure", "message"),
+    [
+        (Failure("SECURITY_DISABLED", ""), "the brokers have no authorizer: everyone may do everything"),
+        (Failure("CLUSTER_AUTHORIZATION_FAILED", ""), "the ACLs could not be read: CLUSTER_AUTHORIZATION_FAILED"),
+    ],
+)
+def test_acls_that_can_not_be_read(failure: Failure, message: str) -> None:
+    (statement,) = parse("explain User:a READ on topic x")
+    assert isinstance(statement, Explain)
+    with pytest.raises(CommandError, match=message):
+        answer(statement, with_failures(Snapshot(), "acls", [("", failure)]))
+
+
+@pytest.mark.parametrize(
+    "text", ["User:a READ on topic *", "a READ on topic x", "User:a on topic x", "User:a READ on topic"]
+)
+def test_what_is_not_understood(text: str) -> None:
+    with pytest.raises(ParseError):
+        parse(f"explain {text}")
+
+
+def test_addresses_are_written_as_java_writes_them() -> None:
+    """InetAddress.getHostAddress; tests/broker/test_acl_decisions.py asks Java."""
+    written = {
+        "10.0.0.1": "10.0.0.1",
+        "::1": "0:0:0:0:0:0:0:1",
+        "2001:DB8::00ab": "2001:db8:0:0:0:0:0:ab",
+        "::ffff:10.0.0.1": "10.0.0.1",
+        "web1": None,
+        "*": None,
+    }
+    assert {text: address_as_compared(text) for text in written} == written
