@@ -42,7 +42,6 @@ class Looker:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._next_group = ""
-        self._lags: set[str] = set()
         self._silent: frozenset[int] = frozenset()
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._began: dict[str, float] = {}
@@ -54,7 +53,7 @@ class Looker:
             _Part("groups", 0, session.read_groups),
             _Part("reassignments", 10, session.read_reassignments),
             _Part("log_dirs", 10, session.read_log_dirs),
-            _Part("offsets", 10, self._read_offsets),
+            _Part("offsets", 5, self._read_offsets),
             _Part("configs", 60, lambda: read_needs(session, _CONFIGS)),
         )
 
@@ -80,8 +79,7 @@ class Looker:
                 self._began[part.name] = now
                 self._tasks[part.name] = asyncio.create_task(self._read(part))
         await asyncio.wait(self._tasks.values(), timeout=None if is_first else LOOK_SECONDS)
-        lags, self._lags = frozenset(self._lags), set()
-        return Look(datetime.now(UTC), self._session.snapshot, self._silent, lags)
+        return Look(datetime.now(UTC), self._session.snapshot, self._silent)
 
     async def _read(self, part: _Part) -> None:
         """Read a part; that it could not be read is kept in the snapshot's failures."""
@@ -105,7 +103,6 @@ class Looker:
         await self._session.look_at_groups(chosen)
         if places := _behind(self._session.snapshot, chosen):
             await self._session.read_log_ranges(places)
-        self._lags.update(chosen)
 
 
 def _behind(snapshot: Snapshot, groups: Iterable[str]) -> list[tuple[str, int]]:

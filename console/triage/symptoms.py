@@ -72,13 +72,11 @@ class Symptom(Struct, frozen=True):
 
 
 class Look(Struct, frozen=True):
-    """What was read at one time. at: UTC. silent: listed brokers that did not answer in time. lags_of: the groups whose
-    offsets were read for this look; the others' are as they were."""
+    """What was read at one time. at: UTC. silent: listed brokers that did not answer in time."""
 
     at: datetime
     snapshot: Snapshot
     silent: frozenset[int] = frozenset()
-    lags_of: frozenset[str] = frozenset()
 
 
 def symptoms(look: Look) -> Iterator[Symptom]:
@@ -201,6 +199,13 @@ def _of_group(group: Group, snapshot: Snapshot) -> Iterator[Symptom]:
     lag = snapshot.lags.get(group.name)
     if lag is not None:
         yield from _of_offsets(group.name, lag, snapshot)
+    trend = snapshot.lag_trends.get(group.name)
+    if trend is None:
+        return
+    if trend.rate is not None and trend.rate >= 1:
+        yield Symptom(LAG_GROWS, Subject(group=group.name))
+    for topic, partition in trend.stuck:
+        yield Symptom(COMMIT_STANDS_STILL, Subject(group=group.name, topic=topic, partition=partition))
 
 
 def _of_offsets(group: str, lag: GroupLag, snapshot: Snapshot) -> Iterator[Symptom]:

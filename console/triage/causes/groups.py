@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from console.model.cluster import Group
+from console.model.lag_trend import GroupTrend
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, of
-from console.triage.course import Course, GroupTrend
+from console.triage.course import Course
 from console.triage.symptoms import (
     COMMIT_STANDS_STILL,
     COORDINATORS,
@@ -27,21 +28,33 @@ LONG = 30.0
 
 
 def _trends(course: Course) -> Iterator[tuple[Group, GroupTrend]]:
-    for name in course.groups:
-        group, trend = course.last.snapshot.groups.get(name), course.trend(name)
-        if group is not None and trend is not None:
+    snapshot = course.last.snapshot
+    for name, trend in snapshot.lag_trends.items():
+        group = snapshot.groups.get(name)
+        if group is not None:
             yield group, trend
 
 
 def _lag(trend: GroupTrend) -> Evidence:
+    seconds = trend.last.at - trend.base.at
     return Evidence(
-        f"lag {trend.last.lag:,}, {trend.growth:+,.0f} records/s over {trend.seconds:.0f} s", "OffsetFetch, ListOffsets"
+        f"lag {trend.last.lag.total:,}, {trend.rate or 0:+,.0f} records/s over {seconds:.0f} s",
+        "OffsetFetch, ListOffsets",
     )
+
+
+def _moved(trend: GroupTrend) -> bool:
+    """Whether an offset was committed since the look with which the last one is compared."""
+    return any(each.moved is not None and each.moved > trend.base.at for each in trend.standing.values())
+
+
+def _grows(trend: GroupTrend) -> bool:
+    return trend.rate is not None and trend.rate >= 1
 
 
 def _stopped(course: Course) -> Iterator[Claim]:
     for group, trend in _trends(course):
-        if group.state != "Empty" or trend.last.lag <= trend.first.lag or trend.moving():
+        if group.state != "Empty" or not _grows(trend) or _moved(trend):
             continue
         yield Claim(
             cause="group-stopped",
@@ -57,35 +70,30 @@ def _stopped(course: Course) -> Iterator[Claim]:
 
 
 def _stuck(course: Course) -> Iterator[Claim]:
-    """A partition whose commit stands still while the group commits others, or while a member has it."""
+    """A partition whose commit stands still while records arrive, and a member reads it or others."""
     for group, trend in _trends(course):
         if group.state == "Empty" or _rebalances(course, group.name):
             continue
-        lag = course.last.snapshot.lags.get(group.name)
-        owners = {(each.topic, each.partition): each.member for each in lag.partitions} if lag is not None else {}
-        moving = trend.moving()
-        for place in trend.still():
-            if not moving and not owners.get(place):
-                continue
-            topic, partition = place
-            committed, end = trend.last.offsets[place]
+        rows = {(each.topic, each.partition): each for each in trend.last.lag.partitions}
+        beside = _moved(trend)
+        for place in trend.stuck:
+            row, (topic, partition) = rows[place], place
             subject = Subject(group=group.name, topic=topic, partition=partition)
+            still = trend.partitions[place].still
+            other = "other partitions of the group move" if beside else f"member {row.member} has it"
             yield Claim(
                 cause="consumer-stuck",
                 subject=subject,
                 severity=Severity.HIGH,
-                certainty=Certainty.LIKELY if moving else Certainty.POSSIBLE,
-                title=f"group {group.name} stands still on {topic}/{partition} at offset {committed:,}",
+                certainty=Certainty.LIKELY,
+                title=f"group {group.name} stands still on {topic}/{partition} at offset {row.committed:,}",
                 since=course.since(Symptom(COMMIT_STANDS_STILL, subject)),
                 evidence=(
                     Evidence(
-                        f"committed {committed:,} since {trend.seconds:.0f} s or more, the end is {end:,}",
+                        f"committed {row.committed:,} for {still:.0f} s, the end is {row.end:,}",
                         "OffsetFetch, ListOffsets",
                     ),
-                    Evidence(
-                        "other partitions of the group move" if moving else f"member {owners[place]} has it",
-                        "OffsetFetch" if moving else "DescribeGroups",
-                    ),
+                    Evidence(other, "OffsetFetch" if beside else "DescribeGroups"),
                 ),
                 predicted=(*of(COMMIT_STANDS_STILL, subject=subject), *of(LAG_GROWS, group=group.name)),
                 next=(
@@ -97,14 +105,14 @@ def _stuck(course: Course) -> Iterator[Claim]:
 
 def _slow(course: Course) -> Iterator[Claim]:
     for group, trend in _trends(course):
-        if group.state == "Empty" or not trend.moving() or trend.growth < 1:
+        if group.state == "Empty" or not _grows(trend) or not _moved(trend):
             continue
         yield Claim(
             cause="consumer-slow",
             subject=Subject(group=group.name),
             severity=Severity.HIGH,
             certainty=Certainty.LIKELY,
-            title=f"group {group.name} lags {trend.last.lag:,}, {trend.growth:+,.0f} records/s",
+            title=f"group {group.name} lags {trend.last.lag.total:,}, {trend.rate or 0:+,.0f} records/s",
             since=course.since(Symptom(LAG_GROWS, Subject(group=group.name))),
             evidence=(_lag(trend), Evidence("it commits, more slowly than records arrive", "OffsetFetch")),
             predicted=of(LAG_GROWS, group=group.name),
