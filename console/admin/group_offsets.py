@@ -34,6 +34,8 @@ from console.model.cluster import CommittedOffset, GroupPosition
 from console.model.failure import Failure
 from console.model.snapshot import TopicPartition
 
+_AT_ONCE = 16
+"""Groups whose offsets are read at the same time."""
 _ABSENT = frozenset({"GROUP_ID_NOT_FOUND"})
 _JOINED = frozenset(
     {
@@ -51,20 +53,41 @@ _JOINED = frozenset(
 
 
 async def group_position(link: Link, name: str) -> GroupPosition:
-    """The group with its members, and its offsets. Raises BrokerError if the brokers refuse it, and other
-    AdminErrors."""
-    coordinators, failures = await find_coordinators(link, [name])
-    if name not in coordinators:
+    """One group. Raises BrokerError if the brokers refuse it, and other AdminErrors."""
+    found, failures = await group_positions(link, [name])
+    if name in failures:
         raise BrokerError(failures[name])
-    listing = await describe_groups(link, [name])
-    group = listing.groups.get(name)
-    if group is None and listing.failures[name].name not in _ABSENT:
-        raise BrokerError(listing.failures[name])
-    if group is None:
-        return GroupPosition(None, {})
-    read = share_group_offsets if group.type == SHARE else committed_offsets
-    committed, problems = await read(link, name, coordinators[name])
-    return GroupPosition(group, dict(sorted(committed.items())), tuple(problems))
+    return found[name]
+
+
+async def group_positions(link: Link, names: Iterable[str]) -> tuple[dict[str, GroupPosition], dict[str, Failure]]:
+    """Groups with their members and offsets, and why others could not be read. Raises AdminError."""
+    wanted = tuple(dict.fromkeys(names))
+    coordinators, failures = await find_coordinators(link, wanted)
+    listing = await describe_groups(link, list(coordinators))
+    few = asyncio.Semaphore(_AT_ONCE)
+    found: dict[str, GroupPosition] = {}
+
+    async def read(name: str) -> None:
+        group = listing.groups.get(name)
+        if group is None:
+            why = listing.failures[name]
+            if why.name in _ABSENT:
+                found[name] = GroupPosition(None, {})
+            else:
+                failures[name] = why
+            return
+        offsets = share_group_offsets if group.type == SHARE else committed_offsets
+        try:
+            async with few:
+                committed, problems = await offsets(link, name, coordinators[name])
+        except BrokerError as error:
+            failures[name] = error.failure
+        else:
+            found[name] = GroupPosition(group, dict(sorted(committed.items())), tuple(problems))
+
+    await asyncio.gather(*map(read, coordinators))
+    return found, failures
 
 
 # -- changes -----------------------------------------------------------------------------------------------------------

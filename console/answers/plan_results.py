@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from console.admin.settings import ConnectionSettings
 from console.answers.results import Column, Row, Table
 from console.language.quoting import shell_text
-from console.model.changes import Outcome, Status, Target
+from console.model.changes import GroupTarget, Outcome, Status, Target
 from console.model.failure import Failure
 from console.model.numbers import Data
 from console.model.quota import QuotaEntity
@@ -81,9 +81,13 @@ def _diff_row(target: Target, line: DiffLine, plan: Plan, gone: Deletions) -> Ro
     state = outcome.status.value if outcome else "staged"
     old, new = with_source(target, line.key, line.old), with_source(target, line.key, line.new)
     lasts = f" for {duration_text(line.staged.lasts_ms)}" if line.staged.lasts_ms is not None else ""
-    cells = (names.target(target), line.key, line.verb + lasts, old, new)
+    # A group's offsets stand under the group on the screen; here each row says its partition.
+    entity = names.target(line.edit.target if isinstance(target, GroupTarget) else target)
+    if isinstance(target, GroupTarget) and line.note:
+        new = f"{new} ({line.note})"
+    cells = (entity, line.key, line.verb + lasts, old, new)
     data: dict[str, Data] = {
-        "entity": names.target(target),
+        "entity": entity,
         "key": line.key,
         "change": line.verb,
         "lasts_ms": line.staged.lasts_ms,

@@ -66,8 +66,10 @@ class NounCommand(Struct):
 
     async def _on(self, session: Session, action: str, texts: Statements, statements: Sequence[Statement]) -> int:
         from console.admin.errors import AdminError
+        from console.language.offset_files import with_file
 
         try:
+            statements = [with_file(each) for each in statements]
             await read_needs(session, needs_of_script(statements))
             queries = [each for each in statements if isinstance(each, QueryStatement)]
             if queries:

@@ -56,6 +56,8 @@ _WITHOUT_SETTINGS = frozenset(
     }
 )
 """Edits that are done once and leave no attribute."""
+_NO_SETTINGS = frozenset({"group", "group_offset"})
+"""Forms of edits that change no setting of the metadata log: groups and their offsets."""
 _OWN_SOURCES = {
     "topic": ("DYNAMIC_TOPIC_CONFIG",),
     "broker": ("DYNAMIC_BROKER_CONFIG", "DYNAMIC_DEFAULT_BROKER_CONFIG", "STATIC_BROKER_CONFIG"),
@@ -71,7 +73,7 @@ def settings_of(edit: Mapping[str, Any], was: Any) -> tuple[Setting, ...]:
 
     Raises KeyError, TypeError, ValueError, AttributeError or IndexError for JSON that is no edit.
     """
-    if edit["op"] in _WITHOUT_SETTINGS:
+    if edit["op"] in _WITHOUT_SETTINGS or edit.keys() & _NO_SETTINGS:
         return ()
     if "records_of" in edit or "registration" in edit:
         return ()  # they set nothing that stays

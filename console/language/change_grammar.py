@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from console.language import group_grammar
 from console.language.arguments import (
     SECRET_LABEL,
     acl_resource,
@@ -23,6 +24,7 @@ from console.language.statements import (
     CancelMoves,
     Create,
     Delete,
+    DeleteGroupOffsets,
     DeleteRecords,
     Elect,
     Explain,
@@ -137,10 +139,13 @@ def grow(reader: Reader) -> Grow:
     return Grow(name, _count(reader, key, value, 2**31 - 1))
 
 
-def delete(reader: Reader) -> Delete | DeleteRecords:
-    """``delete topic NAME`` and ``delete records``."""
-    if reader.need_keyword("topic", "records") == "records":
+def delete(reader: Reader) -> Delete | DeleteRecords | DeleteGroupOffsets:
+    """``delete topic NAME``, ``delete records`` and ``delete group NAME``."""
+    what = reader.need_keyword("topic", "records", "group")
+    if what == "records":
         return _delete_records(reader)
+    if what == "group":
+        return group_grammar.delete(reader)
     return Delete(plain_name(reader, _TOPIC, "topics"))
 
 

@@ -19,7 +19,7 @@ from types import MappingProxyType
 from msgspec import Struct
 from msgspec.structs import replace
 
-from console.language import change_grammar, record_grammar
+from console.language import change_grammar, group_grammar, record_grammar
 from console.language.arguments import assign, entity, key_of, list_filter, named
 from console.language.errors import ParseError, did_you_mean, is_one_slip
 from console.language.reader import Expected, Mark, Reader, Role, What
@@ -335,6 +335,9 @@ _PARSERS: Mapping[str, Callable[[Reader, str], Statement]] = MappingProxyType(
         "create": lambda reader, _verb: change_grammar.create(reader),
         "grow": lambda reader, _verb: change_grammar.grow(reader),
         "delete": lambda reader, _verb: change_grammar.delete(reader),
+        "reset": lambda reader, _verb: group_grammar.reset(reader),
+        "skip": lambda reader, _verb: group_grammar.skip(reader),
+        "clone": lambda reader, _verb: group_grammar.clone(reader),
         "abort": lambda reader, _verb: change_grammar.abort(reader),
         "allow": change_grammar.access,
         "deny": change_grammar.access,

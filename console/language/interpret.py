@@ -8,6 +8,7 @@ from typing import Any
 
 from console.language.arguments import ACL_CLUSTER
 from console.language.errors import CommandError, did_you_mean
+from console.language.group_edits import group_edits
 from console.language.quoting import quote_beside_equals, quoted
 from console.language.secret_values import is_sensitive
 from console.language.sensitive import looks_sensitive
@@ -18,8 +19,10 @@ from console.language.statements import (
     Asked,
     Assign,
     CancelMoves,
+    CloneGroup,
     Create,
     Delete,
+    DeleteGroupOffsets,
     DeleteRecords,
     EditStatement,
     Elect,
@@ -29,8 +32,11 @@ from console.language.statements import (
     Grow,
     Key,
     Name,
+    OffsetPosition,
+    ResetOffsets,
     ScramDelete,
     ScramSet,
+    SkipRecords,
     Subject,
     Unregister,
     Unset,
@@ -51,8 +57,11 @@ from console.plan.config_rules import LOG_LEVELS
 from console.plan.edits import (
     AddAcl,
     AppendConfig,
+    CommitOffset,
     ConfigEdit,
     CreateTopic,
+    DeleteGroup,
+    DeleteOffset,
     DeleteScram,
     DeleteTopic,
     Edit,
@@ -170,6 +179,8 @@ def to_edits(
             return tuple(SetFeature(name, level) for name, level in statement.levels)
         case ScramDelete():
             return (DeleteScram(ScramUser(statement.user, statement.mechanism)),)
+        case ResetOffsets() | SkipRecords() | CloneGroup() | DeleteGroupOffsets():
+            return tuple(group_edits(statement, snapshot))
         case Abort():
             require_topic(snapshot, statement.topic.text or "", statement.topic.span, plan)
             return (EndTransaction(statement.topic.text or "", statement.partition, statement.producer_id),)
@@ -428,6 +439,11 @@ def _create_statement(edit: CreateTopic) -> Create:
     return Create(Name(topic.name), topic.partitions, topic.replication, topic.assignments, topic.timeout_ms, configs)
 
 
+def _reset_statement(edit: CommitOffset) -> ResetOffsets:
+    to = OffsetPosition("offset", edit.offset, metadata=edit.metadata, epoch=edit.leader_epoch)
+    return ResetOffsets(Name(edit.group), to, Name(edit.topic), edit.partition)
+
+
 _STATEMENTS: Mapping[type[Edit], Callable[[Any], EditStatement]] = {
     SetConfig: _alter_statement("set"),
     AppendConfig: _alter_statement("append"),
@@ -445,6 +461,9 @@ _STATEMENTS: Mapping[type[Edit], Callable[[Any], EditStatement]] = {
     DeleteTopic: lambda edit: Delete(Name(edit.name)),
     UpsertScram: lambda edit: ScramSet(edit.user.user, edit.user.mechanism, Asked(), edit.iterations),
     DeleteScram: lambda edit: ScramDelete(edit.user.user, edit.user.mechanism),
+    CommitOffset: _reset_statement,
+    DeleteOffset: lambda edit: DeleteGroupOffsets(Name(edit.group), Name(edit.topic), edit.partition),
+    DeleteGroup: lambda edit: DeleteGroupOffsets(Name(edit.name)),
     EndTransaction: lambda edit: Abort(Name(edit.topic), edit.number, edit.producer_id),
     ElectPreferred: lambda edit: Elect(topic=Name(edit.topic), partition=edit.partition),
     ElectUnclean: lambda edit: Elect(unclean=True, topic=Name(edit.topic), partition=edit.partition),

@@ -12,8 +12,10 @@ from console.language.statements import (
     Access,
     Alter,
     CancelMoves,
+    CloneGroup,
     Create,
     Delete,
+    DeleteGroupOffsets,
     DeleteRecords,
     EffectiveQuota,
     Elect,
@@ -22,9 +24,12 @@ from console.language.statements import (
     FeatureSet,
     Grow,
     List,
+    Name,
+    ResetOffsets,
     ScramDelete,
     ScramSet,
     Show,
+    SkipRecords,
     Statement,
     Subject,
     Unregister,
@@ -97,6 +102,15 @@ def needs(statement: Statement, selected: Subject | None = None) -> Needs:
             return Needs(topics=frozenset({statement.name.text or ""}))
         case Access():
             return _access(statement)
+        case ResetOffsets():
+            return _reset(statement)
+        case SkipRecords(group=group, topic=topic):
+            name = topic.text or ""
+            return _group(group) | Needs(topics=frozenset({name}), log_ranges=frozenset({name}))
+        case CloneGroup(group=group, to=other):
+            return _group(group) | _group(other)
+        case DeleteGroupOffsets(group=group):
+            return _group(group)
         case Abort(topic=topic, partition=partition):
             name = topic.text or ""
             return Needs(topics=frozenset({name}), transactions=frozenset({(name, partition)}))
@@ -194,6 +208,22 @@ def _show(statement: Show, subject: Subject | None) -> Needs:
     if subject.type == BROKER and not subject.is_cluster_default:
         return need | _parts("cluster", "quorum", "versions", "topics")
     return need | Needs(groups=frozenset({subject.name})) if subject.type == GROUP else need
+
+
+def _group(group: Name, time: int | None = None) -> Needs:
+    return Needs(group_positions=frozenset({(group.text or "", time)}))
+
+
+def _reset(statement: ResetOffsets) -> Needs:
+    time = statement.to.number if statement.to.how == "time" else None
+    topics = {row.topic for row in statement.to.rows or ()}
+    if statement.topic is not None:
+        topics.add(statement.topic.text or "")
+    if not topics:
+        return _group(statement.group, time)
+    at = {(topic, time) for topic in topics} if time is not None else set()
+    named = Needs(topics=frozenset(topics), log_ranges=frozenset(topics), offsets_at=frozenset(at))
+    return _group(statement.group) | named
 
 
 def _quotas_around(entity: QuotaEntity) -> frozenset[QuotaFilter]:

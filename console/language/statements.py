@@ -231,6 +231,61 @@ class ScramDelete(_Statement, frozen=True):
     mechanism: ScramMechanism
 
 
+class OffsetRow(_Node, frozen=True):
+    """A line of a file of offsets."""
+
+    topic: str
+    partition: int
+    offset: int
+
+
+class OffsetPosition(_Node, frozen=True):
+    """Where a group is to continue. how: earliest, latest, offset, time, by or file. number: the offset, milliseconds
+    since 1970, or how many records on or back. metadata, epoch: kept with an offset; ``""`` and -1 for none. rows: of
+    the file at `path`, None until it was read."""
+
+    how: str
+    number: int = 0
+    path: str = ""
+    metadata: str = ""
+    epoch: int = -1
+    rows: tuple[OffsetRow, ...] | None = None
+    span: Span = NOWHERE
+
+
+class ResetOffsets(_Statement, frozen=True):
+    """``reset group``: of all that it committed, of a topic, or of a partition."""
+
+    group: Name
+    to: OffsetPosition
+    topic: Name | None = None
+    partition: int | None = None
+
+
+class SkipRecords(_Statement, frozen=True):
+    """``skip group``."""
+
+    group: Name
+    topic: Name
+    partition: int
+    count: int = 1
+
+
+class CloneGroup(_Statement, frozen=True):
+    """``clone group``: the offsets of one for another."""
+
+    group: Name
+    to: Name
+
+
+class DeleteGroupOffsets(_Statement, frozen=True):
+    """``delete group``: the group, or its offsets of a topic or partition."""
+
+    group: Name
+    topic: Name | None = None
+    partition: int | None = None
+
+
 class EffectiveQuota(_Statement, frozen=True):
     """``effective user U client C``: names, never ``<default>``; client ``""`` for a client without an id; key
     None for all."""
@@ -362,6 +417,10 @@ EditStatement = (
     | DeleteRecords
     | Unregister
     | FeatureSet
+    | ResetOffsets
+    | SkipRecords
+    | CloneGroup
+    | DeleteGroupOffsets
 )
 QueryStatement = Show | List | EffectiveQuota | Explain
 PlanStatement = ShowPlan | Check | Apply | Discard | Undo | Redo | Revert | History

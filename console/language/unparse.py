@@ -25,8 +25,10 @@ from console.language.statements import (
     Assign,
     CancelMoves,
     Check,
+    CloneGroup,
     Create,
     Delete,
+    DeleteGroupOffsets,
     DeleteRecords,
     Discard,
     EffectiveQuota,
@@ -42,15 +44,18 @@ from console.language.statements import (
     Key,
     List,
     Name,
+    OffsetPosition,
     Quit,
     Records,
     Redo,
+    ResetOffsets,
     Revert,
     ScramDelete,
     ScramSet,
     SecretSource,
     Show,
     ShowPlan,
+    SkipRecords,
     Statement,
     Subject,
     Undo,
@@ -108,6 +113,15 @@ def unparse(statement: Statement) -> str:
             return f"grow topic {_name(statement.name)} partitions={statement.partitions}"
         case Delete():
             return f"delete topic {_name(statement.name)}"
+        case ResetOffsets():
+            return _join("reset", _offsets_of(statement), "to", _offset_position(statement.to))
+        case SkipRecords():
+            count = str(statement.count) if statement.count != 1 else ""
+            return _join("skip", _offsets_of(statement), count)
+        case CloneGroup():
+            return f"clone group {_name(statement.group)} to {_name(statement.to)}"
+        case DeleteGroupOffsets():
+            return _join("delete", _offsets_of(statement))
         case Abort():
             where = f"topic {_name(statement.topic)} partition {statement.partition}"
             return f"abort transaction {where} producer {statement.producer_id}"
@@ -202,6 +216,28 @@ def _field(field: FieldFilter) -> str:
 
 def _pattern(pattern: str | None) -> str:
     return DEFAULT_NAME if pattern is None else quote_pattern(pattern)
+
+
+def _offsets_of(statement: ResetOffsets | SkipRecords | DeleteGroupOffsets) -> str:
+    topic = f"topic {_name(statement.topic)}" if statement.topic is not None else ""
+    partition = f"partition {statement.partition}" if statement.partition is not None else ""
+    return _join("group", _name(statement.group), topic, partition)
+
+
+def _offset_position(to: OffsetPosition) -> str:
+    match to.how:
+        case "offset":
+            epoch = f"epoch {to.epoch}" if to.epoch >= 0 else ""
+            return _join("offset", str(to.number), epoch, f"metadata {quote(to.metadata)}" if to.metadata else "")
+        case "time":
+            at = datetime.fromtimestamp(to.number // 1000, UTC)
+            return f"time {at:%Y-%m-%dT%H:%M:%S}.{to.number % 1000:03}Z"
+        case "by":
+            return f"by {to.number:+}"
+        case "file":
+            return f"file {quote(to.path)}"
+        case how:
+            return how
 
 
 def _create(statement: Create) -> str:

@@ -25,7 +25,21 @@ class Where(Flag):
 EVERYWHERE = Where.BAR | Where.RUN | Where.SHELL
 INTERACTIVE = Where.BAR | Where.SHELL
 
-TAKES_AWAY = frozenset({"delete", "revoke", "discard", "unset", "subtract", "apply", "abort", "unregister"})
+TAKES_AWAY = frozenset(
+    {
+        "delete",
+        "revoke",
+        "discard",
+        "unset",
+        "subtract",
+        "apply",
+        "abort",
+        "unregister",
+        "reset",
+        "skip",
+        "clone",
+    }
+)
 """Verbs that remove or change something: proposed only for a word with a single typo."""
 
 KINDS = (
@@ -227,17 +241,62 @@ _ALL = (
     Verb(
         "delete",
         CHANGE,
-        ("delete topic NAME", "delete records topic NAME [partition P] before (OFFSET | TIME | latest)"),
-        "Stage the deletion of a topic with all its records, or of a topic's records before an offset or a time",
-        "It can't be taken back. TIME is 2h or 7d (ago), 14:05, 2026-11-20 or 2026-11-20T14:05; it becomes an offset "
-        "of each partition when it is staged, as latest does: the end of the log then. Records can be deleted only "
-        "where cleanup.policy has delete in it; to apply it without being asked, --accept records-deleted=TOPIC.",
+        (
+            "delete topic NAME",
+            "delete records topic NAME [partition P] before (OFFSET | TIME | latest)",
+            "delete group NAME [topic NAME [partition N]]",
+        ),
+        "Stage the deletion of a topic, of a topic's records before an offset or a time, or of a group or its offsets",
+        "Topics and records can't be taken back. TIME is 2h or 7d (ago), 14:05, 2026-11-20 or 2026-11-20T14:05; it "
+        "becomes an offset of each partition when it is staged, as latest does: the log's end. Records can be "
+        "deleted only where cleanup.policy has delete in it; to apply it without being asked, --accept "
+        "records-deleted=TOPIC. A group has to be without members; revert commits its offsets again.",
         (
             "delete topic orders-old",
             "delete records topic orders partition 3 before 1200",
             "delete records topic orders before 2026-11-20T14:05",
             "delete records topic orders before latest",
+            "delete group billing-old",
+            "delete group billing topic orders",
         ),
+    ),
+    Verb(
+        "reset",
+        CHANGE,
+        (
+            "reset group NAME [topic NAME [partition N]] to (earliest | latest | offset N | time T | by +N | by -N | "
+            "file FILE)",
+        ),
+        "Stage other offsets for a group: what it reads again, or never",
+        "Without a topic: of every partition that it committed an offset of; with one: of all its partitions. TIME is "
+        "2026-11-20T14:05Z, without a zone by this host's clock, or 2h for two hours ago; places and times become "
+        "offsets when they are staged. FILE is what kafka-consumer-groups exports: topic,partition,offset, or with the "
+        "group first. Offsets outside of the log are refused. The group has to be without members, and a member that "
+        "joins before it is sent stops it; consumers that assign() partitions are no members and can't be seen. A "
+        "share group gets its start offset. revert commits the old offsets again.",
+        (
+            "reset group billing to earliest",
+            "reset group billing topic orders to time 2h",
+            "reset group billing topic orders partition 3 to offset 1200",
+            "reset group billing topic orders to by -100",
+            "reset group billing to file offsets.csv",
+        ),
+    ),
+    Verb(
+        "skip",
+        CHANGE,
+        ("skip group NAME topic NAME partition N [COUNT]",),
+        "Stage that a group goes on behind the record it stands on, or behind COUNT of them",
+        "For a record that no consumer can read. The group has to be without members.",
+        ("skip group billing topic orders partition 3", "skip group billing topic orders partition 3 10"),
+    ),
+    Verb(
+        "clone",
+        CHANGE,
+        ("clone group NAME to NAME",),
+        "Stage the offsets of one group for another, which need not exist",
+        "Metadata and leader epochs of the offsets go with them.",
+        ("clone group billing to billing-test",),
     ),
     Verb(
         "allow",

@@ -387,7 +387,7 @@ class GroupLag(Struct, frozen=True):
 
 
 class CommittedOffset(NamedTuple):
-    """An offset that a group committed. leader_epoch: -1 if unknown; metadata: a text of whoever committed it."""
+    """An offset that a group committed. leader_epoch: -1 if unknown; metadata: the committing client's text."""
 
     offset: int
     leader_epoch: int = -1

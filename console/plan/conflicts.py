@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from console.model.snapshot import Snapshot
-from console.plan.current_state import current_state, moved, own_moved, wanted
+from console.plan.current_state import current_state, moved, obstacle, own_moved, wanted
 from console.plan.diff import after, before
 from console.plan.edits import Slot
 from console.plan.effective_values import EffectiveValue
@@ -55,6 +55,7 @@ def _conflicts(staged: Iterable[Staged], fresh: Snapshot) -> Iterator[Conflict]:
         topic_id = topic_id_of(edit, fresh)
         another = each.topic_id is not None and topic_id is not None and each.topic_id != topic_id
         why = f"topic {edit.on_topic} was deleted and created again since" if another else each.doubt
+        why = why or obstacle(edit, now)
         if was is UNREAD and not why:
             continue
         lost = now is UNREAD

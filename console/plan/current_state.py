@@ -13,6 +13,11 @@ def current_state(edit: Edit, seen: Described) -> Was:
     return kind_of(edit).current(edit, seen)
 
 
+def obstacle(edit: Edit, now: Was) -> str:
+    """Why what is found does not let an edit be done; ``""`` if nothing, or where it was not read."""
+    return "" if now is UNREAD else kind_of(edit).obstacle(edit, now)
+
+
 def moved(edit: Edit, was: Was, now: Was) -> bool:
     """Whether what an edit stands on has changed. False where either was not read."""
     return UNREAD not in (was, now) and kind_of(edit).moved(edit, was, now)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from console.model.changes import Target
+from console.model.changes import GroupOffsetTarget, GroupTarget, Target
 from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot
 from console.plan.current_state import current_state, moved
@@ -24,13 +24,18 @@ def diff_of(some: Iterable[Staged], draft: Draft) -> tuple[DiffGroup, ...]:
     """The same for some of what is staged in a draft."""
     groups: dict[Target, list[DiffLine]] = {}
     for staged in some:
-        lines = groups.setdefault(subject(staged.edit.target), [])
+        lines = groups.setdefault(_heading(staged.edit.target), [])
         lines.append(_line(staged, draft))
         for edit in kind_of(staged.edit).implies(staged.edit):
             if draft.at(edit.slot) is None:
                 new = after(edit, None, draft.inheritance)
                 lines.append(DiffLine(staged, kind_of(edit).verb, edit.key, NOTHING, new, implied=edit))
     return tuple(DiffGroup(target, tuple(lines)) for target, lines in groups.items())
+
+
+def _heading(target: Target) -> Target:
+    """What stands above the lines of a target: all offsets of a group stand under the group."""
+    return GroupTarget(target.group) if isinstance(target, GroupOffsetTarget) else subject(target)
 
 
 def before(edit: Edit, there: Was, inheritance: Inheritance) -> EffectiveValue:

@@ -61,6 +61,10 @@ def _not_settled(_edit: Edit, _was: Was, _now: Was, _changed: bool) -> Status | 
     return None
 
 
+def _no_obstacle(_edit: Edit, _now: Was) -> str:
+    return ""
+
+
 def _no_secret(_edit: Edit) -> bool:
     return False
 
@@ -69,7 +73,7 @@ def _nothing_implied(_edit: Edit) -> tuple[Edit, ...]:
     return ()
 
 
-def _no_effect(_edit: Edit, _seen: Described) -> tuple[str, ...]:
+def _no_effect(_edit: Edit, _seen: Draft) -> tuple[str, ...]:
     return ()
 
 
@@ -122,6 +126,7 @@ class EditKind(Struct, Generic[E], frozen=True, kw_only=True):
 
     touches: what has to be described again to see what is in its place.
     current: what is there now; UNREAD where that was not read.
+    obstacle: why what is there now does not let the edit be done, though its value may be as it was; ``""`` if nothing.
     moved: whether that is not what was there before. own_moved: the same without what the place inherits.
     wanted: whether that is what the edit wants; None where it can't be seen, as of a secret or an edit that is done
     once and leaves no state. settled: the outcome of a lost answer, from what was there before, what is now, and
@@ -164,6 +169,7 @@ class EditKind(Struct, Generic[E], frozen=True, kw_only=True):
     holds_secret: Callable[[Any], bool] = _no_secret
     hideable: bool = False
     touches: Callable[[Any], tuple[Target, ...]] = _target
+    obstacle: Callable[[Any, Any], str] = _no_obstacle
     moved: Callable[[Any, Any, Any], bool] = _differs
     own_moved: Callable[[Any, Any, Any], bool] | None = None
     settled: Callable[[Any, Any, Any, bool], Status | None] = _not_settled

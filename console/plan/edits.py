@@ -10,7 +10,15 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from console.model.acl import Acl
-from console.model.changes import NewTopic, ProducerTarget, ScramUser, Target, TopicTarget
+from console.model.changes import (
+    GroupOffsetTarget,
+    GroupTarget,
+    NewTopic,
+    ProducerTarget,
+    ScramUser,
+    Target,
+    TopicTarget,
+)
 from console.model.codes import TOPIC
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
@@ -205,8 +213,49 @@ class EndTransaction(Edit, frozen=True):
         return self.topic
 
 
+class _GroupOffsetEdit(Edit, frozen=True):
+    group: str
+    topic: str
+    partition: int
+
+    @property
+    def target(self) -> GroupOffsetTarget:
+        """The group's offset of the partition."""
+        return GroupOffsetTarget(self.group, self.topic, self.partition)
+
+    @property
+    def on_topic(self) -> str:
+        """The topic's name."""
+        return self.topic
+
+
+class CommitOffset(_GroupOffsetEdit, frozen=True):
+    """Commit an offset for a group; of a share group, where its records in flight begin. leader_epoch: -1 if unknown;
+    metadata: a text that is kept with it."""
+
+    offset: int
+    leader_epoch: int = -1
+    metadata: str = ""
+
+
+class DeleteOffset(_GroupOffsetEdit, frozen=True):
+    """Delete the offset that a group committed for a partition."""
+
+
+class DeleteGroup(Edit, frozen=True):
+    """Delete a group with all its offsets."""
+
+    name: str
+
+    @property
+    def target(self) -> GroupTarget:
+        """The group."""
+        return GroupTarget(self.name)
+
+
 ConfigEdit = SetConfig | UnsetConfig | AppendConfig | SubtractConfig
 QuotaEdit = SetQuota | UnsetQuota
 AclEdit = AddAcl | RemoveAcl
 TopicEdit = CreateTopic | DeleteTopic | GrowTopic
 ScramEdit = UpsertScram | DeleteScram
+GroupOffsetEdit = CommitOffset | DeleteOffset

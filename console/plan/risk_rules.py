@@ -12,7 +12,7 @@ from console.model.cluster import TopicReaders
 from console.model.config import ConfigResource
 from console.model.snapshot import Snapshot
 from console.plan.edits import Edit, Slot
-from console.plan.staged import Staged, Was
+from console.plan.staged import Draft, Staged, Was
 
 ISR_ABOVE_REPLICATION = "isr-above-replication"
 UNCLEAN_ELECTION = "unclean-election"
@@ -29,6 +29,7 @@ UNCLEAN_LOSS = "unclean-loss"
 RECORDS_DELETED = "records-deleted"
 REPLICAS_REMAIN = "replicas-remain"
 FEATURE_IRREVERSIBLE = "feature-irreversible"
+ASSIGNED_CONSUMERS = "assigned-consumers"
 NAMES = (
     ISR_ABOVE_REPLICATION,
     UNCLEAN_ELECTION,
@@ -45,6 +46,7 @@ NAMES = (
     RECORDS_DELETED,
     REPLICAS_REMAIN,
     FEATURE_IRREVERSIBLE,
+    ASSIGNED_CONSUMERS,
 )
 """The names by which an operator accepts warnings, in the order in which those of one edit are shown."""
 
@@ -117,6 +119,11 @@ class Judged(Struct, frozen=True, dict=True):
     def after(self) -> Snapshot:
         """The cluster once all edits are applied."""
         return self.predict()
+
+    @cached_property
+    def draft(self) -> Draft:
+        """The edits by their places."""
+        return Draft(self.staged, self.before)
 
     @cached_property
     def _was(self) -> Mapping[Slot, Was]:

@@ -12,8 +12,17 @@ from typing import Any, Final, NamedTuple, TypeVar
 from msgspec import Struct
 
 from console.model.acl import Acl
-from console.model.changes import Target, TopicTarget
-from console.model.cluster import Broker, LogRange, Partition, Reassignment, ScramCredential, Topic
+from console.model.changes import GroupOffsetTarget, GroupTarget, Target, TopicTarget
+from console.model.cluster import (
+    Broker,
+    GroupOffset,
+    GroupPosition,
+    LogRange,
+    Partition,
+    Reassignment,
+    ScramCredential,
+    Topic,
+)
 from console.model.codes import TOPIC
 from console.model.config import ConfigEntry, ConfigResource, topic_resource
 from console.model.elections import UncleanElection
@@ -46,12 +55,15 @@ Was = (
     | Reassignment
     | LogRange
     | Broker
+    | GroupOffset
+    | GroupPosition
     | None
     | Unread
 )
 """What stood in an edit's place when it was staged, by the kind of edit: the key's whole entry (value, source, whether
 hidden, what else would apply), the quota, the binding, the topic, the credential, the open transaction, the partition,
-what an election does, the move, where the log begins and ends, the broker, a feature's level. None: nothing was
+what an election does, the move, where the log begins and ends, the broker, a feature's level, what a group
+has for a partition, a group with all its offsets. None: nothing was
 there."""
 
 
@@ -162,6 +174,7 @@ class Draft(Described):
         super().__init__(snapshot)
         self._slots: dict[Slot, Staged] = {}
         self._configs: dict[ConfigResource, set[Slot]] = {}
+        self._offsets: dict[str, dict[Slot, None]] = {}
         for each in staged:
             self.put(each)
 
@@ -180,12 +193,16 @@ class Draft(Described):
         self._slots[slot] = staged
         if isinstance(slot.target, ConfigResource):
             self._configs.setdefault(slot.target, set()).add(slot)
+        elif isinstance(slot.target, GroupOffsetTarget):
+            self._offsets.setdefault(slot.target.group, {})[slot] = None
 
     def remove(self, slot: Slot) -> None:
         """Remove what is staged for a slot."""
         del self._slots[slot]
         if isinstance(slot.target, ConfigResource):
             self._configs[slot.target].discard(slot)
+        elif isinstance(slot.target, GroupOffsetTarget):
+            del self._offsets[slot.target.group][slot]
 
     def topic_edit(self, name: str) -> Edit | None:
         """The staged creation, deletion or growth of a topic."""
@@ -200,3 +217,16 @@ class Draft(Described):
     def config_keys(self, topic: str) -> list[str]:
         """The keys of a topic's configs that are staged."""
         return sorted(slot.key for slot in self._configs.get(topic_resource(topic), ()))
+
+    def offsets_of(self, group: str) -> list[Staged]:
+        """What is staged for a group's offsets, in order."""
+        return [self._slots[slot] for slot in self._offsets.get(group, ())]
+
+    def begins(self, edit: Edit, group: str) -> bool:
+        """Whether an edit is the first one of a group's offsets."""
+        return next(iter(self._offsets.get(group, ())), None) == edit.slot
+
+    def group_edit(self, name: str) -> Edit | None:
+        """The staged deletion of a group."""
+        found = self._slots.get(Slot(GroupTarget(name), ""))
+        return found.edit if found else None

@@ -14,12 +14,17 @@ from console.model.changes import (
     AlterQuotas,
     AlterReassignments,
     AlterScram,
+    AlterShareGroupOffsets,
     ChangeRequest,
+    CommitOffsets,
     CreateAcls,
     CreatePartitions,
     CreateTopics,
     DeleteAcls,
+    DeleteGroups,
+    DeleteOffsets,
     DeleteRecords,
+    DeleteShareGroupOffsets,
     DeleteTopics,
     ElectLeaders,
     Outcome,
@@ -258,8 +263,21 @@ def request_text(request: ChangeRequest) -> tuple[str, str]:
             return "UnregisterBroker", f"broker {broker}"
         case UpdateFeatures(levels=levels):
             return "UpdateFeatures", plural(len(levels), "feature")
+        case CommitOffsets(group=group, offsets=offsets):
+            return "OffsetCommit", f"{plural(len(offsets), 'offset')} of group {clean(group)}"
+        case AlterShareGroupOffsets(group=group, offsets=starts):
+            return "AlterShareGroupOffsets", f"{plural(len(starts), 'offset')} of group {clean(group)}"
+        case DeleteOffsets(group=group, targets=targets):
+            return "OffsetDelete", f"{plural(len(targets), 'offset')} of group {clean(group)}"
+        case DeleteShareGroupOffsets(group=group, targets=targets):
+            return "DeleteShareGroupOffsets", f"{plural(len(targets), 'offset')} of group {clean(group)}"
+        case DeleteGroups(names=names):
+            return "DeleteGroups", plural(len(names), "group")
         case AbortTransaction():
             return "WriteTxnMarkers", "1 transaction"
+
+
+_DANGERS = DeleteTopics | DeleteAcls | AbortTransaction | DeleteRecords | DeleteGroups
 
 
 def request_lines(steps: Iterable[Step]) -> list[Line]:
@@ -267,7 +285,7 @@ def request_lines(steps: Iterable[Step]) -> list[Line]:
     lines: list[Line] = []
     for step in steps:
         name, what = request_text(step.request)
-        danger = isinstance(step.request, DeleteTopics | DeleteAcls | AbortTransaction | DeleteRecords)
+        danger = isinstance(step.request, _DANGERS)
         line: Line = [(name, "danger" if danger else "strong"), (f"  {what}", "")]
         if step.note:
             line.append((f"  ({clean(step.note, 200)})", "muted"))

@@ -287,14 +287,21 @@ async def _logs(session: Session, targets: Sequence[LogTarget]) -> Update:
 
 
 async def _groups(session: Session, targets: Sequence[GroupTarget | GroupOffsetTarget]) -> Update:
+    from console.admin import group_offsets
     from console.admin.group_lag import look_at_groups
 
     names = list(dict.fromkeys(t.name if isinstance(t, GroupTarget) else t.group for t in targets))
-    looks = await session.client.run(look_at_groups, names)
+    positions, _ = await session.client.run(group_offsets.group_positions, names)
+    there = {name for name, position in positions.items() if position.group is not None}
+    shown = [name for name in names if name in session.snapshot.lags and name in there]
+    looks = await session.client.run(look_at_groups, shown) if shown else None
 
     def update(snapshot: Snapshot) -> Snapshot:
-        trends = refresh.trends_after(snapshot.lag_trends, looks.lags, datetime.now(UTC))
-        return refresh.with_group_looks(refresh.without_groups(snapshot, frozenset(names)), looks, trends)
+        at = datetime.now(UTC)
+        if looks is not None:
+            trends = refresh.trends_after(snapshot.lag_trends, looks.lags, at)
+            snapshot = refresh.with_group_looks(snapshot, looks, trends)
+        return refresh.with_group_positions(snapshot, names, positions, at)
 
     return update
 

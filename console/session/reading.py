@@ -53,9 +53,10 @@ async def read_needs(session: Session, need: Needs, *, sparing: bool = False) ->
     topics = need.topics | need.replica_logs | need.log_ranges | {topic for topic, _ in need.offsets_at}
     if topics and "topics" not in parts:
         first.append(session.read_topics(sorted(topics)))
-    groups = need.groups | {group for group, _ in need.group_positions}
-    if groups:
-        first.append(session.look_at_groups(sorted(groups)))
+    if need.groups:
+        first.append(session.look_at_groups(sorted(need.groups)))
+    if need.group_positions:
+        first.append(session.read_group_positions(sorted({group for group, _ in need.group_positions})))
     if need.transactions:
         first.append(session.read_transactions(sorted(need.transactions)))
     first.append(_configs(session, need.resources, need.documentation))
@@ -77,6 +78,10 @@ async def _lags(session: Session, need: Needs) -> None:
 
 async def _positions(session: Session, need: Needs) -> None:
     """Read where logs begin and end, and their offsets at times."""
+    groups = {group for group, _ in need.group_positions} & session.snapshot.group_positions.keys()
+    topics = {topic for group in groups for topic, _ in session.snapshot.group_positions[group].committed}
+    if unknown := sorted(topics - session.snapshot.topics.keys()):
+        await session.read_topics(unknown)
     places: set[TopicPartition] = set()
     at: dict[int, set[TopicPartition]] = {}
     for topic in need.log_ranges:
@@ -84,8 +89,8 @@ async def _positions(session: Session, need: Needs) -> None:
     for topic, time in need.offsets_at:
         at.setdefault(time, set()).update(_partitions(session.snapshot, topic))
     for group, moment in need.group_positions:
-        lag = session.snapshot.lags.get(group)
-        mine = {(each.topic, each.partition) for each in lag.partitions} if lag is not None else set()
+        position = session.snapshot.group_positions.get(group)
+        mine = set(position.committed) if position is not None else set()
         places |= mine
         if moment is not None:
             at.setdefault(moment, set()).update(mine)

@@ -128,9 +128,17 @@ class Runner(Struct):
         await self.carry_out(statements)
 
     async def carry_out(self, statements: Sequence[Statement]) -> None:
-        """Run all statements; a lost cluster ends the run."""
+        """Run all statements; a lost cluster ends the run. A file of offsets that can't be read stops it before the
+        first one."""
         from console.admin.errors import AdminError
+        from console.language.offset_files import with_file
 
+        try:
+            statements = [with_file(each) for each in statements]
+        except LanguageError as error:
+            self.failed += 1
+            say_error(error, self.text)
+            return
         for place, statement in enumerate(statements):
             try:
                 await self._read_ahead(statements, place)

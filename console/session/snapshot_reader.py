@@ -350,6 +350,15 @@ class SnapshotReader:
         """Read what the replicas of partitions hold; what their brokers don't answer is missing."""
         self.learn(await replica_logs_of(self.client, self.snapshot, places), "replica_logs")
 
+    async def read_group_positions(self, names: Sequence[str]) -> None:
+        """Read the members and offsets of groups; a group that does not exist is known as such."""
+        from console.admin import group_offsets
+
+        found, failures = await self.client.run(group_offsets.group_positions, names)
+        known = refresh.with_group_positions(self.snapshot, names, found, _now())
+        part = [(name, each) for name, position in found.items() for each in position.failures]
+        self._learn(refresh.with_failures(known, "group_positions", [*failures.items(), *part]), "groups")
+
     async def read_log_ranges(self, places: Sequence[TopicPartition]) -> None:
         """Read where the logs of partitions begin and end."""
         from console.admin import partitions

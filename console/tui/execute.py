@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
@@ -11,6 +12,7 @@ from console.answers.results import Result, render
 from console.language.errors import CommandError, LanguageError
 from console.language.interpret import to_edits
 from console.language.needs import needs
+from console.language.offset_files import with_file
 from console.language.secret_values import SecretSlot, resolve_secrets
 from console.language.statements import (
     Alter,
@@ -181,6 +183,7 @@ class Executor:
     async def _edits(self, statement: EditStatement) -> list[Edit]:
         session = self._app.session
         session.refuse_if_read_only()
+        statement = await asyncio.to_thread(with_file, statement)
         found: list[Edit] = []
         secrets: dict[str, Secret] | None = None
         entity = getattr(statement, "entity", None)

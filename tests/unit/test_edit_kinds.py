@@ -12,7 +12,18 @@ from console.language.grammar import parse
 from console.language.interpret import command_of, to_edits, to_statement
 from console.model.acl import Acl
 from console.model.changes import NewTopic, PartitionTarget, ScramUser, Target, TopicTarget
-from console.model.cluster import Broker, LogRange, Partition, Reassignment, ScramCredential, Topic
+from console.model.cluster import (
+    Broker,
+    CommittedOffset,
+    Group,
+    GroupOffset,
+    GroupPosition,
+    LogRange,
+    Partition,
+    Reassignment,
+    ScramCredential,
+    Topic,
+)
 from console.model.codes import (
     BROKER,
     BROKER_LOGGER,
@@ -35,7 +46,10 @@ from console.plan.edit_json import edit_json, edit_of, was_json, was_of
 from console.plan.edits import (
     AddAcl,
     AppendConfig,
+    CommitOffset,
     CreateTopic,
+    DeleteGroup,
+    DeleteOffset,
     DeleteScram,
     DeleteTopic,
     Edit,
@@ -76,6 +90,10 @@ TOPIC = Topic(NAME, (Partition(0, -1, (1, 2), ()),), topic_id="id")
 PARTITION = Partition(0, 2, (1, 2), (1, 2), (), 4)
 CREDENTIAL = ScramCredential(ScramMechanism(1), 4096)
 HANGING = SeenTransaction(5, -1, 2**40, Standing.HANGS, "no coordinator knows it", "Abort it.", "tx", 1_200_000)
+OFFSET = GroupOffset(CommittedOffset(5, 1, "text"), LogRange(0, 9), "classic", "consumer", ("reader at 10.0.0.1",))
+POSITION = GroupPosition(
+    Group("", "Empty", "classic", "consumer", members=()), {(NAME, 0): CommittedOffset(5, 1, "text")}
+)
 
 EDITS: dict[type[Edit], tuple[Edit, Was]] = {
     type(edit): (edit, was)
@@ -100,6 +118,9 @@ EDITS: dict[type[Edit], tuple[Edit, Was]] = {
         (TrimLog(NAME, 0, 7), LogRange(3, 9)),
         (RemoveRegistration(4), Broker(-1, "b4", 9092, "r1", fenced=True)),
         (SetFeature("group.version", 1), 0),
+        (CommitOffset("billing", NAME, 0, 7, 2, "by hand"), OFFSET),
+        (DeleteOffset("billing", NAME, 0), OFFSET),
+        (DeleteGroup("billing"), POSITION),
     )
 }
 
@@ -183,7 +204,8 @@ def test_every_kind_has_words_that_stage_it(edit_class: type[Edit]) -> None:
     statement = to_statement(edit)
     assert parse(command_of(edit)) == (statement,)
     secrets = {"password": Secret("")}
-    found = to_edits(statement, Snapshot(topics={NAME: TOPIC}), secrets=secrets)
+    snapshot = Snapshot(topics={NAME: TOPIC}, group_positions={"billing": POSITION})
+    found = to_edits(statement, snapshot, secrets=secrets)
     assert found == (edit,)
 
 

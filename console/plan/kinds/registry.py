@@ -9,6 +9,8 @@ from console.plan.kinds import (
     acls,
     configs,
     features,
+    group_offsets,
+    groups,
     leaders,
     moves,
     quotas,
@@ -33,6 +35,8 @@ KINDS: tuple[EditKind[Any], ...] = (
     *records.KINDS,
     *registrations.KINDS,
     *features.KINDS,
+    *group_offsets.KINDS,
+    *groups.KINDS,
 )
 
 BATCHES: tuple[Batch, ...] = (
@@ -45,11 +49,14 @@ BATCHES: tuple[Batch, ...] = (
     moves.CANCELLATIONS,
     leaders.ELECTIONS,
     scram.DELETIONS,
+    group_offsets.RESETS,
+    group_offsets.DELETIONS,
     acls.REMOVALS,
     transactions.ABORTS,
     features.FEATURES,
     registrations.UNREGISTERING,
     records.TRIMS,
+    groups.DELETIONS,
     topics.DELETIONS,
 )
 """In the order in which they are sent: what adds comes before what takes away, topics last."""

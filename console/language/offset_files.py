@@ -1,0 +1,97 @@
+"""Files of offsets as kafka-consumer-groups exports and takes them: CSV without a header, ``topic,partition,offset`` or
+``group,topic,partition,offset`` (ConsumerGroupCommand, CsvUtils).
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable
+from itertools import islice
+from pathlib import Path
+from typing import TypeVar
+
+from msgspec.structs import replace
+
+from console.language.arguments import whole_number
+from console.language.errors import CommandError
+from console.language.group_grammar import OFFSET_MAX
+from console.language.statements import OffsetRow, ResetOffsets, Statement
+from console.language.tokenizer import Span
+from console.present.text import clean
+
+S = TypeVar("S", bound=Statement)
+
+LIMIT = 8 << 20
+"""Bytes of a file."""
+ROWS = 100_000
+
+
+def with_file(statement: S) -> S:
+    """Return a statement with the offsets of the file that it names; others as they are. Raises CommandError for a file
+    that can't be read."""
+    if not isinstance(statement, ResetOffsets) or statement.to.how != "file":
+        return statement
+    text = _read(statement.to.path, statement.to.span)
+    rows = offset_rows(text, statement.group.text or "", statement.to.span)
+    return replace(statement, to=replace(statement.to, rows=rows))
+
+
+def _read(path: str, span: Span) -> str:
+    shown = f"'{clean(path, 200)}'"
+    try:
+        with Path(path).expanduser().open("rb") as file:
+            content = file.read(LIMIT + 1)
+        text = content.decode("utf-8-sig")
+    except (OSError, ValueError, RuntimeError) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else "it is no text in UTF-8"
+        raise CommandError(f"the offsets in {shown} can't be read: {why}", "", span) from None
+    if len(content) > LIMIT:
+        raise CommandError(f"{shown} is too long: more than {LIMIT:,} bytes", "", span)
+    return text
+
+
+def offset_rows(text: str, group: str, span: Span | None = None) -> tuple[OffsetRow, ...]:
+    """Return the offsets of a group; with a column of groups, those of this one. Raises CommandError, with the line."""
+    found: dict[tuple[str, int], OffsetRow] = {}
+    others: set[str] = set()
+    reader = csv.reader(text.splitlines())
+    try:
+        for cells in islice(reader, ROWS + 1):
+            if not cells:
+                continue
+            row, owner = _row(cells, reader.line_num, span)
+            if owner is not None and owner != group:
+                others.add(owner)
+                continue
+            if (row.topic, row.partition) in found:
+                raise CommandError(_at(reader.line_num, f"{row.topic}/{row.partition} stands there twice"), "", span)
+            found[row.topic, row.partition] = row
+    except csv.Error as error:
+        raise CommandError(_at(reader.line_num, f"no CSV: {error}"), "", span) from None
+    if reader.line_num > ROWS:
+        raise CommandError(f"the file has more than {ROWS:,} lines", "Split it.", span)
+    if not found:
+        names = _some(others)
+        raise CommandError(f"the file has no offset of group '{clean(group, 80)}'", names and f"it has {names}", span)
+    return tuple(found.values())
+
+
+def _row(cells: list[str], line: int, span: Span | None) -> tuple[OffsetRow, str | None]:
+    if len(cells) not in (3, 4):
+        form = "topic,partition,offset or group,topic,partition,offset"
+        raise CommandError(_at(line, f"{len(cells)} columns"), f"a line is {form}", span)
+    *owner, topic, number, text = (cell.strip() for cell in cells)
+    partition, offset = whole_number(number), whole_number(text, 0, OFFSET_MAX)
+    if not topic or partition is None or offset is None:
+        wrong = number if partition is None else text
+        raise CommandError(_at(line, f"'{clean(wrong, 40)}' is no number"), "no header stands above the lines", span)
+    return OffsetRow(topic, partition, offset), owner[0] if owner else None
+
+
+def _at(line: int, what: str) -> str:
+    return f"line {line} of the file: {clean(what, 200)}"
+
+
+def _some(names: Iterable[str]) -> str:
+    shown = sorted(names)
+    return ", ".join(clean(name, 80) for name in shown[:3]) + (f" and {len(shown) - 3} more" if len(shown) > 3 else "")

@@ -1,0 +1,81 @@
+"""Changes of groups as commands of Kafka's own tools: kafka-consumer-groups and kafka-share-groups of Kafka 4."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from console.model.cluster import GroupOffset
+from console.plan.edits import CommitOffset, DeleteOffset
+from console.plan.group_forecast import SHARE
+from console.plan.kafka_tools import STDIN, Command, option
+from console.plan.staged import Staged
+
+SINGLY = 5
+"""With more offsets than these a command reads them from its input (--from-file)."""
+
+
+def _tool(share: bool, action: str, group: str) -> tuple[str, ...]:
+    return "kafka-share-groups" if share else "kafka-consumer-groups", action, *option("--group", group)
+
+
+def _is_share(some: Iterable[Staged]) -> bool:
+    return any(isinstance(each.was, GroupOffset) and each.was.type == SHARE for each in some)
+
+
+def reset_commands(group: str, staged: Sequence[Staged]) -> Iterator[Command]:
+    """Reset offsets: partitions of a topic that get one offset in one command, or all from a file."""
+    if _is_share(staged):
+        yield from _share_commands(group, staged)
+        return
+    begin = _tool(False, "--reset-offsets", group)
+    edits = [each.edit for each in staged if isinstance(each.edit, CommitOffset)]
+    note = "kafka-consumer-groups keeps no metadata of an offset" if any(edit.metadata for edit in edits) else ""
+    places: dict[tuple[str, int], list[int]] = {}
+    for edit in edits:
+        places.setdefault((edit.topic, edit.offset), []).append(edit.partition)
+    if len(places) > SINGLY:
+        lines = "".join(f"{edit.topic},{edit.partition},{edit.offset}\n" for edit in edits)
+        yield Command((*begin, "--from-file", STDIN, "--execute"), lines, note)
+        return
+    for (topic, offset), numbers in places.items():
+        words = (*begin, *option("--topic", _partitions(topic, numbers)), "--to-offset", str(offset), "--execute")
+        yield Command(words, note=note)
+
+
+def _partitions(topic: str, numbers: Iterable[int]) -> str:
+    return f"{topic}:{','.join(map(str, numbers))}"
+
+
+def _share_commands(group: str, staged: Iterable[Staged]) -> Iterator[Command]:
+    """kafka-share-groups takes no offset, but where a log begins and ends."""
+    begin = _tool(True, "--reset-offsets", group)
+    places: dict[tuple[str, str], list[int]] = {}
+    for each in staged:
+        edit, log = each.edit, each.was.log if isinstance(each.was, GroupOffset) else None
+        assert isinstance(edit, CommitOffset)
+        if log is not None and edit.offset in log:
+            to = "--to-earliest" if edit.offset == log.start else "--to-latest"
+            places.setdefault((edit.topic, to), []).append(edit.partition)
+        else:
+            note = f"kafka-share-groups can't set {edit.topic}/{edit.partition} of {group} to offset {edit.offset}"
+            yield Command((), note=note)
+    for (topic, to), numbers in places.items():
+        yield Command((*begin, *option("--topic", _partitions(topic, numbers)), to, "--execute"))
+
+
+def delete_offset_commands(group: str, staged: Sequence[Staged]) -> Iterator[Command]:
+    """Delete offsets, in one command."""
+    share = _is_share(staged)
+    topics: dict[str, list[int]] = {}
+    for each in staged:
+        assert isinstance(each.edit, DeleteOffset)
+        topics.setdefault(each.edit.topic, []).append(each.edit.partition)
+    words = [*_tool(share, "--delete-offsets", group)]
+    for topic, numbers in topics.items():
+        words += option("--topic", topic if share else _partitions(topic, numbers))
+    yield Command(tuple(words))
+
+
+def delete_group_command(group: str, *, share: bool) -> Command:
+    """Delete a group with its offsets."""
+    return Command(_tool(share, "--delete", group))

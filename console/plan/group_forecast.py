@@ -1,0 +1,85 @@
+"""What a group reads again, or never, once its offsets are others; and the members that stand in the way. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from console.model.cluster import Group, GroupOffset
+from console.plan.edits import CommitOffset, DeleteOffset
+from console.plan.staged import Staged
+
+SHARE, STREAMS = "share", "streams"
+NAMED = 3
+"""Members and topics that a message names."""
+
+
+def members_of(group: Group) -> tuple[str, ...]:
+    """The members of a group as a message names them: client id and host."""
+    return tuple(f"{each.client_id} at {each.host.removeprefix('/')}" for each in group.members or ())
+
+
+def has_members(group: str, members: Sequence[str]) -> str:
+    """Why a group's offsets can't be changed; ``""`` for one without members."""
+    if not members:
+        return ""
+    more = f" and {len(members) - NAMED} more" if len(members) > NAMED else ""
+    count = "a member" if len(members) == 1 else f"{len(members)} members"
+    return f"group {group} has {count}: {', '.join(members[:NAMED])}{more}"
+
+
+def forecast(was: GroupOffset, offset: int) -> tuple[int, int]:
+    """How many offsets of a partition are read again, and how many never, if the group continues at `offset` instead of
+    where it is. At most as many records: compacted ones and transactions' markers have offsets too."""
+    if was.committed is None:
+        return 0, 0
+    start = was.log.start if was.log is not None else 0
+    at = max(was.committed.offset, start)
+    return max(0, at - offset), max(0, offset - at)
+
+
+def _records(count: int, what: str) -> str:
+    return f"up to {count:,} {'record is' if count == 1 else 'records are'} {what}"
+
+
+def forecast_text(again: int, never: int) -> str:
+    """``up to 12 records are read again``; ``""`` for nothing of either."""
+    texts = [_records(again, "read again")] if again else []
+    texts += [_records(never, "never read")] if never else []
+    return ", ".join(texts)
+
+
+def effects_of_all(group: str, staged: Sequence[Staged]) -> tuple[str, ...]:
+    """What all edits of a group's offsets come to, a line each."""
+    again: dict[str, int] = {}
+    never: dict[str, int] = {}
+    types: set[str] = set()
+    for each in staged:
+        if not isinstance(each.was, GroupOffset):
+            continue
+        types.add(each.was.type)
+        if isinstance(each.edit, CommitOffset):
+            more, less = forecast(each.was, each.edit.offset)
+            again[each.edit.topic] = again.get(each.edit.topic, 0) + more
+            never[each.edit.topic] = never.get(each.edit.topic, 0) + less
+    lines = [_by_topic(again, "read again"), _by_topic(never, "never read")]
+    if any(isinstance(each.edit, DeleteOffset) for each in staged):
+        lines.append("where no offset is left, readers begin as their auto.offset.reset says")
+    if "" in types:
+        lines.append(f"there is no group {group} yet: this creates it")
+    if SHARE in types:
+        lines.append("records in flight are not restored: they begin again at the offset, with new delivery counts")
+    if STREAMS in types:
+        lines.append("the application's changelog and repartition topics stay as they are")
+    lines.append("consumers that assign() partitions are no members: nothing shows whether one runs")
+    return tuple(line for line in lines if line)
+
+
+def _by_topic(counts: Mapping[str, int], what: str) -> str:
+    some = {topic: count for topic, count in counts.items() if count}
+    if not some:
+        return ""
+    largest = sorted(some, key=lambda topic: -some[topic])[:NAMED]
+    named = ", ".join(f"{some[topic]:,} of {topic}" for topic in largest)
+    more = f" and {len(some) - NAMED} more topics" if len(some) > NAMED else ""
+    text = _records(sum(some.values()), what)
+    return f"{text}: {named}{more}" if len(some) > 1 else f"{text} of {largest[0]}"

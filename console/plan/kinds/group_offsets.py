@@ -1,0 +1,427 @@
+"""Groups: their offsets set and deleted. `groups` deletes a group with all of them.
+
+Coordinators take an offset for a group without members only (ClassicGroup.validateOffsetCommit, ConsumerGroup,
+StreamsGroup, ShareGroup). They keep any number: that it is in the partition's log is checked here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from console.model.changes import (
+    AlterShareGroupOffsets,
+    ChangeRequest,
+    CommitOffsets,
+    DeleteOffsets,
+    DeleteShareGroupOffsets,
+    GroupTarget,
+    Target,
+)
+from console.model.cluster import CommittedOffset, Group, GroupOffset, LogRange
+from console.model.inheritance import Inheritance
+from console.model.snapshot import Snapshot
+from console.plan.edit_kind import Batch, EditKind, Json, Reversal
+from console.plan.edits import CommitOffset, DeleteOffset, GroupOffsetEdit
+from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
+from console.plan.group_commands import delete_offset_commands, reset_commands
+from console.plan.group_forecast import SHARE, effects_of_all, forecast, forecast_text, has_members, members_of
+from console.plan.kafka_tools import Command
+from console.plan.requests import Facts, Step, steps_of
+from console.plan.risk_rules import ASSIGNED_CONSUMERS, Judged, RiskRule
+from console.plan.staged import UNREAD, Described, Draft, Dropped, Refused, Staged, Verdict, Was
+
+REQUEST_BYTES = 500_000
+"""Of the records that a coordinator writes for one request: with half of the default max.message.bytes of
+__consumer_offsets there is room for what is estimated."""
+_RECORD_BYTES = 90
+
+
+# -- what is there -----------------------------------------------------------------------------------------------------
+
+
+def _current(edit: GroupOffsetEdit, seen: Described) -> Was:
+    """What the group has for the partition; UNREAD where the group, or its offsets, were not read."""
+    position = seen.snapshot.group_positions.get(edit.group)
+    place = edit.topic, edit.partition
+    if position is None or (place not in position.committed and position.failures):
+        return UNREAD
+    log = seen.snapshot.log_ranges.get(place)
+    type_, protocol, members = seen.once(("group", edit.group), lambda: _group_facts(position.group))
+    return GroupOffset(position.committed.get(place), log, type_, protocol, members)
+
+
+def _group_facts(group: Group | None) -> tuple[str, str, tuple[str, ...]]:
+    return ("", "", ()) if group is None else (group.type, group.protocol, members_of(group))
+
+
+def _obstacle(edit: GroupOffsetEdit, now: GroupOffset | None) -> str:
+    return "" if now is None else has_members(edit.group, now.members)
+
+
+def _committed(there: GroupOffset | None) -> CommittedOffset | None:
+    return None if there is None else there.committed
+
+
+def _moved(_edit: GroupOffsetEdit, was: GroupOffset | None, now: GroupOffset | None) -> bool:
+    """Whether another offset, or with another text, was committed; a broker may have added an epoch."""
+    return what_counts(_committed(was)) != what_counts(_committed(now))
+
+
+def what_counts(committed: CommittedOffset | None) -> tuple[int, str] | None:
+    """The offset and its text, by which two commits are compared."""
+    return None if committed is None else (committed.offset, committed.metadata)
+
+
+def _is_committed(edit: CommitOffset, now: GroupOffset | None) -> bool:
+    return what_counts(_committed(now)) == (edit.offset, edit.metadata)
+
+
+def _is_deleted(_edit: DeleteOffset, now: GroupOffset | None) -> bool:
+    return _committed(now) is None
+
+
+# -- what may be staged ------------------------------------------------------------------------------------------------
+
+STOP = "Stop them, wait until the group is Empty, and stage it again."
+
+
+def _judge_committed(edit: CommitOffset, draft: Draft) -> Verdict:
+    refused = _judge_group(edit, draft)
+    if refused is not None:
+        return refused
+    was = _current(edit, draft)
+    topic = draft.snapshot.topics.get(edit.topic)
+    if topic is not None and edit.partition >= len(topic.partitions):
+        count = f"topic {edit.topic} has {len(topic.partitions)} partitions"
+        return Refused(edit, f"there is no partition {edit.partition}: {count}, from 0", "Check the number.")
+    if edit.offset < 0:
+        return Refused(edit, f"{edit.offset} is no offset", "Give an offset from the log's range.")
+    if not isinstance(was, GroupOffset):
+        return Staged(edit, was)
+    if topic is None:
+        return Refused(edit, f"there is no topic {edit.topic}", "Offsets go with their topic. Check the name.")
+    if was.log is not None and not was.log.start <= edit.offset <= was.log.end:
+        name = f"{edit.topic}/{edit.partition}"
+        reason = f"offset {edit.offset} is outside of the log of {name}, {was.log.start} to {was.log.end}"
+        return Refused(edit, reason, "Give an offset from that range, or reset to earliest or latest.")
+    if _is_committed(edit, was):
+        return Dropped(edit, f"the group is at offset {edit.offset} already")
+    return Staged(edit, was)
+
+
+def _judge_deleted_offset(edit: DeleteOffset, draft: Draft) -> Verdict:
+    refused = _judge_group(edit, draft)
+    if refused is not None:
+        return refused
+    was = _current(edit, draft)
+    if isinstance(was, GroupOffset) and was.committed is None:
+        return Dropped(edit, f"group {edit.group} committed nothing for {edit.topic}/{edit.partition}")
+    return Staged(edit, was)
+
+
+def _judge_group(edit: GroupOffsetEdit, draft: Draft) -> Refused | None:
+    if draft.group_edit(edit.group) is not None:
+        return Refused(edit, f"the plan deletes group {edit.group}", "Discard the deletion, or this edit.")
+    creation = draft.topic_edit(edit.topic)
+    if creation is not None and creation.new_topic is not None:
+        return Refused(edit, f"the plan creates topic {edit.topic}", "Apply that first.")
+    position = draft.snapshot.group_positions.get(edit.group)
+    if position is not None and position.group is not None and (why := _members(edit.group, position.group, draft)):
+        return Refused(edit, why, STOP)
+    return None
+
+
+def _members(name: str, group: Group, draft: Draft) -> str:
+    return draft.once(("members", name), lambda: has_members(name, members_of(group)))
+
+
+# -- forecast ----------------------------------------------------------------------------------------------------------
+
+
+def _note(edit: CommitOffset, there: GroupOffset | None, _old: EffectiveValue, _inheritance: Inheritance) -> str:
+    if there is None:
+        return ""
+    if there.committed is None:
+        return "nothing was committed: readers would begin as their auto.offset.reset says"
+    return forecast_text(*forecast(there, edit.offset))
+
+
+def _effects(edit: GroupOffsetEdit, draft: Draft) -> tuple[str, ...]:
+    """Of all edits of the group, with its first one."""
+    return effects_of_all(edit.group, draft.offsets_of(edit.group)) if draft.begins(edit, edit.group) else ()
+
+
+def _before(_edit: GroupOffsetEdit, there: GroupOffset | None, _inheritance: Inheritance) -> EffectiveValue:
+    committed = _committed(there)
+    return NOTHING if committed is None else EffectiveValue(committed.offset)
+
+
+def _after_commit(edit: CommitOffset, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
+    return EffectiveValue(edit.offset)
+
+
+def _after_deletion(_edit: Any, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
+    return NOTHING
+
+
+def _reset_phrase(line: DiffLine, old: str, new: str) -> str:
+    edit = line.edit
+    assert isinstance(edit, CommitOffset)
+    was = f"from {old} to" if line.old.value is not None else "to"
+    return f"{edit.topic}/{edit.partition}  reset {was} {new}" + (f"  {line.note}" if line.note else "")
+
+
+def _forget_phrase(line: DiffLine, old: str, _new: str) -> str:
+    edit = line.edit
+    assert isinstance(edit, DeleteOffset)
+    return f"{edit.topic}/{edit.partition}  delete offset {old}"
+
+
+# -- warnings ----------------------------------------------------------------------------------------------------------
+
+
+def _assigned_consumers(edit: GroupOffsetEdit, judged: Judged) -> Iterator[str]:
+    """Once for a group: it has offsets and never had a member (ConsumerGroupDescription.isSimpleConsumerGroup)."""
+    position = judged.before.group_positions.get(edit.group)
+    group = position.group if position is not None else None
+    if position is None or group is None or group.type != "classic" or group.protocol or not position.committed:
+        return
+    if judged.draft.begins(edit, edit.group):
+        yield (
+            f"group {edit.group} never had members: its offsets are committed by tools or by consumers that assign() "
+            "partitions, and one that runs now goes on where it is and overwrites this"
+        )
+
+
+# -- the way back ------------------------------------------------------------------------------------------------------
+
+
+def _reverse_commit(edit: CommitOffset, was: GroupOffset | None, _overrides: Mapping[str, str]) -> Reversal:
+    left = GroupOffset(CommittedOffset(edit.offset, edit.leader_epoch, edit.metadata), type=was.type if was else "")
+    committed = _committed(was)
+    if committed is not None:
+        return Reversal((committed_again(edit.group, edit.topic, edit.partition, committed),), left, _in_flight(was))
+    loss = "" if was is not None and was.type else "the group stays, empty, until its coordinator removes it"
+    return Reversal((DeleteOffset(edit.group, edit.topic, edit.partition),), left, loss or _in_flight(was))
+
+
+def _reverse_deletion(edit: DeleteOffset, was: GroupOffset | None, _overrides: Mapping[str, str]) -> Reversal:
+    committed = _committed(was)
+    if committed is None:
+        return Reversal((), None, "nothing was there")
+    back = committed_again(edit.group, edit.topic, edit.partition, committed)
+    return Reversal((back,), GroupOffset(None), _in_flight(was))
+
+
+def committed_again(group: str, topic: str, partition: int, committed: CommittedOffset) -> CommitOffset:
+    """The edit that commits what was committed before."""
+    return CommitOffset(group, topic, partition, committed.offset, committed.leader_epoch, committed.metadata)
+
+
+def _in_flight(was: GroupOffset | None) -> str:
+    return "records in flight are not restored" if was is not None and was.type == SHARE else ""
+
+
+# -- JSON --------------------------------------------------------------------------------------------------------------
+
+
+def _place_json(edit: GroupOffsetEdit) -> Json:
+    return {"group_offset": [edit.group, edit.topic, edit.partition]}
+
+
+def _commit_json(edit: CommitOffset, _hide: bool) -> Json:
+    return {**_place_json(edit), "value": offset_json(CommittedOffset(edit.offset, edit.leader_epoch, edit.metadata))}
+
+
+def _commit_of(data: Json) -> CommitOffset:
+    group, topic, partition = data["group_offset"]
+    return CommitOffset(group, topic, int(partition), *offset_of(data["value"]))
+
+
+def _forget_json(edit: DeleteOffset, _hide: bool) -> Json:
+    return _place_json(edit)
+
+
+def _forget_of(data: Json) -> DeleteOffset:
+    group, topic, partition = data["group_offset"]
+    return DeleteOffset(group, topic, int(partition))
+
+
+def offset_json(committed: CommittedOffset) -> list[Any]:
+    """Offset, leader epoch, metadata."""
+    return [committed.offset, committed.leader_epoch, committed.metadata]
+
+
+def offset_of(data: Sequence[Any]) -> CommittedOffset:
+    """The same again. Raises ValueError and TypeError."""
+    offset, epoch, metadata = data
+    return CommittedOffset(int(offset), int(epoch), str(metadata))
+
+
+def _state_json(was: GroupOffset) -> Json:
+    return {
+        "offset": None if was.committed is None else offset_json(was.committed),
+        "log": None if was.log is None else list(was.log),
+        "type": was.type,
+        "protocol": was.protocol,
+        "members": list(was.members),
+    }
+
+
+def _state_of(data: Json) -> GroupOffset:
+    offset, log = data["offset"], data["log"]
+    return GroupOffset(
+        None if offset is None else offset_of(offset),
+        None if log is None else LogRange(*map(int, log)),
+        data["type"],
+        data["protocol"],
+        tuple(data["members"]),
+    )
+
+
+# -- sending -----------------------------------------------------------------------------------------------------------
+
+
+def _reset_steps(staged: Sequence[Staged], _facts: Facts) -> list[Step]:
+    return _steps_by_group(staged, _reset_request)
+
+
+def _forget_steps(staged: Sequence[Staged], _facts: Facts) -> list[Step]:
+    return _steps_by_group(staged, _forget_request)
+
+
+def _steps_by_group(staged: Sequence[Staged], request: Any) -> list[Step]:
+    """A request for each group, cut where its coordinator would write too much at once."""
+    groups: dict[str, list[Staged]] = {}
+    for each in staged:
+        groups.setdefault(each.edit.group, []).append(each)  # type: ignore[attr-defined]
+    steps: list[Step] = []
+    for mine in groups.values():
+        # A share group's offsets are deleted by topic, which stays in one request.
+        parts = _topics(mine) if _is_share(mine) else [[each] for each in mine]
+        sized = ((part, sum(map(_record_size, part))) for part in parts)
+        steps += steps_of(sized, REQUEST_BYTES, request, "bytes of offsets")
+    return steps
+
+
+def _topics(staged: Iterable[Staged]) -> list[list[Staged]]:
+    topics: dict[str, list[Staged]] = {}
+    for each in staged:
+        topics.setdefault(each.edit.topic, []).append(each)  # type: ignore[attr-defined]
+    return list(topics.values())
+
+
+def _record_size(staged: Staged) -> int:
+    edit = staged.edit
+    assert isinstance(edit, CommitOffset | DeleteOffset)
+    text = edit.metadata if isinstance(edit, CommitOffset) else ""
+    return _RECORD_BYTES + len((edit.group + edit.topic + text).encode())
+
+
+def _is_share(some: Sequence[Staged]) -> bool:
+    return any(isinstance(each.was, GroupOffset) and each.was.type == SHARE for each in some)
+
+
+def _reset_request(some: list[Staged]) -> ChangeRequest:
+    edits: list[CommitOffset] = [each.edit for each in some if isinstance(each.edit, CommitOffset)]
+    group = edits[0].group
+    if _is_share(some):
+        return AlterShareGroupOffsets(group, {edit.target: edit.offset for edit in edits})
+    offsets = {edit.target: CommittedOffset(edit.offset, edit.leader_epoch, edit.metadata) for edit in edits}
+    ids = {each.edit.topic: each.topic_id for each in some if each.topic_id and isinstance(each.edit, CommitOffset)}
+    return CommitOffsets(group, offsets, ids)
+
+
+def _forget_request(some: list[Staged]) -> ChangeRequest:
+    targets = tuple(each.edit.target for each in some if isinstance(each.edit, DeleteOffset))
+    kind = DeleteShareGroupOffsets if _is_share(some) else DeleteOffsets
+    return kind(targets[0].group, targets)
+
+
+# -- the cluster afterwards --------------------------------------------------------------------------------------------
+
+
+def _with_offsets(snapshot: Snapshot, edits: Sequence[GroupOffsetEdit]) -> Snapshot:
+    positions = dict(snapshot.group_positions)
+    changed: dict[str, dict[tuple[str, int], CommittedOffset]] = {}
+    for edit in edits:
+        if edit.group not in positions:
+            continue
+        offsets = changed.setdefault(edit.group, dict(positions[edit.group].committed))
+        if isinstance(edit, CommitOffset):
+            offsets[edit.topic, edit.partition] = CommittedOffset(edit.offset, edit.leader_epoch, edit.metadata)
+        else:
+            offsets.pop((edit.topic, edit.partition), None)
+    for name, offsets in changed.items():
+        group = positions[name].group or Group(name, "Empty", "classic", members=())
+        positions[name] = replace(positions[name], group=group, committed=offsets)
+    return replace(snapshot, group_positions=positions)
+
+
+# -- records -----------------------------------------------------------------------------------------------------------
+
+
+def _is_of_group(target: Target) -> str:
+    assert isinstance(target, GroupTarget)
+    return target.name
+
+
+def _reset_commands(target: Target, lines: Sequence[DiffLine]) -> Iterable[Command]:
+    return reset_commands(_is_of_group(target), [line.staged for line in lines])
+
+
+def _forget_commands(target: Target, lines: Sequence[DiffLine]) -> Iterable[Command]:
+    return delete_offset_commands(_is_of_group(target), [line.staged for line in lines])
+
+
+RESETS = Batch(steps=_reset_steps, predict=_with_offsets, commands=_reset_commands)
+DELETIONS = Batch(steps=_forget_steps, predict=_with_offsets, commands=_forget_commands)
+
+_RISKS = (RiskRule(ASSIGNED_CONSUMERS, _assigned_consumers),)
+
+_OF_OFFSETS: dict[str, Any] = {
+    "form": "group_offset",
+    "state_json": _state_json,
+    "state_of": _state_of,
+    "current": _current,
+    "obstacle": _obstacle,
+    "moved": _moved,
+    "before": _before,
+    "effects": _effects,
+    "risks": _RISKS,
+}
+
+KINDS = (
+    EditKind(
+        edit=CommitOffset,
+        verb="reset",
+        op="reset",
+        to_json=_commit_json,
+        from_json=_commit_of,
+        judge=_judge_committed,
+        wanted=_is_committed,
+        after=_after_commit,
+        note=_note,
+        phrase=_reset_phrase,
+        reversal=_reverse_commit,
+        batch=RESETS,
+        **_OF_OFFSETS,
+    ),
+    EditKind(
+        edit=DeleteOffset,
+        verb="delete",
+        op="delete",
+        to_json=_forget_json,
+        from_json=_forget_of,
+        judge=_judge_deleted_offset,
+        wanted=_is_deleted,
+        after=_after_deletion,
+        phrase=_forget_phrase,
+        reversal=_reverse_deletion,
+        batch=DELETIONS,
+        **_OF_OFFSETS,
+    ),
+)

@@ -1,0 +1,171 @@
+"""Groups: deleting one with all its offsets. `group_offsets` changes its offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from console.model.changes import DeleteGroups, Target
+from console.model.cluster import Group, GroupOffset, GroupPosition
+from console.model.inheritance import Inheritance
+from console.model.snapshot import Snapshot
+from console.plan.edit_kind import Batch, EditKind, Json, Reversal
+from console.plan.edits import DeleteGroup
+from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
+from console.plan.group_commands import delete_group_command
+from console.plan.group_forecast import NAMED, SHARE, has_members, members_of
+from console.plan.kafka_tools import Command
+from console.plan.kinds.group_offsets import STOP, committed_again, offset_json, offset_of, what_counts
+from console.plan.requests import RECORD_LIMIT, Facts, Step, singly, steps_of
+from console.plan.staged import UNREAD, Described, Draft, Dropped, Refused, Staged, Verdict, Was
+
+# -- what may be staged ------------------------------------------------------------------------------------------------
+
+
+def _judge_deleted(edit: DeleteGroup, draft: Draft) -> Verdict:
+    if draft.offsets_of(edit.name):
+        return Refused(edit, f"the plan changes offsets of group {edit.name}", "Discard those edits, or this one.")
+    position = draft.snapshot.group_positions.get(edit.name)
+    if position is None:
+        return Staged(edit, UNREAD)
+    if position.group is None:
+        return Dropped(edit, f"there is no group {edit.name}")
+    if why := has_members(edit.name, members_of(position.group)):
+        return Refused(edit, why, STOP)
+    return Staged(edit, position)
+
+
+# -- what is there -----------------------------------------------------------------------------------------------------
+
+
+def _current_group(edit: DeleteGroup, seen: Described) -> Was:
+    position = seen.snapshot.group_positions.get(edit.name)
+    if position is None:
+        return UNREAD
+    return position if position.group is not None else None
+
+
+def _group_obstacle(edit: DeleteGroup, now: GroupPosition | None) -> str:
+    return "" if now is None or now.group is None else has_members(edit.name, members_of(now.group))
+
+
+def _group_moved(_edit: DeleteGroup, was: GroupPosition | None, now: GroupPosition | None) -> bool:
+    if was is None or now is None:
+        return was is not now
+    return {place: what_counts(each) for place, each in was.committed.items()} != {
+        place: what_counts(each) for place, each in now.committed.items()
+    }
+
+
+def _is_gone(_edit: DeleteGroup, now: GroupPosition | None) -> bool:
+    return now is None
+
+
+# -- presentation and the way back -------------------------------------------------------------------------------------
+
+
+def _effects_of_group(edit: DeleteGroup, draft: Draft) -> tuple[str, ...]:
+    position = draft.snapshot.group_positions.get(edit.name)
+    if position is None or not position.committed:
+        return ()
+    topics = dict.fromkeys(topic for topic, _ in position.committed)
+    named = ", ".join(list(topics)[:NAMED]) + (f" and {len(topics) - NAMED} more" if len(topics) > NAMED else "")
+    count = len(position.committed)
+    return (f"{count:,} {'offset goes' if count == 1 else 'offsets go'} with it, of {named}",)
+
+
+def _group_before(_edit: DeleteGroup, there: GroupPosition | None, _inheritance: Inheritance) -> EffectiveValue:
+    if there is None:
+        return NOTHING
+    count = len(there.committed)
+    return EffectiveValue(f"{count} {'offset' if count == 1 else 'offsets'}")
+
+
+def _after(_edit: DeleteGroup, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
+    return NOTHING
+
+
+def _delete_phrase(_line: DiffLine, old: str, _new: str) -> str:
+    return f"delete, with {old}"
+
+
+def _reverse_group(edit: DeleteGroup, was: GroupPosition | None, _overrides: Mapping[str, str]) -> Reversal:
+    if was is None or was.group is None:
+        return Reversal((), None, "nothing was there")
+    if was.group.type == SHARE:
+        return Reversal((), None, "brokers take no offsets for a share group that does not exist")
+    if not was.committed:
+        return Reversal((), None, "the group had no offsets: its first member makes it again")
+    back = tuple(committed_again(edit.name, topic, number, each) for (topic, number), each in was.committed.items())
+    return Reversal(back, GroupOffset(None))
+
+
+# -- JSON --------------------------------------------------------------------------------------------------------------
+
+
+def _group_json(was: GroupPosition) -> Json:
+    assert was.group is not None
+    return {
+        "type": was.group.type,
+        "state": was.group.state,
+        "protocol": was.group.protocol,
+        "offsets": [[topic, number, *offset_json(each)] for (topic, number), each in was.committed.items()],
+    }
+
+
+def _group_of(data: Json) -> GroupPosition:
+    """The group again, without members: it had none."""
+    offsets = {(topic, int(number)): offset_of(rest) for topic, number, *rest in data["offsets"]}
+    return GroupPosition(Group("", data["state"], data["type"], data["protocol"], members=()), offsets)
+
+
+# -- sending -----------------------------------------------------------------------------------------------------------
+
+
+def _deletion_steps(staged: Sequence[Staged], _facts: Facts) -> list[Step]:
+    return steps_of(singly(staged), RECORD_LIMIT, lambda some: DeleteGroups(tuple(each.edit.name for each in some)))  # type: ignore[attr-defined]
+
+
+def _without_groups(snapshot: Snapshot, edits: Sequence[DeleteGroup]) -> Snapshot:
+    gone = {edit.name for edit in edits}
+    positions = {name: each for name, each in snapshot.group_positions.items() if name not in gone}
+    groups = {name: each for name, each in snapshot.groups.items() if name not in gone}
+    return replace(
+        snapshot, groups=groups, group_positions={**positions, **dict.fromkeys(gone, GroupPosition(None, {}))}
+    )
+
+
+def _delete_commands(_target: Target, lines: Sequence[DiffLine]) -> Iterable[Command]:
+    for line in lines:
+        assert isinstance(line.edit, DeleteGroup)
+        was = line.staged.was
+        share = isinstance(was, GroupPosition) and was.group is not None and was.group.type == SHARE
+        yield delete_group_command(line.edit.name, share=share)
+
+
+DELETIONS = Batch(steps=_deletion_steps, predict=_without_groups, commands=_delete_commands)
+
+KINDS = (
+    EditKind(
+        edit=DeleteGroup,
+        verb="delete",
+        form="group",
+        op="delete",
+        to_json=lambda edit, _hide: {"group": edit.name},
+        from_json=lambda data: DeleteGroup(data["group"]),
+        state_json=_group_json,
+        state_of=_group_of,
+        current=_current_group,
+        obstacle=_group_obstacle,
+        moved=_group_moved,
+        wanted=_is_gone,
+        judge=_judge_deleted,
+        before=_group_before,
+        after=_after,
+        phrase=_delete_phrase,
+        effects=_effects_of_group,
+        reversal=_reverse_group,
+        batch=DELETIONS,
+    ),
+)

@@ -1,0 +1,108 @@
+"""What operators do to groups' offsets, from words to the cluster, on any cluster; and groups to do it to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition  # type: ignore[import-untyped]
+from aiokafka.structs import OffsetAndMetadata  # type: ignore[import-untyped]
+
+from console.admin import group_offsets
+from console.admin.client import AdminClient
+from console.contexts.context import Context
+from console.language.grammar import parse
+from console.language.interpret import to_edits
+from console.language.needs import needs_of_script
+from console.language.offset_files import with_file
+from console.language.statements import EditStatement
+from console.model.cluster import CommittedOffset, GroupPosition
+from console.plan.plan import StageReport
+from console.plan.settle import DEFAULTS, ApplyOptions, ApplyReport
+from console.session.applying import apply_plan
+from console.session.journal_changes import RevertReport, stage_revert
+from console.session.reading import read_needs
+from console.session.session import Session
+
+ASSIGNED = ApplyOptions(risks=frozenset({"assigned-consumers"}))
+
+
+def session_of(client: AdminClient) -> Session:
+    """A new session on the client's cluster."""
+    return Session(client, Context("test", "tests", client.settings), "test")
+
+
+async def stage(session: Session, *commands: str) -> StageReport:
+    """Stage commands as front ends do, all needs read first. Returns the report of the last one."""
+    statements = [with_file(each) for each in parse("\n".join(commands))]
+    await read_needs(session, needs_of_script(statements))
+    for each in statements:
+        assert isinstance(each, EditStatement)
+        report = session.stage(to_edits(each, session.snapshot, plan=session.plan))
+    return report
+
+
+async def change(client: AdminClient, *commands: str, options: ApplyOptions = DEFAULTS) -> ApplyReport:
+    """Stage commands in a new session and apply them."""
+    session = session_of(client)
+    report = await stage(session, *commands)
+    assert report.added, report
+    assert not report.refused, report
+    return await apply_plan(session, options)
+
+
+async def revert(client: AdminClient, report: ApplyReport) -> tuple[RevertReport, ApplyReport]:
+    """Stage what takes a change back, and apply it."""
+    assert report.ok, report
+    assert report.change is not None
+    session = session_of(client)
+    staged = await stage_revert(session, report.change)
+    return staged, await apply_plan(session, ASSIGNED)
+
+
+async def position(client: AdminClient, group: str) -> GroupPosition:
+    """Where a group stands, read anew."""
+    found, failures = await client.run(group_offsets.group_positions, [group])
+    assert not failures, failures
+    return found[group]
+
+
+async def offsets(client: AdminClient, group: str) -> dict[int, int]:
+    """Partition -> the group's offset, of its one topic."""
+    return {number: each.offset for (_, number), each in (await position(client, group)).committed.items()}
+
+
+async def write(bootstrap: str, topic: str, counts: Mapping[int, int], *, first_ms: int = 1_700_000_000_000) -> None:
+    """Write so many records to each partition, a second apart."""
+    producer = AIOKafkaProducer(bootstrap_servers=bootstrap)
+    await producer.start()
+    try:
+        for partition, count in counts.items():
+            for number in range(count):
+                at = first_ms + 1_000 * number
+                await producer.send(topic, b"%d" % number, partition=partition, timestamp_ms=at)
+        await producer.flush()
+    finally:
+        await producer.stop()
+
+
+async def read_up_to(bootstrap: str, topic: str, group: str, at: Mapping[int, CommittedOffset]) -> None:
+    """Commit offsets as the one member of a group, which leaves."""
+    consumer = await member(bootstrap, topic, group)
+    try:
+        await consumer.commit(
+            {
+                TopicPartition(topic, number): OffsetAndMetadata(each.offset, each.metadata)
+                for number, each in at.items()
+            }
+        )
+    finally:
+        await consumer.stop()
+
+
+async def member(bootstrap: str, topic: str, group: str) -> AIOKafkaConsumer:
+    """A consumer that has joined a group."""
+    consumer = AIOKafkaConsumer(
+        topic, bootstrap_servers=bootstrap, group_id=group, client_id="reader", enable_auto_commit=False
+    )
+    await consumer.start()
+    return consumer
