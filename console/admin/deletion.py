@@ -77,7 +77,7 @@ async def _at_leader(
         timeout = max(link.settings.request_timeout, request.timeout_ms / 1000 + ANSWER_SECONDS)
         response = await link.call("delete_records", build, to=broker(leader), timeout=timeout, change=True)
         return {
-            LogTarget(topic.name, part.partition_index): (part.error_code, None)
+            LogTarget(topic.name, part.partition_index): (part.error_code, _explained(topic.name, part.error_code))
             for topic in response.topics
             for part in topic.partitions
         }
@@ -90,6 +90,15 @@ async def _at_leader(
         return await deliver(link.settings, targets, send, describe_again, validate_only=False)
     except AdminError as error:  # not sent to this leader; others may have theirs
         return {target: Outcome(target, Status.FAILED, error.failure) for target in targets}
+
+
+def _explained(topic: str, code: int) -> str | None:
+    """What brokers leave out: their answers have no texts."""
+    if code == ErrorCode.topic_authorization_failed:
+        return f"deleting records needs DELETE on topic {topic}"
+    if code == ErrorCode.policy_violation:
+        return f"cleanup.policy of {topic} has no delete in it"
+    return None
 
 
 def deleted(before: int, start: int | None) -> Status:

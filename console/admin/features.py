@@ -8,6 +8,8 @@ from datetime import timedelta
 from types import ModuleType
 from typing import Any
 
+from kio.schema.errors import ErrorCode
+
 from console.admin.cluster import ask_versions, broker_version, describe_cluster, describe_quorum
 from console.admin.delivery import Answer, deliver
 from console.admin.errors import AdminError, failure
@@ -130,6 +132,8 @@ async def update_features(link: Link, request: UpdateFeatures, *, validate_only:
     async def send(some: Sequence[FeatureTarget]) -> Mapping[FeatureTarget, Answer]:
         timeout = max(link.settings.request_timeout, request.timeout_ms / 1000 + ANSWER_SECONDS)
         response = await link.call("update_features", build, to=CONTROLLER, timeout=timeout, change=not validate_only)
+        if response.error_code == ErrorCode.cluster_authorization_failed:
+            return dict.fromkeys(some, (response.error_code, "changing features needs ALTER on the cluster"))
         if response.error_code:
             return dict.fromkeys(some, (response.error_code, response.error_message))
         # From version 2 on, an answer without an error has no results.

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
+from kio.schema.errors import ErrorCode
+
 from console.admin.cluster import describe_cluster
 from console.admin.delivery import Answer, deliver
 from console.admin.link import Link
@@ -29,6 +31,8 @@ async def unregister_broker(link: Link, request: UnregisterBroker, *, validate_o
 
     async def send(_targets: Sequence[BrokerTarget]) -> Mapping[BrokerTarget, Answer]:
         response = await link.call("unregister_broker", build, to=CONTROLLER, change=True)
+        if response.error_code == ErrorCode.cluster_authorization_failed:
+            return {target: (response.error_code, "unregistering a broker needs ALTER on the cluster")}
         return {target: (response.error_code, response.error_message)}
 
     async def describe_again(_targets: Sequence[BrokerTarget]) -> Mapping[BrokerTarget, Status]:

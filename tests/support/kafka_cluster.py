@@ -63,6 +63,7 @@ class KafkaCluster:
     allow_everyone: what nobody has an ACL for is open to all; by default only in plain clusters.
     properties: server properties for every broker; broker_properties: for one, by id, over those. classes: a folder
     with classes of our own, which these name. rotate_at: the size at which Kafka 4's request log is rotated, as `50KB`.
+    format_options: more arguments of `kafka-storage format`, as ``--release-version``.
     Raises BrokersUnavailableError where Java or the jars are missing.
     """
 
@@ -80,6 +81,7 @@ class KafkaCluster:
         classes: Path | None = None,
         jvm_options: tuple[str, ...] = _JVM,
         rotate_at: str | None = None,
+        format_options: tuple[str, ...] = (),
     ) -> None:
         self.version = version
         self.security = security
@@ -94,6 +96,7 @@ class KafkaCluster:
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
         self._log_requests = request_log
         self._rotate_at = rotate_at
+        self._format_options = format_options
         self._logins = logins
         self._allow_everyone = security == "plain" if allow_everyone is None else allow_everyone
         self._properties = dict(properties or {})
@@ -325,7 +328,10 @@ class KafkaCluster:
         formatting = []
         for node in self.broker_ids:
             folder = self._folder(node)
-            arguments = format_arguments(self.cluster_id, self._write_files(node), scram_users)
+            arguments = [
+                *format_arguments(self.cluster_id, self._write_files(node), scram_users),
+                *self._format_options,
+            ]
             command = [self._java, *_TOOL_JVM, "-cp", self._classpath, "kafka.tools.StorageTool", *arguments]
             with (folder / "console.log").open("wb") as output:
                 formatting.append((node, subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)))

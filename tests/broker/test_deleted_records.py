@@ -1,0 +1,169 @@
+"""Records that a plan deletes on real brokers: the offsets and bytes are those of the forecast, and what is not allowed
+is refused before anything is sent."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition  # type: ignore[import-untyped]
+
+from console.admin import changes, partitions
+from console.admin import cluster as log_dirs
+from console.admin.client import AdminClient
+from console.admin.settings import ConnectionSettings
+from console.contexts.context import Context
+from console.language.grammar import parse
+from console.language.interpret import to_edits
+from console.language.needs import needs_of_script
+from console.model.changes import CreateTopics, DeleteRecords, LogTarget, NewTopic, Status
+from console.model.cluster import LogRange
+from console.plan.kinds.records import TrimLog
+from console.plan.plan import StageReport
+from console.plan.settle import ApplyOptions
+from console.session.applying import apply_plan, check_plan
+from console.session.plan_facts import deletions, judge, read_retention
+from console.session.reading import read_needs
+from console.session.session import Session
+from tests.support.kafka_cluster import KafkaCluster
+from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3
+from tests.support.patience import PATIENCE
+from tests.support.real_clusters import running
+
+SEGMENT, RECORD, RECORDS = 2**20, 20_000, 200
+HOUR = 3_600_000
+TRIMMED, COMPACTED, GROUP = "trimmed", "compacted", "slow-reader"
+QUICK = {
+    "log.retention.check.interval.ms": "500",
+    "log.initial.task.delay.ms": "500",
+    "log.segment.delete.delay.ms": "0",
+}
+
+
+@pytest.fixture(scope="module", params=[KAFKA_4_3, KAFKA_3_9])
+def quick_cluster(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
+    """One broker that deletes whole segments twice a second."""
+    yield from running(lambda: KafkaCluster(request.param, brokers=1, properties=QUICK))
+
+
+@pytest.fixture
+async def session(quick_cluster: KafkaCluster) -> AsyncIterator[Session]:
+    client = AdminClient(ConnectionSettings(bootstrap=quick_cluster.addresses))
+    client.start()
+    yield Session(client, Context("test", "tests", client.settings), "test")
+    client.close()
+
+
+async def staged(session: Session, text: str) -> StageReport:
+    statements = parse(text)
+    await read_needs(session, needs_of_script(statements))
+    return session.stage([edit for each in statements for edit in to_edits(each, session.snapshot)])
+
+
+async def write(bootstrap: str, now: int) -> None:
+    """A record an hour in both partitions, the last one an hour ago; a group has read half of the first one."""
+    producer = AIOKafkaProducer(bootstrap_servers=bootstrap, max_batch_size=4 * RECORD, linger_ms=5)
+    await producer.start()
+    try:
+        for age in range(RECORDS, 0, -1):
+            for number in range(2):
+                await producer.send(TRIMMED, bytes(RECORD), partition=number, timestamp_ms=now - age * HOUR)
+        await producer.flush()
+    finally:
+        await producer.stop()
+    consumer = AIOKafkaConsumer(bootstrap_servers=bootstrap, group_id=GROUP, enable_auto_commit=False)
+    await consumer.start()
+    try:
+        consumer.assign([TopicPartition(TRIMMED, 0)])
+        await consumer.commit({TopicPartition(TRIMMED, 0): RECORDS // 2})
+    finally:
+        await consumer.stop()
+
+
+async def readable(bootstrap: str, number: int) -> int:
+    """How many records a consumer reads from the beginning to the end."""
+    consumer = AIOKafkaConsumer(bootstrap_servers=bootstrap, auto_offset_reset="earliest")
+    await consumer.start()
+    try:
+        place = TopicPartition(TRIMMED, number)
+        consumer.assign([place])
+        end = (await consumer.end_offsets([place]))[place]
+        count = 0
+        while await consumer.position(place) < end:
+            count += sum(map(len, (await consumer.getmany(place, timeout_ms=1000)).values()))
+        return count
+    finally:
+        await consumer.stop()
+
+
+async def size(session: Session) -> int:
+    (dirs,) = (await session.client.run(log_dirs.describe_log_dirs)).dirs.values()
+    return sum(each.sizes.get(TRIMMED, 0) for each in dirs)
+
+
+async def test_what_is_deleted_is_what_was_said(session: Session, quick_cluster: KafkaCluster) -> None:
+    configs = {"retention.ms": "-1", "segment.bytes": str(SEGMENT)}
+    wanted = NewTopic(TRIMMED, 2, 1, configs=configs), NewTopic(COMPACTED, 1, 1, configs={"cleanup.policy": "compact"})
+    outcomes = await session.client.run(changes.send, CreateTopics(wanted), validate_only=False)
+    assert all(outcome.ok for outcome in outcomes)
+    now = int(time.time() * 1000)
+    await write(quick_cluster.bootstrap, now)
+
+    at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime((now - 50 * HOUR) / 1000 - 1))
+    report = await staged(session, f"delete records topic {TRIMMED} before {at}")
+    kept = 50
+    expected = {(TRIMMED, number): RECORDS - kept for number in range(2)}
+    edits = [each.edit for each in report.added]
+    assert {(e.topic, e.partition): e.before for e in edits if isinstance(e, TrimLog)} == expected
+    assert [each.was for each in report.added] == [LogRange(0, RECORDS)] * 2
+
+    found = await judge(session, session.plan.staged)
+    assert {(risk.name, risk.subject) for risk in found} == {("records-deleted", TRIMMED)}
+    assert [risk.text for risk in found] == [
+        f"up to {2 * (RECORDS - kept):,} records of {TRIMMED} are deleted for good, in 2 partitions",
+        f"not read yet by group {GROUP} ({RECORDS - kept - RECORDS // 2:,})",
+    ]
+    await read_retention(session)
+    bytes_ = list(deletions(session).values())
+    assert [(each.partitions, each.unknown) for each in bytes_] == [(1, 0)] * 2
+
+    checked = await check_plan(session)
+    assert {outcome.status for result in checked.results for outcome in result.outcomes} == {Status.UNCHECKED}
+    refused = await apply_plan(session, ApplyOptions(risks=frozenset({"records-deleted"})))
+    assert refused.risks
+    assert not refused.sent
+    before = await size(session)
+    done = await apply_plan(session, ApplyOptions(risks=frozenset({f"records-deleted={TRIMMED}"})))
+    assert done.ok, done
+    ranges, problems = await session.client.run(partitions.log_ranges, list(expected))
+    assert not problems
+    assert ranges == dict.fromkeys(expected, LogRange(RECORDS - kept, RECORDS))
+    assert [await readable(quick_cluster.bootstrap, number) for number in range(2)] == [kept, kept]
+
+    least, most = sum(each.least for each in bytes_), sum(each.most for each in bytes_)
+    assert SEGMENT < least < most
+    deadline = time.monotonic() + PATIENCE
+    while (gone := before - await size(session)) < least:
+        assert time.monotonic() < deadline, (gone, least, most)
+    assert gone <= most
+
+    latest = await staged(session, f"delete records topic {TRIMMED} partition 1 before latest")
+    assert [each.edit for each in latest.added] == [TrimLog(TRIMMED, 1, RECORDS)]
+    assert (await apply_plan(session, ApplyOptions(risks=frozenset({f"records-deleted={TRIMMED}"})))).ok
+    assert [await readable(quick_cluster.bootstrap, number) for number in range(2)] == [kept, 0]
+    again = await staged(session, f"delete records topic {TRIMMED} partition 1 before latest")
+    assert [each.reason for each in again.dropped] == [f"{TRIMMED}/1 begins at offset {RECORDS} already"]
+
+    for statement, why in (
+        (f"delete records topic {COMPACTED} before latest", "cleanup.policy of compacted is compact"),
+        (f"delete records topic {TRIMMED} partition 0 before {RECORDS + 1}", "is outside of the log"),
+        ("delete records topic __consumer_offsets partition 0 before latest", "brokers keep their own records"),
+    ):
+        report = await staged(session, statement)
+        assert [why in each.reason for each in report.refused] == [True], (statement, report)
+    (compacted,) = await session.client.run(
+        changes.send, DeleteRecords({LogTarget(COMPACTED, 0): 0}), validate_only=False
+    )
+    assert compacted.failure is not None
+    assert compacted.failure.name == "POLICY_VIOLATION"
