@@ -1,0 +1,193 @@
+"""Nodes of real clusters: their features, raised and lowered, and brokers that are unregistered."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+
+import pytest
+
+from console.admin import changes, cluster, features, topics
+from console.admin.client import AdminClient
+from console.admin.settings import ConnectionSettings
+from console.contexts.context import Context
+from console.language.grammar import parse
+from console.language.interpret import to_edits
+from console.language.needs import needs_of_script
+from console.model.changes import (
+    BrokerTarget,
+    CreateTopics,
+    FeatureTarget,
+    NewTopic,
+    Status,
+    UnregisterBroker,
+    UpdateFeatures,
+)
+from console.model.cluster import Broker
+from console.plan.plan import StageReport
+from console.plan.reversal import reversal
+from console.plan.settle import ApplyOptions, ApplyReport
+from console.present.features import feature_rows
+from console.present.quorum import quorum_rows
+from console.session.applying import apply_plan, check_plan
+from console.session.plan_facts import judge
+from console.session.reading import read_needs
+from console.session.session import Session
+from tests.support.kafka_cluster import KafkaCluster
+from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3
+from tests.support.patience import PATIENCE
+from tests.support.real_clusters import running
+
+METADATA = "metadata.version"
+FORMATTED = {KAFKA_4_3: "4.0-IV3", KAFKA_3_9: "3.8-IV0"}
+LEVEL = {KAFKA_4_3: 25, KAFKA_3_9: 20}
+
+
+@pytest.fixture(scope="module", params=[KAFKA_4_3, KAFKA_3_9])
+def nodes(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
+    """Four brokers, formatted as an earlier release would have done it."""
+    options = ("--release-version", FORMATTED[request.param])
+    yield from running(lambda: KafkaCluster(request.param, brokers=4, format_options=options))
+
+
+@pytest.fixture
+async def session(nodes: KafkaCluster) -> AsyncIterator[Session]:
+    client = AdminClient(ConnectionSettings(bootstrap=nodes.addresses))
+    client.start()
+    yield Session(client, Context("test", "tests", client.settings), "test")
+    client.close()
+
+
+async def staged(session: Session, text: str) -> StageReport:
+    statements = parse(text)
+    await read_needs(session, needs_of_script(statements))
+    return session.stage([edit for each in statements for edit in to_edits(each, session.snapshot)])
+
+
+async def applied(session: Session, *accepted: str) -> ApplyReport:
+    report = await apply_plan(session, ApplyOptions(risks=frozenset(accepted)))
+    assert report.ok, report
+    return report
+
+
+async def level(session: Session, name: str) -> int:
+    return (await session.client.run(features.describe_features)).finalized.get(name, 0)
+
+
+async def until(holds: Callable[[], Awaitable[bool]]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not await holds():
+        assert time.monotonic() < deadline
+
+
+async def test_features_are_raised_and_lowered(session: Session, nodes: KafkaCluster) -> None:
+    began = LEVEL[nodes.version]
+    raised = {KAFKA_4_3: 29, KAFKA_3_9: 21}[nodes.version]
+    await session.read_features()
+    assert session.snapshot.features is not None
+    assert [(node.id, node.failure) for node in session.snapshot.features.nodes] == [(n, None) for n in (1, 2, 3, 4)]
+    (row,) = (row for row in feature_rows(session.snapshot) if row.name == METADATA)
+    assert (row.level, row.differs) == (began, False)
+
+    report = await staged(session, f"feature set {METADATA}={raised}")
+    (edit,) = report.added
+    assert edit.was == began
+    assert await judge(session, session.plan.staged) == ()
+    assert (await check_plan(session)).results[0].outcomes[0].status is Status.VALID
+    assert await level(session, METADATA) == began
+    await applied(session)
+    assert await level(session, METADATA) == raised
+
+    back = reversal(edit)
+    assert session.stage(back.edits).added
+    await applied(session)
+    assert await level(session, METADATA) == began
+
+    (beyond,) = (await staged(session, f"feature set {METADATA}=9999")).refused
+    assert "not supported by node 1" in beyond.reason
+    (missing,) = (await staged(session, "feature set no.such=1")).refused
+    assert "no node has a feature no.such" in missing.reason
+    below = {KAFKA_4_3: 22, KAFKA_3_9: 16}[nodes.version]
+    (lowered,) = (await staged(session, f"feature set {METADATA}={below}")).refused
+    assert "changed the format of the metadata log" in lowered.reason
+    request = UpdateFeatures({METADATA: below}, frozenset({METADATA}))
+    (outcome,) = await session.client.run(changes.send, request, validate_only=False)
+    assert outcome.target == FeatureTarget(METADATA)
+    assert outcome.failure is not None
+    assert outcome.failure.name == "INVALID_UPDATE_VERSION"
+
+
+async def test_a_level_without_a_way_back_has_to_be_typed(session: Session, nodes: KafkaCluster) -> None:
+    if nodes.version != KAFKA_4_3:
+        return
+    elr = "eligible.leader.replicas.version"
+    await staged(session, f"feature set {METADATA}=30 {elr}=1 transaction.version=1")
+    found = await judge(session, session.plan.staged)
+    assert [risk.accepted_as for risk in found] == [f"feature-irreversible={METADATA}"]
+    report = await applied(session, f"feature-irreversible={METADATA}")
+    assert len(report.results) == 1, "one request for all of them"
+    assert [await level(session, each) for each in (METADATA, elr, "transaction.version")] == [30, 1, 1]
+
+    report_ = await staged(session, f"feature set {METADATA}=29")
+    assert "4.3-IV0" in report_.refused[0].reason
+    await staged(session, f"feature set {elr}=0")
+    await applied(session)
+    assert await level(session, elr) == 0
+    await staged(session, "feature set transaction.version=0 group.version=0")
+    await applied(session)
+    assert await level(session, "transaction.version") == 0
+
+
+async def test_the_quorum_of_all_nodes(session: Session, nodes: KafkaCluster) -> None:
+    await session.read_quorum()
+    rows = quorum_rows(session.snapshot)
+    assert sorted(row.replica.id for row in rows) == [1, 2, 3, 4]
+    assert [row.role for row in rows] == ["leader", "voter", "voter", "voter"]
+    for row in rows:
+        assert row.endpoint.startswith("CONTROLLER 127.0.0.1:")
+        assert row.replica.lag >= 0
+        assert abs(row.replica.last_caught_up_ms / 1000 - time.time()) < PATIENCE
+
+
+async def test_a_broker_that_is_down_is_unregistered(session: Session, nodes: KafkaCluster) -> None:
+    made = NewTopic("on-four", assignments=((4, 1), (1, 2), (3, 4)))
+    await session.client.run(changes.send, CreateTopics((made,)), validate_only=False)
+    (alive,) = (await staged(session, "unregister broker 4")).refused
+    assert "is alive" in alive.reason
+
+    nodes.stop(4)
+
+    async def is_down() -> bool:
+        await session.read_cluster()
+        found = [broker for broker in session.snapshot.cluster.brokers if broker.id == 4]
+        return not found or found[0].fenced
+
+    await until(is_down)
+    assert len((await staged(session, "unregister broker 4")).added) == 1
+    (risk,) = await judge(session, session.plan.staged)
+    assert (risk.name, risk.subject) == ("replicas-remain", "")
+    assert risk.text.startswith("2 partitions have a replica on broker 4 (on-four/0, on-four/2) and stay")
+
+    await asyncio.to_thread(nodes.restart, 4)
+    conflict = await apply_plan(session, ApplyOptions(risks=frozenset({"replicas-remain"})))
+    assert [each.staged.edit.target for each in conflict.conflicts] == [BrokerTarget(4)]
+    assert not conflict.sent
+
+    nodes.stop(4)
+    await until(is_down)
+    await applied(session, "replicas-remain")
+    described = await session.client.run(cluster.describe_cluster)
+    assert 4 not in {broker.id for broker in described.brokers}
+    (gone,) = await session.client.run(changes.send, UnregisterBroker(4), validate_only=False)
+    assert gone.failure is not None
+    assert gone.failure.name == "BROKER_ID_NOT_REGISTERED"
+    kept = (await session.client.run(topics.describe_topics, ["on-four"])).topics["on-four"]
+    assert [partition.replicas for partition in kept.partitions] == [(4, 1), (1, 2), (3, 4)]
+    assert [partition.isr for partition in kept.partitions] == [(1,), (1, 2), (3,)]
+
+    await asyncio.to_thread(nodes.restart, 4)  # it registers again
+    await session.read_cluster()
+    (back,) = (broker for broker in session.snapshot.cluster.brokers if broker.id == 4)
+    assert isinstance(back, Broker)
+    assert not back.fenced
