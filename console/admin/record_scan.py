@@ -90,6 +90,7 @@ class BackwardScan(Scan):
         self.before = self.until = min(max(before, start), end)
         self._size = min(count, FIRST_STRETCH)
         self._later: list[Record] = []
+        self._forgotten = -1
         self.first = self.position = max(start, self.until - self._size)
 
     def wants(self, count: int) -> bool:
@@ -111,6 +112,7 @@ class BackwardScan(Scan):
         """Add a record; older ones that are too many go."""
         self.found.append(record)
         if len(self.found) > 2 * count:
+            self._forgotten = self.found[-count - 1].offset + 1
             del self.found[:-count]
 
     def result(self) -> list[Record]:
@@ -124,7 +126,7 @@ class BackwardScan(Scan):
 
     def further(self, cut: Sequence[Record]) -> int | None:
         """Where the records before these end, None at the start of the log."""
-        at = max((record.offset + 1 for record in cut), default=self.first)
+        at = max((record.offset + 1 for record in cut), default=max(self.first, self._forgotten))
         return at if at > self.start and not self.broken else None
 
     def gap(self) -> str:

@@ -20,6 +20,7 @@ from console.tui.keymap import (
     KEYS,
     PLAN,
     QUOTAS,
+    RECORDS,
     TOPIC,
     TOPICS,
     USAGE,
@@ -142,6 +143,7 @@ _VIEWS = (
     (HISTORY, "History"),
     (DRIFT, "Drift"),
     (USAGE, "Usage"),
+    (RECORDS, "Records"),
 )
 _INTRODUCTION = """\
 # Keys

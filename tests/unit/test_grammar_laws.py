@@ -34,6 +34,7 @@ from console.language.statements import (
     List,
     Name,
     Quit,
+    Records,
     Redo,
     Revert,
     ScramDelete,
@@ -146,6 +147,32 @@ def creations():
     return counted | assigned
 
 
+def _records(topic, partition, start, filters, committed, form, reveal):
+    (word, at, count), (text, key, json) = start, filters
+    return Records(topic, partition, word, at, count, text, key, json, committed, form, reveal)
+
+
+counts = st.integers(1, 10_000)
+record_starts = st.one_of(
+    st.tuples(st.sampled_from(["last", "first"]), st.just(""), counts),
+    st.tuples(st.just("offset"), st.integers(0, 2**63 - 1).map(str), counts),
+    st.tuples(st.just("time"), st.sampled_from(["2h", "14:05", "2026-11-20T14:05", "2026-11-20"]), counts),
+    st.tuples(st.just("group"), NAMES, counts),
+)
+record_filters = st.tuples(
+    TEXT, TEXT, st.sampled_from(["", "$", "$.a.b[0]=x y", "$['a b'][-1]>=1.5", "$[*].c!=last", "$.a='quoted'"])
+)
+records = st.builds(
+    _records,
+    NAMES,
+    st.none() | st.integers(0, 99),
+    record_starts,
+    record_filters,
+    st.booleans(),
+    st.sampled_from(["", "text", "json", "hex"]),
+    st.booleans(),
+)
+
 # A context, a user of SCRAM and an effective quota's names are never `<default>` unless quoted, which `quote` does.
 statements = st.one_of(
     st.builds(Show, entities, some_keys, st.booleans()),
@@ -173,6 +200,7 @@ statements = st.one_of(
     st.builds(ScramSet, NAMES, mechanisms, secrets, st.none() | st.integers(1, 99999)),
     st.builds(ScramDelete, NAMES, mechanisms),
     st.builds(EffectiveQuota, NAMES, NAMES, st.none() | keys),
+    records,
     st.builds(ShowPlan, TEXT),
     st.builds(Check),
     st.builds(Apply, st.booleans(), st.booleans(), st.booleans()),
@@ -191,7 +219,8 @@ statements = st.one_of(
 FRAGMENT_WORDS = re.findall(
     r"\S+",
     "topic user client broker logger <default> 1 k=v k=@f k=? for 1d on from prefixed cluster User:a READ,WRITE "
-    "SCRAM-SHA-256 password=x partitions=1 assign=1:2 --yes 99999999999999999999",
+    "records last first of group offset limit json $.a as hex "
+    "--reveal SCRAM-SHA-256 password=x partitions=1 assign=1:2 --yes 99999999999999999999",
 )
 FRAGMENTS = st.lists(
     st.sampled_from([*VERBS, *KINDS, *FRAGMENT_WORDS, *";\n#'\"\\= \u202e\x00", "''"]), max_size=9
