@@ -38,7 +38,7 @@ ODD_AMONG = 0.75
 
 
 def kind(data: bytes | None) -> str:
-    """What contents look like: ``null``, ``empty``, ``json``, ``text`` or ``bytes``."""
+    """What contents look like: ``null``, ``empty``, ``json``, ``text`` or ``binary``."""
     if data is None:
         return "null"
     if not data:
@@ -50,7 +50,7 @@ def kind(data: bytes | None) -> str:
             pass
         else:
             return "json"
-    return "text" if _is_text(data) else "bytes"
+    return "text" if _is_text(data) else "binary"
 
 
 _NOT_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
@@ -74,7 +74,7 @@ def form_of(data: bytes | None, form: str) -> str:
     if form != AUTO:
         return form
     looks = kind(data)
-    return HEX if looks == "bytes" else JSON if looks == "json" else TEXT
+    return HEX if looks == "binary" else JSON if looks == "json" else TEXT
 
 
 def in_a_line(data: bytes | None, form: str) -> str:
@@ -189,8 +189,9 @@ class RecordRow(NamedTuple):
 def record_rows(read: RecordsRead, form: str = AUTO, *, masked: bool = False) -> list[RecordRow]:
     """The rows of an answer: of one partition by offset, else by time, with what can't be decoded first."""
     kinds = [kind(record.value) for record in read.records]
-    (usual, count), *_ = Counter(kinds).most_common(1) or [("", 0)]
-    is_usual = len(kinds) > 1 and count >= ODD_AMONG * len(kinds)
+    values = Counter(look for look in kinds if look != "null")
+    (usual, count), *_ = values.most_common(1) or [("", 0)]
+    is_usual = count > 1 and count >= ODD_AMONG * values.total()
     rows = [
         RecordRow(record, form, masked, is_usual and look not in (usual, "null"))
         for record, look in zip(read.records, kinds, strict=True)
@@ -289,7 +290,7 @@ RECORDS: Columns[RecordRow] = Columns(
         title="Kind",
         text=_kind_text,
         cell=_kind_cell,
-        layout=ScreenColumn("kind", "Kind", width=5, priority=60),
+        layout=ScreenColumn("kind", "Kind", width=6, priority=60),
     ),
     Column(
         "key",

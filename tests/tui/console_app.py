@@ -160,14 +160,18 @@ async def driven(
 
 @asynccontextmanager
 async def driven_on(
-    cluster: ThreadedCluster, size: tuple[int, int] = (80, 24), settings: ConsoleSettings | None = None
+    cluster: ThreadedCluster,
+    size: tuple[int, int] = (80, 24),
+    settings: ConsoleSettings | None = None,
+    **changes: Any,
 ) -> AsyncIterator[Driven]:
-    """Open the console on an embedded cluster, over sockets."""
+    """Open the console on an embedded cluster, over sockets. changes: of its context."""
     client = AdminClient(ConnectionSettings(parse_bootstrap(cluster.bootstrap)))
     client.start()
     try:
         app = Console(
-            Session(client, Context("test", "tests", client.settings)), settings or ConsoleSettings(refresh=0.2)
+            Session(client, Context("test", "tests", client.settings, **changes)),
+            settings or ConsoleSettings(refresh=0.2),
         )
         async with app.run_test(size=size) as pilot:
             yield Driven(app, pilot, client)

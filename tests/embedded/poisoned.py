@@ -1,0 +1,54 @@
+"""An embedded cluster with a topic of JSON, one record that is none, and a group that stands on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition  # type: ignore[import-untyped]
+
+from console.admin.link import Link
+from console.admin.settings import ConnectionSettings
+from console.contexts.context import parse_bootstrap
+from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.embedded.spec import ClusterSpec
+from tests.support.changing import make_topic
+
+TOPIC, GROUP = "orders", "billing"
+POISON = 3
+"""Its offset."""
+TIME = 1_790_000_000_000
+HOSTILE = "\x1b[2J\u202e[red]gnp\x07"
+"""Control characters, a right-to-left override, markup."""
+
+
+@contextmanager
+def poisoned(release: str = "4.3") -> Iterator[ThreadedCluster]:
+    """Run it: partition 0 has ten records, of which `POISON` is not JSON; partition 1 has hostile text."""
+    import asyncio
+
+    with run_in_thread(ClusterSpec(brokers=1, versions=release)) as running:
+        asyncio.run(_fill(running))
+        yield running
+
+
+async def _fill(running: ThreadedCluster) -> None:
+    link = Link(ConnectionSettings(parse_bootstrap(running.bootstrap)))
+    await make_topic(link, TOPIC, partitions=2, retention_ms="-1")
+    await link.close()
+    producer = AIOKafkaProducer(bootstrap_servers=running.bootstrap, compression_type="gzip")
+    await producer.start()
+    for place in range(10):
+        value = b"\x00\x01\xfe poison" if place == POISON else b'{"id": %d, "items": [{"price": %d}]}' % (place, place)
+        headers = [("trace", b"t-%d" % place)]
+        await producer.send_and_wait(TOPIC, value, b"key-%d" % place, 0, TIME + place, headers)
+    await producer.send_and_wait(TOPIC, HOSTILE.encode(), HOSTILE.encode(), 1, TIME, [(HOSTILE, HOSTILE.encode())])
+    await producer.send_and_wait(TOPIC, None, b"gone", 1, TIME + 1)
+    await producer.send_and_wait(TOPIC, b"x" * 900_000, None, 1, TIME + 2)
+    await producer.stop()
+    consumer = AIOKafkaConsumer(bootstrap_servers=running.bootstrap, group_id=GROUP, enable_auto_commit=False)
+    await consumer.start()
+    place = TopicPartition(TOPIC, 0)
+    consumer.assign([place])
+    await consumer.commit({place: POISON})
+    await consumer.stop()

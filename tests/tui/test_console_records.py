@@ -1,0 +1,132 @@
+"""Records on the screen: from a topic, a partition and a group's position; hidden ones; what is wrong with one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from console.embedded.brokers import ThreadedCluster
+from tests.embedded.poisoned import HOSTILE, POISON, poisoned
+from tests.tui.console_app import Driven, driven_on
+
+
+@pytest.fixture(scope="module")
+def records() -> Iterator[ThreadedCluster]:
+    """A group stands on a record that is not JSON."""
+    with poisoned() as running:
+        yield running
+
+
+def rows(it: Driven) -> list[str]:
+    """The lines of records."""
+    return [line for line in it.lines[4:-2] if line.strip()]
+
+
+async def test_the_record_that_a_group_stands_on_is_told_apart(records: ThreadedCluster) -> None:
+    async with driven_on(records) as it:
+        await it.press("6")
+        await it.shows("billing")
+        await it.press("enter")
+        await it.shows("orders")
+        await it.press("v")
+        await it.shows("from where group billing stands")
+        await it.shows("00 01 fe")
+        first, *others = rows(it)
+        assert "!" in first
+        assert f" {POISON} " in first
+        assert "binary" in first
+        assert not any("!" in line for line in others)
+        assert all('{"id"' in line for line in others)
+        await it.shows("group billing stands here; its value is unlike the others")
+        await it.press("enter")
+        await it.shows("offset 3")
+        await it.shows("10 bytes, binary")
+        await it.shows("00 01 fe 20")
+        await it.shows("trace")
+        await it.shows("t-3")
+
+
+async def test_newest_and_oldest_text_json_and_hex(records: ThreadedCluster) -> None:
+    async with driven_on(records, size=(120, 40)) as it:
+        await it.press("2")
+        await it.shows("orders")
+        await it.press("v")
+        await it.shows("10 records, 2 partitions")
+        assert len(rows(it)) == 10
+        # Hostile text is harmless: no control character, no override, brackets as they are.
+        assert HOSTILE not in it.text
+        await it.press("o")
+        await it.shows("first 10")
+        await it.press("t")
+        await it.shows("[red]")
+        assert "\u202e" not in it.text
+        assert "\\u202e" in it.text
+        await it.press("t", "t")
+        await it.shows("6b 65 79")
+        await it.press("m")
+        await it.shows("3 records")
+        await it.command("records topic orders partition 0 json $.items[0].price>=8")
+        await it.shows("2 records of 10 looked at")
+        assert len(rows(it)) == 2
+        await it.command("records topic orders partition 0 text nothing-has-this")
+        await it.shows("none of 10 records passes")
+        await it.command("records topic orders partition 9")
+        await it.shows("has no partition 9")
+
+
+async def test_a_value_is_shown_whole_in_the_details(records: ThreadedCluster) -> None:
+    async with driven_on(records, size=(120, 40)) as it:
+        await it.command("records topic orders partition 0 last 1")
+        await it.shows('{"id": 9')
+        await it.press("enter")
+        await it.shows('"items": [')
+        for part in ("CreateTime", "compression gzip", "key-9", "trace", '"price": 9'):
+            assert part in it.text
+        await it.press("escape")
+        await it.command("records topic orders partition 1 from offset 2")
+        await it.shows("xxxx")
+        await it.press("enter")
+        await it.shows("900,000 bytes")
+        assert "null" in it.text
+
+
+async def test_hidden_contents_are_shown_by_a_key_for_this_view_alone(records: ThreadedCluster) -> None:
+    async with driven_on(records, size=(120, 24), records="hidden") as it:
+        await it.command("records topic orders partition 0")
+        await it.shows("••••")
+        for secret in ("key-", '"id"', "poison", "t-3"):
+            assert secret not in it.text
+        await it.press("enter")
+        await it.shows("Value")
+        assert "key-" not in it.text
+        assert "poison" not in it.text
+        await it.press("escape", "s")
+        await it.shows("key-9")
+        await it.command("records topic orders partition 0 first 5")
+        await it.shows("••••")
+        assert "key-" not in it.text
+
+
+async def test_a_context_that_never_shows_records_refuses(records: ThreadedCluster) -> None:
+    async with driven_on(records, records="never") as it:
+        await it.shows("orders")
+        await it.press("v")
+        await it.shows('records = "never"')
+        await it.press("escape")
+        await it.command("records topic orders")
+        await it.shows("no records are read")
+        assert it.app.place.view == "topics"
+
+
+async def test_records_are_read_once_and_again_by_a_key(records: ThreadedCluster) -> None:
+    async with driven_on(records) as it:
+        await it.command("records topic orders partition 0 last 3")
+        await it.shows("3 records")
+        view = it.app.view
+        first = view.inputs()[0]
+        await view.read()
+        assert view.inputs()[0] is first
+        await it.press("r")
+        await it.until(lambda: it.app.view.inputs()[0] is not first)
+        await it.shows("3 records")
