@@ -305,6 +305,7 @@ class PartitionLog:
 
     start: the first readable offset. end: the next record's offset. size: bytes in memory. older_bytes: bytes that a
     scenario says are on disk, which can't be read. looked_after: when retention was last applied, Unix seconds.
+    behind: replica out of sync -> the end of its own log.
     """
 
     def __init__(self, start: int = 0, older_bytes: int = 0) -> None:
@@ -313,6 +314,7 @@ class PartitionLog:
         self.older_bytes = older_bytes
         self.producers = Producers()
         self.looked_after: float | None = None
+        self.behind: dict[int, int] = {}
         self._batches: list[Batch] = []
         self._epochs: list[tuple[int, int]] = []
         self._watching: set[asyncio.Event] = set()
@@ -434,6 +436,17 @@ class PartitionLog:
             self._epochs = [(self._epochs[-len(later) - 1][0], self.start), *later]
 
     # Waiting for appends.
+
+    def end_of(self, replica: int) -> int:
+        """The end of a replica's own log."""
+        return min(self.behind.get(replica, self.end), self.end)
+
+    def truncate(self, end: int) -> None:
+        """Drop the records from this offset on, which no replica has any more."""
+        while self._batches and self._batches[-1].last_offset >= end:
+            self.size -= len(self._batches.pop().data)
+        self._epochs = [each for each in self._epochs if each[1] < end]
+        self.start, self.end = min(self.start, end), min(self.end, end)
 
     def watch(self, event: asyncio.Event) -> None:
         """Set an event at every append, until `unwatch`."""

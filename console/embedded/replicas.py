@@ -119,7 +119,11 @@ def broker_lost(state: ClusterState, broker_id: int) -> int:
     state.put_broker(replace(broker, alive=False))
     alive = frozenset(state.alive())
     for topic in _touched(state, broker_id):
-        state.put_topic(replace(topic, partitions=tuple(left_isr(p, broker_id, alive) for p in topic.partitions)))
+        partitions = tuple(left_isr(p, broker_id, alive) for p in topic.partitions)
+        state.put_topic(replace(topic, partitions=partitions))
+        for index, partition in enumerate(partitions):
+            if (log := state.logs.get((topic.name, index))) is not None and broker_id not in partition.isr:
+                log.behind.setdefault(broker_id, log.end)
     if state.controller_id == broker_id:
         state.move_controller(min(alive, default=NO_LEADER))
     return state.log.end
@@ -136,6 +140,9 @@ def broker_back(state: ClusterState, broker_id: int) -> int:
     for topic in _touched(state, broker_id):
         partitions = tuple(completed(joined_isr(p, broker_id), alive) for p in topic.partitions)
         state.put_topic(replace(topic, partitions=partitions))
+        for index, partition in enumerate(partitions):
+            if (log := state.logs.get((topic.name, index))) is not None and broker_id in partition.isr:
+                log.behind.pop(broker_id, None)
     if state.controller_id == NO_LEADER:
         state.move_controller(broker_id)
     return state.log.end

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.contract.target import Target
-from tests.contract.verbs import FINE, Error, error
+from tests.contract.verbs import FINE, Error, create_topics, delete_topics, error
 
 MALFORMED = (
     "This most likely occurs because of a request being malformed by the client library or the message was sent to an "
@@ -181,6 +181,21 @@ def test_leaders_that_lead_already(target: Target, topic: str, kind: int) -> Non
     needless = ("ELECTION_NOT_NEEDED", "Leader election not needed for topic partition.")
     assert elect(target, kind, (topic, 0)) == ("NONE", [needless])
     assert elect(target, kind) == ("NONE", [])
+
+
+@pytest.mark.live
+def test_another_replica_becomes_the_preferred_one_and_is_elected(target: Target, name: str) -> None:
+    """A new order of the same replicas moves nothing, and who leads stays the leader until an election."""
+    if not target.kraft or len(target.brokers) < 2:
+        return
+    assert create_topics(target, {name: {0: [1, 2]}}) == {name: FINE}
+    assert reassign(target, name, 0, [2, 1]) == (("NONE", None), [FINE])
+    assert reassign(target, name, 0, None)[1] == [("NO_REASSIGNMENT_IN_PROGRESS", None)]
+    assert elect(target, 0, (name, 0)) == ("NONE", [FINE])
+    needless = ("ELECTION_NOT_NEEDED", "Leader election not needed for topic partition.")
+    assert elect(target, 0, (name, 0)) == ("NONE", [needless])
+    assert elect(target, 1, (name, 0)) == ("NONE", [needless])
+    delete_topics(target, name)
 
 
 def test_leaders_of_nothing(target: Target, topic: str) -> None:

@@ -175,10 +175,10 @@ def test_fetches_that_are_refused(target: Target, name: str) -> None:
             assert code(fetch(target, name, 0, broker=2)) == "NOT_LEADER_OR_FOLLOWER"
 
 
-def list_request(m: Any, topic: str, timestamp: int, version: int) -> Any:
-    """A ListOffsets of partition 0."""
+def list_request(m: Any, topic: str, timestamp: int, version: int, asker: int = -1) -> Any:
+    """A ListOffsets of partition 0. asker: -1 for a consumer, -2 for a debugger."""
     return m.ListOffsetsRequest(
-        replica_id=-1,
+        replica_id=asker,
         **({"isolation_level": 0} if version >= 2 else {}),
         **({"timeout": timedelta(seconds=5)} if version >= 10 else {}),
         topics=(
@@ -189,13 +189,28 @@ def list_request(m: Any, topic: str, timestamp: int, version: int) -> Any:
     )
 
 
-def offset_at(target: Target, topic: str, timestamp: int, version: int = 6, **to: Any) -> dict[str, Any]:
+def offset_at(
+    target: Target, topic: str, timestamp: int, version: int = 6, asker: int = -1, **to: Any
+) -> dict[str, Any]:
     """ListOffsets of partition 0."""
     answer = target.ask(
-        "list_offsets", version, lambda m: list_request(m, topic, timestamp, version), **{"broker": 1, **to}
+        "list_offsets", version, lambda m: list_request(m, topic, timestamp, version, asker), **{"broker": 1, **to}
     )
     (part,) = answer["topics"][0]["partitions"]
     return dict(part)
+
+
+@pytest.mark.live
+def test_each_replica_returns_the_end_of_its_own_log(target: Target, name: str) -> None:
+    """A debugger (ListOffsetsRequest.DEBUGGING_REPLICA_ID) asks replicas that do not lead."""
+    newest = {"2.8": 6, "3.9": 9, "4.3": 11}[target.release]
+    with topic_with(target, name):
+        produce(target, name, batch(b"a", b"b", times=[NOW, NOW]))
+        for version in (1, newest):
+            assert offset_at(target, name, -1, version, -2)["offset"] == 2
+            assert code(offset_at(target, "no-such-topic", -1, version, -2)) == "UNKNOWN_TOPIC_OR_PARTITION"
+            if len(target.brokers) > 1:
+                assert code(offset_at(target, name, -1, version, -2, broker=2)) == "NOT_LEADER_OR_FOLLOWER"
 
 
 @pytest.mark.live

@@ -64,6 +64,7 @@ class KafkaCluster:
     properties: server properties for every broker; broker_properties: for one, by id, over those. classes: a folder
     with classes of our own, which these name. rotate_at: the size at which Kafka 4's request log is rotated, as `50KB`.
     format_options: more arguments of `kafka-storage format`, as ``--release-version``.
+    controllers: how many nodes are controllers too, the first ones; None: all.
     Raises BrokersUnavailableError where Java or the jars are missing.
     """
 
@@ -82,6 +83,7 @@ class KafkaCluster:
         jvm_options: tuple[str, ...] = _JVM,
         rotate_at: str | None = None,
         format_options: tuple[str, ...] = (),
+        controllers: int | None = None,
     ) -> None:
         self.version = version
         self.security = security
@@ -97,6 +99,7 @@ class KafkaCluster:
         self._log_requests = request_log
         self._rotate_at = rotate_at
         self._format_options = format_options
+        self._controllers = controllers
         self._logins = logins
         self._allow_everyone = security == "plain" if allow_everyone is None else allow_everyone
         self._properties = dict(properties or {})
@@ -304,7 +307,14 @@ class KafkaCluster:
     def _server_properties(self, node: int, data: Path, extra: Mapping[str, str]) -> str:
         users = self.users if self._logins else {}
         return server_properties(
-            node, self._ports, data, self._tls, users, allow_everyone=self._allow_everyone, extra=extra
+            node,
+            self._ports,
+            data,
+            self._tls,
+            users,
+            allow_everyone=self._allow_everyone,
+            extra=extra,
+            controllers=self._controllers,
         )
 
     def _write_files(self, node: int) -> Path:

@@ -42,15 +42,19 @@ def server_properties(
     *,
     allow_everyone: bool,
     extra: Mapping[str, str],
+    controllers: int | None = None,
 ) -> str:
     """One broker's file: broker and controller in one process, StandardAuthorizer, internal topics small.
 
-    users: name -> password, for the PLAIN logins of a plain cluster.
+    users: name -> password, for the PLAIN logins of a plain cluster. controllers: how many nodes are controllers too,
+    the first ones; None: all.
     """
     mine = ports[node]
-    voters = ",".join(f"{voter}@{LOOPBACK}:{each.controller}" for voter, each in ports.items())
+    voting = list(ports.items())[:controllers]
+    voters = ",".join(f"{voter}@{LOOPBACK}:{each.controller}" for voter, each in voting)
+    controls = node in dict(voting)
     properties = {
-        "process.roles": "broker,controller",
+        "process.roles": "broker,controller" if controls else "broker",
         "node.id": str(node),
         "controller.quorum.voters": voters,
         "controller.listener.names": "CONTROLLER",
@@ -61,6 +65,8 @@ def server_properties(
     }
     properties |= _common(node, len(ports), data, allow_everyone=allow_everyone)
     properties |= _secure_listeners(mine, tls) if tls else _plain_listeners(mine, users)
+    if not controls:
+        properties["listeners"] = properties["advertised.listeners"]
     properties |= extra
     return _text(properties)
 

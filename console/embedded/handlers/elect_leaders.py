@@ -99,6 +99,9 @@ def elect(state: ClusterState, kind: int, name: str, index: int) -> Refusal:
         return Refusal(ErrorCode.eligible_leaders_not_available, texts.none_eligible.format(name=name, partition=index))
     partitions = (*topic.partitions[:index], led, *topic.partitions[index + 1 :])
     state.put_topic(replace(topic, partitions=partitions))
+    if led.leader not in partition.isr and (log := state.logs.get((name, index))) is not None:
+        log.truncate(log.end_of(led.leader))
+        log.behind.pop(led.leader, None)
     return DONE
 
 

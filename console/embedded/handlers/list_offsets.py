@@ -9,13 +9,15 @@ from kio.schema.errors import ErrorCode
 
 from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
-from console.embedded.partition_log import NO_OFFSET
+from console.embedded.partition_log import NO_OFFSET, PartitionLog
 from console.embedded.partitions import AskedTopic, LedPartition, NotServed, apply_retention, asked_topic, led_partition
 from console.wire.schemas import for_version
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING = -1, -2, -3, -4, -5, -6
 _SINCE = {LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING: 11}
 """Special timestamp -> the first version that has it."""
+ANY_REPLICA = -2
+"""ListOffsetsRequest.DEBUGGING_REPLICA_ID."""
 _CHECKED_FROM, _NEVER = (3, 0), 1000
 _NO_TIME = _NO_EPOCH = -1
 
@@ -34,13 +36,15 @@ async def handle(request: Any, context: RequestContext) -> Any:
         schema.ListOffsetsResponse,
         throttle_time=NO_TIME,
         topics=tuple(
-            schema.ListOffsetsTopicResponse(name=item.name, partitions=tuple(_partitions(context, item)))
+            schema.ListOffsetsTopicResponse(
+                name=item.name, partitions=tuple(_partitions(context, item, request.replica_id))
+            )
             for item in request.topics
         ),
     )
 
 
-def _partitions(context: RequestContext, item: Any) -> list[Any]:
+def _partitions(context: RequestContext, item: Any, asker: int) -> list[Any]:
     named = asked_topic(context, item)
     often = Counter(part.partition_index for part in item.partitions)
     answers = []
@@ -51,6 +55,8 @@ def _partitions(context: RequestContext, item: Any) -> list[Any]:
             place = _Place(ErrorCode.invalid_request)
         elif part.timestamp < 0 and not _known(context, part.timestamp):
             place = _Place(ErrorCode.unsupported_version)
+        elif asker == ANY_REPLICA:
+            place = _place_of_replica(context, named, part)
         else:
             place = _place(context, named, part)
         answers.append(
@@ -78,6 +84,19 @@ def _place(context: RequestContext, named: AskedTopic, part: Any) -> _Place:
     apply_retention(context, found)
     older = context.cluster.release.number < _CHECKED_FROM and part.timestamp not in (LATEST, EARLIEST)
     return _at(found, max(part.timestamp, 0) if older else part.timestamp)
+
+
+def _place_of_replica(context: RequestContext, named: AskedTopic, part: Any) -> _Place:
+    """For a debugger: each replica returns the end of its own log. Only the end is kept for each."""
+    topic, index = named.topic, part.partition_index
+    if topic is None or not 0 <= index < len(topic.partitions):
+        return _Place(named.code or ErrorCode.unknown_topic_or_partition)
+    if context.broker_id not in topic.partitions[index].replicas:
+        return _Place(ErrorCode.not_leader_or_follower)
+    log = context.state.logs.get((topic.name, index)) or PartitionLog()
+    if part.timestamp != LATEST:
+        return _at(LedPartition(topic, index, topic.partitions[index], log), part.timestamp)
+    return _Place(0, _NO_TIME, log.end_of(context.broker_id), topic.partitions[index].leader_epoch)
 
 
 def _at(found: LedPartition, timestamp: int) -> _Place:

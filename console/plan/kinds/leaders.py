@@ -277,7 +277,8 @@ def _effects_unclean(edit: ElectUnclean, seen: Described) -> tuple[str, ...]:
         )
     back = partition.isr or logs.eligible or ()
     if back and not would.clean:
-        lines.append(f"nothing is lost if broker {' or '.join(map(str, back))} comes back instead: it leads at once")
+        brokers = " or ".join(map(str, back))
+        lines.append(f"no committed record is lost if broker {brokers} comes back instead: it leads at once")
     return tuple(lines)
 
 
@@ -291,15 +292,18 @@ def _replica(broker: int, partition: Partition, logs: ReplicaLogs) -> str:
 
 
 def _loss(would: UncleanElection) -> str:
-    """``records from 1,200 on are lost, 300 or more``."""
+    """``records from offset 1,200 on are lost: at least 300``."""
     if would.clean:
         return "no committed record is lost"
     if would.first < 0:
         return "how many records are lost is unknown"
     if would.most == 0:
         return "no record is lost"
-    count = f"{would.least:,}" if would.most is not None else f"{would.least:,} or more"
-    return f"records from offset {would.first:,} on are lost, {count}"
+    if would.most is not None:
+        count = f"{would.least:,} of them"
+    else:
+        count = f"at least {would.least:,}" if would.least else "how many is unknown"
+    return f"records from offset {would.first:,} on are lost: {count}"
 
 
 def _loses(edit: ElectUnclean, judged: Judged) -> Iterator[str]:
@@ -310,7 +314,7 @@ def _loses(edit: ElectUnclean, judged: Judged) -> Iterator[str]:
     assert partition is not None
     logs = judged.before.replica_logs.get((edit.topic, edit.partition))
     silent = [each for each in may_have_more(partition, logs) if each not in (logs or ReplicaLogs()).ends]
-    unknown = f": broker {', '.join(map(str, silent))} led last, or was in sync, and can't be asked"
+    unknown = f"; broker {' or '.join(map(str, silent))} may have more, and does not answer"
     yield _loss(would) + (unknown if would.most is None and silent else "")
 
 

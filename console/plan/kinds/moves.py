@@ -41,7 +41,8 @@ class CancelMove(Edit, frozen=True):
 
 
 def original(move: Reassignment) -> tuple[int, ...]:
-    """The replicas before a move (PartitionReassignmentReplicas: the added ones go)."""
+    """The replicas before a move (PartitionReassignmentRevert: the added ones go), in the order that brokers make of
+    them: what the move keeps comes first."""
     return tuple(replica for replica in move.replicas if replica not in move.adding)
 
 
@@ -142,7 +143,9 @@ def _effects(edit: CancelMove, seen: Described) -> tuple[str, ...]:
         else:
             of = f" of {byte_count(whole)}" if whole is not None else ""
             lines.append(f"what broker {broker} copied is dropped: {byte_count(copied)}{of}")
-    lines.append(f"stays on {_commas(original(move))}")
+    back = original(move)
+    # Brokers keep the order of the list in which they moved it, so that another may be first than before.
+    lines.append(f"it stays on {_commas(back)}, with {back[0]} as the preferred leader")
     lines.append("another tool or operator started the move: kac starts none")
     return tuple(lines)
 
