@@ -222,20 +222,23 @@ def _about_broker(snapshot: Snapshot, subject: ConfigResource) -> About:
 
 
 def _about_group(snapshot: Snapshot, subject: ConfigResource) -> About:
-    from console.present.groups import GROUPS, LAGS, MEMBERS, GroupRow, group_line
+    from console.present.groups import GROUPS, LAGS, GroupRow, group_line, member_columns, partition_rows
 
     group, lag = snapshot.groups.get(subject.name), snapshot.lags.get(subject.name)
+    trend = snapshot.lag_trends.get(subject.name)
     if group is None:
         unread = problems(snapshot, "groups", f"group {subject.name}")
         why = failure_text(unread[0].failure) if unread else "no such group; its configs can be set all the same"
         return (why,), {"state": None}, {}
-    line = "".join(text for text, _ in group_line(group, lag))
+    line = "".join(text for text, _ in group_line(group, lag, trend))
     parts: dict[str, Table | tuple[Detail, ...]] = {}
     if group.members is not None:
-        parts["members"] = table_of("members", MEMBERS, group.members, empty="no members")
+        parts["members"] = table_of("members", member_columns(group.members), group.members, empty="no members")
     if lag is not None:
-        parts["partitions"] = table_of("partitions", LAGS, lag.partitions, empty="no offsets committed")
-    return (line,), GROUPS.detail(GroupRow(group, lag)), parts
+        parts["partitions"] = table_of(
+            "partitions", LAGS, map(partition_rows(group, trend), lag.partitions), empty="no offsets committed"
+        )
+    return (line,), GROUPS.detail(GroupRow(group, lag, trend)), parts
 
 
 _ABOUT: Mapping[int, Callable[[Snapshot, ConfigResource], About]] = {

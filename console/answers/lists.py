@@ -127,7 +127,7 @@ def _acls(statement: List, snapshot: Snapshot) -> Table:
 def _groups(statement: List, snapshot: Snapshot) -> Table:
     test = _names(statement)
     named = [name for name in sorted(snapshot.groups) if test(name)]
-    rows = (GroupRow(snapshot.groups[name], snapshot.lags.get(name)) for name in named)
+    rows = (GroupRow(snapshot.groups[name], snapshot.lags.get(name), snapshot.lag_trends.get(name)) for name in named)
     table = _table(statement, snapshot, rows, lambda row, test: test(row.group.name), ("groups",))
     unread = (*table.problems, *(problem for name in named for problem in _lag_problems(snapshot, name)))
     notes = ("Lag is in records, over all partitions of a group.",) if table.rows else ()

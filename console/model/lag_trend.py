@@ -61,7 +61,7 @@ class Look(NamedTuple):
     lag: GroupLag
 
 
-class GroupTrend(Struct, frozen=True):
+class LagTrend(Struct, frozen=True):
     """How the lag of a group moves, from the looks at it so far.
 
     base: the look with which the last one is compared; next_base: the one that takes its place. partitions: those
@@ -95,11 +95,11 @@ def time_left(lag: int, rate: float | None) -> float | None:
     return lag / -rate if rate is not None and rate < 0 and lag > 0 else None
 
 
-def look_again(known: GroupTrend | None, lag: GroupLag, at: float) -> GroupTrend:
+def look_again(known: LagTrend | None, lag: GroupLag, at: float) -> LagTrend:
     """The trend after one more look, `at` Unix seconds. After a clock that went back it begins again."""
     look = Look(at, lag)
     if known is None or at <= known.last.at:
-        return GroupTrend(look, look, look, {place(p): _stands(p, at, None) for p in lag.partitions})
+        return LagTrend(look, look, look, {place(p): _stands(p, at, None) for p in lag.partitions})
     base, next_base = known.base, known.next_base
     if at - known.last.at >= WINDOW:
         base, next_base = known.last, look
@@ -108,7 +108,7 @@ def look_again(known: GroupTrend | None, lag: GroupLag, at: float) -> GroupTrend
     standing = {place(p): _stands(p, at, known.standing.get(place(p))) for p in lag.partitions}
     partitions = _trends(base, look, standing)
     rates = [trend.rate for trend in partitions.values() if trend.rate is not None]
-    return GroupTrend(
+    return LagTrend(
         base,
         next_base,
         look,

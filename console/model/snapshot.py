@@ -30,7 +30,7 @@ from console.model.cluster import (
 from console.model.codes import TOPIC
 from console.model.config import ConfigListing, ConfigResource, ConfigSet
 from console.model.failure import Failure
-from console.model.lag_trend import GroupTrend, look_again
+from console.model.lag_trend import LagTrend, look_again
 from console.model.quota import Match, QuotaEntity, QuotaFilter, QuotaValues
 from console.model.transactions import Transactions
 
@@ -72,7 +72,7 @@ class Snapshot(Struct, frozen=True):
     group_positions: Mapping[str, GroupPosition] = field(default_factory=dict)
     log_ranges: Mapping[TopicPartition, LogRange] = field(default_factory=dict)
     offsets_at: Mapping[tuple[str, int, int], int] = field(default_factory=dict)
-    lag_trends: Mapping[str, GroupTrend] = field(default_factory=dict)
+    lag_trends: Mapping[str, LagTrend] = field(default_factory=dict)
     transactions: Mapping[TopicPartition, Transactions] = field(default_factory=dict)
     log_dirs: Mapping[int, tuple[LogDir, ...]] = field(default_factory=dict)
     reassignments: tuple[Reassignment, ...] = ()
@@ -303,15 +303,13 @@ def without_groups(snapshot: Snapshot, gone: Collection[str]) -> Snapshot:
     )
 
 
-def trends_after(
-    known: Mapping[str, GroupTrend], lags: Mapping[str, GroupLag], at: datetime
-) -> Mapping[str, GroupTrend]:
+def trends_after(known: Mapping[str, LagTrend], lags: Mapping[str, GroupLag], at: datetime) -> Mapping[str, LagTrend]:
     """The trends of groups whose lag was read again."""
     moment = at.timestamp()
     return {name: look_again(known.get(name), lag, moment) for name, lag in lags.items()}
 
 
-def with_group_looks(snapshot: Snapshot, looks: GroupLooks, trends: Mapping[str, GroupTrend]) -> Snapshot:
+def with_group_looks(snapshot: Snapshot, looks: GroupLooks, trends: Mapping[str, LagTrend]) -> Snapshot:
     """Groups that were looked at, with their trends, and what could not be read of them."""
     asked = {part for name in looks.names for part in (f"group {name}", f"lag of {name}")}
     failures = tuple(f for f in snapshot.failures if f.part not in asked)

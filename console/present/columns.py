@@ -89,6 +89,7 @@ class Columns(Generic[R]):
 
     def __init__(self, *columns: Column[R], data_order: Sequence[str] = (), detail_order: Sequence[str] = ()) -> None:
         self.all = columns
+        self._orders = data_order, detail_order
         self.layout = tuple(c.layout for c in columns if "screen" in c.views and c.layout is not None)
         self._data = self._getters("data", data_order)
         self._detail = self._getters("detail", detail_order)
@@ -107,7 +108,9 @@ class Columns(Generic[R]):
 
     def without(self, names: Collection[str]) -> Columns[R]:
         """The other columns, for a table in which these hold nothing."""
-        return Columns(*(column for column in self.all if column.name not in names))
+        data, detail = ([name for name in order if name not in names] for order in self._orders)
+        left = (column for column in self.all if column.name not in names)
+        return Columns(*left, data_order=data, detail_order=detail)
 
     def data(self, row: R) -> dict[str, Data]:
         """The object of a row in JSON, YAML and CSV."""

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from console.model.cluster import Group, GroupLag, GroupMember, PartitionLag
+from console.model.cluster import Group, GroupLag, GroupMember, PartitionLag, Places, StreamsTasks
+from console.model.lag_trend import LagTrend, PartitionTrend, direction, time_left
+from console.model.numbers import Data
+from console.plan.amounts import Unit, duration
 from console.present.columns import DATA, DETAIL, EVERYWHERE, LIST, LISTED, SCREEN, Column, Columns
 from console.present.names import NOTHING
 from console.present.text import Line, clean
 from widgets.row_source import Column as ScreenColumn
 
 _TROUBLED = frozenset({"DEAD", "UNKNOWN"})
-_REBALANCING = frozenset({"PREPARINGREBALANCE", "COMPLETINGREBALANCE", "ASSIGNING", "RECONCILING"})
+_REBALANCING = frozenset({"PREPARINGREBALANCE", "COMPLETINGREBALANCE", "ASSIGNING", "RECONCILING", "NOTREADY"})
 
 
 def count(value: int) -> str:
@@ -41,11 +45,51 @@ def _lag_spans(lag: GroupLag | None) -> Line:
     return [(f"{lag.known_total:,}", ""), *([(" ?", "failed")] if is_part else [])]
 
 
+STILL_AFTER = 10.0
+"""Seconds that a member's commit stands still before it is said: more than an interval of auto.commit."""
+_TREND_MEANINGS = {"grows": "danger", "shrinks": "ok", "stands still": "danger", "stuck": "failed"}
+
+
+def rate_value(rate: float | None) -> Data:
+    """A rate in records a second, with a digit after the point where it is small."""
+    return None if rate is None else round(rate, 1) if abs(rate) < 10 else round(rate)
+
+
+def rate_text(rate: float | None) -> str:
+    """``+1,204``, ``-83``, ``0``; ``·`` where two looks do not show it yet."""
+    value = rate_value(rate)
+    return "·" if value is None else f"{value:+,}" if value else "0"
+
+
+def _seconds(value: float | None) -> Data:
+    return None if value is None else round(value)
+
+
+def _time_text(seconds: float | None) -> str:
+    """To three figures; a blank for no time."""
+    return "" if seconds is None else duration(max(1, round(seconds)) * 1000).removeprefix("≈ ")
+
+
+def _trend_cell(word: str | None) -> tuple[str, str]:
+    return ("·", "") if word is None else (word, _TREND_MEANINGS.get(word, ""))
+
+
 class GroupRow(NamedTuple):
-    """A group and its lag, None where that was not read."""
+    """A group, its lag and how that moves; None where it was not read."""
 
     group: Group
     lag: GroupLag | None = None
+    trend: LagTrend | None = None
+
+    @property
+    def rate(self) -> float | None:
+        """Records a second by which its lag grows."""
+        return None if self.trend is None else self.trend.rate
+
+    @property
+    def stuck(self) -> int | None:
+        """Partitions that are stuck, None where that is not known yet."""
+        return None if self.trend is None else len(self.trend.stuck)
 
 
 GROUPS: Columns[GroupRow] = Columns(
@@ -95,6 +139,39 @@ GROUPS: Columns[GroupRow] = Columns(
         layout=ScreenColumn("lag", "Lag", min_width=8, max_width=16, align="right", priority=90, sort_key="L"),
     ),
     Column(
+        "trend",
+        DATA | SCREEN | DETAIL,
+        lambda row: direction(row.rate),
+        "word",
+        cell=lambda row: _trend_cell(direction(row.rate)),
+        layout=ScreenColumn("trend", "Trend", width=7, priority=70),
+    ),
+    Column(
+        "rate",
+        DATA | SCREEN | DETAIL,
+        lambda row: rate_value(row.rate),
+        "number",
+        cell=lambda row: rate_text(row.rate),
+        layout=ScreenColumn("rate", "Rate/s", min_width=6, max_width=12, align="right", priority=65, sort_key="R"),
+    ),
+    Column(
+        "catch_up",
+        DATA | SCREEN | DETAIL,
+        lambda row: None if row.trend is None else _seconds(row.trend.catch_up),
+        "number",
+        Unit.SECONDS,
+        cell=lambda row: "" if row.trend is None else _time_text(row.trend.catch_up),
+        layout=ScreenColumn("catch_up", "Left", min_width=5, max_width=9, align="right", priority=35),
+    ),
+    Column(
+        "stuck",
+        DATA | SCREEN | DETAIL,
+        lambda row: row.stuck,
+        "number",
+        cell=lambda row: (f"{row.stuck:,}", "failed") if row.stuck else "",
+        layout=ScreenColumn("stuck", "Stuck", min_width=5, max_width=7, align="right", priority=85, sort_key="K"),
+    ),
+    Column(
         "coordinator",
         EVERYWHERE | DETAIL,
         lambda row: row.group.coordinator,
@@ -103,23 +180,90 @@ GROUPS: Columns[GroupRow] = Columns(
         text=lambda row: "" if row.group.coordinator < 0 else str(row.group.coordinator),
         layout=ScreenColumn("coordinator", "Coord", width=5, align="right", priority=30),
     ),
-    detail_order=("state", "type", "protocol", "coordinator", "lag"),
+    detail_order=("state", "type", "protocol", "coordinator", "lag", "trend", "rate", "catch_up", "stuck"),
 )
-"""A dot on the screen where a column has not been read yet."""
+"""A dot on the screen where a column has not been read yet. Trend, rate (records a second) and the seconds until the
+group has caught up come from two looks; a single command has one."""
 
-LAGS: Columns[PartitionLag] = Columns(
+
+class PartitionRow(NamedTuple):
+    """A group's place in a partition, how its lag moves, the members that have the partition, and those that the
+    coordinator wants to have it, None where the protocol has no target."""
+
+    at: PartitionLag
+    trend: PartitionTrend | None = None
+    owners: Sequence[GroupMember] = ()
+    wanted: Sequence[GroupMember] | None = None
+
+    @property
+    def rate(self) -> float | None:
+        """Records a second by which its lag grows."""
+        return None if self.trend is None else self.trend.rate
+
+    @property
+    def word(self) -> str | None:
+        """The trend in a word, None where it is not known yet."""
+        if self.trend is None:
+            return None
+        if self.trend.stuck:
+            return "stuck"
+        still = self.trend.still >= STILL_AFTER and bool(self.at.member) and (self.rate or 0) >= 0
+        return "stands still" if still else direction(self.rate)
+
+    @property
+    def target(self) -> str | None:
+        """The clients that should have it, where others have it; ``nobody`` for none."""
+        if self.wanted is None or {m.member_id for m in self.wanted} == {m.member_id for m in self.owners}:
+            return None
+        return clients(self.wanted) or "nobody"
+
+
+def clients(members: Sequence[GroupMember]) -> str:
+    """``billing-1@10.0.3.10``, and how many others share it."""
+    if not members:
+        return ""
+    first = members[0]
+    more = f" +{len(members) - 1}" if len(members) > 1 else ""
+    return f"{first.client_id}@{first.host.removeprefix('/')}{more}"
+
+
+def partition_rows(group: Group | None, trend: LagTrend | None) -> Callable[[PartitionLag], PartitionRow]:
+    """Makes the row of one partition of a group; those that are not shown cost nothing but their members."""
+    members = (group and group.members) or ()
+    owners = _by_place((member, member.assignment) for member in members)
+    targets = [(member, member.target) for member in members if member.target is not None]
+    wanted = _by_place(targets)
+
+    def row(at: PartitionLag) -> PartitionRow:
+        place = at.topic, at.partition
+        target = wanted.get(place, ()) if targets else None
+        known = None if trend is None else trend.partitions.get(place)
+        return PartitionRow(at, known, owners.get(place, ()), target)
+
+    return row
+
+
+def _by_place(found: Iterable[tuple[GroupMember, Places]]) -> dict[tuple[str, int], list[GroupMember]]:
+    by_place: dict[tuple[str, int], list[GroupMember]] = {}
+    for member, places in found:
+        for place in places:
+            by_place.setdefault(place, []).append(member)
+    return by_place
+
+
+LAGS: Columns[PartitionRow] = Columns(
     Column(
         "topic",
         EVERYWHERE,
-        lambda row: row.topic,
+        lambda row: row.at.topic,
         title="Topic",
-        cell=lambda row: clean(row.topic),
+        cell=lambda row: clean(row.at.topic),
         layout=ScreenColumn("topic", "Topic", flex=1, min_width=20, max_width=80, sort_key="N"),
     ),
     Column(
         "partition",
         EVERYWHERE,
-        lambda row: row.partition,
+        lambda row: row.at.partition,
         "number",
         title="Partition",
         layout=ScreenColumn("partition", "Part", width=5, align="right", priority=90),
@@ -127,72 +271,186 @@ LAGS: Columns[PartitionLag] = Columns(
     Column(
         "committed",
         EVERYWHERE,
-        lambda row: row.committed,
+        lambda row: row.at.committed,
         "number",
         title="Committed",
-        text=lambda row: count(row.committed),
+        text=lambda row: count(row.at.committed),
         layout=ScreenColumn("committed", "Committed", min_width=9, max_width=20, align="right", priority=60),
     ),
     Column(
         "end",
         EVERYWHERE,
-        lambda row: row.end,
+        lambda row: row.at.end,
         "number",
         title="End",
-        text=lambda row: count(row.end),
+        text=lambda row: count(row.at.end),
         layout=ScreenColumn("end", "End", min_width=9, max_width=20, align="right", priority=50),
     ),
     Column(
         "lag",
         EVERYWHERE,
-        lambda row: row.lag,
+        lambda row: row.at.lag,
         "number",
         title="Lag",
-        cell=lambda row: (count(row.lag), "strong") if row.lag > 0 else count(row.lag),
+        cell=lambda row: (count(row.at.lag), "strong") if row.at.lag > 0 else count(row.at.lag),
         layout=ScreenColumn("lag", "Lag", min_width=6, max_width=20, align="right", priority=95, sort_key="L"),
     ),
     Column(
-        "member",
+        "trend",
+        DATA | SCREEN,
+        lambda row: row.word,
+        "word",
+        cell=lambda row: _trend_cell(row.word),
+        layout=ScreenColumn("trend", "Trend", min_width=7, max_width=12, priority=80),
+    ),
+    Column(
+        "rate",
+        DATA | SCREEN,
+        lambda row: rate_value(row.rate),
+        "number",
+        cell=lambda row: rate_text(row.rate),
+        layout=ScreenColumn("rate", "Rate/s", min_width=6, max_width=12, align="right", priority=70, sort_key="R"),
+    ),
+    Column(
+        "catch_up",
+        DATA | SCREEN,
+        lambda row: _seconds(time_left(row.at.lag, row.rate)),
+        "number",
+        Unit.SECONDS,
+        cell=lambda row: _time_text(time_left(row.at.lag, row.rate)),
+        layout=ScreenColumn("catch_up", "Left", min_width=5, max_width=9, align="right", priority=30),
+    ),
+    Column(
+        "still",
+        DATA | SCREEN,
+        lambda row: None if row.trend is None else round(row.trend.still),
+        "number",
+        Unit.SECONDS,
+        cell=lambda row: _time_text((row.trend and row.trend.still) or None),
+        layout=ScreenColumn("still", "Still", min_width=5, max_width=9, align="right", priority=35),
+    ),
+    Column("member", LISTED, lambda row: row.at.member or None, title="Member"),
+    Column(
+        "client",
+        DATA | SCREEN,
+        lambda row: clients(row.owners) or None,
+        cell=lambda row: clean(clients(row.owners), 120),
+        layout=ScreenColumn("client", "Member", min_width=10, max_width=40, priority=40, sort_key="M"),
+    ),
+    Column(
+        "target",
         EVERYWHERE,
-        lambda row: row.member or None,
-        title="Member",
-        cell=lambda row: clean(row.member, 120),
-        layout=ScreenColumn("member", "Member", min_width=10, max_width=40, priority=40, sort_key="M"),
+        lambda row: row.target,
+        title="Target",
+        cell=lambda row: (clean(row.target or "", 120), "changed"),
+        layout=ScreenColumn("target", "Target", min_width=6, max_width=40, priority=20),
     ),
 )
-"""The partitions that a group reads; offsets in records."""
+"""The partitions that a group reads; offsets in records, rates in records a second. still: the seconds for which a
+commit has stood still while records wait. target: who should have the partition, where another has it."""
+
+
+def _objects(places: Places | None, name: str = "topic") -> Data:
+    return None if places is None else [{name: where, "partition": number} for where, number in places]
+
+
+def _tasks_object(tasks: StreamsTasks | None) -> Data:
+    return (
+        None
+        if tasks is None
+        else {role: _objects(of_role, "subtopology") for role, of_role in zip(tasks._fields, tasks, strict=True)}
+    )
+
+
+def _tasks_text(tasks: StreamsTasks | None) -> str:
+    if tasks is None:
+        return ""
+    roles = zip(("active", "standby", "warm-up"), tasks, strict=True)
+    return ", ".join(f"{len(of_role)} {role}" for role, of_role in roles if of_role) or "none"
+
+
+def to_take(member: GroupMember) -> str:
+    """``+3 -1``: the partitions, or tasks, that a member still has to take and to give back."""
+    if member.has_target:
+        return ""
+    if member.tasks is not None and member.target_tasks is not None:
+        pairs = list(zip(member.tasks, member.target_tasks, strict=True))
+    else:
+        pairs = [(member.assignment, member.target or ())]
+    more = sum(len(set(wanted) - set(has)) for has, wanted in pairs)
+    less = sum(len(set(has) - set(wanted)) for has, wanted in pairs)
+    return " ".join(text for text in (f"+{more}" if more else "", f"-{less}" if less else "") if text)
+
 
 MEMBERS: Columns[GroupMember] = Columns(
     Column("client_id", LISTED, lambda row: row.client_id, title="Client"),
     Column("host", LISTED, lambda row: row.host, title="Host"),
     Column("member_id", LISTED, lambda row: row.member_id, title="Member"),
     Column("instance_id", DATA, lambda row: row.instance_id),
-    Column(
-        "assignment",
-        DATA,
-        lambda row: [{"topic": topic, "partition": number} for topic, number in row.assignment],
-        "object",
-    ),
+    Column("epoch", DATA, lambda row: None if row.epoch < 0 else row.epoch, "number"),
+    Column("assignment", DATA, lambda row: _objects(row.assignment), "object"),
+    Column("target", DATA, lambda row: _objects(row.target), "object"),
+    Column("tasks", DATA, lambda row: _tasks_object(row.tasks), "object"),
+    Column("target_tasks", DATA, lambda row: _tasks_object(row.target_tasks), "object"),
     Column("partitions", LIST, lambda row: len(row.assignment), "number", title="Partitions"),
-    data_order=("member_id", "client_id", "host", "instance_id", "assignment"),
+    Column("roles", LIST, title="Tasks", text=lambda row: _tasks_text(row.tasks)),
+    Column("to_take", LIST, title="To take", text=to_take),
+    data_order=(
+        "member_id",
+        "client_id",
+        "host",
+        "instance_id",
+        "epoch",
+        "assignment",
+        "target",
+        "tasks",
+        "target_tasks",
+    ),
 )
-"""The members of one group."""
+"""The members of one group. To take: how many partitions or tasks of its target a member has not taken, and how many it
+still has to give back."""
 
 
-def group_line(group: Group | None, lag: GroupLag | None) -> Line:
+def member_columns(members: Iterable[GroupMember]) -> Columns[GroupMember]:
+    """Without the columns in which none of these members has anything."""
+    members = tuple(members)
+    empty = {"roles"} if all(member.tasks is None for member in members) else set()
+    return MEMBERS.without(empty | ({"to_take"} if all(member.has_target for member in members) else set()))
+
+
+def group_line(group: Group | None, lag: GroupLag | None, trend: LagTrend | None = None) -> Line:
     """State, members, protocol and lag of a group in a line, and what could not be read."""
     line: Line = []
     if group is not None:
         line.append((clean(group.state), state_meaning(group.state)))
         if group.members is not None:
-            line.append((f"  {len(group.members)} member{'' if len(group.members) == 1 else 's'}", ""))
-        if group.protocol:
-            line.append((f"  {clean(group.protocol)}", "muted"))
-        if group.coordinator >= 0:
-            line.append((f"  coordinator {group.coordinator}", "muted"))
+            line.append((f"  {len(group.members):,} member{'' if len(group.members) == 1 else 's'}", ""))
+        if late := group.late_members:
+            line.append((f"  {late:,} not at the target", "changed"))
     if lag is not None:
         total, *part = _lag_spans(lag)
         line += [(f"  lag {total[0]}", "strong"), *part]
+        if trend is not None and trend.rate:
+            line.append((f"  {rate_text(trend.rate)}/s", _TREND_MEANINGS[direction(trend.rate) or ""]))
+        if trend is not None and trend.stuck:
+            line.append((f"  {len(trend.stuck):,} stuck", "failed"))
         if lag.failures:
             line.append((f"  not all read: {clean(str(lag.failures[0]), 120)}", "failed"))
+    if group is not None:
+        if group.protocol:
+            line.append((f"  {clean(group.protocol)}", "muted"))
+        line += _epochs(group)
+        if group.coordinator >= 0:
+            line.append((f"  coordinator {group.coordinator}", "muted"))
+    return line
+
+
+def _epochs(group: Group) -> Line:
+    """The group's epoch, and which of it the target assignment is still of."""
+    if group.epoch < 0:
+        return []
+    topology = f"  topology {group.topology_epoch}" if group.topology_epoch >= 0 else ""
+    line: Line = [(f"  epoch {group.epoch}{topology}", "muted")]
+    if 0 <= group.assignment_epoch < group.epoch:
+        line.append((f"  target of epoch {group.assignment_epoch}", "changed"))
     return line

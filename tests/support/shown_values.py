@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from console.plan.amounts import SIZES, Unit
+from console.plan.amounts import SIZES, TIMES, Unit
 from console.present.columns import Column
 from console.present.names import HIDDEN, NOTHING
 from console.present.text import clean
@@ -36,5 +36,7 @@ def _says_number(column: Column[Any], text: str, value: Any) -> bool:
     amount, _, unit = text.replace(",", "").partition(" ")
     if column.unit is Unit.NONE:
         return math.isclose(float(amount), float(value), rel_tol=0.01)
+    if column.unit is Unit.SECONDS:
+        return math.isclose(float(amount) * TIMES[unit] / 1000, value, rel_tol=0.01)
     factor = SIZES[unit.removesuffix("/s").lower()]
     return math.isclose(float(amount) * factor, value, rel_tol=0.01)

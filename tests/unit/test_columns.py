@@ -37,6 +37,7 @@ from console.model.codes import (
     Permission,
 )
 from console.model.config import ConfigEntry, ConfigSet, Synonym, topic_resource
+from console.model.lag_trend import look_again
 from console.model.quota import QUOTA_KEYS, QuotaEntity
 from console.model.snapshot import Snapshot
 from console.plan.plan import EMPTY
@@ -44,7 +45,7 @@ from console.present.acls import ACLS, acl_rows
 from console.present.brokers import broker_loads, broker_rows
 from console.present.columns import Column, Columns, Type
 from console.present.configs import CONFIGS, ConfigLine, config_rows
-from console.present.groups import LAGS, MEMBERS, GroupRow
+from console.present.groups import LAGS, MEMBERS, GroupRow, partition_rows
 from console.present.kinds import KINDS
 from console.present.quotas import QuotaRow, QuotaTree
 from console.present.text import plain
@@ -99,10 +100,15 @@ ACL = st.builds(
     st.sampled_from([AclOperation(code) for code in range(2, 10)]),
     st.sampled_from([Permission(2), Permission(3)]),
 )
+PLACES = st.lists(st.tuples(NAMES, IDS), max_size=3).map(lambda places: tuple(sorted(places)))
 LAG = st.builds(
     GroupLag, st.lists(st.builds(PartitionLag, NAMES, IDS, NUMBERS, NUMBERS, NUMBERS | st.just(-1), NAMES)).map(tuple)
 )
-OF_GROUP = st.none() | st.lists(st.builds(GroupMember, NAMES, NAMES, NAMES)).map(tuple)
+SECONDS = st.floats(1, 1e4)
+"""Between two looks at a group."""
+OF_GROUP = st.none() | st.lists(
+    st.builds(GroupMember, NAMES, NAMES, NAMES, PLACES, target=st.none() | PLACES), max_size=3
+).map(tuple)
 GROUP = st.tuples(
     st.sampled_from(["Stable", "Empty", "Dead"]),
     st.sampled_from(["classic", "consumer"]),
@@ -119,6 +125,8 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
     racks = NAMES | st.none()
     brokers = tuple(Broker(number, f"host-{number}", 9092, draw(racks), draw(st.booleans())) for number in ids)
     groups = draw(st.dictionaries(NAMES, GROUP, max_size=3))
+    lags = {name: draw(LAG) for name in groups if draw(st.booleans())}
+    trends = {name: look_again(look_again(None, draw(LAG), 0.0), lag, draw(SECONDS)) for name, lag in lags.items()}
     return Snapshot(
         cluster=ClusterInfo("c", ids[0] if ids else -1, brokers),
         topics={name: Topic(name, made, draw(st.booleans())) for name, made in topics.items()},
@@ -126,7 +134,8 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
         quotas=draw(QUOTAS),
         acls=tuple(draw(st.lists(ACL, unique=True, max_size=4))),
         groups={name: Group(name, *facts) for name, facts in groups.items()},
-        lags={name: draw(LAG) for name in groups if draw(st.booleans())},
+        lags=lags,
+        lag_trends=trends,
         versions={number: BrokerVersion("4.3", {}) for number in ids if draw(st.booleans())},
     )
 
@@ -146,7 +155,10 @@ def quotas(snapshot: Snapshot) -> Iterable[Any]:
 SCREEN: dict[str, Callable[[Snapshot], Iterable[Any]]] = {
     "topics": topics,
     "brokers": lambda snapshot: broker_rows(snapshot, EMPTY, broker_loads(snapshot)),
-    "groups": lambda snapshot: (GroupRow(group, snapshot.lags.get(name)) for name, group in snapshot.groups.items()),
+    "groups": lambda snapshot: (
+        GroupRow(group, snapshot.lags.get(name), snapshot.lag_trends.get(name))
+        for name, group in snapshot.groups.items()
+    ),
     "quotas": quotas,
     "acls": lambda snapshot: acl_rows(snapshot.acls, EMPTY, "resource"),
 }
@@ -202,7 +214,8 @@ def test_describe_says_what_the_screen_says_of_one(snapshot: Snapshot) -> None:
         shown = [ConfigLine(row, snapshot.configs_from) for row in rows]
         agree(CONFIGS, shown, listed(f"describe topic '{name}'", snapshot, "configs"))
     for name, lag in snapshot.lags.items():
-        agree(LAGS, lag.partitions, listed(f"describe group '{name}'", snapshot, "partitions"))
+        rows = map(partition_rows(snapshot.groups.get(name), snapshot.lag_trends.get(name)), lag.partitions)
+        agree(LAGS, rows, listed(f"describe group '{name}'", snapshot, "partitions"))
 
 
 @pytest.mark.parametrize("columns", [*KINDS.values(), ACLS["resource"], CONFIGS, PARTITIONS, LAGS, MEMBERS])

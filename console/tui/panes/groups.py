@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from bisect import bisect_right
+from collections.abc import Callable, Hashable, Sequence
 from datetime import UTC, datetime
+from math import inf
 from time import monotonic
 from typing import Any
 
@@ -12,7 +14,7 @@ from console.model.cluster import Group, GroupLag, PartitionLag
 from console.model.codes import GROUP
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
-from console.present.groups import GROUPS, LAGS, GroupRow, group_line
+from console.present.groups import GROUPS, LAGS, GroupRow, PartitionRow, clients, group_line, partition_rows
 from console.present.text import Cell, Line
 from console.tui import keymap
 from console.tui.panes.view import PaneHost, TableView, bindings, show_records
@@ -20,12 +22,17 @@ from console.tui.places import Place
 from console.tui.reading import Swept
 from widgets.row_table import RowTable
 
+MOST_NAMED = 10
+"""Members of one partition, of a share group, whose names the filter looks at."""
+OTHERS_AT_ONCE = 100
+"""Groups beside those on the screen that are looked at in a turn: 10,000 take a hundred turns."""
+
 
 class GroupsView(TableView[Group]):
     """One row for each group; Enter shows its lag by partition."""
 
     NAME = keymap.GROUPS
-    PARTS = frozenset({"groups"})
+    PARTS = frozenset({"groups", "lags"})
     NEEDS = "groups"
     ENTER = "lag"
     BINDINGS = bindings(keymap.GROUPS)
@@ -36,6 +43,7 @@ class GroupsView(TableView[Group]):
     def __init__(self, host: PaneHost) -> None:
         super().__init__(host)
         self._swept: Swept | None = None
+        self._turn = ""
 
     def inputs(self) -> tuple[object, ...]:
         """The groups and their lag."""
@@ -46,16 +54,30 @@ class GroupsView(TableView[Group]):
         await self.host.session.read_groups()
 
     async def read_more(self) -> None:
-        """Members and lag of the groups on the screen; what is there is read in turn, so the first is the oldest."""
+        """Members and lag: of the groups on the screen each time, of some of the others in turn."""
         began, at = monotonic(), datetime.now(UTC)
-        for row in self.visible_rows():
-            await self.host.session.read_group(row.name)
+        shown = [row.name for row in self.visible_rows()]
+        await self.host.session.look_at_groups(shown)
         self._swept = Swept(at, monotonic() - began)
         self.tell_where()
+        await self.host.session.look_at_groups(self._next_others(frozenset(shown)))
+
+    def _next_others(self, shown: frozenset[str]) -> list[str]:
+        """The next groups that are not on the screen, by name."""
+        others = sorted(self.snapshot.groups.keys() - shown)
+        start = bisect_right(others, self._turn)
+        chosen = (others[start:] + others[:start])[:OTHERS_AT_ONCE]
+        self._turn = chosen[-1] if chosen else ""
+        return chosen
 
     def status(self) -> Line:
-        """How old the lag is, where it is older than a tick; how many groups there are."""
-        return [*self.age("lag", self._swept), *super().status()]
+        """How old the lag is, where it is older than a tick; stuck partitions; how many groups there are."""
+        stuck = sum(len(trend.stuck) for trend in self.snapshot.lag_trends.values())
+        return [
+            *self.age("lag", self._swept),
+            *([(f"{stuck:,} stuck  ", "failed")] if stuck else []),
+            *super().status(),
+        ]
 
     def rows(self) -> list[Group]:
         """By name."""
@@ -71,17 +93,28 @@ class GroupsView(TableView[Group]):
 
     def cells(self, row: Group) -> list[Cell]:
         """A row."""
-        return GROUPS.cells(GroupRow(row, self.snapshot.lags.get(row.name)))
+        return GROUPS.cells(GroupRow(row, self.snapshot.lags.get(row.name), self.snapshot.lag_trends.get(row.name)))
 
     def sort_key(self, column: str) -> Callable[[Group], Any]:
-        """Most lag and members first; the rest by their words."""
-        lags = self.snapshot.lags
+        """Most lag, growth, stuck partitions and members first; the rest by their words."""
+        lags, trends = self.snapshot.lags, self.snapshot.lag_trends
+
+        def rate(group: Group) -> float:
+            trend = trends.get(group.name)
+            return -inf if trend is None or trend.rate is None else trend.rate
+
+        def stuck(group: Group) -> int:
+            trend = trends.get(group.name)
+            return -1 if trend is None else len(trend.stuck)
+
         keys: dict[str, Callable[[Group], Any]] = {
             "name": lambda group: group.name,
             "state": lambda group: (group.state, group.name),
             "type": lambda group: (group.type, group.name),
             "members": lambda group: (-len(group.members or ()), group.name),
             "lag": lambda group: (-_known(lags.get(group.name)), group.name),
+            "rate": lambda group: (-rate(group), group.name),
+            "stuck": lambda group: (-stuck(group), group.name),
         }
         return keys[column]
 
@@ -107,13 +140,17 @@ def _known(lag: GroupLag | None) -> int:
 
 
 class GroupView(TableView[PartitionLag]):
-    """One row for each partition that the group reads."""
+    """One row for each partition that the group reads. The row's committed offset is where the group stands."""
 
     NAME = keymap.GROUP
     MARKS = False
     BINDINGS = bindings(keymap.GROUP)
     COLUMNS = LAGS.layout
     EMPTY = "the group has committed nothing and reads nothing"
+
+    def __init__(self, host: PaneHost) -> None:
+        super().__init__(host)
+        self._row_maker: tuple[tuple[object, object], Callable[[PartitionLag], PartitionRow]] | None = None
 
     @property
     def group(self) -> str:
@@ -137,31 +174,45 @@ class GroupView(TableView[PartitionLag]):
         """Members and lag."""
         await self.host.session.read_group(self.group)
 
-    def rows(self) -> list[PartitionLag]:
+    def rows(self) -> Sequence[PartitionLag]:
         """By topic and partition."""
-        return sorted(self.lag.partitions if self.lag else ())
+        return self.lag.partitions if self.lag else ()
+
+    def shown(self, row: PartitionLag) -> PartitionRow:
+        """A partition with its trend and its members."""
+        made_of = self.snapshot.groups.get(self.group), self.snapshot.lag_trends.get(self.group)
+        if self._row_maker is None or any(a is not b for a, b in zip(self._row_maker[0], made_of, strict=True)):
+            self._row_maker = made_of, partition_rows(*made_of)
+        return self._row_maker[1](row)
 
     def key(self, row: PartitionLag) -> Hashable:
         """Topic and partition."""
         return row.topic, row.partition
 
     def words(self, row: PartitionLag) -> str:
-        """Topic, partition, member."""
-        return f"{row.topic} {row.partition} {row.member}"
+        """Topic, partition, member and its client, trend."""
+        shown = self.shown(row)
+        owners = " ".join(f"{member.client_id}@{member.host}" for member in shown.owners[:MOST_NAMED])
+        return f"{row.topic} {row.partition} {row.member} {owners} {shown.word or ''}"
 
     def cells(self, row: PartitionLag) -> list[Cell]:
         """A row."""
-        return LAGS.cells(row)
+        return LAGS.cells(self.shown(row))
 
     def sort_key(self, column: str) -> Callable[[PartitionLag], Any]:
-        """Most lag first; the rest by their words."""
-        if column == "lag":
-            return lambda row: (-row.lag, row.topic, row.partition)
-        return lambda row: (row.member if column == "member" else row.topic, row.topic, row.partition)
+        """Most lag or growth first; the rest by their words."""
+        keys: dict[str, Callable[[PartitionLag], Any]] = {
+            "topic": lambda row: (row.topic, row.partition),
+            "lag": lambda row: (-row.lag, row.topic, row.partition),
+            "rate": lambda row: (inf if (rate := self.shown(row).rate) is None else -rate, row.topic, row.partition),
+            "client": lambda row: (clients(self.shown(row).owners), row.topic, row.partition),
+        }
+        return keys[column]
 
     def status(self) -> Line:
         """State, members, total."""
-        return group_line(self.snapshot.groups.get(self.group), self.lag)
+        group = self.snapshot.groups.get(self.group)
+        return group_line(group, self.lag, self.snapshot.lag_trends.get(self.group))
 
     def target(self) -> ConfigResource | None:
         """The group's configs."""
