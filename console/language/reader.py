@@ -78,6 +78,7 @@ class What(Enum):
     FEATURE_ASSIGN = "feature assign"
     DURATION = "duration"
     CHANGE = "change"
+    ARGUMENT = "argument"
     CONTEXT = "context"
     VERB_NAME = "verb name"
 

@@ -45,9 +45,9 @@ def records(reader: Reader, _verb: str) -> Records:
         elif word == "as":
             given[word] = reader.need_keyword(*FORMS)
         elif word == "text":
-            given[word] = named(reader, Expected(What.CHANGE, "a TEXT"), Role.VALUE)
+            given[word] = named(reader, Expected(What.ARGUMENT, "a TEXT"), Role.VALUE)
         elif word == "key":
-            given[word] = named(reader, Expected(What.CHANGE, "a key, or a glob for it"), Role.VALUE)
+            given[word] = named(reader, Expected(What.ARGUMENT, "a key, or a glob for it"), Role.VALUE)
         elif word == "json":
             given[word] = _condition(reader)
         else:
@@ -80,7 +80,7 @@ def _start(reader: Reader) -> tuple[str, str, int]:
         return "group", named(reader, _GROUP), DEFAULT_COUNT
     if reader.need_keyword("offset", "time") == "offset":
         return "offset", str(_number(reader, "an OFFSET", 0, _OFFSET_MAX)), DEFAULT_COUNT
-    word = reader.take(Expected(What.CHANGE, "a TIME such as 2h, 14:05 or 2026-11-20T14:05"), Role.VALUE)
+    word = reader.take(Expected(What.ARGUMENT, "a TIME such as 2h, 14:05 or 2026-11-20T14:05"), Role.VALUE)
     try:
         moment(word.text, _SOME_TIME)
     except ValueError as error:
@@ -106,7 +106,7 @@ def _count(reader: Reader) -> int:
 
 
 def _number(reader: Reader, label: str, lowest: int, highest: int) -> int:
-    word = reader.take(Expected(What.CHANGE, label), Role.VALUE)
+    word = reader.take(Expected(What.ARGUMENT, label), Role.VALUE)
     number = whole_number(word.text, lowest, highest)
     if number is None:
         reader.fail(f"expected {label}, not {reader.shown(word)}", word)
@@ -114,7 +114,7 @@ def _number(reader: Reader, label: str, lowest: int, highest: int) -> int:
 
 
 def _condition(reader: Reader) -> str:
-    word = reader.take(Expected(What.CHANGE, "a condition such as $.order.id=7"), Role.VALUE)
+    word = reader.take(Expected(What.ARGUMENT, "a condition such as $.order.id=7"), Role.VALUE)
     try:
         return json_condition(word.text).text
     except ValueError as error:

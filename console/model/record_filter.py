@@ -24,7 +24,7 @@ from console.model.records import Record
 LARGEST_JSON = 4 << 20
 """Bytes of a value that are decoded as JSON; a larger one has no path."""
 
-_STEP = re.compile(r"""\.(?P<name>[^.\[\]'"=!<>\s]+)|\['(?P<quoted>[^']*)'\]|\[(?P<place>-?[0-9]{1,9})\]|\[\*\]|\.\*""")
+_STEP = re.compile(r"""\.\*|\.(?P<name>[^.\[\]'"=!<>\s]+)|\['(?P<quoted>[^']*)'\]|\[(?P<place>-?[0-9]{1,9})\]|\[\*\]""")
 _OPERATOR = re.compile(r"!=|>=|<=|=|>|<")
 
 

@@ -17,7 +17,7 @@ import msgspec
 from console.model.numbers import Data
 from console.model.record_filter import decoded_json
 from console.model.records import MOST_BYTES, MOST_SECONDS, Looked, Record, RecordsRead, Undecodable
-from console.present.columns import SCREEN, SHOWN, Column, Columns
+from console.present.columns import SHOWN, Column, Columns
 from console.present.names import plural
 from console.present.text import Cell, Line, cell_width, clean
 from widgets.row_source import Column as ScreenColumn
@@ -257,7 +257,7 @@ def _time_of(row: RecordRow) -> str:
 
 
 RECORDS: Columns[RecordRow] = Columns(
-    Column("mark", SCREEN, cell=_mark_cell, layout=ScreenColumn("mark", width=2, gutter=True)),
+    Column("mark", SHOWN, cell=_mark_cell, layout=ScreenColumn("mark", width=2, gutter=True)),
     Column(
         "partition",
         SHOWN,

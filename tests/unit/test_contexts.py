@@ -57,6 +57,7 @@ color = "red"
 read_only = true
 confirm = true
 cluster_id = "MkU3OEVBNTcwNTJENDM2Qk"
+records = "never"
 
 [contexts."a b"]
 "bootstrap.servers" = "c1"
@@ -84,7 +85,9 @@ def test_our_own_file(configure: Configure, tmp_path: Path) -> None:
         read_only=True,
         confirm=True,
         cluster_id="MkU3OEVBNTcwNTJENDM2Qk",
+        records="never",
     )
+    assert other.records == "shown"
     assert (other.name, other.settings, other.color) == ("a b", ConnectionSettings((("c1", 9092),)), "#00ff7f")
     assert (other.read_only, other.confirm, other.cluster_id) == (False, False, None)
     assert contexts.current == "prod"
@@ -132,6 +135,8 @@ def test_a_missing_file_to_start_from_is_told(configure: Configure) -> None:
         ('read_only = "yes"', ":3: read_only is true or false, without quotes"),
         ("confirm = 1", ":3: confirm is true or false, without quotes"),
         ("cluster_id = 5", ":3: cluster_id is a text in quotes, not 5"),
+        ('records = "hiden"', ":3: records is one of shown, hidden, never, in quotes, not 'hiden'"),
+        ("records = false", ":3: records is one of shown, hidden, never, in quotes, not False"),
         ('color = "pink"', ":3: color is one of red, green"),
         ("bootstrap.servers = [1]", ":3: bootstrap.servers is a text, a number or a list of texts"),
         ('security.protocol = "TLS"', ":3: security.protocol: it is one of PLAINTEXT"),

@@ -1,0 +1,117 @@
+"""`records` in scripts: text and JSON, where the context hides contents or forbids them, and what is not there."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from console.admin.client import AdminClient
+from console.admin.settings import ConnectionSettings
+from console.answers.results import Printer
+from console.contexts.context import Context, parse_bootstrap
+from console.embedded.brokers import ThreadedCluster
+from console.language.grammar import parse
+from console.session.script_runner import Runner
+from console.session.session import Session
+from tests.embedded.poisoned import HOSTILE, poisoned
+
+
+@pytest.fixture(scope="module", params=["4.3", "3.9", "2.8"])
+def records(request: pytest.FixtureRequest) -> Iterator[ThreadedCluster]:
+    """Of each release: by topic id, and before by name."""
+    with poisoned(request.param) as running:
+        yield running
+
+
+async def run(running: ThreadedCluster, text: str, output: str = "text", **changes: Any) -> tuple[str, int]:
+    """What a script prints, and its exit code."""
+    client = AdminClient(ConnectionSettings(parse_bootstrap(running.bootstrap)))
+    client.start()
+    out = io.StringIO()
+    try:
+        session = Session(client, Context("test", "tests", client.settings, **changes), "run")
+        runner = Runner(session, text, Printer(output, out))
+        await runner.carry_out(parse(text))
+    finally:
+        client.close()
+    return out.getvalue(), runner.exit_code()
+
+
+async def found(running: ThreadedCluster, text: str) -> list[dict[str, Any]]:
+    """The records as JSON."""
+    out, code = await run(running, text, "json")
+    assert code == 0
+    return list(json.loads(out)["records"])
+
+
+async def test_records_as_text(records: ThreadedCluster) -> None:
+    out, code = await run(records, "records topic orders partition 0 first 5")
+    lines = out.splitlines()
+    assert code == 0
+    assert [line.lstrip("! ").split()[1] for line in lines[2:7]] == ["0", "1", "2", "3", "4"]
+    assert '{"id": 4, "items": [{"price": 4}]}' in lines[6]
+    assert "00 01 fe 20 70 6f 69 73 6f 6e" in lines[5]
+    assert lines[5].startswith("!")
+    assert lines[-1] == "5 records, offsets 0 to 4 of 0 to 9"
+
+
+async def test_records_as_data(records: ThreadedCluster) -> None:
+    (first, second) = await found(records, "records topic orders partition 0 last 2 as json")
+    assert first["value_json"] == {"id": 8, "items": [{"price": 8}]}
+    assert (second["offset"], second["key"], second["timestamp_type"]) == (9, "key-9", "CreateTime")
+    assert second["headers"] == [{"name": "trace", "value": "t-9"}]
+    assert second["compression"] == "gzip"
+    (poison,) = await found(records, "records topic orders partition 0 of group billing limit 1")
+    assert (poison["offset"], poison["value_base64"]) == (3, "AAH+IHBvaXNvbg==")
+    hostile, tombstone, large = await found(records, "records topic orders partition 1 first 10")
+    assert (hostile["key"], hostile["value"]) == (HOSTILE, HOSTILE)
+    assert (tombstone["value"], len(large["value"])) == (None, 900_000)
+
+
+async def test_filters(records: ThreadedCluster) -> None:
+    async def offsets(text: str) -> list[int]:
+        return [each["offset"] for each in await found(records, f"records topic orders partition 0 {text}")]
+
+    assert await offsets("first 10 json $.items[0].price>=8") == [8, 9]
+    assert await offsets("last 1 json $.id<5") == [4]
+    assert await offsets("first 10 key key-[12]") == [1, 2]
+    assert await offsets("first 10 text poison") == [3]
+    assert await offsets("from offset 7 limit 2") == [7, 8]
+    assert await offsets("from time 2026-09-21T14:13:20.008Z") == [8, 9]
+    assert await offsets("last 3 text nothing") == []
+
+
+async def test_hostile_text_is_harmless(records: ThreadedCluster) -> None:
+    out, _ = await run(records, "records topic orders partition 1 as text")
+    assert "\x1b" not in out
+    assert "\u202e" not in out
+    assert "[red]gnp" in out
+
+
+async def test_hidden_contents_need_to_be_asked_for(records: ThreadedCluster) -> None:
+    for output in ("text", "json"):
+        out, code = await run(records, "records topic orders partition 0", output, records="hidden")
+        assert code == 0
+        assert "key-" not in out
+        assert "price" not in out
+        assert "AAH+" not in out
+        shown, _ = await run(records, "records topic orders partition 0 --reveal", output, records="hidden")
+        assert "key-9" in shown
+    assert "--reveal shows them" in (await run(records, "records topic orders", records="hidden"))[0]
+
+
+async def test_never_is_never(records: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> None:
+    out, code = await run(records, "records topic orders --reveal", records="never")
+    assert (out, code) == ("", 1)
+    assert 'context test has records = "never"' in capsys.readouterr().err
+
+
+async def test_what_is_not_there_fails_alone(records: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> None:
+    out, code = await run(records, "records topic nope; records topic orders partition 0 last 1")
+    assert code == 1
+    assert "key-9" in out
+    assert "UNKNOWN_TOPIC_OR_PARTITION: topic nope" in capsys.readouterr().err

@@ -1,0 +1,149 @@
+"""Records as text: bounded, harmless, and as they are."""
+
+from __future__ import annotations
+
+import json
+import time
+from base64 import b64decode
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.model.numbers import json_text
+from console.model.records import BatchFacts, Looked, Record, RecordsQuery, RecordsRead, Undecodable
+from console.present.records import (
+    FORMS,
+    IN_A_CELL,
+    MOST_LINES,
+    RECORDS,
+    RecordRow,
+    in_a_line,
+    in_lines,
+    kind,
+    record_data,
+    record_lines,
+    record_rows,
+    time_text,
+)
+from console.present.text import cell_width, is_harmless, plain
+
+BATCH = BatchFacts(0, 3, 7, 1, 0, "zstd")
+HOSTILE = "\x1b]0;x\x07\u202e\u200b[bold]\r\n\t\0e\u0301\u0301\u0301 \U000e0041".encode()
+CONTENTS = st.none() | st.binary(max_size=300) | st.text(max_size=100).map(str.encode) | st.just(HOSTILE)
+
+
+def record(value: bytes | None, key: bytes | None = b"k", offset: int = 5, time_: int = 1_790_000_000_000) -> Record:
+    return Record("t", 0, offset, time_, key, value, ((key or b"", value),), BATCH)
+
+
+@given(CONTENTS, st.sampled_from(FORMS), st.integers(20, 120))
+def test_whatever_is_in_a_record_is_harmless_and_fits(data: bytes | None, form: str, width: int) -> None:
+    row = RecordRow(record(data, data), form)
+    for text in (*RECORDS.texts(row), *map(plain, RECORDS.cells(row)), in_a_line(data, form)):
+        assert is_harmless(text)
+        assert len(text) <= 3 * IN_A_CELL + 1
+    for line in in_lines(data, form, width):
+        assert is_harmless(line)
+        assert form == "hex" or kind(data) == "binary" or cell_width(line) <= width
+    for line in record_lines(row, width):
+        assert is_harmless("".join(text for text, _ in line))
+
+
+@given(CONTENTS, st.sampled_from(FORMS))
+def test_the_data_is_json_and_loses_nothing(data: bytes | None, form: str) -> None:
+    made = json.loads(json_text(record_data(RecordRow(record(data), form))))
+    match made:
+        case {"value": None}:
+            assert data is None
+        case {"value": str(text)}:
+            assert text.encode() == data
+        case {"value_hex": str(text)}:
+            assert bytes.fromhex(text) == data
+        case {"value_base64": str(text)}:
+            assert b64decode(text) == data
+        case {"value_json": found}:
+            assert found == json.loads(data or b"")
+        case _:
+            raise AssertionError(made)
+
+
+@given(CONTENTS.filter(lambda data: data is not None and len(data) > 3))
+def test_nothing_of_hidden_contents_is_shown(data: bytes) -> None:
+    row = RecordRow(record(data, data), masked=True)
+    shown = [*RECORDS.texts(row), json_text(record_data(row))]
+    shown += ["".join(text for text, _ in line) for line in record_lines(row, 80)[5:]]
+    of_nothing = RecordRow(record(b"\0" * len(data), b"\0" * len(data)), masked=True)
+    assert RECORDS.texts(row)[-2:] == RECORDS.texts(of_nothing)[-2:]
+    assert {key: value for key, value in record_data(row).items() if key != "headers"} == {
+        key: value for key, value in record_data(of_nothing).items() if key != "headers"
+    }
+    assert any(f"{len(data)} bytes" in text for text in shown)
+
+
+@pytest.mark.parametrize(
+    ("data", "wanted"),
+    [
+        (None, "null"),
+        (b"", "empty"),
+        (b'{"a": [1, 2.50, null]}', "json"),
+        (b"  [1]\n", "json"),
+        (b'{"a": 1', "text"),
+        (b"12", "text"),
+        (b"plain \xc3\xa4\n", "text"),
+        (b"\xff\xfe", "binary"),
+        (b"a\0b", "binary"),
+        ("ä".encode() * 40_000, "text"),
+    ],
+)
+def test_what_contents_look_like(data: bytes | None, wanted: str) -> None:
+    assert kind(data) == wanted
+
+
+def test_json_is_indented_and_its_numbers_stay_as_they_are() -> None:
+    lines = in_lines(b'{"a":1.000000000000000000001,"b":[1,{"c":"\\u00e4"}],"a":2}', "", 80)
+    assert lines[0] == "{"
+    assert '  "a": 1.000000000000000000001,' in lines
+    assert '      "c": "\\u00e4"' in lines
+
+
+@pytest.mark.parametrize(
+    "value", [b"[" * 200_000 + b"]" * 200_000, b"x" * (10 << 20), b"\n" * (1 << 20), b"\xff" * (10 << 20)]
+)
+@pytest.mark.parametrize("form", FORMS)
+def test_large_and_deep_contents_are_cut(value: bytes, form: str) -> None:
+    began = time.process_time()
+    lines = in_lines(value, form, 78)
+    assert len(lines) <= MOST_LINES + 1
+    assert sum(map(len, lines)) < 1 << 20
+    assert lines[-1] == f"… {len(value):,} bytes in all"
+    assert len(in_a_line(value, form)) <= 3 * IN_A_CELL + 1
+    assert time.process_time() - began < 5
+
+
+def test_a_value_unlike_its_neighbours_is_marked() -> None:
+    values = [b'{"a": 1}', b"poison", b'{"a": 2}', None, b'{"a": 3}', b'{"a": 4}']
+    read = RecordsRead(
+        RecordsQuery("t", 0),
+        tuple(record(value, offset=place) for place, value in enumerate(values)),
+        (Undecodable("t", 0, 6, 9, "its checksum is wrong"),),
+        (Looked(0, 0, 10, 0, 10),),
+    )
+    rows = record_rows(read)
+    assert [row.offset for row in rows] == [0, 1, 2, 3, 4, 5, 6]
+    assert [row.offset for row in rows if row.odd] == [1]
+    assert "can't be decoded to 9: its checksum is wrong" in RECORDS.texts(rows[-1])
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "text"),
+    [
+        (-1, "–"),
+        (0, "1970-01-01 00:00:00.000"),
+        (1_790_000_000_123, "2026-09-21 14:13:20.123"),
+        (2**63 - 1, str(2**63 - 1)),
+        (-5, "–"),
+    ],
+)
+def test_times(timestamp: int, text: str) -> None:
+    assert time_text(timestamp) == text
