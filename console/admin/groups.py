@@ -296,6 +296,7 @@ def classic_group(described: Any, coordinator: int) -> Group:
         described.protocol_type,
         coordinator,
         _members_by_client(members),
+        assignor=described.protocol_data if of_consumers else "",
     )
 
 

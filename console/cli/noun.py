@@ -3,17 +3,74 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from console.answers.data_forms import FORMS
 from console.language.quoting import quote, quote_beside_equals
 
+if TYPE_CHECKING:
+    from console.answers.results import Result
+    from console.language.statements import Statement
+    from console.model.changes import Outcome
+    from console.session.session import Session
+
 Statements = tuple[str, ...]
+KAFKA = "kafka"
+"""The form of Kafka's own tool, line for line."""
+
+
+class Changed(NamedTuple):
+    """How a change went: the exit code, whether anything was sent to change the cluster, and how it went for each
+    target. Nothing is left of what needed no change."""
+
+    code: int
+    sent: bool = False
+    outcomes: tuple[Outcome, ...] = ()
+
+
+class Running(Protocol):
+    """A noun's command while it runs."""
+
+    given: argparse.Namespace
+
+    @property
+    def is_kafka(self) -> bool:
+        """Whether it stands in for Kafka's own tool."""
+        ...
+
+    async def answered(self, session: Session, queries: Sequence[Statement]) -> int:
+        """Read what queries need and print their answers; the exit code."""
+        ...
+
+    async def changed(self, session: Session, texts: Statements, *, ask: bool = False) -> Changed:
+        """Read what statements need, stage, check and apply them. ask: a plain yes first. The report is printed, unless
+        the form is Kafka's."""
+        ...
+
+    def show(self, results: Sequence[Result]) -> None:
+        """Print results in one of our own forms."""
+        ...
+
+    def lines(self, out: Iterable[str], err: Iterable[str] = ()) -> None:
+        """Print lines of Kafka's form: results, and remarks apart from them."""
+        ...
+
+    def complain(self, text: str) -> None:
+        """Print a line apart from results."""
+        ...
+
+
+Carry = Callable[[Running, "Session"], Awaitable[int]]
+"""Carries out an action; the exit code."""
 
 
 class OptionsError(Exception):
     """Options that don't go together, or a missing option; the text is for the operator."""
+
+
+def _nothing(_given: argparse.Namespace, _action: str) -> None:
+    return None
 
 
 class Noun(NamedTuple):
@@ -21,7 +78,10 @@ class Noun(NamedTuple):
 
     actions: what it can do, by the option that says so, the first being what is done where none is given.
     add_options: the options besides the actions and those that all share. statements: what they mean, as statements of
-    the language. destructive: actions that can't be undone, and so ask first.
+    the language. destructive: actions that can't be undone, and so ask first. words: actions that are a word, not an
+    option, as Kafka's tools with subcommands have them. implied: options that stand for an action, by their names in
+    the namespace. carried: what carries out an action whose statements follow from what is read, or that prints as
+    Kafka's tool does; None where statements say all. kafka: it has the form of Kafka's own tools.
     """
 
     name: str
@@ -32,6 +92,19 @@ class Noun(NamedTuple):
     examples: str
     destructive: tuple[str, ...] = ()
     aliases: tuple[tuple[str, str], ...] = ()
+    words: Mapping[str, str] = {}
+    implied: Mapping[str, str] = {}
+    carried: Callable[[argparse.Namespace, str], Carry | None] = _nothing
+    kafka: bool = False
+
+    def action_of(self, given: argparse.Namespace) -> str:
+        """What is to be done. Raises OptionsError for two things at once."""
+        said = [given.action] if given.action is not None else []
+        said += [given.word] if getattr(given, "word", None) is not None else []
+        said += [action for name, action in self.implied.items() if getattr(given, name) is not None]
+        if len(said) > 1:
+            raise OptionsError(f"{said[0]} and {said[1]} are two commands")
+        return said[0] if said else next(iter((*self.actions, *self.words)))
 
 
 def pair(text: str) -> str:
@@ -93,13 +166,18 @@ def add_noun_options(parser: argparse.ArgumentParser, noun: Noun) -> None:
     """The noun's actions, its own options, and those that all nouns have."""
     parser.description = f"{noun.help[0].upper()}{noun.help[1:]}."
     parser.epilog = noun.examples
-    parser.set_defaults(action="list")
-    actions = parser.add_argument_group("what to do").add_mutually_exclusive_group()
+    parser.set_defaults(action=None)
+    what = parser.add_argument_group("what to do")
+    if noun.words:
+        words = "; ".join(f"{word}: {help_}" for word, help_ in noun.words.items())
+        what.add_argument("word", nargs="?", metavar="COMMAND", choices=tuple(noun.words), help=words)
+    actions = what.add_mutually_exclusive_group()
     for action, help_ in noun.actions.items():
         also = [f"--{alias}" for alias, meant in noun.aliases if meant == action]
         actions.add_argument(f"--{action}", *also, dest="action", action="store_const", const=action, help=help_)
     noun.add_options(parser)
     parser.add_argument("--validate-only", action="store_true", help="let the brokers check it, change nothing")
     parser.add_argument("--yes", "--force", action="store_true", help="don't ask; a warning still needs --accept")
-    parser.add_argument("--accept", metavar="NAME,…", default="", help="go on in spite of these warnings")
-    parser.add_argument("--output", choices=FORMS, default=FORMS[0], help="form of the results")
+    parser.add_argument("--accept", metavar="NAME[=SUBJECT],…", default="", help="go on in spite of these warnings")
+    forms = (*FORMS, KAFKA) if noun.kafka else FORMS
+    parser.add_argument("--output", choices=forms, default=FORMS[0], help="form of the results")

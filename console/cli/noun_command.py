@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from msgspec import Struct, field
 
 from console.answers.data_forms import write
-from console.cli.noun import Noun, OptionsError, Statements
+from console.cli.noun import KAFKA, Carry, Changed, Noun, OptionsError, Statements
 from console.language.errors import CommandError, LanguageError
 from console.language.grammar import parse
 from console.language.needs import needs_of_script
@@ -25,6 +25,7 @@ from console.session.terminal_front import Operator, Terminal, TerminalFront
 from console.terminal import stderr, stdout
 
 if TYPE_CHECKING:
+    from console.answers.results import Result
     from console.contexts import Context
     from console.language.secret_values import SecretSlot
     from console.plan.plan import StageReport
@@ -35,23 +36,34 @@ DONE, FAILED, USAGE, DENIED = 0, 1, 2, 3
 
 
 class NounCommand(Struct):
-    """One run of a noun's command. operator: who is there to be asked."""
+    """One run of a noun's command. operator: who is there to be asked. reports: what checks and
+    applies did."""
 
     noun: Noun
     given: argparse.Namespace
     operator: Operator = field(default_factory=Terminal)
     out: TextIO = field(default_factory=stdout)
     err: TextIO = field(default_factory=stderr)
+    reports: list[ApplyReport] = field(default_factory=list)
+
+    @property
+    def is_kafka(self) -> bool:
+        """Whether it stands in for Kafka's own tool."""
+        return bool(self.given.output == KAFKA)
 
     def run(self, context: Callable[[], Context | None], connect: Callable[[Context], Closing]) -> int:
         """0 done, 1 failed, 2 not understood and nothing done, 3 with --exit-code: something is denied."""
-        action = self.given.action
+        texts: Statements = ()
+        statements: Sequence[Statement] = ()
         try:
-            texts = self.noun.statements(self.given, action)
-            statements = parse("\n".join(texts))
+            action = self.noun.action_of(self.given)
+            carry = self.noun.carried(self.given, action)
+            if carry is None:
+                self._need_own_form(action)
+                texts = self.noun.statements(self.given, action)
+                statements = parse("\n".join(texts))
         except OptionsError as error:
-            self._complain(str(error))
-            return USAGE
+            return self.refuse(str(error))
         except LanguageError as error:
             self._complain_of(error)
             return USAGE
@@ -60,28 +72,55 @@ class NounCommand(Struct):
             return USAGE
         client = connect(chosen)
         try:
-            return asyncio.run(self._on(Session(client, chosen, self.noun.name), action, texts, statements))
+            session = Session(client, chosen, self.noun.name)
+            return asyncio.run(self._on(session, action, texts, statements, carry))
         finally:
             client.close()
 
-    async def _on(self, session: Session, action: str, texts: Statements, statements: Sequence[Statement]) -> int:
+    def refuse(self, text: str) -> int:
+        """Print why nothing is done; the exit code. Kafka's tools end with 1, and say it without more."""
+        if self.is_kafka:
+            self.err.write(f"{clean(text, 2_000)}\n")
+            return FAILED
+        self.complain(text)
+        return USAGE
+
+    def _need_own_form(self, action: str) -> None:
+        if self.is_kafka:
+            raise OptionsError(f"kac {self.noun.name} has no --output kafka for {action}")
+
+    async def _on(
+        self,
+        session: Session,
+        action: str,
+        texts: Statements,
+        statements: Sequence[Statement],
+        carry: Carry | None,
+    ) -> int:
         from console.admin.errors import AdminError
         from console.language.offset_files import with_file
 
         try:
-            statements = [with_file(each) for each in statements]
+            if carry is not None:
+                return await carry(self, session)
             await read_needs(session, needs_of_script(statements))
-            queries = [each for each in statements if isinstance(each, QueryStatement)]
-            if queries:
+            if queries := [each for each in statements if isinstance(each, QueryStatement)]:
                 return self._answer(session, queries)
             if await self._is_needless(session):
                 return DONE
-            return await self._change(session, action, texts, statements)
+            return await self._change(session, texts, statements, ask=action in self.noun.destructive)
+        except OptionsError as error:
+            return self.refuse(str(error))
         except LanguageError as error:
             self._complain_of(error)
         except (AdminError, Refused) as error:
-            self._complain(failure_text(error.failure))
+            self.complain(failure_text(error.failure))
         return FAILED
+
+    async def answered(self, session: Session, queries: Sequence[Statement]) -> int:
+        """Read what queries need and print their answers; the exit code."""
+        await read_needs(session, needs_of_script(queries))
+        return self._answer(session, [each for each in queries if isinstance(each, QueryStatement)])
 
     def _answer(self, session: Session, queries: Sequence[QueryStatement]) -> int:
         from console.answers.queries import answer
@@ -91,7 +130,7 @@ class NounCommand(Struct):
         problems = [problem for result in results for problem in result.problems]
         if self.given.output == "csv":
             for problem in problems:
-                self._complain(f"{problem.part} {problem.entity}: {failure_text(problem.failure)}")
+                self.complain(f"{problem.part} {problem.entity}: {failure_text(problem.failure)}")
         if problems:
             return FAILED
         if getattr(self.given, "exit_code", False):
@@ -109,18 +148,26 @@ class NounCommand(Struct):
         await session.read_topics([topic])
         exists = topic in session.snapshot.topics
         if (if_exists and not exists) or (if_not and exists):
-            self._complain(f"topic {topic} {'exists already' if exists else 'does not exist'}: nothing to do")
+            self.complain(f"topic {topic} {'exists already' if exists else 'does not exist'}: nothing to do")
             return True
         return False
 
-    async def _change(self, session: Session, action: str, texts: Statements, statements: Sequence[Statement]) -> int:
+    async def changed(self, session: Session, texts: Statements, *, ask: bool = False) -> Changed:
+        """Read what statements need, stage, check and apply them. Prints the report, unless the form is Kafka's."""
+        statements = parse("\n".join(texts))
+        await read_needs(session, needs_of_script(statements))
+        code = await self._change(session, texts, statements, ask=ask)
+        outcomes = (outcome for report in self.reports for result in report.results for outcome in result.outcomes)
+        return Changed(code, any(report.sent for report in self.reports), tuple(outcomes))
+
+    async def _change(self, session: Session, texts: Statements, statements: Sequence[Statement], *, ask: bool) -> int:
         from console.language.interpret import to_edits
         from console.language.secret_values import resolve_secrets
         from console.session.applying import check_plan
         from console.session.former_changes import former_lines
 
         for line in await former_lines(session):
-            self._complain(line)
+            self.complain(line)
         for statement in statements:
             assert isinstance(statement, EditStatement)
             secrets = await resolve_secrets(statement, self._ask)
@@ -131,19 +178,22 @@ class NounCommand(Struct):
             return DONE
         if self.given.validate_only:
             return self._show(await check_plan(session), "check")
-        return await self._apply(session, action, texts)
+        return await self._apply(session, texts, ask)
 
-    async def _apply(self, session: Session, action: str, texts: Statements) -> int:
-        """What can't be taken back asks, and so does a context that wants its name typed, unless --yes says not to."""
+    async def _apply(self, session: Session, texts: Statements, ask: bool) -> int:
+        """What can't be taken back asks, and so does a context that wants its name typed, unless --yes says not to. In
+        place of Kafka's own tool nothing is asked, and warnings are printed; those that have to be typed still need
+        --accept."""
         from console.plan.settle import ApplyOptions
         from console.session.apply_flow import Asks, Flags, NotApplied, apply_flow
 
         def show(report: ApplyReport) -> None:
             self._show(report, "apply")
 
-        front = TerminalFront(session, self.operator, show, self._complain, [f"  {text}" for text in texts])
+        front = TerminalFront(session, self.operator, show, self.complain, [f"  {text}" for text in texts])
         yes = self.given.yes
-        asks = Asks(plan=action in self.noun.destructive, name=not yes, silent=yes)
+        own = not self.is_kafka
+        asks = Asks(plan=ask and own, name=not yes, risks=own, over=own, silent=yes)
         options = ApplyOptions(risks=frozenset(name for name in self.given.accept.split(",") if name))
         try:
             reports = await apply_flow(session, front, options, asks, Flags(confirm="write --yes"))
@@ -155,17 +205,26 @@ class NounCommand(Struct):
         from console.present import names
 
         for dropped in report.dropped:
-            self._complain(f"not needed: {names.target(dropped.edit.target)} {dropped.edit.key}: {dropped.reason}")
+            self.complain(f"not needed: {names.target(dropped.edit.target)} {dropped.edit.key}: {dropped.reason}")
         for refused in report.refused:
             what = f"{names.target(refused.edit.target)} {refused.edit.key}".rstrip()
-            self._complain(f"{what}: {refused.reason}. {refused.remedy}".rstrip())
+            self.complain(f"{what}: {refused.reason}. {refused.remedy}".rstrip())
         return bool(report.refused)
 
     def _show(self, report: ApplyReport, verb: str) -> int:
-        from console.answers.plan_results import report_tables
+        from console.answers.plan_results import conflict_tables, report_tables
+        from console.answers.results import render
 
-        write(report_tables(report, verb), self.given.output, self.out)
+        self.reports.append(report)
+        if self.is_kafka:
+            self.err.writelines(render(table) for table in conflict_tables(report))
+        else:
+            self.show(report_tables(report, verb))
         return DONE if report.ok else FAILED
+
+    def show(self, results: Sequence[Result]) -> None:
+        """Print results in one of our own forms."""
+        write(results, self.given.output, self.out)
 
     async def _ask(self, slot: SecretSlot) -> Secret:
         if not self.operator.answers:
@@ -174,7 +233,13 @@ class NounCommand(Struct):
 
     def _complain_of(self, error: LanguageError) -> None:
         # Without its place: it is one in a generated text.
-        self._complain("; ".join(part for part in (error.message, error.hint) if part))
+        self.complain("; ".join(part for part in (error.message, error.hint) if part))
 
-    def _complain(self, text: str) -> None:
+    def lines(self, out: Iterable[str], err: Iterable[str] = ()) -> None:
+        """Print lines of Kafka's form."""
+        self.out.writelines(f"{line}\n" for line in out)
+        self.err.writelines(f"{line}\n" for line in err)
+
+    def complain(self, text: str) -> None:
+        """Print a line apart from results."""
         self.err.write(f"kac: {clean(text, 2_000)}\n")

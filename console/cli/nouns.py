@@ -6,6 +6,7 @@ import argparse
 from functools import partial
 
 from console.cli.acls import ACLS
+from console.cli.groups import GROUPS
 from console.cli.noun import (
     Noun,
     OptionsError,
@@ -217,6 +218,7 @@ BROKERS = Noun(
 )
 
 
+<<<<<<< HEAD
 # `kac groups`.
 
 _GROUP_EXAMPLES = """\
@@ -263,6 +265,8 @@ GROUPS = Noun(
 )
 
 
+=======
+>>>>>>> 07b58cb (kac groups takes kafka-consumer-groups' options: lists, offsets, members, dry runs and resets in its own words)
 # `kac scram`: credentials, whose passwords are read from a file or asked for, never given as an argument.
 
 _SCRAM_EXAMPLES = """\

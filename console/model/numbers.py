@@ -49,6 +49,13 @@ def natural_number(text: str) -> int:
     return int(text)
 
 
+def whole_number(text: str) -> int:
+    """Raises ValueError with words for what `is_whole` refuses."""
+    if not is_whole(text):
+        raise ValueError(f"{_quoted(text)} is not a whole number")
+    return int(text)
+
+
 def decimal_number(text: str) -> float:
     """Raises ValueError with words for what `is_decimal` refuses."""
     if not is_decimal(text):

@@ -18,6 +18,17 @@ CONFIGS, TOPICS, ACLS = (
     "org.apache.kafka.tools.TopicCommand",
     "org.apache.kafka.tools.AclCommand",
 )
+GROUPS = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
+ELECTION, DELETE_RECORDS, TRANSACTIONS, FEATURES, CLUSTER = (
+    f"org.apache.kafka.tools.{name}"
+    for name in (
+        "LeaderElectionCommand",
+        "DeleteRecordsCommand",
+        "TransactionsCommand",
+        "FeatureCommand",
+        "ClusterTool",
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)

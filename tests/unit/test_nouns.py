@@ -110,7 +110,7 @@ def given_for(name: str, line: str) -> argparse.Namespace:
 @pytest.mark.parametrize(("name", "line", "statements"), SAID, ids=[f"{name} {line}" for name, line, _ in SAID])
 def test_options_mean_statements(name: str, line: str, statements: list[str]) -> None:
     options = given_for(name, line)
-    assert list(noun(name).statements(options, options.action)) == statements
+    assert list(noun(name).statements(options, noun(name).action_of(options))) == statements
     for statement in parse("\n".join(statements)):
         assert isinstance(statement, EditStatement | QueryStatement)
 
@@ -141,7 +141,7 @@ def test_options_mean_statements(name: str, line: str, statements: list[str]) ->
 def test_what_is_missing_is_said(name: str, line: str) -> None:
     options = given_for(name, line)
     with pytest.raises(OptionsError):
-        noun(name).statements(options, options.action)
+        noun(name).statements(options, noun(name).action_of(options))
 
 
 @given(st.text(min_size=1).filter(lambda text: not any(char in text for char in "*?[") and text.isprintable()))
@@ -173,7 +173,9 @@ def test_every_noun_has_help_with_examples() -> None:
             words = shlex.split(line, comments=True)
             assert words[:2] == ["kac", name]
             options = given_for(name, shlex.join(words[2:]))
-            parse("\n".join(made.statements(options, options.action)))
+            action = made.action_of(options)
+            if made.carried(options, action) is None:
+                parse("\n".join(made.statements(options, action)))
 
 
 def test_what_takes_away_asks_first() -> None:

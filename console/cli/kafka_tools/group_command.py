@@ -1,0 +1,125 @@
+"""Carries out what `kac groups` does as kafka-consumer-groups: lists and descriptions."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+from console.cli.kafka_tools import group_lines
+from console.cli.kafka_tools.consumer_groups import (
+    chosen_states,
+    chosen_types,
+)
+from console.cli.kafka_tools.group_lines import Lines, is_consumers
+from console.cli.noun import OptionsError, Running
+from console.model.cluster import Group
+from console.model.failure import Failure
+
+if TYPE_CHECKING:
+    from console.session.session import Session
+
+DONE, FAILED = 0, 1
+_AT_ONCE = 8
+T = TypeVar("T")
+
+
+async def list_(command: Running, session: Session) -> int:
+    """Print the groups of consumers as kafka-consumer-groups --list; the exit code."""
+    given = command.given
+    groups, failures = await _listed(session)
+    states, types = chosen_states(given), {type_.lower() for type_ in chosen_types(given)}
+    found = [
+        group
+        for group in groups
+        if (not states or group.state in states) and (not types or group.type.lower() in types)
+    ]
+    command.lines(group_lines.listed(found, types=given.type is not None, states=given.state is not None))
+    return _complain(command, failures)
+
+
+async def _listed(session: Session) -> tuple[list[Group], Mapping[str, Failure]]:
+    from console.admin.groups import list_groups
+
+    listing = await session.client.run(list_groups)
+    return [group for group in listing.groups.values() if is_consumers(group)], listing.failures
+
+
+def _complain(command: Running, failures: Mapping[str, Failure]) -> int:
+    from console.present.failures import failure_text
+
+    for what, failure in failures.items():
+        command.complain(f"{what}: {failure_text(failure)}")
+    return FAILED if failures else DONE
+
+
+async def chosen_groups(command: Running, session: Session) -> tuple[str, ...]:
+    """The groups that are meant, sorted."""
+    if not command.given.all_groups:
+        return tuple(sorted(dict.fromkeys(command.given.group)))
+    groups, failures = await _listed(session)
+    if _complain(command, failures):
+        raise OptionsError("not all groups are known: nothing was done")
+    return tuple(group.name for group in groups)
+
+
+async def _each(names: Iterable[str], read: Callable[[str], Awaitable[T]]) -> list[T]:
+    few = asyncio.Semaphore(_AT_ONCE)
+
+    async def one(name: str) -> T:
+        async with few:
+            return await read(name)
+
+    return await asyncio.gather(*map(one, names))
+
+
+# -- describe ----------------------------------------------------------------------------------------------------------
+
+
+async def describe(command: Running, session: Session) -> int:
+    """Print offsets, members or states as kafka-consumer-groups --describe; with --all-groups in our own forms too. The
+    exit code."""
+    names = await chosen_groups(command, session)
+    if not command.is_kafka:
+        return await _described_in_own_form(command, session, names)
+    given = command.given
+    if given.state is not None:
+        await session.read_cluster()
+    code = DONE
+    for lines, failed in await _each(names, lambda name: _described(command, session, name)):
+        command.lines(lines.out, lines.err)
+        code = FAILED if failed else code
+    return code
+
+
+async def _described(command: Running, session: Session, name: str) -> tuple[Lines, bool]:
+    from console.admin.errors import AdminError
+    from console.admin.group_offsets import group_position
+    from console.admin.partitions import LATEST, list_offsets
+
+    given = command.given
+    try:
+        position = await session.client.run(group_position, name)
+    except AdminError as error:
+        return Lines((group_lines.not_described(name, error.failure),)), True
+    group = position.group
+    if group is None or not is_consumers(group):
+        return Lines((group_lines.not_described(name, None),)), True
+    if given.members:
+        return group_lines.member_lines(group, verbose=given.verbose), False
+    if given.state is not None:
+        at = next((each for each in session.snapshot.cluster.brokers if each.id == group.coordinator), None)
+        return group_lines.state_lines(group, at, verbose=given.verbose), False
+    places = {*position.committed, *(place for member in group.members or () for place in member.assignment)}
+    ends, failures = await session.client.run(list_offsets, dict.fromkeys(sorted(places), LATEST))
+    problems = (*position.failures, *failures)
+    for problem in problems:
+        command.complain(f"{name}: {problem}")
+    return group_lines.offset_lines(group, position.committed, ends, verbose=given.verbose), bool(problems)
+
+
+async def _described_in_own_form(command: Running, session: Session, names: Sequence[str]) -> int:
+    from console.language.grammar import parse
+    from console.language.quoting import quote
+
+    return await command.answered(session, parse("\n".join(f"describe group {quote(name)}" for name in names)))

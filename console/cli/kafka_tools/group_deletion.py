@@ -1,0 +1,103 @@
+"""Carries out `kac groups --delete` and `--delete-offsets`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from console.cli.kafka_tools import group_lines
+from console.cli.kafka_tools.group_command import chosen_groups
+from console.cli.kafka_tools.java_errors import error_text, exception
+from console.cli.kafka_tools.reset_offsets import Place, topic_arguments
+from console.cli.noun import Running
+from console.language.quoting import quote
+from console.model.changes import GroupOffsetTarget, GroupTarget, Outcome
+from console.model.cluster import GroupPosition
+from console.model.failure import Failure
+
+if TYPE_CHECKING:
+    from console.session.session import Session
+
+DONE, FAILED = 0, 1
+_NOT_EMPTY = Failure("NON_EMPTY_GROUP", "", "")
+_NO_GROUP = Failure("GROUP_ID_NOT_FOUND", "", "")
+_NO_TOPIC = Failure("UNKNOWN_TOPIC_OR_PARTITION", "", "")
+
+
+async def delete_groups(command: Running, session: Session) -> int:
+    """Delete groups with their offsets; the exit code. In Kafka's form those that can't be deleted are left, as
+    kafka-consumer-groups leaves them; in ours they stop all."""
+    names = await chosen_groups(command, session)
+    if not command.is_kafka:
+        return (await command.changed(session, tuple(map(_deletion, names)), ask=True)).code
+    problems = {name: await _why_not(session, name) for name in names}
+    free = [name for name, problem in problems.items() if problem is None]
+    changed = await command.changed(session, tuple(map(_deletion, free))) if free else None
+    if changed is not None and (command.given.validate_only or not changed.outcomes):
+        return changed.code
+    for outcome in changed.outcomes if changed is not None else ():
+        if isinstance(outcome.target, GroupTarget):
+            problems[outcome.target.name] = _problem(outcome)
+    shown = {name: "" if problem is None else exception(problem) for name, problem in problems.items()}
+    command.lines(group_lines.deleted_lines(shown))
+    return FAILED if any(shown.values()) else DONE
+
+
+def _deletion(name: str) -> str:
+    return f"delete group {quote(name)}"
+
+
+def _problem(outcome: Outcome) -> Failure | None:
+    if outcome.ok:
+        return None
+    return outcome.failure or Failure(outcome.status.value.upper(), "", "")
+
+
+async def _why_not(session: Session, name: str) -> Failure | None:
+    position = await _position(session, name)
+    if position.group is None:
+        return _NO_GROUP
+    return _NOT_EMPTY if position.group.members else None
+
+
+async def _position(session: Session, name: str) -> GroupPosition:
+    from console.admin.group_offsets import group_position
+
+    return await session.client.run(group_position, name)
+
+
+async def delete_offsets(command: Running, session: Session) -> int:
+    """Delete a group's offsets of topics, or of some partitions; the exit code."""
+    name = command.given.group[-1]
+    topics, places = topic_arguments(command.given.topic)
+    if not command.is_kafka:
+        texts = [f"delete group {quote(name)} topic {quote(topic)}" for topic in topics]
+        texts += [f"delete group {quote(name)} topic {quote(t)} partition {number}" for t, number in places]
+        return (await command.changed(session, tuple(texts), ask=True)).code
+    position = await _position(session, name)
+    problems: dict[Place, Failure | None] = dict.fromkeys(places)
+    if topics:
+        await session.read_topics(list(topics))
+    for topic in topics:
+        found = session.snapshot.topics.get(topic)
+        problems |= {(topic, -1): _NO_TOPIC} if found is None else {(topic, p.number): None for p in found.partitions}
+    if position.group is None:
+        return _show_offsets(command, name, dict.fromkeys(problems, _NO_GROUP), whole=_NO_GROUP)
+    mine = [place for place in problems if place in position.committed]
+    if mine:
+        texts = [f"delete group {quote(name)} topic {quote(topic)} partition {number}" for topic, number in mine]
+        changed = await command.changed(session, tuple(texts))
+        if command.given.validate_only or not changed.outcomes:
+            return changed.code
+        for outcome in changed.outcomes:
+            if isinstance(outcome.target, GroupOffsetTarget):
+                problems[outcome.target.topic, outcome.target.number] = _problem(outcome)
+    return _show_offsets(command, name, problems)
+
+
+def _show_offsets(
+    command: Running, name: str, problems: Mapping[Place, Failure | None], whole: Failure | None = None
+) -> int:
+    shown = {place: "" if problem is None else exception(problem) for place, problem in problems.items()}
+    command.lines(group_lines.deleted_offset_lines(name, shown, error_text(whole.name) if whole is not None else ""))
+    return FAILED if any(shown.values()) else DONE

@@ -1,0 +1,55 @@
+"""A failure as Kafka's tools print it: the name of the Java exception, and its text (Errors)."""
+
+from __future__ import annotations
+
+from console.cli.kafka_tools.aligned import safe
+from console.model.failure import Failure
+
+_PACKAGE = "org.apache.kafka.common.errors"
+_TEXTS = {
+    "NON_EMPTY_GROUP": ("GroupNotEmptyException", "The group is not empty."),
+    "GROUP_ID_NOT_FOUND": ("GroupIdNotFoundException", "The group id does not exist."),
+    "GROUP_AUTHORIZATION_FAILED": ("GroupAuthorizationException", "Group authorization failed."),
+    "GROUP_SUBSCRIBED_TO_TOPIC": (
+        "GroupSubscribedToTopicException",
+        "Deleting offsets of a topic is forbidden while the consumer group is actively subscribed to it.",
+    ),
+    "TOPIC_AUTHORIZATION_FAILED": ("TopicAuthorizationException", "Topic authorization failed."),
+    "UNKNOWN_TOPIC_OR_PARTITION": (
+        "UnknownTopicOrPartitionException",
+        "This server does not host this topic-partition.",
+    ),
+    "OFFSET_OUT_OF_RANGE": (
+        "OffsetOutOfRangeException",
+        "The requested offset is not within the range of offsets maintained by the server.",
+    ),
+    "POLICY_VIOLATION": ("PolicyViolationException", "Request parameters do not satisfy the configured policy."),
+    "PREFERRED_LEADER_NOT_AVAILABLE": (
+        "PreferredLeaderNotAvailableException",
+        "The preferred leader was not available.",
+    ),
+    "ELIGIBLE_LEADERS_NOT_AVAILABLE": (
+        "EligibleLeadersNotAvailableException",
+        "Eligible topic partition leaders are not available.",
+    ),
+    "ELECTION_NOT_NEEDED": (
+        "ElectionNotNeededException",
+        "Leader election not needed for topic partition.",
+    ),
+    "CLUSTER_AUTHORIZATION_FAILED": ("ClusterAuthorizationException", "Cluster authorization failed."),
+    "BROKER_ID_NOT_REGISTERED": ("BrokerIdNotRegisteredException", "The given broker ID was not registered."),
+}
+
+
+def error_text(name: str) -> str:
+    """Kafka's own text for an error, or its name."""
+    return _TEXTS[name][1] if name in _TEXTS else name
+
+
+def exception(failure: Failure, *, own_text: bool = False) -> str:
+    """``org.apache.kafka.common.errors.NAME: text``; an error without a known exception by its own name. own_text: the
+    broker's message in place of Kafka's general text, where it sent one."""
+    if failure.name not in _TEXTS:
+        return safe(f"{failure.name}: {failure.message}" if failure.message else failure.name)
+    name, text = _TEXTS[failure.name]
+    return f"{_PACKAGE}.{name}: {safe(failure.message) if own_text and failure.message else text}"

@@ -1,0 +1,245 @@
+"""Carries out `kac groups --reset-offsets`: reads where the groups and the logs are, and shows or sets the offsets."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from console.answers.results import Column, Row, Table
+from console.cli.kafka_tools import group_lines
+from console.cli.kafka_tools.aligned import safe
+from console.cli.kafka_tools.consumer_groups import given_targets
+from console.cli.kafka_tools.group_command import chosen_groups
+from console.cli.kafka_tools.reset_offsets import (
+    CURRENT,
+    FILE,
+    SHIFT,
+    TIME,
+    NoOffset,
+    Place,
+    Positions,
+    Wanted,
+    csv_lines,
+    date_time,
+    duration,
+    plan_of,
+    topic_arguments,
+    wanted_offsets,
+)
+from console.cli.noun import OptionsError, Running
+from console.language.quoting import quote
+from console.model.cluster import Group, GroupPosition
+from console.model.numbers import Data
+from console.present.names import NOTHING, target
+
+if TYPE_CHECKING:
+    from console.session.session import Session
+
+DONE, FAILED = 0, 1
+_FILE_LIMIT = 16 << 20
+
+DRY_RUN = (
+    "WARN: No action will be performed as the --execute option is missing. In version 5.0, this command will require "
+    "either --dry-run or --execute to be specified. You should add the --dry-run option explicitly if you are "
+    "scripting this command and want to keep the current default behavior without prompting."
+)
+"""What kafka-consumer-groups says where neither is given."""
+
+
+class Reset(Struct, frozen=True):
+    """What is asked for.
+
+    to: one of `TARGETS`, a duration as a time. amount: its number. moment: ms since 1970, of a time. topics: of which
+    all partitions are meant; places: single partitions. plan: group -> offsets, of a file.
+    """
+
+    to: str
+    amount: int
+    moment: int | None
+    topics: tuple[str, ...]
+    places: tuple[Place, ...]
+    plan: Mapping[str, Mapping[Place, int]] | None
+
+
+def reset_of(given: argparse.Namespace) -> Reset:
+    """What the options ask for; reads the file. Raises OptionsError."""
+    (to,) = given_targets(given)
+    topics, places = topic_arguments(given.topic)
+    moment = None
+    if given.to_datetime is not None:
+        moment = date_time(given.to_datetime)
+    elif given.by_duration is not None:
+        to, moment = TIME, time.time_ns() // 1_000_000 - duration(given.by_duration)
+    plan = plan_of(_text(given.from_file), given.group) if given.from_file is not None else None
+    amount = given.shift_by if to == SHIFT else given.to_offset
+    return Reset(to, amount or 0, moment, topics, places, plan)
+
+
+def _text(path: str) -> str:
+    shown = path[:200]
+    try:
+        with Path(path).expanduser().open("rb") as file:
+            content = file.read(_FILE_LIMIT + 1)
+        if len(content) > _FILE_LIMIT:
+            raise OptionsError(f"{shown} has more than {_FILE_LIMIT:,} bytes: it is no export of offsets")
+        return content.decode()
+    except OSError as error:
+        raise OptionsError(f"{shown} can't be read: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise OptionsError(f"{shown} is no text in UTF-8") from None
+
+
+async def reset(command: Running, session: Session) -> int:
+    """Show the new offsets, and set them with --execute; the exit code. Raises OptionsError."""
+    try:
+        return await _reset(command, session)
+    except Failed as error:
+        command.lines(("", f"Error: Executing consumer group command failed due to {error}"))
+        return FAILED
+
+
+async def _reset(command: Running, session: Session) -> int:
+    given = command.given
+    if not (given.execute or given.dry_run):
+        command.lines((), (DRY_RUN,))
+    asked = reset_of(given)
+    names = await chosen_groups(command, session)
+    found: dict[str, Mapping[Place, int]] = {}
+    before: dict[str, Mapping[Place, int]] = {}
+    failed = False
+    for name in names:
+        try:
+            position, wanted = await _wanted(session, asked, name, all_topics=given.all_topics)
+        except NotReset as error:
+            command.lines(("", f"Error: {error}"))
+            found[name], failed = {}, True
+            continue
+        for text in wanted.warnings:
+            command.lines(("", text))
+        for text in wanted.clamped:
+            command.complain(text)
+        found[name] = wanted.offsets
+        before[name] = {place: each.offset for place, each in position.committed.items()}
+    if given.execute:
+        if failed:
+            raise OptionsError("nothing was reset: leave out the groups that have members")
+        changed = await command.changed(session, _statements(found))
+        failed = bool(changed.code)
+        if failed or given.validate_only or not (command.is_kafka or given.export):
+            for outcome in changed.outcomes if failed and command.is_kafka else ():
+                if not outcome.ok:
+                    command.complain(f"{target(outcome.target)}: {outcome.failure or outcome.status.value}")
+            return changed.code
+    if given.export:
+        command.lines((*csv_lines(found, with_group=len(given.group) != 1), ""))
+    elif command.is_kafka:
+        command.lines(group_lines.reset_lines(found))
+    else:
+        command.show([_table(found, before)])
+    return FAILED if failed else DONE
+
+
+def _statements(offsets: Mapping[str, Mapping[Place, int]]) -> tuple[str, ...]:
+    return tuple(
+        f"reset group {quote(group)} topic {quote(topic)} partition {number} to offset {offset}"
+        for group, places in offsets.items()
+        for (topic, number), offset in places.items()
+    )
+
+
+def _table(offsets: Mapping[str, Mapping[Place, int]], before: Mapping[str, Mapping[Place, int]]) -> Table:
+    """The new offsets beside those that the groups have."""
+    columns = (Column("Group"), Column("Topic"), Column("Partition", True), Column("Offset", True), Column("New", True))
+    rows = []
+    for group, places in offsets.items():
+        for (topic, number), new in places.items():
+            old = before.get(group, {}).get((topic, number))
+            data: dict[str, Data] = {"group": group, "topic": topic, "partition": number, "offset": old}
+            data["new_offset"] = new
+            shown = NOTHING if old is None else f"{old:,}"
+            rows.append(Row((group, topic, str(number), shown, f"{new:,}"), data))
+    return Table("offsets", columns, tuple(rows), notes=("nothing is changed without --execute",))
+
+
+class NotReset(Exception):
+    """A group's offsets can't be reset; the text is kafka-consumer-groups' own, which goes on with the next group."""
+
+
+class Failed(Exception):
+    """Nothing is reset; the text is kafka-consumer-groups' own."""
+
+
+async def _wanted(session: Session, asked: Reset, name: str, *, all_topics: bool) -> tuple[GroupPosition, Wanted]:
+    """Where a group is, and its new offsets. Raises NotReset, Failed, OptionsError, AdminError."""
+    from console.admin.group_offsets import group_position
+
+    position = await session.client.run(group_position, name)
+    if problem := not_inactive(position.group):
+        raise NotReset(problem)
+    plan = None
+    if asked.to == FILE and asked.plan is not None:
+        if name not in asked.plan:
+            raise NotReset(f"No reset plan for group {safe(name)} found")
+        plan = asked.plan[name]
+    chosen = await _places(session, asked, position, plan, all_topics=all_topics)
+    try:
+        positions = await _positions(session, asked, position, chosen)
+        return position, wanted_offsets(asked.to, asked.amount, chosen, positions, plan)
+    except NoOffset as error:
+        raise OptionsError(str(error)) from None
+
+
+def not_inactive(group: Group | None) -> str:
+    """Why a group's offsets can't be reset, ``""`` where they can."""
+    if group is None or group.state in (group_lines.EMPTY, group_lines.DEAD):
+        return ""
+    return (
+        f"Assignments can only be reset if the group '{safe(group.name)}' is inactive, but the current state is "
+        f"{safe(group.state)}."
+    )
+
+
+async def _places(
+    session: Session, asked: Reset, position: GroupPosition, plan: Mapping[Place, int] | None, *, all_topics: bool
+) -> list[Place]:
+    """The partitions that are meant, each of which exists and has a leader. Raises Failed."""
+    chosen = set(plan if plan is not None else position.committed if all_topics else asked.places)
+    whole = () if all_topics or plan is not None else asked.topics
+    names = sorted({*whole, *(topic for topic, _ in chosen)})
+    if names:
+        await session.read_topics(names)
+    known = session.snapshot.topics
+    if any(name not in known for name in names):
+        raise Failed("This server does not host this topic-partition.")
+    chosen.update((name, each.number) for name in whole for each in known[name].partitions)
+    there = {(name, each.number): each.leader for name in names for each in known[name].partitions}
+    if absent := sorted(chosen - there.keys()):
+        raise Failed(f'The partitions "{_joined(absent)}" do not exist')
+    if leaderless := sorted(place for place in chosen if there[place] < 0):
+        raise Failed(f'The partitions "{_joined(leaderless)}" have no leader')
+    return sorted(chosen)
+
+
+def _joined(places: Sequence[Place]) -> str:
+    return ",".join(f"{safe(topic)}-{number}" for topic, number in places)
+
+
+async def _positions(session: Session, asked: Reset, position: GroupPosition, chosen: Collection[Place]) -> Positions:
+    """What the new offsets are made of. Raises Failed, AdminError."""
+    from console.admin.partitions import list_offsets, log_ranges
+
+    committed = {place: each.offset for place, each in position.committed.items()}
+    if asked.to == CURRENT and committed.keys() >= set(chosen):
+        return Positions(committed)
+    logs, failures = await session.client.run(log_ranges, list(chosen))
+    at: Mapping[Place, int] = {}
+    if asked.moment is not None and not failures:
+        at, failures = await session.client.run(list_offsets, dict.fromkeys(chosen, asked.moment))
+    if failures:
+        raise Failed(f"{failures[0].message or failures[0].name}")
+    return Positions(committed, logs, at)

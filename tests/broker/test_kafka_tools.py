@@ -1,0 +1,209 @@
+"""`kac groups` and its kin with --output kafka against Kafka's own tools of 4.3,
+on real brokers, 4.3 and 3.9: lines are equal byte for byte. Rows are compared sorted: Kafka has them in the order of
+Java's hashes. What differs on purpose is in docs/kafka-tools.md."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import redirect_stderr
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition  # type: ignore[import-untyped]
+
+from console.admin.link import Link
+from console.cli.main import COMMANDS, command_parser
+from console.cli.noun_command import NounCommand
+from console.cli.nouns import noun
+from console.cli.opening import client_of, context_of
+from tests.support.changing import make_topic
+from tests.support.kafka_cluster import KafkaCluster
+from tests.support.kafka_commands import GROUPS, KafkaCommands, Ran
+from tests.support.real_clusters import running
+
+pytestmark = pytest.mark.slow
+
+START_MS = 1_700_000_000_000
+"""When the first record was made: 2023-11-14T22:13:20Z."""
+
+
+@pytest.fixture(scope="module")
+def commands() -> Iterator[KafkaCommands]:
+    """Kafka's own tools of 4.3, in one process."""
+    yield from running(KafkaCommands)
+
+
+def kac(kafka: KafkaCluster, name: str, words: Sequence[str]) -> Ran:
+    """A command of `kac` in this process, in the place of Kafka's tool."""
+    command = next(command for command in COMMANDS if command.name == name)
+    out, err = StringIO(), StringIO()
+    with redirect_stderr(err):
+        options = command_parser(command).parse_args(["-b", kafka.bootstrap, "--output", "kafka", *words])
+        code = NounCommand(noun(name), options, out=out, err=err).run(lambda: context_of(options), client_of)
+    return Ran(code, out.getvalue(), err.getvalue())
+
+
+_TRACE = re.compile(r"\tat |Caused by: |(?:java|org\.apache\.kafka)\.[\w.]+Exception: ")
+
+
+def theirs_said(ran: Ran) -> tuple[list[str], list[str]]:
+    """What a tool of Kafka's printed, without stack traces, and without the list of all options below an error."""
+    err = [listed(line) for line in re.split(r"\nOption {2,}", ran.err)[0].splitlines()]
+    err = [line for line in err if not _TRACE.match(line)]
+    return sorted(ran.out.splitlines()), sorted(err)
+
+
+_LISTS = re.compile(" options| scenarios|Valid ")
+
+
+def listed(line: str) -> str:
+    """A line whose list of options or states is sorted."""
+    head, colon, names = line.rpartition(": ")
+    return head + colon + ", ".join(sorted(re.split(", ", names.strip("[]")))) if _LISTS.search(head) else line
+
+
+def ours_said(ran: Ran) -> tuple[list[str], list[str]]:
+    """What kac printed in its place, without its own remarks."""
+    err = [listed(line) for line in ran.err.splitlines() if not line.startswith("kac: ")]
+    return sorted(ran.out.splitlines()), sorted(err)
+
+
+@pytest.fixture
+async def consumed(kafka: KafkaCluster, link: Link, name: str) -> AsyncIterator[str]:
+    """Topics NAME (3 partitions, 10, 4 and no records, one a second) and NAME-e (2, empty), of which two have names of
+    24 and 25 characters for the CSV. Groups: NAME-idle with offsets of both topics; NAME, "2" with one; NAME-live with
+    a member; NAME-static with a static one."""
+    topics = {name: 3, f"{name}-e": 2, name.ljust(24, "x"): 1, name.ljust(25, "x"): 1}
+    for topic, partitions in topics.items():
+        await make_topic(link, topic, partitions=partitions, retention_ms="-1")
+    producer = AIOKafkaProducer(bootstrap_servers=kafka.bootstrap)
+    await producer.start()
+    for partition, count in ((0, 10), (1, 4)):
+        for number in range(count):
+            at = START_MS + number * 1000
+            await producer.send_and_wait(name, b"%d" % number, partition=partition, timestamp_ms=at)
+    await producer.stop()
+    offsets = {
+        f"{name}-idle": {(name, 0): 5, (name, 1): 4, (f"{name}-e", 1): 0},
+        f'{name}, "2"': {(name, 0): 1, (name.ljust(24, "x"), 0): 0, (name.ljust(25, "x"), 0): 0},
+    }
+    for group, places in offsets.items():
+        await commit(kafka, group, places)
+    live = AIOKafkaConsumer(name, bootstrap_servers=kafka.bootstrap, group_id=f"{name}-live", enable_auto_commit=False)
+    static = AIOKafkaConsumer(
+        name, f"{name}-e", bootstrap_servers=kafka.bootstrap, group_id=f"{name}-static", group_instance_id="i-1"
+    )
+    await live.start()
+    await static.start()
+    yield name
+    await live.stop()
+    await static.stop()
+
+
+async def commit(kafka: KafkaCluster, group: str, offsets: dict[tuple[str, int], int]) -> None:
+    """Offsets of a group that has no members."""
+    consumer = AIOKafkaConsumer(bootstrap_servers=kafka.bootstrap, group_id=group, enable_auto_commit=False)
+    await consumer.start()
+    places = {TopicPartition(*place): offset for place, offset in offsets.items()}
+    consumer.assign(list(places))
+    await consumer.commit(places)
+    await consumer.stop()
+
+
+READS = (
+    "--list",
+    "--list --state",
+    "--list --state stable,Empty",
+    "--list --type --state empty",
+    "--list --type classic",
+    "--list --state bogus,empty",
+    "--list --type share",
+    "--describe --group {n}-idle",
+    "--describe --group {n}-idle --group '{n}, \"2\"' --offsets --verbose",
+    "--describe --group {n}-live",
+    "--describe --group {n}-static --verbose",
+    "--describe --group {n}-idle --members",
+    "--describe --group {n}-static --members",
+    "--describe --group {n}-static --members --verbose",
+    "--describe --group {n}-idle --group {n}-live --state",
+    "--describe --group {n}-static --state --verbose",
+    "--describe --all-groups",
+)
+RESETS = (
+    "--group {n}-idle --topic {n} --to-earliest",
+    "--group {n}-idle --topic {n} --topic {n}-e:1 --to-latest --dry-run",
+    "--group {n}-idle --topic {n}:0,1 --to-offset 6 --dry-run",
+    "--group {n}-idle --topic {n} --to-offset 6 --dry-run --export",
+    "--group {n}-idle --topic {n} --to-offset -3 --dry-run",
+    "--group {n}-idle --all-topics --to-current --dry-run",
+    "--group {n}-idle --topic {n} --topic {n}-e --to-current --dry-run --export",
+    "--group {n}-idle --all-topics --shift-by -2 --dry-run",
+    "--group {n}-idle --all-topics --shift-by 100 --dry-run --export",
+    "--group {n}-idle --topic {n} --shift-by 1 --dry-run",
+    "--group {n}-idle --topic {n} --to-datetime 2023-11-14T22:13:23.000 --dry-run",
+    "--group {n}-idle --topic {n} --to-datetime 2023-11-14T22:13:25.001Z --dry-run --export",
+    "--group {n}-idle --topic {n} --to-datetime 2023-11-15T00:13:22.000+02:00 --dry-run",
+    "--group {n}-idle --topic {n} --by-duration P2000D --dry-run",
+    "--group {n}-idle --topic {n} --by-duration PT1S --dry-run",
+    "--group {n}-idle --from-file {f}/one.csv --dry-run",
+    "--group {n}-idle --from-file {f}/two.csv --dry-run --export",
+    "--group {n}-idle --group '{n}, \"2\"' --from-file {f}/two.csv --dry-run --export",
+    "--group '{n}, \"2\"' --from-file {f}/one.csv --dry-run",
+    "--group '{n}, \"2\"' --all-topics --to-latest --dry-run --export",
+    "--group {n}-idle --group '{n}, \"2\"' --all-topics --to-latest --dry-run --export",
+    "--group {n}-idle --group '{n}, \"2\"' --all-topics --to-earliest --dry-run",
+    "--group {n}-new --topic {n}:2 --to-latest --dry-run",
+    "--group {n}-new --all-topics --to-latest --dry-run",
+    "--group {n}-live --topic {n} --to-latest --dry-run",
+    "--group {n}-idle --topic {n}:7,0,9 --to-latest --dry-run",
+    "--group {n}-idle --topic {n}-no --to-latest --dry-run",
+    "--group {n}-idle --topic {n}:a --to-latest --dry-run",
+    "--group {n}-idle --topic {n}:1:2 --to-latest --dry-run",
+    "--group {n}-idle --topic {n} --to-latest --to-earliest --dry-run",
+    "--group {n}-idle --topic {n} --to-latest --dry-run --execute",
+    "--group {n}-idle --to-latest --dry-run",
+    "--topic {n} --to-latest --dry-run",
+    "--group {n}-idle --all-groups --topic {n} --to-latest --dry-run",
+)
+REFUSED = (
+    "--describe",
+    "--delete",
+    "--describe --group a --all-groups",
+    "--list --group a",
+    "--describe --group a --topic t",
+    "--describe --group a --members --state",
+    "--describe --group a --state stable",
+    "--delete --group a --topic t",
+    "--delete-offsets --group a",
+    "--delete-offsets --topic a",
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, name: str) -> Path:
+    """Files with offsets."""
+    (tmp_path / "one.csv").write_text(f"{name},0,3\n{name},1,99\n")
+    (tmp_path / "two.csv").write_text(f'{name}-idle,{name},0,7\n"{name}, ""2""",{name},0,2\n')
+    return tmp_path
+
+
+def compare(kafka: KafkaCluster, commands: KafkaCommands, tool: str, command: str, lines: Sequence[str]) -> None:
+    """Run each line as both; their output is the same."""
+    problems = []
+    for line in lines:
+        words = shlex.split(line)
+        theirs = commands.run(tool, ["--bootstrap-server", kafka.bootstrap, *words])
+        ours = kac(kafka, command, words)
+        if theirs_said(theirs) != ours_said(ours):
+            problems.append(f"{line}\n  Kafka: {theirs_said(theirs)}\n  kac:   {ours_said(ours)}\n  ({ours.err})")
+        elif theirs.code and not ours.code:
+            problems.append(f"{line}: Kafka ends with {theirs.code}, kac with {ours.code}")
+    assert not problems, "\n".join(problems)
+
+
+def test_consumer_groups(kafka: KafkaCluster, commands: KafkaCommands, consumed: str, folder: Path) -> None:
+    lines = (*READS, *(f"--reset-offsets {line}" for line in RESETS), *REFUSED)
+    compare(kafka, commands, GROUPS, "groups", [line.format(n=consumed, f=folder) for line in lines])
