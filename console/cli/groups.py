@@ -16,7 +16,7 @@ from console.cli.kafka_tools.consumer_groups import (
     chosen_states,
     chosen_types,
 )
-from console.cli.noun import Carry, Noun, OptionsError, Statements, add_config_options, alteration, need
+from console.cli.noun import KAFKA, Carry, Noun, OptionsError, Statements, add_config_options, alteration, need
 from console.language.quoting import quote, quote_pattern
 from console.model.numbers import LONG_MAX, LONG_MIN, option, whole_number
 
@@ -77,8 +77,10 @@ def _statements(given: argparse.Namespace, action: str) -> Statements:
 
 def _carried(given: argparse.Namespace, action: str) -> Carry | None:
     """What the language has no statement for, or prints otherwise."""
-    if action == ALTER or (action in (LIST, DESCRIBE) and given.output != "kafka" and not given.all_groups):
+    if action == ALTER or (action in (LIST, DESCRIBE) and given.output != KAFKA and not given.all_groups):
         return None
+    if action == DELETE and given.topic and given.output != KAFKA:
+        action = DELETE_OFFSETS
     check(given, action)
     if action == LIST:
         check_kafka_filters(given)
@@ -103,7 +105,7 @@ GROUPS = Noun(
         DESCRIBE: "a group's members and how far it is behind",
         ALTER: "set or remove configs",
         RESET: "show other offsets for a group without members, or set them with --execute",
-        DELETE: "delete groups with their offsets",
+        DELETE: "delete groups without members; with --topic only offsets",
         DELETE_OFFSETS: "delete a group's offsets of a topic",
     },
     _options,

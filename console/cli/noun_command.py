@@ -98,7 +98,6 @@ class NounCommand(Struct):
         carry: Carry | None,
     ) -> int:
         from console.admin.errors import AdminError
-        from console.language.offset_files import with_file
 
         try:
             if carry is not None:

@@ -218,55 +218,6 @@ BROKERS = Noun(
 )
 
 
-<<<<<<< HEAD
-# `kac groups`.
-
-_GROUP_EXAMPLES = """\
-examples:
-  kac groups -b broker1:9092 --list --state Stable
-  kac groups -c prod --describe --group billing
-  kac groups -c prod --alter --group billing --add-config consumer.session.timeout.ms=50s
-  kac groups -c prod --delete --group billing-old
-  kac groups -c prod --delete --group billing --topic orders-old
-"""
-
-
-def _group_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--group", metavar="NAME", help="its name")
-    parser.add_argument("--state", metavar="STATE", help="with --list: only in this state")
-    parser.add_argument("--topic", metavar="NAME", help="with --delete: only its offsets of this topic")
-    add_config_options(parser, "configs")
-
-
-def _group_statements(given: argparse.Namespace, action: str) -> Statements:
-    if action == "list":
-        state = f" state={need(given.state, '--state', action)}" if given.state is not None else ""
-        return (f"list groups{state}",)
-    entity = f"group {need(given.group, '--group', action)}"
-    if action == "delete":
-        topic = f" topic {need(given.topic, '--topic', action)}" if given.topic is not None else ""
-        return (f"delete {entity}{topic}",)
-    return (f"describe {entity}",) if action == "describe" else alteration(entity, given)
-
-
-GROUPS = Noun(
-    "groups",
-    "list, describe, configure and delete groups",
-    {
-        "list": "the groups with their states",
-        "describe": "a group's members and how far it is behind",
-        "alter": "set or remove configs",
-        "delete": "delete a group without members, or its offsets of a topic",
-    },
-    _group_options,
-    _group_statements,
-    _GROUP_EXAMPLES,
-    destructive=("delete",),
-)
-
-
-=======
->>>>>>> 07b58cb (kac groups takes kafka-consumer-groups' options: lists, offsets, members, dry runs and resets in its own words)
 # `kac scram`: credentials, whose passwords are read from a file or asked for, never given as an argument.
 
 _SCRAM_EXAMPLES = """\

@@ -21,6 +21,11 @@ from console.present.text import clean
 
 S = TypeVar("S", bound=Statement)
 
+
+class NotInFile(CommandError):
+    """The file has no offset of the group."""
+
+
 LIMIT = 8 << 20
 """Bytes of a file."""
 ROWS = 100_000
@@ -31,12 +36,13 @@ def with_file(statement: S) -> S:
     that can't be read."""
     if not isinstance(statement, ResetOffsets) or statement.to.how != "file":
         return statement
-    text = _read(statement.to.path, statement.to.span)
+    text = read_text(statement.to.path, statement.to.span)
     rows = offset_rows(text, statement.group.text or "", statement.to.span)
     return replace(statement, to=replace(statement.to, rows=rows))
 
 
-def _read(path: str, span: Span) -> str:
+def read_text(path: str, span: Span | None = None) -> str:
+    """Return what is in a file. Raises CommandError where it can't be read or is too long."""
     shown = f"'{clean(path, 200)}'"
     try:
         with Path(path).expanduser().open("rb") as file:
@@ -72,7 +78,7 @@ def offset_rows(text: str, group: str, span: Span | None = None) -> tuple[Offset
         raise CommandError(f"the file has more than {ROWS:,} lines", "Split it.", span)
     if not found:
         names = _some(others)
-        raise CommandError(f"the file has no offset of group '{clean(group, 80)}'", names and f"it has {names}", span)
+        raise NotInFile(f"the file has no offset of group '{clean(group, 80)}'", names and f"it has {names}", span)
     return tuple(found.values())
 
 

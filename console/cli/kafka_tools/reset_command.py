@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -17,7 +16,6 @@ from console.cli.kafka_tools.consumer_groups import given_targets
 from console.cli.kafka_tools.group_command import chosen_groups
 from console.cli.kafka_tools.reset_offsets import (
     CURRENT,
-    FILE,
     SHIFT,
     TIME,
     NoOffset,
@@ -27,7 +25,6 @@ from console.cli.kafka_tools.reset_offsets import (
     csv_lines,
     date_time,
     duration,
-    plan_of,
     topic_arguments,
     wanted_offsets,
 )
@@ -41,7 +38,6 @@ if TYPE_CHECKING:
     from console.session.session import Session
 
 DONE, FAILED = 0, 1
-_FILE_LIMIT = 16 << 20
 
 DRY_RUN = (
     "WARN: No action will be performed as the --execute option is missing. In version 5.0, this command will require "
@@ -55,7 +51,7 @@ class Reset(Struct, frozen=True):
     """What is asked for.
 
     to: one of `TARGETS`, a duration as a time. amount: its number. moment: ms since 1970, of a time. topics: of which
-    all partitions are meant; places: single partitions. plan: group -> offsets, of a file.
+    all partitions are meant; places: single partitions. file: the text of a file of offsets.
     """
 
     to: str
@@ -63,7 +59,7 @@ class Reset(Struct, frozen=True):
     moment: int | None
     topics: tuple[str, ...]
     places: tuple[Place, ...]
-    plan: Mapping[str, Mapping[Place, int]] | None
+    file: str | None
 
 
 def reset_of(given: argparse.Namespace) -> Reset:
@@ -75,23 +71,15 @@ def reset_of(given: argparse.Namespace) -> Reset:
         moment = date_time(given.to_datetime)
     elif given.by_duration is not None:
         to, moment = TIME, time.time_ns() // 1_000_000 - duration(given.by_duration)
-    plan = plan_of(_text(given.from_file), given.group) if given.from_file is not None else None
+    file = None
+    if given.from_file is not None:
+        from console.language.offset_files import read_text
+
+        file = read_text(given.from_file)
+        if len(given.group) != 1 and file.partition("\n")[0].count(",") == 2:
+            raise OptionsError("several groups need a file with them: group,topic,partition,offset")
     amount = given.shift_by if to == SHIFT else given.to_offset
-    return Reset(to, amount or 0, moment, topics, places, plan)
-
-
-def _text(path: str) -> str:
-    shown = path[:200]
-    try:
-        with Path(path).expanduser().open("rb") as file:
-            content = file.read(_FILE_LIMIT + 1)
-        if len(content) > _FILE_LIMIT:
-            raise OptionsError(f"{shown} has more than {_FILE_LIMIT:,} bytes: it is no export of offsets")
-        return content.decode()
-    except OSError as error:
-        raise OptionsError(f"{shown} can't be read: {error.strerror or error}") from None
-    except UnicodeDecodeError:
-        raise OptionsError(f"{shown} is no text in UTF-8") from None
+    return Reset(to, amount or 0, moment, topics, places, file)
 
 
 async def reset(command: Running, session: Session) -> int:
@@ -181,17 +169,25 @@ async def _wanted(session: Session, asked: Reset, name: str, *, all_topics: bool
     position = await session.client.run(group_position, name)
     if problem := not_inactive(position.group):
         raise NotReset(problem)
-    plan = None
-    if asked.to == FILE and asked.plan is not None:
-        if name not in asked.plan:
-            raise NotReset(f"No reset plan for group {safe(name)} found")
-        plan = asked.plan[name]
+    plan = _plan(asked, name)
     chosen = await _places(session, asked, position, plan, all_topics=all_topics)
     try:
         positions = await _positions(session, asked, position, chosen)
         return position, wanted_offsets(asked.to, asked.amount, chosen, positions, plan)
     except NoOffset as error:
         raise OptionsError(str(error)) from None
+
+
+def _plan(asked: Reset, name: str) -> Mapping[Place, int] | None:
+    """The offsets of a group in the file. Raises NotReset where it has none, CommandError for a bad line."""
+    if asked.file is None:
+        return None
+    from console.language.offset_files import NotInFile, offset_rows
+
+    try:
+        return {(row.topic, row.partition): row.offset for row in offset_rows(asked.file, name)}
+    except NotInFile:
+        raise NotReset(f"No reset plan for group {safe(name)} found") from None
 
 
 def not_inactive(group: Group | None) -> str:

@@ -3,9 +3,8 @@ Pure."""
 
 from __future__ import annotations
 
-import csv
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
@@ -177,29 +176,8 @@ _QUOTED = re.compile("[\x00-\x2c]")
 """Jackson's CsvMapper quotes texts of more than 24 characters, and those with a character up to a comma."""
 
 
-def plan_of(text: str, groups: Collection[str]) -> dict[str, dict[Place, int]]:
-    """The offsets of a file by group: ``topic,partition,offset`` where one group is named, else with the group before.
-    Raises OptionsError with the line."""
-    rows = list(csv.reader(text.split("\n")))
-    while rows and not rows[-1]:
-        rows.pop()
-    short = len(groups) == 1 and bool(rows) and len(rows[0]) == 3
-    found: dict[str, dict[Place, int]] = {}
-    for line, row in enumerate(rows, start=1):
-        cells = [*groups, *row] if short else row
-        try:
-            group, topic, partition, offset = cells
-            if not (_INT.fullmatch(partition) and _INT.fullmatch(offset)):
-                raise ValueError
-        except ValueError:
-            form = "topic,partition,offset" if short else "group,topic,partition,offset"
-            raise OptionsError(f"line {line} of the file is not {form}") from None
-        found.setdefault(group, {})[topic, int(partition)] = int(offset)
-    return found
-
-
 def csv_lines(offsets: Mapping[str, Mapping[Place, int]], *, with_group: bool) -> list[str]:
-    """The lines of --export, which `plan_of` reads."""
+    """The lines of --export, which `language.offset_files` reads."""
     return [
         ",".join([*([_cell(group)] if with_group else []), _cell(topic), str(number), str(offset)])
         for group, places in offsets.items()
