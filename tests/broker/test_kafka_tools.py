@@ -4,6 +4,7 @@ Java's hashes. What differs on purpose is in docs/kafka-tools.md."""
 
 from __future__ import annotations
 
+import asyncio
 import re
 import shlex
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition  # type: ignore[import-untyped]
 
+from console.admin.group_offsets import group_position
 from console.admin.link import Link
 from console.cli.main import COMMANDS, command_parser
 from console.cli.noun_command import NounCommand
@@ -46,7 +48,7 @@ def kac(kafka: KafkaCluster, name: str, words: Sequence[str]) -> Ran:
     return Ran(code, out.getvalue(), err.getvalue())
 
 
-_TRACE = re.compile(r"\tat |Caused by: |(?:java|org\.apache\.kafka)\.[\w.]+Exception: ")
+_TRACE = re.compile(r"\tat |Caused by: | at \[Source|(?:java|org\.apache\.kafka|com\.fasterxml)\.[\w.]+Exception: ")
 
 
 def theirs_said(ran: Ran) -> tuple[list[str], list[str]]:
@@ -62,7 +64,7 @@ _LISTS = re.compile(" options| scenarios|Valid ")
 def listed(line: str) -> str:
     """A line whose list of options or states is sorted."""
     head, colon, names = line.rpartition(": ")
-    return head + colon + ", ".join(sorted(re.split(", ", names.strip("[]")))) if _LISTS.search(head) else line
+    return head + colon + ", ".join(sorted(re.findall(r"[^\[\], ]+", names))) if _LISTS.search(head) else line
 
 
 def ours_said(ran: Ran) -> tuple[list[str], list[str]]:
@@ -201,6 +203,50 @@ def compare(kafka: KafkaCluster, commands: KafkaCommands, tool: str, command: st
             problems.append(f"{line}\n  Kafka: {theirs_said(theirs)}\n  kac:   {ours_said(ours)}\n  ({ours.err})")
         elif theirs.code and not ours.code:
             problems.append(f"{line}: Kafka ends with {theirs.code}, kac with {ours.code}")
+    assert not problems, "\n".join(problems)
+
+
+EXECUTED = (
+    "--reset-offsets --group {g} --topic {n} --to-offset 3 --execute",
+    "--reset-offsets --group {g} --topic {n}:0 --to-earliest --execute",
+    "--reset-offsets --group {g} --all-topics --shift-by 2 --execute",
+    "--reset-offsets --group {g} --all-topics --to-current --execute",
+    "--reset-offsets --group {g} --topic {n} --topic {n}-e --to-latest --execute --export",
+    "--reset-offsets --group {g} --topic {n} --to-datetime 2023-11-14T22:13:22.000 --execute",
+    "--reset-offsets --group {g} --from-file {f}/one.csv --execute",
+    "--reset-offsets --group {g} --topic {n} --by-duration PT1M --execute",
+    "--delete-offsets --group {g} --topic {n}:0 --topic {n}-no",
+    "--delete-offsets --group {g} --topic {n} --topic {n}-e",
+    "--reset-offsets --group {g} --topic {n} --to-earliest --execute",
+    "--delete-offsets --group {g}-no --topic {n}",
+    "--delete --group {g} --group {g}-no",
+    "--reset-offsets --group {g} --topic {n}:1 --to-latest --execute",
+    "--delete --group {g} --group {n}-static",
+    "--delete --group {g}",
+)
+
+
+async def test_resets_and_deletions(
+    kafka: KafkaCluster, commands: KafkaCommands, link: Link, consumed: str, folder: Path
+) -> None:
+    """Each as both, on a group of its own: the same is printed, and the same offsets are left."""
+    groups = (f"{consumed}-a", f"{consumed}-b")
+    for group in groups:
+        await commit(kafka, group, {(consumed, 0): 5, (consumed, 1): 4})
+    problems = []
+    for line in EXECUTED:
+        said, left = [], []
+        for group in groups:
+            words = shlex.split(line.format(n=consumed, g=group, f=folder))
+            if group == groups[0]:
+                found = theirs_said(commands.run(GROUPS, ["--bootstrap-server", kafka.bootstrap, *words]))
+            else:
+                found = ours_said(await asyncio.to_thread(kac, kafka, "groups", words))
+            said.append([[text.replace(group, "GROUP") for text in some] for some in found])
+            position = await group_position(link, group)
+            left.append({place: each.offset for place, each in position.committed.items()})
+        if said[0] != said[1] or left[0] != left[1]:
+            problems.append(f"{line}\n  Kafka: {said[0]} {left[0]}\n  kac:   {said[1]} {left[1]}")
     assert not problems, "\n".join(problems)
 
 

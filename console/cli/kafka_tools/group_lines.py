@@ -222,10 +222,11 @@ def deleted_lines(outcomes: Mapping[str, str]) -> list[str]:
 
 def deleted_offset_lines(group: str, outcomes: Mapping[Place, str], whole: str = "") -> list[str]:
     """(topic, partition) -> why its offset was not deleted, ``""`` where it was; the partition of an unknown topic is
-    -1. whole: why none was, where that concerns the group. What --delete-offsets prints."""
+    -1, which Kafka does not count as an error. whole: why none was, where that concerns the group. What
+    --delete-offsets prints."""
     if whole:
         lines = ["", f"Error: {safe(whole)}"]
-    elif any(outcomes.values()):
+    elif any(why for (_, number), why in outcomes.items() if number >= 0):
         lines = ["", "Error: Encountered some partition-level error, see the follow-up details."]
     else:
         lines = [f"Request succeeded for deleting offsets from group {safe(group)}."]
