@@ -11,6 +11,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition  # type:
 from console.admin.errors import BrokerError
 from console.admin.link import Link
 from console.admin.records import read_records
+from console.admin.settings import ConnectionSettings
 from console.model.records import (
     First,
     FromOffset,
@@ -207,3 +208,33 @@ async def test_what_is_not_there_is_said(kafka: KafkaCluster, link: Link, name: 
     assert (empty.records, empty.more) == ((), None)
     behind = await read_all(link, RecordsQuery(name, 0, FromOffset(5)))
     assert behind.notes == ("partition 0: offset 5 is behind the end 0",)
+
+
+@pytest.mark.parametrize(("stored", "magic"), [("0.9.0", 0), ("0.10.2", 1), ("2.8", 2)])
+async def test_message_sets_of_old_topics(kafka28: KafkaCluster, name: str, stored: str, magic: int) -> None:
+    """2.8 returns what its log holds; brokers from 4.0 on hold only v2."""
+    link = Link(ConnectionSettings(bootstrap=kafka28.addresses))
+    try:
+        await make_topic(link, name, message_format_version=stored)
+        # zstd needs v2 (KIP-110); lz4 of v0 has checksums of its own (KIP-57), which no library checks so.
+        for codec in CODECS[: magic + 3]:
+            producer = AIOKafkaProducer(bootstrap_servers=kafka28.bootstrap, compression_type=codec, linger_ms=20)
+            await producer.start()
+            sent = [await producer.send(name, b"%d " % place * 30, key=b"k%d" % place) for place in range(10)]
+            for each in sent:
+                await each
+            await producer.send_and_wait(name, None, key=b"gone")
+            await producer.stop()
+        wanted = await as_aiokafka_reads(kafka28, name, "read_uncommitted")
+        found = await read_all(link, RecordsQuery(name, 0, First(), 1_000))
+        # Of v0, which has no times, aiokafka gives None.
+        times = [None if time == -1 else time for _, time, *_ in told(found.records)]
+        assert [(offset, *rest) for offset, _, *rest in told(found.records)] == [(o, *rest) for o, _, *rest in wanted]
+        assert times == [None if time == -1 else time for _, time, *_ in wanted]
+        assert {record.batch.magic for record in found.records} == {magic}
+        newest = await read_all(link, RecordsQuery(name, 0, Last(), 13))
+        assert newest.records == found.records[-13:]
+        middle = await read_all(link, RecordsQuery(name, 0, FromOffset(15), 4))
+        assert [record.offset for record in middle.records] == [15, 16, 17, 18]
+    finally:
+        await link.close()
