@@ -371,8 +371,8 @@ def summary(read: RecordsRead, *, filtered: bool) -> str:
 
 def _span(looked: Looked) -> str:
     if looked.next <= looked.first:
-        return f"log {looked.start} to {looked.end}"
-    return f"offsets {looked.first} to {looked.next - 1} of {looked.start} to {looked.end - 1}"
+        return f"log {looked.start}–{looked.end}"
+    return f"{looked.first}–{looked.next - 1} of {looked.start}–{looked.end - 1}"
 
 
 def stopped_text(read: RecordsRead) -> str:

@@ -132,6 +132,15 @@ KEYS: tuple[Key, ...] = (
     _key("form", "t", "text/JSON/hex", "Show contents as text, JSON, hex, or by what they look like", RECORDS, rank=24),
     _key("isolation", "c", "committed", "With or without open and aborted transactions", RECORDS, rank=30),
     _key("reveal", "s", "show", "Show the contents that this context hides, in this view", RECORDS, rank=26),
+    _key(
+        "skip-record",
+        "x",
+        "skip",
+        "Let the group go on behind the record under the cursor, in the command bar",
+        RECORDS,
+        needs=("writable", "row"),
+        rank=18,
+    ),
     _key("effective", "f", "effective", "The effective quota of a user and a client", QUOTAS, rank=30),
     # Changing, all of it staged
     _key(

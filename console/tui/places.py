@@ -71,7 +71,7 @@ def record_title(about: Records) -> str:
     where = clean(about.topic) if about.partition is None else f"{clean(about.topic)}-{about.partition}"
     match about.start:
         case "group":
-            start = f"from where group {clean(about.at)} stands"
+            start = f"of group {clean(about.at)}"
         case "offset" | "time":
             start = f"from {about.start} {clean(about.at)}"
         case _:

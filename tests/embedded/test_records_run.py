@@ -56,7 +56,7 @@ async def test_records_as_text(records: ThreadedCluster) -> None:
     assert '{"id": 4, "items": [{"price": 4}]}' in lines[6]
     assert "00 01 fe 20 70 6f 69 73 6f 6e" in lines[5]
     assert lines[5].startswith("!")
-    assert lines[-1] == "5 records, offsets 0 to 4 of 0 to 9"
+    assert lines[-1] == "5 records, 0–4 of 0–9"
 
 
 async def test_records_as_data(records: ThreadedCluster) -> None:

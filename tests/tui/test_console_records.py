@@ -30,7 +30,7 @@ async def test_the_record_that_a_group_stands_on_is_told_apart(records: Threaded
         await it.press("enter")
         await it.shows("orders")
         await it.press("v")
-        await it.shows("from where group billing stands")
+        await it.shows("orders-0  of group billing")
         await it.shows("00 01 fe")
         first, *others = rows(it)
         assert "!" in first
@@ -39,6 +39,13 @@ async def test_the_record_that_a_group_stands_on_is_told_apart(records: Threaded
         assert not any("!" in line for line in others)
         assert all('{"id"' in line for line in others)
         await it.shows("group billing stands here; its value is unlike the others")
+        await it.press("j", "x")
+        await it.shows("skip group billing topic orders partition 0 2")
+        await it.press("escape", "k", "x", "enter")
+        await it.until(lambda: len(it.app.session.plan) == 1)
+        (staged,) = it.app.session.plan.staged
+        assert staged.edit.target.group == "billing"
+        await it.press("k")
         await it.press("enter")
         await it.shows("offset 3")
         await it.shows("10 bytes, binary")

@@ -165,8 +165,9 @@ class RecordsView(TableView[RecordRow]):
             return [(clean(str(row.item), 400), "failed")]
         stands = row is not None and self.wanted.start == "group" and self._further is None and row is self.rows()[0]
         if stands:
-            text = f"group {clean(self.wanted.at, 60)} stands here"
-            return [(text + ("; its value is unlike the others" if row is not None and row.odd else ""), "pending")]
+            text = f"group {clean(self.wanted.at, 40)} stands here"
+            odd = row is not None and row.odd
+            return [(text + ("; its value is unlike the others: x skips it" if odd else ""), "pending")]
         if row is not None and row.odd:
             return [("its value looks unlike those of the others", "failed")]
         notes = record_notes(self._read)
@@ -219,6 +220,19 @@ class RecordsView(TableView[RecordRow]):
             return
         self._further = self._read.more
         self._again()
+
+    def do_skip_record(self) -> None:
+        """Let the group go on behind the record under the cursor, in the command bar."""
+        row = self.row()
+        if row is None or self._read is None:
+            return
+        if self.wanted.start != "group" or self.wanted.partition is None or self._further is not None:
+            self.host.say("only at a group's position: v on a partition of the group", "muted")
+            return
+        last = row.item.last if isinstance(row.item, Undecodable) else row.offset
+        count = last + 1 - self._read.looked[0].first
+        group, topic = quote(self.wanted.at), quote(self.wanted.topic)
+        self.host.prefill(f"skip group {group} topic {topic} partition {self.wanted.partition} {count}")
 
     def do_form(self) -> None:
         """The next form."""
