@@ -35,7 +35,6 @@ from console.language.statements import (
     Unregister,
     Unset,
 )
-from console.model.authorizer import DENY
 from console.model.codes import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC, ResourceType
 from console.model.config import ConfigResource, broker_resource, topic_resource
 from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity, QuotaFilter, filter_for_entity, filter_for_name
@@ -148,7 +147,7 @@ def _records(statement: DeleteRecords) -> Needs:
 
 def _access(statement: Access) -> Needs:
     """What takes rights from many resources says which there are."""
-    takes = statement.revoke != (statement.permission == DENY)
+    takes = statement.revoke != (statement.permission.name == "DENY")
     part = _ACL_PARTS.get(statement.resource_type.name)
     if not takes or part is None or not (statement.prefixed or statement.resource_name == "*"):
         return _parts("acls")

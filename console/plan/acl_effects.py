@@ -16,6 +16,7 @@ from console.model.authorizer import (
     ALLOW,
     DENY,
     EVERYBODY,
+    OPERATIONS_OF,
     PREFIXED,
     WILDCARD,
     AclIndex,
@@ -103,18 +104,18 @@ def _lines(edit: AclEdit, change: Change) -> Iterator[str]:
     else:
         yield from _overridden(acl, after)
     if isinstance(edit, RemoveAcl):
-        name = _another(acl)
+        name = any_name(acl)
         if not any(after.patterns_on(acl.resource_type, name)):
             yield (
-                f"no ACL is left on {_where(acl)}: closed to all but super users, or open to everyone where the "
-                "brokers have allow.everyone.if.no.acl.found=true"
+                f"no ACL is left on {_where(acl)}{' without one of their own' if _is_pattern(acl) else ''}: closed to "
+                "all but super users, or open to everyone where the brokers have allow.everyone.if.no.acl.found=true"
             )
 
 
 def _overridden(acl: Acl, after: AclIndex) -> Iterator[str]:
     """An allow that a deny overrides for the very principal and pattern."""
     host = None if acl.host == WILDCARD else acl.host
-    request = Request(acl.principal, host, acl.operation, acl.resource_type, _another(acl))
+    request = Request(acl.principal, host, acl.operation, acl.resource_type, any_name(acl))
     denied = next((each for each in after.matching(request) if each.permission == DENY), None)
     if denied is not None:
         yield f"it changes nothing for {acl.principal}: deny {denied.principal} {denied.operation.name} overrides it"
@@ -126,17 +127,20 @@ def _moves(acl: Acl, held: AclIndex, left: AclIndex, change: Change, one: str, m
     limit = max(FEWEST, change.looks // (len(own[:LOOKED_AT]) + 1))
     names = _names(acl, change.existing)
     moved, unlooked = moves(acl, acl.principal, held, left, names, limit)
-    who = "everyone without ACLs of their own there" if acl.principal == EVERYBODY else acl.principal
-    for move in moved:
-        yield f"{who} {one} {_text(acl, move, change)}"
-    together: dict[Move, list[str]] = {}
+    apart: dict[tuple[Move, ...], list[str]] = {}
     for principal in own[:LOOKED_AT]:
         found, more = moves(acl, principal, held, left, names, limit)
         unlooked = max(unlooked, more)
-        for move in found:
-            together.setdefault(move, []).append(principal)
-    for move, all_ in together.items():
-        yield f"{_list(all_)} {one if len(all_) == 1 else many} {_text(acl, move, change)}"
+        if found != moved:
+            apart.setdefault(tuple(found), []).append(principal)
+    who = ("everyone else" if apart else "everyone") if acl.principal == EVERYBODY else acl.principal
+    for move in moved:
+        yield f"{who} {one} {_text(acl, move, names, change)}"
+    for others, all_ in apart.items():
+        for move in others:
+            yield f"{_list(all_)} {one if len(all_) == 1 else many} {_text(acl, move, names, change)}"
+        if not others:
+            yield f"nothing changes for {_list(all_)}: other ACLs decide"
     if len(own) > LOOKED_AT:
         yield f"{len(own) - LOOKED_AT:,} more principals with ACLs of their own there were not looked at"
     if unlooked:
@@ -149,7 +153,7 @@ def moves(acl: Acl, principal: str, held: AclIndex, left: AclIndex, names: Seque
     type_ = acl.resource_type
     narrower = _narrower(acl, principal, held, left, names)
     special, unlooked = narrower[:limit], set(narrower[limit:])
-    another = _another(acl)
+    another = any_name(acl)
     found: dict[tuple[tuple[str, ...], bool, tuple[str, ...], tuple[str, ...]], list[AclOperation]] = {}
     for operation in granted(acl):
         by_hosts: dict[tuple[tuple[str, ...], tuple[str, ...]], list[str]] = {}
@@ -195,7 +199,7 @@ def _is_pattern(acl: Acl) -> bool:
     return acl.pattern_type == PREFIXED or acl.resource_name == WILDCARD
 
 
-def _another(acl: Acl) -> str:
+def any_name(acl: Acl) -> str:
     """The name that a literal ACL is about, or one that the pattern is about and no other ACL names."""
     if not _is_pattern(acl):
         return acl.resource_name
@@ -219,7 +223,7 @@ def _narrower(acl: Acl, principal: str, held: AclIndex, left: AclIndex, names: S
         return []
     who = {principal, EVERYBODY}
     own = {pattern for index in (held, left) for each in who for pattern in index.patterns_of(each)}
-    inner = [each for each in own if each != pattern_of(acl) and _is_within(each, acl)]
+    inner = [each for each in own if each != pattern_of(acl) and is_within(each, acl)]
     prefixes = tuple(each.name for each in inner if each.pattern_type == PREFIXED)
     literals = {each.name for each in inner if each.pattern_type != PREFIXED}
     if not inner:
@@ -227,18 +231,20 @@ def _narrower(acl: Acl, principal: str, held: AclIndex, left: AclIndex, names: S
     return [name for name in names if name in literals or (prefixes and name.startswith(prefixes))]
 
 
-def _is_within(pattern: Pattern, acl: Acl) -> bool:
+def is_within(pattern: Pattern, acl: Acl) -> bool:
     """Whether all that the pattern is about is only a part of what the ACL is about."""
-    if pattern.resource_type != acl.resource_type or (pattern.name == WILDCARD and pattern.pattern_type != PREFIXED):
+    if not _is_pattern(acl) or pattern.resource_type != acl.resource_type:
+        return False
+    if pattern.name == WILDCARD and pattern.pattern_type != PREFIXED:
         return False
     return acl.pattern_type != PREFIXED or pattern.name.startswith(acl.resource_name)
 
 
 def _with_own(acl: Acl, index: AclIndex) -> Iterator[str]:
     """The principals with ACLs of their own on a resource that the ACL is about."""
-    there = [*index.patterns_on(acl.resource_type, _another(acl))]
+    there = [*index.patterns_on(acl.resource_type, any_name(acl))]
     if _is_pattern(acl):
-        there += [each for each in index.patterns() if _is_within(each, acl)]
+        there += [each for each in index.patterns() if is_within(each, acl)]
     for pattern in there:
         yield from (who for who in index.principals_at(pattern) if who != EVERYBODY)
 
@@ -246,24 +252,31 @@ def _with_own(acl: Acl, index: AclIndex) -> Iterator[str]:
 # -- as text -----------------------------------------------------------------------------------------------------------
 
 
-def _text(acl: Acl, move: Move, change: Change) -> str:
-    operations = ", ".join(operation.name for operation in move.operations)
+def _text(acl: Acl, move: Move, names: Sequence[str], change: Change) -> str:
+    operations = operations_text(acl, move.operations)
     hosts = f" from {_list(move.hosts)}" if move.hosts else ""
     but = f", except from {_list(move.but)}" if move.but else ""
-    return f"{operations} on {_resources(acl, move, change)}{hosts}{but}"
+    return f"{operations} on {_resources(acl, move, names, change)}{hosts}{but}"
 
 
-def _resources(acl: Acl, move: Move, change: Change) -> str:
-    if not _is_pattern(acl):
-        return _where(acl)
-    if acl.resource_type not in change.existing:
+def operations_text(acl: Acl, operations: Sequence[AclOperation]) -> str:
+    """``READ, DESCRIBE``, ``all operations``."""
+    every = len(operations) > 1 and len(operations) == len(OPERATIONS_OF.get(acl.resource_type, ()))
+    return "all operations" if every else ", ".join(operation.name for operation in operations)
+
+
+def _resources(acl: Acl, move: Move, names: Sequence[str], change: Change) -> str:
+    if not _is_pattern(acl) or acl.resource_type not in change.existing:
         return _where(acl)
     count = len(move.names)
-    word = _word(acl, count)
-    others = f"{_where(acl)}: " if move.others else ""
+    if not move.others:
+        return f"{count:,} {_word(acl, count)}, {_list(move.names)}"
+    if not names:
+        return f"{_where(acl)}: none exists now"
     if not count:
-        return f"{others}none exists now"
-    return f"{others}{count:,} {word}{' now' if move.others else ''}, {_list(move.names)}"
+        return f"{_where(acl)} and do not exist yet" if acl.pattern_type == PREFIXED else f"new {_word(acl, 2)}"
+    of = f"{count:,} of {len(names):,}" if count < len(names) else f"{count:,}"
+    return f"{_where(acl)}: {of} now, {_list(move.names)}"
 
 
 def _where(acl: Acl) -> str:
@@ -273,7 +286,7 @@ def _where(acl: Acl) -> str:
     if acl.resource_name == WILDCARD:
         return f"all {_word(acl, 2)}"
     word = _word(acl, 1)
-    return word if word == "cluster" else f"{word} {acl.resource_name}"
+    return f"the {word}" if word == "cluster" else f"{word} {acl.resource_name}"
 
 
 def _word(acl: Acl, count: int) -> str:

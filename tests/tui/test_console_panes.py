@@ -200,3 +200,27 @@ async def test_untrusted_names_are_harmless() -> None:
     async with driven(client) as it:
         await it.shows("a\\x1b[31m\\u202eb[bold]")
         assert not any(char in it.text for char in "\x1b\u202e")
+
+
+async def test_what_an_acl_does_among_the_others() -> None:
+    async with driven() as it:
+        await it.command(
+            "allow User:alice READ on topic ord prefixed; allow User:bob ALL on topic *; "
+            "deny User:alice READ on topic orders from 10.0.0.1; apply"
+        )
+        await it.press("y")
+        await it.shows("applied")
+        await it.press("5")
+        await it.shows("User:alice")
+        await it.press("slash")
+        await it.type("alice")
+        await it.press("enter", "d")
+        await it.shows("grants            READ, DESCRIBE to User:alice, from anywhere")
+        await it.shows("in part by        deny User:alice READ on topic orders from 10.0.0.1")
+        await it.shows("without it        User:alice loses READ, DESCRIBE on topics that begin with")
+        await it.shows("unless            super users are concerned")
+        await it.press("escape", "escape")
+        await it.shows("User:bob")
+        await it.press("j", "j", "d")
+        await it.shows("grants            all operations to User:bob, from anywhere")
+        await it.shows("closed to all but super users, or open to everyone where")

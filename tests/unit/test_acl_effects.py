@@ -116,10 +116,10 @@ def lines_of(snapshot: Snapshot, *statements: str) -> list[str]:
             ["allow User:alice WRITE on topic pay prefixed", "allow User:alice WRITE on topic pay.a"],
             ["revoke allow User:alice WRITE on topic pay prefixed"],
             [
-                "User:alice loses WRITE, DESCRIBE on topics that begin with pay: 4 topics now, pay.b, pay.c, pay.d and "
+                "User:alice loses WRITE, DESCRIBE on topics that begin with pay: 4 of 5 now, pay.b, pay.c, pay.d and "
                 "1 more",
-                "no ACL is left on topics that begin with pay: closed to all but super users, or open to everyone "
-                "where the brokers have allow.everyone.if.no.acl.found=true",
+                "no ACL is left on topics that begin with pay without one of their own: closed to all but super users, "
+                "or open to everyone where the brokers have allow.everyone.if.no.acl.found=true",
             ],
         ),
         (
@@ -130,8 +130,8 @@ def lines_of(snapshot: Snapshot, *statements: str) -> list[str]:
             ],
             ["deny User:* READ on topic pay prefixed"],
             [
-                "everyone without ACLs of their own there loses READ on 1 topic, pay.b",
-                "User:alice loses READ on topics that begin with pay: 5 topics now, pay.a, pay.b, pay.c and 2 more",
+                "everyone else loses READ on 1 topic, pay.b",
+                "User:alice loses READ on topics that begin with pay: 5 now, pay.a, pay.b, pay.c and 2 more",
                 "User:bob loses READ on 2 topics, pay.a, pay.b",
             ],
         ),
@@ -159,8 +159,7 @@ def lines_of(snapshot: Snapshot, *statements: str) -> list[str]:
             ["revoke allow User:bob READ on topic pay.a", "revoke allow User:bob READ on topic pay prefixed"],
             [
                 "User:bob loses READ, DESCRIBE on topic pay.a",
-                "User:bob loses READ, DESCRIBE on topics that begin with pay: 5 topics now, pay.a, pay.b, pay.c and 2 "
-                "more",
+                "User:bob loses READ, DESCRIBE on topics that begin with pay: 5 now, pay.a, pay.b, pay.c and 2 more",
             ],
         ),
     ],

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from console.answers.explain import is_denied
+from console.answers.explain_acl import explain_acl, explained_lines
 from console.answers.queries import answer
 from console.answers.results import render, rows_of, to_data
 from console.language.errors import CommandError, ParseError
@@ -200,3 +201,55 @@ def test_addresses_are_written_as_java_writes_them() -> None:
         "*": None,
     }
     assert {text: address_as_compared(text) for text in written} == written
+
+
+def row_lines(acl: str, *others: str) -> list[str]:
+    """What is said of an ACL among others."""
+    bindings = [edit.acl for each in (acl, *others) for edit in to_edits(parse(each)[0], Snapshot())]
+    found = explain_acl(bindings[0], with_acls(Snapshot(), bindings, NOW))
+    return [f"{label}: {text}" for label, text in explained_lines(found)][:-1]
+
+
+def test_an_acl_among_those_that_override_it() -> None:
+    assert row_lines(
+        "allow User:alice READ on topic pay prefixed",
+        "allow User:alice READ on topic pay.a",
+        "allow User:* ALL on topic p prefixed",
+        "deny User:* READ on topic pay.b from 10.0.0.1",
+        "deny User:bob READ on topic *",
+        "deny User:alice WRITE on topic *",
+    ) == [
+        "grants: READ, DESCRIBE to User:alice, from anywhere",
+        "in part by: deny User:* READ on topic pay.b from 10.0.0.1",
+        "so does: allow User:* ALL on topic p prefixed",
+        "without it: nothing changes",
+    ]
+    assert row_lines("allow User:alice READ on topic a", "deny User:* ALL on topic *") == [
+        "grants: READ, DESCRIBE to User:alice, from anywhere",
+        "overridden by: deny User:* ALL on topic *",
+        "without it: nothing changes",
+    ]
+
+
+def test_a_deny_among_those_that_it_overrides() -> None:
+    assert row_lines(
+        "deny User:alice READ on topic pay prefixed",
+        "allow User:alice READ on topic pay.a",
+        "allow User:* READ on topic *",
+        "allow User:bob READ on topic pay.a",
+    ) == [
+        "denies: READ for User:alice, from anywhere",
+        "overrides in part: allow User:* READ on topic *",
+        "overrides in part: allow User:alice READ on topic pay.a",
+        "without it: User:alice gains READ on topics that begin with pay",
+    ]
+    assert row_lines("deny User:alice READ on topic a", "allow User:bob READ on topic a")[1:] == [
+        "overrides: no ACL: what it denies, none allows",
+        "without it: nothing changes",
+    ]
+
+
+def test_an_acl_that_never_matches() -> None:
+    assert row_lines("allow User:alice READ on topic a from ::1", "allow User:b READ on topic a")[0] == (
+        "grants: READ, DESCRIBE to User:alice, from ::1: no broker writes an address like that, so it never matches"
+    )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Hashable
+from functools import partial
 
 from console.model.acl import Acl
 from console.model.config import ConfigResource
@@ -15,6 +17,7 @@ from console.present.names import plural
 from console.present.text import Cell, Line
 from console.tui import keymap
 from console.tui.panes.view import PaneHost, TableView, bindings
+from console.tui.text_lines import wrap
 
 
 class AclsView(TableView[AclRow]):
@@ -100,6 +103,26 @@ class AclsView(TableView[AclRow]):
     def do_add(self) -> None:
         """Allow something, in the command bar."""
         self.host.prefill("allow User:")
+
+    def do_explain(self) -> None:
+        """What the ACL under the cursor does, among all others."""
+        row = self.row()
+        if row is not None:
+            self.host.start(partial(self._explain, row.acl), group="command", name="command")
+
+    async def _explain(self, binding: Acl) -> None:
+        from console.answers.explain_acl import explain_acl, explained_lines
+
+        found = await asyncio.to_thread(explain_acl, binding, self.snapshot)
+        said = [*explained_lines(found)]
+        lines: list[Line] = [
+            # A label stands once for its lines.
+            [(f"{label if label != before else '':<18}", "muted"), (text, "")]
+            for (label, text), (before, _) in zip(said, [("", ""), *said], strict=False)
+        ]
+        self.host.show_text(
+            acl_text(binding), lambda width: [part for line in lines for part in wrap(line, width, indent=18)]
+        )
 
     def do_revoke(self) -> None:
         """Stage the removal of the bindings meant, or take back what is staged for them."""

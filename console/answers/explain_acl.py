@@ -1,0 +1,121 @@
+"""What one ACL does: what it grants or denies, which others override it or grant the same, and what goes with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from console.model.acl import Acl
+from console.model.authorizer import (
+    DENY,
+    EVERYBODY,
+    PREFIXED,
+    WILDCARD,
+    AclIndex,
+    Pattern,
+    address_as_compared,
+    granted,
+    pattern_of,
+)
+from console.model.snapshot import Snapshot
+from console.plan.acl_effects import acl_effects, any_name, is_within, operations_text
+from console.plan.edits import RemoveAcl
+from console.plan.staged import Draft, Staged
+from console.present import names
+from console.present.names import plural
+from console.present.text import clean
+
+SHOWN = 5
+"""ACLs of a kind that are named; the rest is counted."""
+
+
+class AclExplained(NamedTuple):
+    """What an ACL does. overridden: the denies that override it, or of a deny the allows that it overrides; in_part:
+    where that is true of some of it only. same: others that do the same. gone: what its removal changes."""
+
+    acl: Acl
+    overridden: tuple[Acl, ...]
+    in_part: tuple[Acl, ...]
+    same: tuple[Acl, ...]
+    gone: tuple[str, ...]
+
+
+def explain_acl(acl: Acl, snapshot: Snapshot) -> AclExplained:
+    """Explain one of the snapshot's ACLs, or one that is not there yet, among those that are."""
+    there = snapshot.acls if acl in snapshot.acls else (*snapshot.acls, acl)
+    index = AclIndex(there)
+    others = [each for each in _near(acl, index) if each != acl and _meet(acl, each)]
+    against = [each for each in others if each.permission != acl.permission]
+    denies = acl.permission == DENY
+    whole = [each for each in against if (_within_whole(each, acl) if denies else _within_whole(acl, each))]
+    same = [each for each in others if each.permission == acl.permission and _within_whole(acl, each)]
+    removal = Draft(
+        [Staged(RemoveAcl(acl), acl)],
+        Snapshot(acls=there, topics=snapshot.topics, groups=snapshot.groups, read_at=snapshot.read_at),
+    )
+    return AclExplained(
+        acl,
+        tuple(whole),
+        tuple(each for each in against if each not in whole),
+        tuple(same),
+        acl_effects(RemoveAcl(acl), removal),
+    )
+
+
+def explained_lines(found: AclExplained) -> Iterator[tuple[str, str]]:
+    """What is said of it, as labels and texts."""
+    acl = found.acl
+    denies = acl.permission == DENY
+    operations = operations_text(acl, granted(acl))
+    who = "everyone" if acl.principal == EVERYBODY else clean(acl.principal)
+    yield ("denies" if denies else "grants"), f"{operations} {'to ' if not denies else 'for '}{who}{_place(acl)}"
+    yield from _listed("overrides" if denies else "overridden by", found.overridden)
+    yield from _listed("overrides in part" if denies else "in part by", found.in_part)
+    if denies and not (found.overridden or found.in_part):
+        yield "overrides", "no ACL: what it denies, none allows"
+    yield from _listed("so does", found.same)
+    yield from (("without it", line) for line in found.gone or ("nothing changes",))
+    yield "unless", "super users are concerned, to whom no ACL applies; brokers do not say who they are"
+
+
+def _place(acl: Acl) -> str:
+    if acl.host == WILDCARD:
+        return ", from anywhere"
+    if address_as_compared(acl.host) != acl.host:
+        return f", from {clean(acl.host)}: no broker writes an address like that, so it never matches"
+    return f", from {clean(acl.host)}"
+
+
+def _listed(label: str, acls: Iterable[Acl]) -> Iterator[tuple[str, str]]:
+    all_ = [*acls]
+    yield from ((label, names.acl(each)) for each in all_[:SHOWN])
+    if len(all_) > SHOWN:
+        yield label, plural(len(all_) - SHOWN, "more ACL")
+
+
+def _near(acl: Acl, index: AclIndex) -> Iterator[Acl]:
+    """The ACLs on resources that this one is on too."""
+    patterns: list[Pattern] = [*index.patterns_on(acl.resource_type, any_name(acl))]
+    if acl.pattern_type == PREFIXED or acl.resource_name == WILDCARD:
+        patterns += [each for each in index.patterns() if is_within(each, acl) and each not in patterns]
+    for pattern in patterns:
+        there = index.principals_at(pattern)
+        who = there if acl.principal == EVERYBODY else {acl.principal, EVERYBODY} & there.keys()
+        for principal in sorted(who):
+            yield from there[principal]
+
+
+def _meet(acl: Acl, other: Acl) -> bool:
+    """Whether both can be about one request, of those that are on one resource and about one principal."""
+    hosts = acl.host == other.host or WILDCARD in (acl.host, other.host)
+    return hosts and not set(granted(acl)).isdisjoint(granted(other))
+
+
+def _within_whole(acl: Acl, other: Acl) -> bool:
+    """Whether the other one is about all that the ACL is about."""
+    return (
+        other.principal in (acl.principal, EVERYBODY)
+        and other.host in (acl.host, WILDCARD)
+        and set(granted(acl)) <= set(granted(other))
+        and (pattern_of(acl) == pattern_of(other) or is_within(pattern_of(acl), other))
+    )
