@@ -187,9 +187,9 @@ def _about_topic(snapshot: Snapshot, subject: ConfigResource) -> About:
     topic = snapshot.topics.get(subject.name)
     if topic is None:
         return ("to be created by the plan",), {}, {}
-    from console.present.topics import PARTITIONS, TOPICS, TopicRow
+    from console.present.topics import PARTITIONS, TOPICS, TopicRow, partition_rows
 
-    partitions = table_of("partitions", PARTITIONS, topic.partitions)
+    partitions = table_of("partitions", PARTITIONS, partition_rows(topic, snapshot.reassignments))
     return (topic_line(topic),), TOPICS.detail(TopicRow(topic)), {"partitions": partitions}
 
 
@@ -218,6 +218,7 @@ def _about_broker(snapshot: Snapshot, subject: ConfigResource) -> About:
     if row.controller or row.quorum:
         lines.append(", ".join(word for word in ("active controller" if row.controller else "", row.quorum) if word))
     lines.append(f"leads {load.leaders}, holds {plural(load.replicas, 'replica')}, {load.out_of_sync} out of sync")
+    lines.append(f"is the preferred leader of {load.preferred}, of which {load.to_elect} are to be elected")
     return tuple(lines), BROKERS.detail(row), {}
 
 

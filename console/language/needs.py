@@ -204,6 +204,8 @@ def _show(statement: Show, subject: Subject | None) -> Needs:
         # The details show where brokers' own values change what a topic inherits.
         inherited = Needs(every=frozenset({BROKER})) if subject.type == TOPIC else NOTHING
         return need | inherited | Needs(documentation=True)
+    if subject.type == TOPIC:
+        return need | _parts("reassignments")
     if subject.type == BROKER and not subject.is_cluster_default:
         return need | _parts("cluster", "quorum", "versions", "topics")
     return need | Needs(groups=frozenset({subject.name})) if subject.type == GROUP else need

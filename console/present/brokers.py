@@ -31,11 +31,17 @@ from widgets.row_source import Column as ScreenColumn
 
 
 class BrokerLoad(NamedTuple):
-    """What a broker carries: partitions it leads, replicas it holds, and of these how many are out of sync."""
+    """What a broker carries: partitions it leads, replicas it holds, and of these how many are out of sync.
+
+    preferred: partitions whose preferred replica it is. to_elect: those of them that another broker leads, or none, and
+    that it could lead: it is in their ISR.
+    """
 
     leaders: int = 0
     replicas: int = 0
     out_of_sync: int = 0
+    preferred: int = 0
+    to_elect: int = 0
 
 
 class BrokerRow(NamedTuple):
@@ -62,10 +68,14 @@ class BrokerRow(NamedTuple):
 
 
 def broker_loads(snapshot: Snapshot) -> dict[int, BrokerLoad]:
-    """Count leaders, replicas and replicas out of sync by broker, over all topics."""
+    """Count leaders, replicas and replicas out of sync by broker, and who should lead, over all topics."""
+    from console.model.elections import needs_preferred, preferred, why_not_preferred
+
     leaders: Counter[int] = Counter()
     replicas: Counter[int] = Counter()
     lost: Counter[int] = Counter()
+    first: Counter[int] = Counter()
+    to_elect: Counter[int] = Counter()
     for topic, count in alike(snapshot):
         for partition in topic.partitions:
             leaders[partition.leader] += count
@@ -73,8 +83,13 @@ def broker_loads(snapshot: Snapshot) -> dict[int, BrokerLoad]:
                 replicas[replica] += count
                 if replica not in partition.isr:
                     lost[replica] += count
+            first[preferred(partition)] += count
+            if needs_preferred(partition) and not why_not_preferred(partition):
+                to_elect[preferred(partition)] += count
     return {
-        b: BrokerLoad(leaders.get(b, 0), replicas.get(b, 0), lost.get(b, 0)) for b in {*leaders, *replicas} if b >= 0
+        b: BrokerLoad(*(counts.get(b, 0) for counts in (leaders, replicas, lost, first, to_elect)))
+        for b in {*leaders, *replicas}
+        if b >= 0
     }
 
 
@@ -209,6 +224,24 @@ BROKERS: Columns[BrokerRow] = Columns(
         "number",
         title="Leaders",
         layout=ScreenColumn("leaders", "Leads", width=6, align="right", priority=70, sort_key="L"),
+    ),
+    Column(
+        "preferred",
+        EVERYWHERE | DETAIL,
+        _of_load(lambda load: load.preferred),
+        "number",
+        key="preferred_leaders",
+        title="Should lead",
+        layout=ScreenColumn("preferred", "Should", width=6, align="right", priority=48),
+    ),
+    Column(
+        "to_elect",
+        EVERYWHERE | DETAIL,
+        _of_load(lambda load: load.to_elect),
+        "number",
+        title="To elect",
+        cell=lambda row: (str(row.load.to_elect), "pending") if row.load.to_elect else "",
+        layout=ScreenColumn("elect", "Elect", width=5, align="right", priority=75, sort_key="T"),
     ),
     Column(
         "replicas",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
 from operator import attrgetter
 from typing import Any, NamedTuple
 
 from console.model.changes import TopicTarget
-from console.model.cluster import LogDir, Partition, Topic
+from console.model.cluster import LogDir, Partition, Reassignment, Topic
 from console.model.codes import TOPIC
 from console.model.config import topic_resource
 from console.model.inheritance import Inheritance
@@ -17,6 +17,8 @@ from console.model.snapshot import Snapshot
 from console.plan.amounts import Unit, size
 from console.plan.plan import Plan
 from console.present.columns import (
+    ABSENT,
+    DATA,
     DETAIL,
     EVERYWHERE,
     LISTED,
@@ -270,7 +272,30 @@ def _ids(ids: Collection[int]) -> str:
     return ", ".join(str(i) for i in ids) or NOTHING
 
 
-def _partition_wrong(partition: Partition) -> Cell:
+class PartitionRow(NamedTuple):
+    """A partition, and its move while it moves."""
+
+    partition: Partition
+    move: Reassignment | None = None
+
+
+def partition_rows(topic: Topic, moves: Iterable[Reassignment]) -> list[PartitionRow]:
+    """The partitions of a topic by number, with their moves."""
+    moving = {move.partition: move for move in moves if move.topic == topic.name}
+    return [PartitionRow(partition, moving.get(partition.number)) for partition in topic.partitions]
+
+
+def _from_to(move: Reassignment) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The replicas before and after a move."""
+    before = tuple(each for each in move.replicas if each not in move.adding)
+    return before, tuple(each for each in move.replicas if each not in move.removing)
+
+
+def _partition_wrong(row: PartitionRow) -> Cell:
+    partition = row.partition
+    if row.move is not None and partition.leader >= 0:
+        before, after = map(_commas, _from_to(row.move))
+        return (f"moves {before} → {after}", "pending")
     if partition.error:
         return (clean(partition.error), "failed")
     if partition.leader < 0:
@@ -286,17 +311,17 @@ def _commas(ids: Collection[int]) -> str:
     return ",".join(map(str, ids))
 
 
-PARTITIONS: Columns[Partition] = Columns(
+PARTITIONS: Columns[PartitionRow] = Columns(
     Column(
         "state",
         SHOWN,
-        cell=lambda row: ("!", "failed") if row.leader < 0 or row.under_replicated else "",
+        cell=lambda row: ("!", "failed") if row.partition.leader < 0 or row.partition.under_replicated else "",
         layout=ScreenColumn("state", width=2, gutter=True),
     ),
     Column(
         "partition",
         EVERYWHERE,
-        lambda row: row.number,
+        lambda row: row.partition.number,
         "number",
         title="Partition",
         layout=ScreenColumn("number", "Partition", width=9, align="right"),
@@ -304,38 +329,50 @@ PARTITIONS: Columns[Partition] = Columns(
     Column(
         "leader",
         EVERYWHERE,
-        lambda row: row.leader,
+        lambda row: row.partition.leader,
         "number",
         title="Leader",
-        cell=lambda row: (NOTHING, "failed") if row.leader < 0 else str(row.leader),
+        cell=lambda row: (NOTHING, "failed") if row.partition.leader < 0 else str(row.partition.leader),
         layout=ScreenColumn("leader", "Leader", width=6, align="right", priority=95),
     ),
     Column(
         "replicas",
         EVERYWHERE,
-        lambda row: list(row.replicas),
+        lambda row: list(row.partition.replicas),
         "object",
         title="Replicas",
-        text=lambda row: _commas(row.replicas),
+        text=lambda row: _commas(row.partition.replicas),
         layout=ScreenColumn("replicas", "Replicas", min_width=8, max_width=30, priority=90),
     ),
     Column(
         "isr",
         EVERYWHERE,
-        lambda row: list(row.isr),
+        lambda row: list(row.partition.isr),
         "object",
         title="ISR",
-        cell=lambda row: (_commas(row.isr), "failed" if row.under_replicated else ""),
+        cell=lambda row: (_commas(row.partition.isr), "failed" if row.partition.under_replicated else ""),
         layout=ScreenColumn("isr", "ISR", min_width=5, max_width=30, priority=92),
     ),
     Column(
         "offline",
         EVERYWHERE,
-        lambda row: list(row.offline),
+        lambda row: list(row.partition.offline),
         "object",
         title="Offline",
-        text=lambda row: _commas(row.offline),
+        text=lambda row: _commas(row.partition.offline),
         layout=ScreenColumn("offline", "Offline", min_width=7, max_width=20, priority=40),
+    ),
+    Column(
+        "moves_from",
+        DATA,
+        lambda row: list(_from_to(row.move)[0]) if row.move is not None else ABSENT,
+        "object",
+    ),
+    Column(
+        "moves_to",
+        DATA,
+        lambda row: list(_from_to(row.move)[1]) if row.move is not None else ABSENT,
+        "object",
     ),
     Column("note", SHOWN, cell=_partition_wrong, layout=ScreenColumn("note", "", flex=1, min_width=10, priority=60)),
 )

@@ -18,7 +18,6 @@ from console.model import snapshot as refresh
 from console.model.acl import AclFilter
 from console.model.cluster import Group
 from console.model.config import ConfigListing, ConfigResource
-from console.model.elections import partition_in
 from console.model.failure import Failure
 from console.model.quota import CLIENT_ID, IP, USER, Match, QuotaFilter, QuotaMatch
 from console.model.snapshot import Snapshot, TopicPartition
@@ -445,6 +444,7 @@ async def replica_logs_of(
 ) -> Callable[[Snapshot], Snapshot]:
     """Ask what the replicas of partitions hold. Returns what puts it into a snapshot."""
     from console.admin.replica_logs import replica_logs
+    from console.model.elections import partition_in
 
     replicas: dict[TopicPartition, tuple[int, ...]] = {}
     for topic, number in places:

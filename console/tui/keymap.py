@@ -180,6 +180,20 @@ KEYS: tuple[Key, ...] = (
         rank=30,
     ),
     _key("revoke", "x", "revoke", "Remove the ACL", ACLS, needs=("writable", "row"), rank=12),
+    _key(
+        "elect",
+        "E",
+        "elect",
+        "Stage elections of preferred leaders; without a leader: an unclean one, in the command bar",
+        TOPICS,
+        TOPIC,
+        BROKERS,
+        needs=("writable", "row"),
+        rank=37,
+    ),
+    _key(
+        "cancel-move", "x", "cancel move", "Cancel the move of the partition", TOPIC, needs=("writable", "row"), rank=39
+    ),
     _key("create", "n", "new", "Create a topic, in the command bar", TOPICS, needs=("writable",), rank=36),
     _key("grow", "plus", "grow", "Add partitions to the topic", TOPICS, TOPIC, needs=("writable", "row")),
     _key("delete", "D", "delete", "Delete the topic; asks for its name", TOPICS, needs=("writable", "row")),

@@ -340,7 +340,10 @@ ADDRESS = QuotaEntity.of({"ip": "1.2.3.4"})
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("describe topic a", Needs(topics=frozenset({"a"}), resources=frozenset({topic_resource("a")}))),
+        (
+            "describe topic a",
+            Needs(frozenset({"reassignments"}), topics=frozenset({"a"}), resources=frozenset({topic_resource("a")})),
+        ),
         (
             "set broker <default> k=v",
             Needs(frozenset({"cluster"}), resources=frozenset({CLUSTER_DEFAULT}), a_broker=True),

@@ -21,6 +21,7 @@ from console.model.cluster import (
     PartitionLag,
     Quorum,
     QuorumReplica,
+    Reassignment,
     ReplicaSize,
     ReplicaSizes,
     Topic,
@@ -73,7 +74,7 @@ from console.present.names import acl as acl_text
 from console.present.names import quota_entity
 from console.present.quotas import DEFAULTS, QuotaTree, effective_lines, whose
 from console.present.text import Cell, plain
-from console.present.topics import PARTITIONS, TOPICS, TopicFacts, TopicRow, topic_marks, trouble
+from console.present.topics import PARTITIONS, TOPICS, PartitionRow, TopicFacts, TopicRow, topic_marks, trouble
 from widgets.cells import cell_width
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -214,14 +215,24 @@ def test_trouble_names_the_worst_first() -> None:
 
 
 def test_partitions_say_what_is_missing_and_which_leader_is_preferred() -> None:
-    assert texts(PARTITIONS.cells(Partition(3, 1, (1, 2), (1,))))[-1] == "missing 2"
-    assert texts(PARTITIONS.cells(Partition(3, 2, (1, 2), (1, 2))))[-1] == "preferred 1"
-    assert texts(PARTITIONS.cells(Partition(3, 1, (1, 2), (1, 2))))[-1] == ""
-    assert texts(PARTITIONS.cells(Partition(3, -1, (1, 2), ())))[-1] == "no leader"
+    assert texts(PARTITIONS.cells(PartitionRow(Partition(3, 1, (1, 2), (1,)))))[-1] == "missing 2"
+    assert texts(PARTITIONS.cells(PartitionRow(Partition(3, 2, (1, 2), (1, 2)))))[-1] == "preferred 1"
+    assert texts(PARTITIONS.cells(PartitionRow(Partition(3, 1, (1, 2), (1, 2)))))[-1] == ""
+    assert texts(PARTITIONS.cells(PartitionRow(Partition(3, -1, (1, 2), ()))))[-1] == "no leader"
+    move = Reassignment("t", 3, (1, 4, 2), (4,), (2,))
+    assert texts(PARTITIONS.cells(PartitionRow(Partition(3, 1, (1, 4, 2), (1, 2)), move)))[-1] == "moves 1,2 → 1,4"
+    assert PARTITIONS.data(PartitionRow(Partition(3, 1, (1, 4, 2), (1, 2)), move))["moves_to"] == [1, 4]
 
 
 def test_brokers_with_the_default_first_and_those_that_are_down() -> None:
-    topics = {"t": Topic("t", (Partition(0, 1, (1, 2, 9), (1, 2)), Partition(1, 2, (2, 9), (2,))))}
+    partitions = (
+        Partition(0, 1, (1, 2, 9), (1, 2)),
+        Partition(1, 2, (2, 9), (2,)),
+        Partition(2, 2, (1, 2), (1, 2)),
+        Partition(3, 2, (1, 2), (2,)),
+        Partition(4, -1, (1, 9), (9,), (9,)),
+    )
+    topics = {"t": Topic("t", partitions)}
     known = snapshot(topics=topics, quorum=Quorum(2, 7, 9, (QuorumReplica(1, 5, 4), QuorumReplica(2, 9, 0)), ()))
     rows = broker_rows(known, EMPTY, broker_loads(known))
     assert [row.key for row in rows] == ["", "1", "2", "9"]
@@ -229,10 +240,12 @@ def test_brokers_with_the_default_first_and_those_that_are_down() -> None:
     assert cells["2"][2] == "2 ctrl"
     assert cells["2"][-1] == "leader, epoch 7"
     assert cells["1"][-1] == "voter, lag 4"
-    assert cells["1"][6:8] == ["1", "1"]
+    # Leads, should lead, to elect, replicas: it is in the ISR of one of three that it should lead and does not.
+    assert cells["1"][6:10] == ["1", "4", "1", "4"]
+    assert cells["2"][6:10] == ["3", "1", "", "4"]
     assert cells["9"][0] == "!"
     assert cells["9"][3] == "down, or not known"
-    assert cells["9"][8] == "2"
+    assert cells["9"][10] == "2"
 
 
 def test_disk_says_how_full_and_what_failed() -> None:

@@ -82,6 +82,7 @@ class BrokersView(TableView[BrokerRow]):
         """Most first; the cluster default stays on top."""
         numbers: dict[str, Callable[[BrokerRow], float]] = {
             "leaders": lambda row: row.load.leaders,
+            "elect": lambda row: row.load.to_elect,
             "replicas": lambda row: row.load.replicas,
             "behind": lambda row: row.load.out_of_sync,
             "disk": lambda row: sum(d.size for d in row.dirs or ()),
@@ -112,3 +113,10 @@ class BrokersView(TableView[BrokerRow]):
     def do_edit(self) -> None:
         """Set a config of the brokers meant, in the command bar."""
         self.host.edit_entities(self.targets())
+
+    def do_elect(self) -> None:
+        """Stage the elections of the preferred leaders that these brokers are; on the cluster default, of all."""
+        from console.tui.electing import elect
+
+        brokers = [row.broker.id for row in self.rows_meant() if row.broker is not None]
+        elect(self.host, self.snapshot.topics, brokers or None, self.left_out())

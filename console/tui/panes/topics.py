@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from console.language.quoting import quote
 from console.language.statements import Records
-from console.model.cluster import Partition, Topic
+from console.model.cluster import Topic
 from console.model.config import ConfigResource, topic_resource
 from console.model.quota import QuotaEntity
 from console.plan.plan import EMPTY
@@ -18,11 +18,13 @@ from console.present.topics import (
     PARTITIONS,
     SORTS,
     TOPICS,
+    PartitionRow,
     TopicFacts,
     TopicRow,
     created_topic,
     min_isr,
     override_count,
+    partition_rows,
     topic_marks,
     topic_sizes,
     trouble,
@@ -190,6 +192,12 @@ class TopicsView(TableView[Topic]):
         if topic is not None:
             await show_records(self.host, self.place, Records(topic.name))
 
+    def do_elect(self) -> None:
+        """Stage the elections of preferred leaders in these topics."""
+        from console.tui.electing import elect
+
+        elect(self.host, {topic.name: topic for topic in self.rows_meant()}, None, self.left_out())
+
     def do_create(self) -> None:
         """Create a topic, in the command bar."""
         self.host.prefill("create topic ")
@@ -200,12 +208,13 @@ def _or_unknown(count: int | None) -> int:
     return -1 if count is None else count
 
 
-class PartitionsView(TableView[Partition]):
+class PartitionsView(TableView[PartitionRow]):
     """One row for each partition: leader, replicas, ISR."""
 
     NAME = keymap.TOPIC
     MARKS = False
     PARTS = frozenset({"topics"})
+    MORE_EVERY = 1
     BINDINGS = bindings(keymap.TOPIC)
     COLUMNS = PARTITIONS.layout
     EMPTY = "no such topic any more"
@@ -216,27 +225,33 @@ class PartitionsView(TableView[Partition]):
         return self.snapshot.topics.get(self.place.topic or "")
 
     def inputs(self) -> tuple[object, ...]:
-        """The topic."""
-        return (self.topic,)
+        """The topic, and what moves."""
+        return self.topic, self.snapshot.reassignments
 
     async def read(self) -> None:
         """The topic."""
         if self.place.topic is not None:
             await self.host.session.read_topics([self.place.topic])
 
-    def rows(self) -> list[Partition]:
+    async def read_more(self) -> None:
+        """What moves."""
+        await self.host.session.read_reassignments()
+
+    def rows(self) -> list[PartitionRow]:
         """By number."""
-        return list(self.topic.partitions) if self.topic is not None else []
+        return partition_rows(self.topic, self.snapshot.reassignments) if self.topic is not None else []
 
-    def key(self, row: Partition) -> Hashable:
+    def key(self, row: PartitionRow) -> Hashable:
         """The number."""
-        return row.number
+        return row.partition.number
 
-    def words(self, row: Partition) -> str:
+    def words(self, row: PartitionRow) -> str:
         """The number, the brokers."""
-        return f"{row.number} leader={row.leader} {' '.join(map(str, row.replicas))}"
+        partition = row.partition
+        moves = " moves" if row.move is not None else ""
+        return f"{partition.number} leader={partition.leader} {' '.join(map(str, partition.replicas))}{moves}"
 
-    def cells(self, row: Partition) -> list[Cell]:
+    def cells(self, row: PartitionRow) -> list[Cell]:
         """A row."""
         return PARTITIONS.cells(row)
 
@@ -264,12 +279,32 @@ class PartitionsView(TableView[Partition]):
         """The newest records of the partition."""
         row = self.row()
         if row is not None:
-            await show_records(self.host, self.place, Records(self.place.topic or "", row.number))
+            await show_records(self.host, self.place, Records(self.place.topic or "", row.partition.number))
 
     def copied(self) -> str:
         """Topic and partition."""
         row = self.row()
-        return f"{self.place.topic}-{row.number}" if row is not None else ""
+        return f"{self.place.topic}-{row.partition.number}" if row is not None else ""
+
+    def do_elect(self) -> None:
+        """Stage the election of the partition's preferred leader."""
+        from console.tui.electing import elect_one
+
+        row, topic = self.row(), self.topic
+        if row is not None and topic is not None:
+            elect_one(self.host, topic, row.partition)
+
+    def do_cancel_move(self) -> None:
+        """Stage the end of the partition's move."""
+        row = self.row()
+        if row is None or self.place.topic is None:
+            return
+        if row.move is None:
+            self.host.say(f"partition {row.partition.number} does not move", "muted")
+            return
+        from console.plan.kinds.moves import CancelMove
+
+        self.host.stage([CancelMove(self.place.topic, row.partition.number)])
 
     def do_grow(self) -> None:
         """Give the topic more partitions, in the command bar."""

@@ -1,0 +1,47 @@
+"""Elections of leaders from the rows that show the trouble: preferred ones are staged, an unclean one is only written
+into the command bar."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from console.language.quoting import quote
+from console.model.cluster import Partition, Topic
+from console.model.elections import needs_preferred, why_not_preferred
+from console.plan.kinds.leaders import ElectPreferred, preferred_elections
+from console.tui.panes.view import PaneHost
+
+
+def elect(
+    host: PaneHost, topics: Mapping[str, Topic], brokers: Collection[int] | None, left_out: Sequence[str] = ()
+) -> None:
+    """Stage the elections of preferred leaders in these topics. brokers: only of leaders that they are, None for all.
+
+    Where none can be elected and a partition has no leader, an unclean election of it is written into the bar.
+    """
+    wanted = [each for broker in brokers for each in preferred_elections(topics, broker)] if brokers else None
+    edits = list(preferred_elections(topics)) if wanted is None else wanted
+    partitions = {(name, each.number): each for name, topic in topics.items() for each in topic.partitions}
+    needy = [(edit, partitions[edit.topic, edit.partition]) for edit in edits]
+    leaderless = next((edit for edit, partition in needy if partition.leader < 0), None)
+    if leaderless is not None and all(why_not_preferred(partition) for _, partition in needy):
+        host.prefill(unclean_text(leaderless.topic, leaderless.partition))
+    elif edits:
+        host.stage(edits, left_out=left_out)
+    else:
+        host.say("each partition is led by its preferred replica", "muted")
+
+
+def elect_one(host: PaneHost, topic: Topic, partition: Partition) -> None:
+    """The same for one partition."""
+    if partition.leader < 0 and why_not_preferred(partition):
+        host.prefill(unclean_text(topic.name, partition.number))
+    elif needs_preferred(partition):
+        host.stage([ElectPreferred(topic.name, partition.number)])
+    else:
+        host.say(f"broker {partition.leader}, its preferred replica, leads already", "muted")
+
+
+def unclean_text(topic: str, partition: int) -> str:
+    """The command of an unclean election."""
+    return f"elect unclean topic {quote(topic)} partition {partition}"
