@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 from enum import Enum
 from functools import cached_property
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from msgspec import Struct
 
@@ -25,11 +25,13 @@ from console.model.cluster import (
 )
 from console.model.codes import TOPIC
 from console.model.config import ConfigEntry, ConfigResource, topic_resource
-from console.model.elections import UncleanElection
 from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot
-from console.model.transactions import SeenTransaction
 from console.plan.edits import CreateTopic, Edit, Slot
+
+if TYPE_CHECKING:  # a start does not need what only some kinds of edits have
+    from console.model.elections import UncleanElection
+    from console.model.transactions import SeenTransaction
 
 T = TypeVar("T")
 
@@ -43,23 +45,26 @@ class Unread(Enum):
 UNREAD: Final = Unread.UNREAD
 """That part of the cluster was not read when the edit was staged: what was there is unknown."""
 
-Was = (
-    ConfigEntry
-    | float
-    | Acl
-    | Topic
-    | ScramCredential
-    | SeenTransaction
-    | Partition
-    | UncleanElection
-    | Reassignment
-    | LogRange
-    | Broker
-    | GroupOffset
-    | GroupPosition
-    | None
-    | Unread
-)
+if TYPE_CHECKING:
+    Was = (
+        ConfigEntry
+        | float
+        | Acl
+        | Topic
+        | ScramCredential
+        | SeenTransaction
+        | Partition
+        | UncleanElection
+        | Reassignment
+        | LogRange
+        | Broker
+        | GroupOffset
+        | GroupPosition
+        | None
+        | Unread
+    )
+else:
+    Was = Any
 """What stood in an edit's place when it was staged, by the kind of edit: the key's whole entry (value, source, whether
 hidden, what else would apply), the quota, the binding, the topic, the credential, the open transaction, the partition,
 what an election does, the move, where the log begins and ends, the broker, a feature's level, what a group
