@@ -187,9 +187,9 @@ def _about_topic(snapshot: Snapshot, subject: ConfigResource) -> About:
     topic = snapshot.topics.get(subject.name)
     if topic is None:
         return ("to be created by the plan",), {}, {}
-    from console.present.topics import PARTITIONS, TOPICS, TopicRow, partition_rows
+    from console.present.topics import PARTITIONS, TOPICS, TopicRow, rows_of_partitions
 
-    partitions = table_of("partitions", PARTITIONS, partition_rows(topic, snapshot.reassignments))
+    partitions = table_of("partitions", PARTITIONS, rows_of_partitions(topic, snapshot.reassignments))
     return (topic_line(topic),), TOPICS.detail(TopicRow(topic)), {"partitions": partitions}
 
 

@@ -279,7 +279,7 @@ class PartitionRow(NamedTuple):
     move: Reassignment | None = None
 
 
-def partition_rows(topic: Topic, moves: Iterable[Reassignment]) -> list[PartitionRow]:
+def rows_of_partitions(topic: Topic, moves: Iterable[Reassignment]) -> list[PartitionRow]:
     """The partitions of a topic by number, with their moves."""
     moving = {move.partition: move for move in moves if move.topic == topic.name}
     return [PartitionRow(partition, moving.get(partition.number)) for partition in topic.partitions]

@@ -49,7 +49,7 @@ from console.present.groups import LAGS, MEMBERS, GroupRow, partition_rows
 from console.present.kinds import KINDS
 from console.present.quotas import QuotaRow, QuotaTree
 from console.present.text import plain
-from console.present.topics import PARTITIONS, TopicFacts, TopicRow, partition_rows, topic_marks
+from console.present.topics import PARTITIONS, TopicFacts, TopicRow, rows_of_partitions, topic_marks
 from tests.support.shown_values import says
 
 IDS = st.integers(0, 4)
@@ -210,7 +210,7 @@ def test_describe_says_what_the_screen_says_of_one(snapshot: Snapshot) -> None:
     for name, topic in snapshot.topics.items():
         agree(
             PARTITIONS,
-            partition_rows(topic, snapshot.reassignments),
+            rows_of_partitions(topic, snapshot.reassignments),
             listed(f"describe topic '{name}'", snapshot, "partitions"),
         )
         target = topic_resource(name)

@@ -24,7 +24,7 @@ from console.present.topics import (
     created_topic,
     min_isr,
     override_count,
-    partition_rows,
+    rows_of_partitions,
     topic_marks,
     topic_sizes,
     trouble,
@@ -239,7 +239,7 @@ class PartitionsView(TableView[PartitionRow]):
 
     def rows(self) -> list[PartitionRow]:
         """By number."""
-        return partition_rows(self.topic, self.snapshot.reassignments) if self.topic is not None else []
+        return rows_of_partitions(self.topic, self.snapshot.reassignments) if self.topic is not None else []
 
     def key(self, row: PartitionRow) -> Hashable:
         """The number."""
