@@ -149,6 +149,8 @@ _COUNT, _LENGTH = struct.Struct(">i"), struct.Struct(">h")
 
 def subscribed(group: Group) -> frozenset[str]:
     """The topics that members of a consumer group subscribe to."""
+    if group.newer is not None:
+        return group.newer.subscribed
     if group.protocol_type != CONSUMERS:
         return frozenset()
     found: set[str] = set()

@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 from kio.schema.errors import ErrorCode
 
+from console.embedded.newer_groups import NewerGroup
+
 Protocols = tuple[tuple[str, bytes], ...]
 """Protocol names with their metadata, the preferred one first."""
 NO_GENERATION = -1
@@ -145,7 +147,8 @@ class Group:
     instance id makes its member unknown; Kafka 2.8 ignores it. pending: assigned member ids -> when they expire.
     gathering: when a rebalance stops waiting for members. for_more: whether it waits for new members too, as a group's
     first rebalance does. changed: set when `next_deadline` may have changed. watched: whether a task calls `pass_time`.
-    written: whether the coordinator's log has the group: it had assignments, or committed an offset.
+    written: whether the coordinator's log has the group: it had assignments, or committed an offset. newer: what it is
+    if it is none of the classic protocol.
     """
 
     id: str
@@ -167,6 +170,22 @@ class Group:
     joined_late: bool = False
     watched: bool = False
     written: bool = False
+    newer: NewerGroup | None = None
+
+    @property
+    def type(self) -> str:
+        """Its type, by Kafka's names."""
+        return self.newer.type if self.newer is not None else "classic"
+
+    @property
+    def shown_state(self) -> str:
+        """Its state, by Kafka's names."""
+        return self.newer.state if self.newer is not None else str(self.state)
+
+    @property
+    def has_members(self) -> bool:
+        """Whether any protocol has members in it."""
+        return bool(self.members) or (self.newer is not None and bool(self.newer.members))
 
     # Requests.
 
@@ -191,7 +210,7 @@ class Group:
         return self._rejoin(member, wish, now)
 
     def _agrees(self, wish: JoinRequest) -> bool:
-        if not wish.protocols or not wish.protocol_type:
+        if not wish.protocols or not wish.protocol_type or self.newer is not None:
             return False
         if self.members and wish.protocol_type != self.protocol_type:
             return False
@@ -319,7 +338,7 @@ class Group:
     def committed(self, member_id: str, instance_id: str | None, generation: int, now: float) -> int:
         """Whether a member may commit offsets now, as an error code (ClassicGroup.validateOffsetCommit)."""
         if generation < 0 and not member_id and instance_id is None:
-            return ErrorCode.unknown_member_id if self.members else 0
+            return ErrorCode.unknown_member_id if self.has_members else 0
         code = self.unknown(member_id, instance_id)
         if code:
             return code

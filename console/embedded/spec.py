@@ -22,10 +22,11 @@ METADATA_VERSION = "metadata.version"
 """The feature whose level is the version of the metadata log."""
 
 RELEASE_NAMES = ("2.8", "3.9", "4.3")
-SCENARIO_NAMES = ("quiet", "incident", "fleet", "large")
+SCENARIO_NAMES = ("quiet", "incident", "groups", "fleet", "large")
 _SCENARIO_MODULES: Mapping[str, str] = {
     "quiet": "quiet",
     "incident": "incident",
+    "groups": "group_kinds",
     "large": "large",
     "fleet-production": "incident",
     "fleet-staging": "quiet",

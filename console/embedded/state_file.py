@@ -12,7 +12,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import UUID
 
+import msgspec
+
 from console.embedded.groups import Committed, Group, GroupState, Member
+from console.embedded.newer_groups import NewerGroup
 from console.embedded.partition_log import Batch, PartitionLog, read_batch
 from console.embedded.state import ClusterState
 from console.embedded.tables import Change, ChangeLog, Partition, ScramCredential, ScramKey, Topic
@@ -180,6 +183,7 @@ def _group(group: Group) -> dict[str, Any]:
             for key, committed in group.offsets.items()
         ],
         "members": [_member(member) for member in group.members.values() if member.stands_in],
+        "newer": None if group.newer is None else msgspec.to_builtins(group.newer),
     }
 
 
@@ -201,7 +205,16 @@ def _read_group(fields: dict[str, Any]) -> Group:
             for topic, partition, offset, leader_epoch, metadata, at in fields["offsets"]
         },
         written=True,
+        newer=_read_newer(fields.get("newer")),
     )
+
+
+def _read_newer(fields: Any) -> NewerGroup | None:
+    """Raises ValueError for another form."""
+    try:
+        return msgspec.convert(fields, NewerGroup | None)
+    except msgspec.ValidationError as error:
+        raise ValueError(str(error)) from error
 
 
 def _member(member: Member) -> list[Any]:

@@ -29,7 +29,7 @@ ON_PURPOSE: Mapping[str, str] = {
 NOT_SERVED: Mapping[str, Set[int]] = {
     "2.8": {4, 5, 6, 7, 24, 25, 26, 27, 28, 34, 38, 39, 40, 41, 56, 61},
     "3.9": {24, 25, 26, 27, 28, 34, 38, 39, 40, 41, 61, 65, 66, 68, 80, 81},
-    "4.3": {24, 25, 26, 27, 28, 34, 38, 39, 40, 41, 61, 65, 66, 68, *range(76, 82), *range(83, 93)},
+    "4.3": {24, 25, 26, 27, 28, 34, 38, 39, 40, 41, 61, 65, 66, 68, 76, *range(78, 82), *range(83, 89), 91, 92},
 }
 """API keys by release: what brokers say to each other, moves between one broker's log directories, delegation tokens,
 transactions, voters of the quorum, share and streams groups. The console has no use for them, nor have the clients

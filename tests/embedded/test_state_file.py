@@ -28,7 +28,7 @@ def names_in(folder: Path) -> list[str]:
     return [path.name for path in folder.iterdir()]
 
 
-@pytest.mark.parametrize("scenario", ["quiet", "incident"])
+@pytest.mark.parametrize("scenario", ["quiet", "incident", "groups"])
 async def test_everything_is_there_after_a_restart(tmp_path: Path, scenario: str) -> None:
     spec = ClusterSpec(scenario=scenario, state_file=tmp_path / "state")
     async with EmbeddedCluster(spec) as cluster:

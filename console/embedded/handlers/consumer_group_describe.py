@@ -1,43 +1,68 @@
-"""ConsumerGroupDescribe: groups of the newer protocol (KIP-848). This cluster has none."""
+"""ConsumerGroupDescribe: groups of the protocol of KIP-848."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.answers import NO_OPERATIONS, NO_TIME
+from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
-from console.embedded.group_coordinator import group_error
+from console.embedded.newer_group_answers import Described, described, topic_partitions
+from console.embedded.newer_groups import NewerMember, Partitions
 from console.wire.schemas import for_version
 
 _ENABLED_FROM = (4, 0)
+_CONSUMER_MEMBER = 1
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0-1. The error lets clients ask DescribeGroups. Before 4.0 the protocol is disabled."""
+    """v0-1. For a group of another type, the error lets clients ask DescribeGroups. Before 4.0 the protocol is
+    disabled."""
     return context.schema.ConsumerGroupDescribeResponse(
-        throttle_time=NO_TIME, groups=tuple(_group(context, group_id) for group_id in request.group_ids)
+        throttle_time=NO_TIME, groups=tuple(_group(request, context, group_id) for group_id in request.group_ids)
     )
 
 
-def _group(context: RequestContext, group_id: str) -> Any:
-    code, message = group_error(context, group_id, "DESCRIBE"), None
+def _group(request: Any, context: RequestContext, group_id: str) -> Any:
+    found = described(context, request, group_id, "consumer")
     if context.cluster.release.number < _ENABLED_FROM:
-        code = ErrorCode.unsupported_version
-    elif code in (0, ErrorCode.invalid_group_id):
-        code = ErrorCode.group_id_not_found
-        known = group_id in context.state.groups
-        message = f"Group {group_id} is not a consumer group." if known else f"Group {group_id} not found."
+        found = Described(ErrorCode.unsupported_version)
+    group = found.group
     return for_version(
         context.schema.DescribedGroup,
-        error_code=code,
-        error_message=message,
+        error_code=found.code,
+        error_message=found.message,
         group_id=group_id,
-        group_state="",
-        group_epoch=0,
-        assignment_epoch=0,
-        assignor_name="",
-        members=(),
-        authorized_operations=NO_OPERATIONS,
+        group_state=group.state if group else "",
+        group_epoch=group.epoch if group else 0,
+        assignment_epoch=group.assignment_epoch if group else 0,
+        assignor_name=group.assignor if group else "",
+        members=tuple(map(partial(_member, context), group.members)) if group else (),
+        authorized_operations=found.operations,
+    )
+
+
+def _member(context: RequestContext, member: NewerMember) -> Any:
+    schema = context.schema
+
+    def assignment(partitions: Partitions) -> Any:
+        return schema.Assignment(
+            topic_partitions=topic_partitions(context, schema.TopicPartitions, partitions),
+        )
+
+    return for_version(
+        schema.Member,
+        member_id=member.id,
+        instance_id=None,
+        rack_id=None,
+        member_epoch=member.epoch,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        subscribed_topic_names=member.subscribed,
+        subscribed_topic_regex="",
+        assignment=assignment(member.assigned),
+        target_assignment=assignment(member.target),
+        member_type=_CONSUMER_MEMBER,
     )

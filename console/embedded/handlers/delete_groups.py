@@ -30,7 +30,7 @@ def _delete(context: RequestContext, group_id: str) -> int:
     group = context.state.groups.get(group_id)
     if group is None:
         return ErrorCode.group_id_not_found
-    if group.members:
+    if group.has_members:
         return ErrorCode.non_empty_group
     del context.state.groups[group_id]
     context.state.touch()

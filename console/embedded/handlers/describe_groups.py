@@ -31,7 +31,11 @@ def _group(request: Any, context: RequestContext, group_id: str) -> Any:
         code = 0
     group = visible_group(context, group_id)
     message, operations = None, NO_OPERATIONS
-    if not code and group is None and context.version >= _NOT_FOUND_FROM:
+    if not code and group is not None and group.newer is not None:
+        group = None
+        if context.version >= _NOT_FOUND_FROM:
+            code, message = ErrorCode.group_id_not_found, f"Group {group_id} is not a classic group."
+    elif not code and group is None and context.version >= _NOT_FOUND_FROM:
         code, message = ErrorCode.group_id_not_found, f"Group {group_id} not found."
     if not code and getattr(request, "include_authorized_operations", False):
         operations = context.operations(group_operations(context), "GROUP", group_id)

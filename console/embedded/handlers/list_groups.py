@@ -9,8 +9,6 @@ from console.embedded.context import RequestContext
 from console.embedded.group_coordinator import coordinator_of, visible_group
 from console.wire.schemas import for_version
 
-_TYPE = "classic"
-
 
 async def handle(request: Any, context: RequestContext) -> Any:
     """v0-5. Without DESCRIBE on the cluster, only the groups that may be described."""
@@ -27,14 +25,14 @@ async def handle(request: Any, context: RequestContext) -> Any:
                 schema.ListedGroup,
                 group_id=group.id,
                 protocol_type=group.protocol_type or "",
-                group_state=str(group.state),
-                group_type=_TYPE,
+                group_state=group.shown_state,
+                group_type=group.type,
             )
             for group in context.state.groups.values()
             if coordinator_of(topics, group.id) == context.broker_id
             and visible_group(context, group.id) is not None
-            and (not states or group.state.lower() in states)
-            and (not types or _TYPE in types)
+            and (not states or group.shown_state.lower() in states)
+            and (not types or group.type in types)
             and (everything or context.allowed("DESCRIBE", "GROUP", group.id))
         ),
     )

@@ -16,6 +16,7 @@ _MAX_METADATA = 4096
 """Characters (offset.metadata.max.bytes)."""
 _NOT_FOUND_FROM = 9
 _TELLS_NOT_FOUND_FROM = (4, 0)
+_SHARE = "share"
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
@@ -36,6 +37,8 @@ def _refused_member(request: Any, context: RequestContext, group: Group | None) 
             return 0
         newer = context.version >= _NOT_FOUND_FROM and context.cluster.release.number >= _TELLS_NOT_FOUND_FROM
         return ErrorCode.group_id_not_found if newer else ErrorCode.illegal_generation
+    if group.type == _SHARE:
+        return ErrorCode.group_id_not_found
     instance_id = getattr(request, "group_instance_id", None)
     return group.committed(request.member_id, instance_id, generation, context.clock.time())
 

@@ -1,0 +1,52 @@
+"""ShareGroupDescribe: groups of the protocol of KIP-932."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from console.embedded.answers import NO_TIME
+from console.embedded.context import RequestContext
+from console.embedded.newer_group_answers import described, topic_partitions
+from console.embedded.newer_groups import NewerMember
+from console.wire.schemas import for_version
+
+
+async def handle(request: Any, context: RequestContext) -> Any:
+    """v1."""
+    return context.schema.ShareGroupDescribeResponse(
+        throttle_time=NO_TIME, groups=tuple(_group(request, context, group_id) for group_id in request.group_ids)
+    )
+
+
+def _group(request: Any, context: RequestContext, group_id: str) -> Any:
+    found = described(context, request, group_id, "share")
+    group = found.group
+    return for_version(
+        context.schema.DescribedGroup,
+        error_code=found.code,
+        error_message=found.message,
+        group_id=group_id,
+        group_state=group.state if group else "",
+        group_epoch=group.epoch if group else 0,
+        assignment_epoch=group.assignment_epoch if group else 0,
+        assignor_name=group.assignor if group else "",
+        members=tuple(map(partial(_member, context), group.members)) if group else (),
+        authorized_operations=found.operations,
+    )
+
+
+def _member(context: RequestContext, member: NewerMember) -> Any:
+    schema = context.schema
+    return for_version(
+        schema.Member,
+        member_id=member.id,
+        rack_id=None,
+        member_epoch=member.epoch,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        subscribed_topic_names=member.subscribed,
+        assignment=schema.Assignment(
+            topic_partitions=topic_partitions(context, schema.TopicPartitions, member.assigned)
+        ),
+    )

@@ -1,0 +1,83 @@
+"""StreamsGroupDescribe: groups of the protocol of KIP-1071."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from console.embedded.answers import NO_TIME
+from console.embedded.context import RequestContext
+from console.embedded.newer_group_answers import described
+from console.embedded.newer_groups import NewerGroup, NewerMember, Partitions, Tasks
+from console.wire.schemas import for_version
+
+
+async def handle(request: Any, context: RequestContext) -> Any:
+    """v0."""
+    return context.schema.StreamsGroupDescribeResponse(
+        throttle_time=NO_TIME, groups=tuple(_group(request, context, group_id) for group_id in request.group_ids)
+    )
+
+
+def _group(request: Any, context: RequestContext, group_id: str) -> Any:
+    found = described(context, request, group_id, "streams")
+    group = found.group
+    return for_version(
+        context.schema.DescribedGroup,
+        error_code=found.code,
+        error_message=found.message,
+        group_id=group_id,
+        group_state=group.state if group else "",
+        group_epoch=group.epoch if group else 0,
+        assignment_epoch=group.assignment_epoch if group else 0,
+        topology=_topology(context.schema, group) if group else None,
+        members=tuple(map(partial(_member, context.schema, group.topology_epoch), group.members)) if group else (),
+        authorized_operations=found.operations,
+    )
+
+
+def _topology(schema: Any, group: NewerGroup) -> Any:
+    return schema.Topology(
+        epoch=group.topology_epoch,
+        subtopologies=tuple(
+            schema.Subtopology(
+                subtopology_id=name,
+                source_topics=sources,
+                repartition_sink_topics=(),
+                state_changelog_topics=(),
+                repartition_source_topics=(),
+            )
+            for name, sources in group.subtopologies.items()
+        ),
+    )
+
+
+def _member(schema: Any, topology_epoch: int, member: NewerMember) -> Any:
+    def tasks(of_role: Partitions) -> tuple[Any, ...]:
+        return tuple(schema.TaskIds(subtopology_id=name, partitions=numbers) for name, numbers in of_role.items())
+
+    def assignment(of_member: Tasks) -> Any:
+        return schema.Assignment(
+            active_tasks=tasks(of_member.active),
+            standby_tasks=tasks(of_member.standby),
+            warmup_tasks=tasks(of_member.warmup),
+        )
+
+    return for_version(
+        schema.Member,
+        member_id=member.id,
+        member_epoch=member.epoch,
+        instance_id=None,
+        rack_id=None,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        topology_epoch=topology_epoch,
+        process_id=member.client_id,
+        user_endpoint=None,
+        client_tags=(),
+        task_offsets=(),
+        task_end_offsets=(),
+        assignment=assignment(member.tasks),
+        target_assignment=assignment(member.target_tasks),
+        is_classic=False,
+    )

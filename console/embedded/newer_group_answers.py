@@ -1,0 +1,55 @@
+"""What brokers answer of groups of the newer protocols, for the APIs of all three."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from kio.schema.errors import ErrorCode
+
+from console.embedded.answers import NO_OPERATIONS, group_operations
+from console.embedded.context import RequestContext
+from console.embedded.group_coordinator import group_error, visible_group
+from console.embedded.newer_groups import NewerGroup, Partitions
+
+_NOT_AUTHORIZED = "The group has described topic(s) that the client is not authorized to describe."
+
+
+class Described(NamedTuple):
+    """What a describe answers for one group: an error, or the group."""
+
+    code: int
+    message: str | None = None
+    group: NewerGroup | None = None
+    operations: int = NO_OPERATIONS
+
+
+def described(context: RequestContext, request: Any, group_id: str, type_: str) -> Described:
+    """A group of this type, or why it can't be described (GroupMetadataManager.consumerGroup and its siblings)."""
+    code = group_error(context, group_id, "DESCRIBE")
+    if code not in (0, ErrorCode.invalid_group_id):
+        return Described(code)
+    group = visible_group(context, group_id)
+    if group is None or group.newer is None or group.newer.type != type_:
+        is_known = group_id in context.state.groups
+        message = f"Group {group_id} is not a {type_} group." if is_known else f"Group {group_id} not found."
+        return Described(ErrorCode.group_id_not_found, message)
+    newer = group.newer
+    topics = {topic for member in newer.members for topic in (*member.assigned, *member.target)}
+    topics |= {topic for sources in newer.subtopologies.values() for topic in sources}
+    if not all(context.allowed("DESCRIBE", "TOPIC", topic) for topic in topics):
+        return Described(ErrorCode.topic_authorization_failed, _NOT_AUTHORIZED)
+    operations = NO_OPERATIONS
+    if getattr(request, "include_authorized_operations", False):
+        operations = context.operations(group_operations(context), "GROUP", group_id)
+    return Described(0, None, newer, operations)
+
+
+def topic_partitions(context: RequestContext, make: Callable[..., Any], partitions: Partitions) -> tuple[Any, ...]:
+    """An assignment's topics with their ids, in the message that `make` makes."""
+    topics = context.view.topics
+    return tuple(
+        make(topic_id=topics[name].id, topic_name=name, partitions=tuple(numbers))
+        for name, numbers in partitions.items()
+        if name in topics
+    )

@@ -1,0 +1,58 @@
+"""Groups of the newer protocols, as data: consumer (KIP-848), share (KIP-932) and streams groups (KIP-1071).
+
+Scenarios make them. No client can join one here; their offsets are those of any group (console.embedded.groups).
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct, field
+
+Partitions = dict[str, tuple[int, ...]]
+"""Partition numbers by topic, or tasks by subtopology."""
+
+
+class Tasks(Struct, frozen=True):
+    """The tasks of a member of a streams group."""
+
+    active: Partitions = field(default_factory=dict)
+    standby: Partitions = field(default_factory=dict)
+    warmup: Partitions = field(default_factory=dict)
+
+
+class NewerMember(Struct, frozen=True):
+    """A member. assigned, target: partitions by topic; of a streams group tasks and target_tasks instead."""
+
+    id: str
+    client_id: str
+    client_host: str
+    epoch: int
+    subscribed: tuple[str, ...] = ()
+    assigned: Partitions = field(default_factory=dict)
+    target: Partitions = field(default_factory=dict)
+    tasks: Tasks = Tasks()
+    target_tasks: Tasks = Tasks()
+
+
+class NewerGroup(Struct, frozen=True):
+    """What a group has that the classic protocol does not know.
+
+    subtopologies: of a streams group, their source topics by id. acknowledged: records of a share group after its start
+    offset, in each partition, that are done.
+    """
+
+    type: Literal["consumer", "share", "streams"]
+    state: str
+    epoch: int
+    assignment_epoch: int
+    members: tuple[NewerMember, ...] = ()
+    assignor: str = ""
+    topology_epoch: int = 0
+    subtopologies: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    acknowledged: int = 0
+
+    @property
+    def subscribed(self) -> frozenset[str]:
+        """The topics that members subscribe to."""
+        return frozenset(topic for member in self.members for topic in member.subscribed)

@@ -1,0 +1,171 @@
+"""The quiet cluster with groups of every kind: members that have not taken their target, tasks of a streams group, a
+share group, and a partition on which a group is stuck."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from zlib import crc32
+
+from console.embedded.context import Cluster
+from console.embedded.groups import Committed, Group
+from console.embedded.newer_groups import NewerGroup, NewerMember, Partitions, Tasks
+from console.embedded.scenarios import quiet
+from console.embedded.scenarios.incident import produce_load
+from console.embedded.scenarios.seed import Scenario, change_as_others, commit_later_offset
+
+NEWER_FROM = (4, 0)
+ORDERS, PAYMENTS, SHIPMENTS, REFUNDS = (
+    "checkout.orders",
+    "checkout.payments",
+    "logistics.shipments",
+    "checkout.refunds",
+)
+STUCK = ("dispatch", SHIPMENTS, 2)
+"""A group, and the partition on which it is stuck."""
+READ_EVERY = 2.0
+"""Seconds between the commits of that group."""
+_ALL = 100_000
+
+
+def _member(
+    client: str, place: int, epoch: int, topic: str, has: tuple[int, ...], wants: tuple[int, ...]
+) -> NewerMember:
+    return NewerMember(
+        f"{client}-{place:022}",
+        client,
+        f"/10.0.4.{10 + place}",
+        epoch,
+        (topic,),
+        {topic: has} if has else {},
+        {topic: wants} if wants else {},
+    )
+
+
+def _streams_member(client: str, place: int, epoch: int, tasks: Tasks, target: Tasks) -> NewerMember:
+    return NewerMember(
+        f"{client}-{place:022}",
+        client,
+        f"/10.0.5.{10 + place}",
+        epoch,
+        (PAYMENTS,),
+        tasks=tasks,
+        target_tasks=target,
+    )
+
+
+def _tasks(active: Partitions, standby: Partitions | None = None, warmup: Partitions | None = None) -> Tasks:
+    return Tasks(active, standby or {}, warmup or {})
+
+
+NEWER: Mapping[str, tuple[NewerGroup, str, int]] = {
+    "order-events": (
+        NewerGroup(
+            "consumer",
+            "Reconciling",
+            8,
+            8,
+            (
+                _member("orders-1", 1, 8, ORDERS, (0, 1, 2, 3), (0, 1, 2, 3)),
+                _member("orders-2", 2, 7, ORDERS, tuple(range(4, 12)), (4, 5, 6, 7)),
+                _member("orders-3", 3, 8, ORDERS, (), (8, 9, 10, 11)),
+            ),
+            "uniform",
+        ),
+        ORDERS,
+        90,
+    ),
+    STUCK[0]: (
+        NewerGroup(
+            "consumer",
+            "Stable",
+            3,
+            3,
+            (_member("dispatch-1", 1, 3, SHIPMENTS, tuple(range(12)), tuple(range(12))),),
+            "uniform",
+        ),
+        SHIPMENTS,
+        5,
+    ),
+    "refund-workers": (
+        NewerGroup(
+            "share",
+            "Stable",
+            4,
+            4,
+            (
+                _member("worker-1", 1, 4, REFUNDS, (0, 1), ()),
+                _member("worker-2", 2, 4, REFUNDS, (0, 1), ()),
+                _member("worker-3", 3, 4, REFUNDS, (2, 3, 4, 5), ()),
+            ),
+            "simple",
+            acknowledged=7,
+        ),
+        REFUNDS,
+        60,
+    ),
+    "fraud-scores": (
+        NewerGroup(
+            "streams",
+            "Reconciling",
+            12,
+            12,
+            (
+                _streams_member(
+                    "scores-1",
+                    1,
+                    12,
+                    _tasks({"0": tuple(range(12))}, {"0": (12, 13)}),
+                    _tasks({"0": tuple(range(12))}, {"0": (12, 13)}),
+                ),
+                _streams_member(
+                    "scores-2",
+                    2,
+                    11,
+                    _tasks({"0": tuple(range(12, 23))}, {"0": (0, 1)}, {"0": (23,)}),
+                    _tasks({"0": tuple(range(12, 24))}, {"0": (0, 1)}),
+                ),
+            ),
+            topology_epoch=2,
+            subtopologies={"0": (PAYMENTS,)},
+        ),
+        PAYMENTS,
+        200,
+    ),
+    "old-workers": (NewerGroup("share", "Empty", 9, 9), REFUNDS, 5_000),
+}
+"""Group -> the group, the topic that it reads, and roughly its lag in each partition."""
+
+
+def seed(cluster: Cluster) -> None:
+    """Fill the quiet cluster, and add the groups where the release has their protocols."""
+    quiet.seed(cluster)
+    if cluster.release.number < NEWER_FROM:
+        return
+    state, now = cluster.state, cluster.clock.time()
+    for name, (newer, topic, lag) in NEWER.items():
+        group = Group(name, protocol_type=newer.type, written=True, newer=newer)
+        for number in range(len(state.topics[topic].partitions)):
+            log = state.logs[topic, number]
+            behind = lag * (80 + crc32(f"{name}-{number}".encode()) % 41) // 100
+            group.offsets[topic, number] = Committed(max(log.end - behind, log.start), at=now)
+        state.groups[name] = group
+
+
+async def live(cluster: Cluster) -> None:
+    """Produce to two partitions that a group reads: it keeps up with the one, and is stuck on the other."""
+    await asyncio.gather(
+        produce_load(cluster, "shipping", SHIPMENTS, 0),
+        produce_load(cluster, "shipping", SHIPMENTS, STUCK[2]),
+        _read(cluster),
+        change_as_others(cluster),
+    )
+
+
+async def _read(cluster: Cluster) -> None:
+    while True:
+        await cluster.clock.sleep(READ_EVERY)
+        commit_later_offset(cluster, STUCK[0], SHIPMENTS, 0, _ALL)
+
+
+SCENARIO = Scenario(seed, live=live)

@@ -1,0 +1,235 @@
+"""Groups of the newer protocols: a real coordinator makes one of a member's heartbeat; the embedded cluster has it as
+data, and describes it in the same words."""
+
+from __future__ import annotations
+
+import time
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+import pytest
+
+from console.embedded.brokers import EmbeddedCluster
+from console.embedded.groups import Group
+from console.embedded.newer_groups import NewerGroup, NewerMember, Tasks
+from tests.contract.answers import differences
+from tests.contract.target import ADMIN, SETTLED, Server, Target
+
+HOST, CLIENT = "/127.0.0.1", "contract"
+NEWEST = "4.3"
+DESCRIBES = ("consumer_group_describe", "share_group_describe", "streams_group_describe")
+OTHERS = {"consumer": "share", "share": "streams", "streams": "consumer"}
+VERSIONS = {"consumer": 1, "share": 1, "streams": 0}
+MOVES = ("NOT_COORDINATOR", "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE")
+
+
+def coordinator(server: Server, group: str) -> int:
+    """The broker of the group, once its topic is there."""
+    while True:
+        told = server.ask("find_coordinator", 3, lambda m: m.FindCoordinatorRequest(key=group, key_type=0), 1, ADMIN)
+        if told["error_code"] != "COORDINATOR_NOT_AVAILABLE":
+            return int(told["node_id"])
+
+
+def describe(server: Server, api: str, version: int, group: str) -> Any:
+    """The answer of the group's coordinator."""
+    name = "".join(part.title() for part in api.split("_")) + "Request"
+
+    def build(m: Any) -> Any:
+        return getattr(m, name)(group_ids=(group,), include_authorized_operations=True)
+
+    to = coordinator(server, group)
+    answer = server.ask(api, version, build, to, ADMIN)
+    while "COORDINATOR_LOAD_IN_PROGRESS" in str(answer) or "NOT_COORDINATOR" in str(answer):
+        to = coordinator(server, group)
+        answer = server.ask(api, version, build, to, ADMIN)
+    return answer
+
+
+def describe_classic(server: Server, version: int, group: str) -> Any:
+    """DescribeGroups of a group of another kind."""
+    return server.ask(
+        "describe_groups",
+        version,
+        lambda m: m.DescribeGroupsRequest(groups=(group,), include_authorized_operations=True),
+        coordinator(server, group),
+        ADMIN,
+    )
+
+
+def listed(server: Server, group: str, **filters: tuple[str, ...]) -> list[Any]:
+    """ListGroups v5: what it says of the group."""
+    answer = server.ask("list_groups", 5, lambda m: m.ListGroupsRequest(**filters), coordinator(server, group), ADMIN)
+    return [each for each in answer["groups"] if each["group_id"] == group]
+
+
+def share_offsets(server: Server, version: int, group: str) -> Any:
+    """DescribeShareGroupOffsets of all topics."""
+
+    def build(m: Any) -> Any:
+        of = m.DescribeShareGroupOffsetsRequestGroup
+        return m.DescribeShareGroupOffsetsRequest(groups=(of(group_id=group, topics=None),))
+
+    return server.ask("describe_share_group_offsets", version, build, coordinator(server, group), ADMIN)
+
+
+def committed(server: Server, group: str) -> Any:
+    """OffsetFetch v9 of all topics."""
+
+    def build(m: Any) -> Any:
+        return m.OffsetFetchRequest(groups=(m.OffsetFetchRequestGroup(group_id=group, topics=None),))
+
+    return server.ask("offset_fetch", 9, build, coordinator(server, group), ADMIN)
+
+
+def join(server: Server, kind: str, group: str, topic: str, member: str) -> None:
+    """Heartbeats of the only member, until its group is stable and it has the topic's partition."""
+
+    def build(m: Any, epoch: int) -> Any:
+        begins = epoch == 0
+        common = {"group_id": group, "member_id": member, "member_epoch": epoch, "rack_id": None}
+        topics = (topic,) if begins else None
+        if kind == "share":
+            return m.ShareGroupHeartbeatRequest(**common, subscribed_topic_names=topics)
+        common |= {"instance_id": None, "rebalance_timeout": timedelta(seconds=60)}
+        if kind == "consumer":
+            return m.ConsumerGroupHeartbeatRequest(
+                **common,
+                subscribed_topic_names=topics,
+                subscribed_topic_regex=None,
+                server_assignor=None,
+                topic_partitions=() if begins else None,
+            )
+        part = m.Subtopology(
+            subtopology_id="0",
+            source_topics=(topic,),
+            source_topic_regex=(),
+            state_changelog_topics=(),
+            repartition_sink_topics=(),
+            repartition_source_topics=(),
+            copartition_groups=(),
+        )
+        tasks = () if begins else None
+        return m.StreamsGroupHeartbeatRequest(
+            **common,
+            endpoint_information_epoch=0,
+            topology=m.Topology(epoch=1, subtopologies=(part,)) if begins else None,
+            active_tasks=tasks,
+            standby_tasks=tasks,
+            warmup_tasks=tasks,
+            process_id=CLIENT if begins else None,
+            user_endpoint=None,
+            client_tags=() if begins else None,
+            task_offsets=None,
+            task_end_offsets=None,
+            shutdown_application=False,
+        )
+
+    api, version = f"{kind}_group_heartbeat", VERSIONS[kind]
+    epoch, last = 0, time.monotonic() + SETTLED
+    while time.monotonic() < last:
+        answer = server.ask(api, version, partial(build, epoch=epoch), coordinator(server, group), ADMIN)
+        if answer["error_code"] in MOVES:
+            continue
+        assert answer["error_code"] == "NONE", answer
+        epoch = answer["member_epoch"]
+        told = describe(server, f"{kind}_group_describe", VERSIONS[kind], group)["groups"][0]
+        if told["group_state"] == "Stable" and _has_something(told["members"][0]["assignment"]):
+            return
+        time.sleep(0.02)
+    pytest.fail(f"the group {group} is not stable")
+
+
+def _has_something(assignment: Any) -> bool:
+    return bool(assignment.get("topic_partitions") or assignment.get("active_tasks"))
+
+
+def as_data(cluster: EmbeddedCluster, kind: str, group: str, topic: str, member: str, real: Any) -> None:
+    """Give the embedded cluster the group that the member made, with the epochs that the real one came to."""
+    everything = {topic: (0, 1)}
+    epoch = real["members"][0]["member_epoch"]
+    tasks = Tasks({"0": (0, 1)}) if kind == "streams" else Tasks()
+    newer = NewerGroup(
+        kind,  # type: ignore[arg-type]
+        "Stable",
+        real["group_epoch"],
+        real["assignment_epoch"],
+        (
+            NewerMember(
+                member,
+                real["members"][0]["client_id"],
+                HOST,
+                epoch,
+                (topic,),
+                {} if kind == "streams" else everything,
+                everything if kind == "consumer" else {},
+                tasks,
+                tasks,
+            ),
+        ),
+        real.get("assignor_name", ""),
+        topology_epoch=1,
+        subtopologies={"0": (topic,)} if kind == "streams" else {},
+    )
+    cluster.state.groups[group] = Group(group, protocol_type=kind, written=True, newer=newer)
+
+
+@pytest.mark.compares
+@pytest.mark.parametrize("kind", ["consumer", "share", "streams"])
+def test_a_group_is_described_as_a_real_one(target: Target, name: str, kind: str) -> None:
+    if target.release != NEWEST or target.real is None:
+        return  # the protocols are not enabled before 4.0
+    topic = f"{name}-{kind}"
+    target.ask(
+        "create_topics",
+        7,
+        lambda m: m.CreateTopicsRequest(
+            topics=(m.CreatableTopic(name=topic, num_partitions=2, replication_factor=1, assignments=(), configs=()),),
+            timeout=timedelta(seconds=30),
+            validate_only=False,
+        ),
+    )
+    group, member = topic, "AAAAAAAAAAAAAAAAAAAAAA"
+    join(target.real, kind, group, topic, member)
+    real = describe(target.real, f"{kind}_group_describe", VERSIONS[kind], group)
+    target.thread.call(lambda cluster: as_data(cluster, kind, group, topic, member, real["groups"][0]))
+    asked: list[tuple[Any, Any]] = []
+    for server in (target.real, target.embedded):
+        other = OTHERS[kind]
+        asked.append(
+            (
+                server,
+                {
+                    "described": describe(server, f"{kind}_group_describe", VERSIONS[kind], group),
+                    "as another": describe(server, f"{other}_group_describe", VERSIONS[other], group),
+                    "as classic": describe_classic(server, 6, group),
+                    "as classic before": describe_classic(server, 5, group),
+                    "listed": listed(server, group),
+                    "listed by type": listed(server, group, types_filter=(kind,)),
+                    "listed by another": listed(server, group, types_filter=(other,)),
+                    "listed by state": listed(server, group, states_filter=("Stable",)),
+                    "offsets": committed(server, group),
+                    "share offsets": share_offsets(server, 1, group) if kind != "share" else None,
+                },
+            )
+        )
+    (_, told), (_, found) = asked
+    seen = [f"{what}{each}" for what, answer in told.items() for each in differences(answer, found[what])]
+    assert not seen, "Kafka 4.3 and the embedded cluster differ:\n  " + "\n  ".join(seen)
+    assert told["described"]["groups"][0]["members"][0]["member_id"] == member
+
+
+def test_groups_that_are_not_there(target: Target, name: str) -> None:
+    if target.release != NEWEST:
+        return
+    missing = f"{name}-missing"
+    for server in target.servers:
+        coordinator(server, missing)
+    for api in DESCRIBES:
+        told = [describe(server, api, 0 if api.startswith("streams") else 1, missing) for server in target.servers]
+        assert all(not list(differences(told[0], each)) for each in told), told
+        assert told[0]["groups"][0]["error_code"] == "GROUP_ID_NOT_FOUND"
+    for version in (0, 1):
+        told = [share_offsets(server, version, missing) for server in target.servers]
+        assert all(not list(differences(told[0], each)) for each in told), told
