@@ -235,7 +235,7 @@ def _described(state: Any, coordinator: int) -> Transaction:
         coordinator,
         state.producer_epoch,
         round(state.transaction_timeout.total_seconds() * 1000),
-        round(state.transaction_start_time.timestamp() * 1000),
+        state.transaction_start_time,
         frozenset((topic.topic, number) for topic in state.topics for number in topic.partitions),
     )
 

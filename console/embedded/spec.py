@@ -22,11 +22,12 @@ METADATA_VERSION = "metadata.version"
 """The feature whose level is the version of the metadata log."""
 
 RELEASE_NAMES = ("2.8", "3.9", "4.3")
-SCENARIO_NAMES = ("quiet", "incident", "groups", "fleet", "large")
+SCENARIO_NAMES = ("quiet", "incident", "groups", "transactions", "fleet", "large")
 _SCENARIO_MODULES: Mapping[str, str] = {
     "quiet": "quiet",
     "incident": "incident",
     "groups": "group_kinds",
+    "transactions": "transactions",
     "large": "large",
     "fleet-production": "incident",
     "fleet-staging": "quiet",

@@ -12,6 +12,7 @@ from console.embedded.acls import AclTable
 from console.embedded.clock import Clock, SystemClock
 from console.embedded.groups import Group
 from console.embedded.partition_log import PartitionLog
+from console.embedded.producers import Transaction
 from console.embedded.quotas import QuotaTable
 from console.embedded.spec import Release
 from console.embedded.tables import (
@@ -147,8 +148,9 @@ Listener = Callable[[Change], None]
 class ClusterState:
     """The controller's state. Every change goes through it, so that offsets and notifications have one source.
 
-    Only for the cluster's own loop: there are no locks, and no change awaits. groups and logs belong to single brokers
-    and are not replicated; their handlers keep them. Each change of a table returns its offset in the log.
+    Only for the cluster's own loop: there are no locks, and no change awaits. groups, logs and transactions belong to
+    single brokers and are not replicated; their handlers keep them. Each change of a table returns its offset in the
+    log.
     """
 
     def __init__(self, cluster_id: str, release: Release, clock: Clock | None = None) -> None:
@@ -159,6 +161,7 @@ class ClusterState:
         self.log = ChangeLog()
         self.groups: dict[str, Group] = {}
         self.logs: dict[tuple[str, int], PartitionLog] = {}
+        self.transactions: dict[str, Transaction] = {}
         self.controller_epoch = 1
         self._index = TopicIndex()
         self._past: tuple[tuple[int, int], View] | None = None

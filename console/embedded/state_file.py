@@ -16,7 +16,8 @@ import msgspec
 
 from console.embedded.groups import Committed, Group, GroupState, Member
 from console.embedded.newer_groups import NewerGroup
-from console.embedded.partition_log import Batch, PartitionLog, read_batch
+from console.embedded.partition_log import PartitionLog
+from console.embedded.record_batch import Batch, read_batch
 from console.embedded.state import ClusterState
 from console.embedded.tables import Change, ChangeLog, Partition, ScramCredential, ScramKey, Topic
 from console.model.acl import Acl

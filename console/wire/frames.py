@@ -7,7 +7,7 @@ embedded cluster, does the reverse. KIP-482 for the flexible versions.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import Field, fields, is_dataclass
 from functools import cache
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args, get_origin
 
 from kio.serial import entity_reader, entity_writer
 from kio.serial.errors import InvalidUnicode, SerialError
-from kio.static.primitive import i16
+from kio.static.primitive import i16, i64
 from kio.static.protocol import Entity, RequestPayload, ResponsePayload
 
 from console.wire.bounds_check import MalformedFrame, check_message, prepare_check
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 #
 # kio decodes an error code into its enumeration and raises ValueError on an unknown one: the whole response is lost.
 # A broker may be newer than kio. So each response class gets a subclass with the same slots, in which the fields of
-# kind ``error_code`` are declared ``int16``; kio's native reader follows the declarations, at the same speed.
+# kind ``error_code`` are declared ``int16``; kio's native reader follows the declarations, at the same speed. Times
+# that can't be null are milliseconds there: brokers send -1 for none (DescribeTransactions), at which kio raises too.
 
 ReadEntity = Callable[[bytes | memoryview, int], tuple[Any, int]]
 """(buffer, offset) -> (entity, bytes read)."""
@@ -48,15 +49,22 @@ def with_open_codes(entity: type) -> type:
 
 
 def _opened(field: Field[Any]) -> Field[Any]:
-    is_code = field.metadata.get("kafka_type") == "error_code"
-    type_ = i16 if is_code else _opened_type(field.type)
+    plain = _PLAIN.get((field.metadata.get("kafka_type"), get_origin(field.type) is UnionType))
+    type_ = plain[0] if plain is not None else _opened_type(field.type)
     if type_ == field.type:
         return field
     result = copy(field)
     result.type = type_
-    if is_code:
-        result.metadata = MappingProxyType({**field.metadata, "kafka_type": "int16"})
+    if plain is not None:
+        result.metadata = MappingProxyType({**field.metadata, "kafka_type": plain[1]})
     return result
+
+
+_PLAIN: Mapping[tuple[Any, bool], tuple[type, str]] = {
+    ("error_code", False): (i16, "int16"),
+    ("datetime_i64", False): (i64, "int64"),
+}
+"""Kind of a field, and whether it may be null -> how it is read."""
 
 
 def _opened_type(type_: Any) -> Any:

@@ -11,8 +11,6 @@ from collections.abc import Mapping, Set
 ON_PURPOSE: Mapping[str, str] = {
     "no fetch sessions": "A consumer that asks for a fetch session gets none, and names its partitions each time "
     "(KIP-227): a few records need no less traffic.",
-    "no transactions": "Transactional ids are refused with UNSUPPORTED_VERSION, at which clients give up: nothing that "
-    "an administrator looks at needs transactions.",
     "a credential is lost": "KRaft's brokers forget a SCRAM credential that is set in the request which deletes the "
     "last other one of its mechanism. Their controller still knows it. Here it is kept: nobody should rely on a loss.",
     "users' names as paths": "Where all SCRAM users are described, ZooKeeper's brokers tell names as ZooKeeper has "
@@ -27,10 +25,10 @@ ON_PURPOSE: Mapping[str, str] = {
 }
 
 NOT_SERVED: Mapping[str, Set[int]] = {
-    "2.8": {4, 5, 6, 7, 24, 25, 26, 27, 28, 34, 38, 39, 40, 41, 56, 61},
-    "3.9": {24, 25, 26, 27, 28, 34, 38, 39, 40, 41, 61, 65, 66, 68, 80, 81},
-    "4.3": {24, 25, 26, 27, 28, 34, 38, 39, 40, 41, 61, 65, 66, 68, 76, *range(78, 82), *range(83, 89), 91, 92},
+    "2.8": {4, 5, 6, 7, 25, 28, 34, 38, 39, 40, 41, 56},
+    "3.9": {25, 28, 34, 38, 39, 40, 41, 68, 80, 81},
+    "4.3": {25, 28, 34, 38, 39, 40, 41, 68, 76, *range(78, 82), *range(83, 89), 91, 92},
 }
 """API keys by release: what brokers say to each other, moves between one broker's log directories, delegation tokens,
-transactions, voters of the quorum, share and streams groups. The console has no use for them, nor have the clients
-that are to work here; what is not told is not asked for."""
+offsets in transactions, voters of the quorum, share and streams groups. The console has no use for them, nor have the
+clients that are to work here; what is not told is not asked for."""

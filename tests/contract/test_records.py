@@ -291,17 +291,6 @@ def test_no_fetch_sessions(target: Target, topic: str) -> None:
         assert bool(answer["session_id"]) is real
 
 
-def test_no_transactions(target: Target, name: str) -> None:
-    with target.differing("no transactions") as real:
-        answer = target.ask(
-            "init_producer_id",
-            4,
-            lambda m: m.InitProducerIdRequest(transactional_id=name, transaction_timeout=timedelta(seconds=1)),
-            broker=1,
-        )
-        assert (answer["error_code"] == "UNSUPPORTED_VERSION") is not real
-
-
 def delete_before(target: Target, topic: str, *wanted: tuple[int, int], **to: Any) -> dict[int, tuple[str, int]]:
     """DeleteRecords v2: partition -> its error and the offset of its first record afterwards. wanted: partitions and
     offsets."""

@@ -11,14 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from console.embedded.groups import Group, GroupState, Joined, JoinRequest, Synced
-from console.embedded.partition_log import (
-    CorruptBatch,
-    InvalidBatch,
-    PartitionLog,
-    placed_batch,
-    produced_batch,
-    read_batch,
-)
+from console.embedded.partition_log import PartitionLog
+from console.embedded.record_batch import CorruptBatch, InvalidBatch, placed_batch, produced_batch, read_batch
 from tests.embedded.record_batches import START, batch, values
 
 STEPS = st.lists(
@@ -53,9 +47,9 @@ def test_a_log_gives_from_any_offset_what_was_appended_there(
         assert before <= log.start <= log.end == written
         assert log.size == sum(len(each.data) for each in log.batches)
     if log.start <= offset <= log.end:
-        everything = values(log.read(offset, 10**9, at_least_one=False))
+        everything = values(b"".join(each.data for each in log.read(offset, 10**9, at_least_one=False)))
         assert [int(each) for each in everything if int(each) >= offset] == list(range(offset, written))
-        limited = log.read(offset, most, at_least_one=True)
+        limited = b"".join(each.data for each in log.read(offset, most, at_least_one=True))
         assert len(limited) <= most or len(values(limited)) <= 4
         assert values(limited) == everything[: len(values(limited))]
         assert bool(limited) == bool(everything)

@@ -331,7 +331,7 @@ async def test_producer_ids(cluster: EmbeddedCluster, client: RawClient) -> None
     first, second = await ask(None), await ask(None)
     assert first.error_code == second.error_code == 0
     assert first.producer_id != second.producer_id
-    assert (await ask("payments")).error_code == 35
+    assert (await ask("")).error_code == 42
 
 
 async def test_internal_topics_are_for_brokers(cluster: EmbeddedCluster, client: RawClient) -> None:

@@ -14,7 +14,7 @@ import pytest
 from console.embedded import brokers as server_connection
 from console.embedded import partition_log as batches
 from console.embedded.brokers import MAX_EARLY_REQUEST, EmbeddedCluster
-from console.embedded.partition_log import Codec, keyless_records, record_times
+from console.embedded.record_batch import Codec, keyless_records, record_times
 from console.embedded.spec import ClusterSpec, SaslSpec
 from console.embedded.tables import Partition, Topic
 from console.model.secret import Secret

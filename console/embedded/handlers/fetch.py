@@ -15,6 +15,7 @@ from kio.schema.errors import ErrorCode
 from console.embedded.answers import NO_TIME
 from console.embedded.clock import event_or_time
 from console.embedded.context import RequestContext
+from console.embedded.handlers.list_offsets import READ_COMMITTED
 from console.embedded.partition_log import PartitionLog
 from console.embedded.partitions import (
     AskedTopic,
@@ -25,7 +26,9 @@ from console.embedded.partitions import (
     led_partition,
     node_endpoints_field,
 )
+from console.embedded.producers import AbortedTransaction
 from console.embedded.tables import NO_LEADER, Change
+from console.embedded.transactions import expire
 from console.wire.schemas import for_version
 
 _NEVER_READ = frozenset(
@@ -75,12 +78,20 @@ def _partition(context: RequestContext, part: Read) -> Any:
         partition_index=part.place,
         error_code=part.refusal.code if part.refusal else 0,
         high_watermark=part.end,
-        last_stable_offset=part.end,
+        last_stable_offset=part.stable,
         log_start_offset=part.start,
-        aborted_transactions=() if unread and context.cluster.release.number >= _EMPTY_FROM else None,
+        aborted_transactions=()
+        if unread and context.cluster.release.number >= _EMPTY_FROM
+        else _aborted(context.schema, part.aborted),
         records=part.records,
         **(current_leader_field(context.schema, part.refusal) if part.refusal else {}),
     )
+
+
+def _aborted(schema: Any, found: tuple[AbortedTransaction, ...] | None) -> Any:
+    if found is None:
+        return None
+    return tuple(schema.AbortedTransaction(producer_id=each.producer_id, first_offset=each.first) for each in found)
 
 
 MAX_BYTES = 55 * 2**20
@@ -88,13 +99,16 @@ MAX_BYTES = 55 * 2**20
 
 
 class Read(NamedTuple):
-    """What one partition has to send. refusal: why nothing."""
+    """What one partition has to send. refusal: why nothing. aborted: the aborted transactions in it, None where all
+    records are read."""
 
     place: int
     refusal: NotServed | None
     end: int = -1
     start: int = -1
     records: bytes = b""
+    stable: int = -1
+    aborted: tuple[AbortedTransaction, ...] | None = None
 
 
 class TopicRead(NamedTuple):
@@ -130,11 +144,13 @@ def _read_once(request: Any, context: RequestContext) -> tuple[TopicRead, ...]:
         left = min(left, within_quota)
     topics: list[TopicRead] = []
     nothing_yet = True
+    committed = getattr(request, "isolation_level", 0) == READ_COMMITTED
+    expire(context.cluster)
     for item in request.topics:
         named = asked_topic(context, item)
         parts: list[Read] = []
         for part in item.partitions:
-            read_part = _read_partition(context, named, part, left, at_least_one=nothing_yet)
+            read_part = _read_partition(context, named, part, left, committed=committed, at_least_one=nothing_yet)
             parts.append(read_part)
             left = max(left - len(read_part.records), 0)
             nothing_yet = nothing_yet and not read_part.records
@@ -142,7 +158,9 @@ def _read_once(request: Any, context: RequestContext) -> tuple[TopicRead, ...]:
     return tuple(topics)
 
 
-def _read_partition(context: RequestContext, named: AskedTopic, part: Any, left: int, *, at_least_one: bool) -> Read:
+def _read_partition(
+    context: RequestContext, named: AskedTopic, part: Any, left: int, *, committed: bool, at_least_one: bool
+) -> Read:
     if named.name is not None and not context.allowed("READ", "TOPIC", named.name):
         return Read(part.partition, NotServed(ErrorCode.topic_authorization_failed))
     found = led_partition(context, named, part.partition, getattr(part, "current_leader_epoch", -1))
@@ -153,8 +171,11 @@ def _read_partition(context: RequestContext, named: AskedTopic, part: Any, left:
     if not log.start <= part.fetch_offset <= log.end:
         return Read(part.partition, NotServed(ErrorCode.offset_out_of_range))
     most = min(part.partition_max_bytes, left)
-    records = log.read(part.fetch_offset, most, at_least_one=at_least_one)
-    return Read(part.partition, None, log.end, log.start, records)
+    before = log.stable if committed else None
+    batches = log.read(part.fetch_offset, most, at_least_one=at_least_one, before=before)
+    end = batches[-1].last_offset + 1 if batches else part.fetch_offset
+    aborted = tuple(log.producers.aborted(part.fetch_offset, end)) if committed else None
+    return Read(part.partition, None, log.end, log.start, b"".join(b.data for b in batches), log.stable, aborted)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
 from console.embedded.partition_log import NO_OFFSET, PartitionLog
 from console.embedded.partitions import AskedTopic, LedPartition, NotServed, apply_retention, asked_topic, led_partition
+from console.embedded.transactions import expire
 from console.wire.schemas import for_version
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING = -1, -2, -3, -4, -5, -6
@@ -18,6 +19,8 @@ _SINCE = {LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TI
 """Special timestamp -> the first version that has it."""
 ANY_REPLICA = -2
 """ListOffsetsRequest.DEBUGGING_REPLICA_ID."""
+READ_COMMITTED = 1
+"""The isolation level at which a log ends at its last stable offset."""
 _CHECKED_FROM, _NEVER = (3, 0), 1000
 _NO_TIME = _NO_EPOCH = -1
 
@@ -32,19 +35,21 @@ class _Place(NamedTuple):
 async def handle(request: Any, context: RequestContext) -> Any:
     """v1-11."""
     schema = context.schema
+    expire(context.cluster)
+    stable = getattr(request, "isolation_level", 0) == READ_COMMITTED
     return for_version(
         schema.ListOffsetsResponse,
         throttle_time=NO_TIME,
         topics=tuple(
             schema.ListOffsetsTopicResponse(
-                name=item.name, partitions=tuple(_partitions(context, item, request.replica_id))
+                name=item.name, partitions=tuple(_partitions(context, item, request.replica_id, stable=stable))
             )
             for item in request.topics
         ),
     )
 
 
-def _partitions(context: RequestContext, item: Any, asker: int) -> list[Any]:
+def _partitions(context: RequestContext, item: Any, asker: int, *, stable: bool) -> list[Any]:
     named = asked_topic(context, item)
     often = Counter(part.partition_index for part in item.partitions)
     answers = []
@@ -58,7 +63,7 @@ def _partitions(context: RequestContext, item: Any, asker: int) -> list[Any]:
         elif asker == ANY_REPLICA:
             place = _place_of_replica(context, named, part)
         else:
-            place = _place(context, named, part)
+            place = _place(context, named, part, stable=stable)
         answers.append(
             for_version(
                 context.schema.ListOffsetsPartitionResponse,
@@ -77,13 +82,13 @@ def _known(context: RequestContext, timestamp: int) -> bool:
     return context.cluster.release.number < _CHECKED_FROM or context.version >= _SINCE.get(timestamp, _NEVER)
 
 
-def _place(context: RequestContext, named: AskedTopic, part: Any) -> _Place:
+def _place(context: RequestContext, named: AskedTopic, part: Any, *, stable: bool) -> _Place:
     found = led_partition(context, named, part.partition_index, getattr(part, "current_leader_epoch", _NO_EPOCH))
     if isinstance(found, NotServed):
         return _Place(found.code)
     apply_retention(context, found)
     older = context.cluster.release.number < _CHECKED_FROM and part.timestamp not in (LATEST, EARLIEST)
-    return _at(found, max(part.timestamp, 0) if older else part.timestamp)
+    return _at(found, max(part.timestamp, 0) if older else part.timestamp, stable=stable)
 
 
 def _place_of_replica(context: RequestContext, named: AskedTopic, part: Any) -> _Place:
@@ -99,14 +104,15 @@ def _place_of_replica(context: RequestContext, named: AskedTopic, part: Any) -> 
     return _Place(0, _NO_TIME, log.end_of(context.broker_id), topic.partitions[index].leader_epoch)
 
 
-def _at(found: LedPartition, timestamp: int) -> _Place:
+def _at(found: LedPartition, timestamp: int, *, stable: bool = False) -> _Place:
     log, epoch = found.log, found.partition.leader_epoch
     if timestamp == LATEST:
-        return _Place(0, _NO_TIME, log.end, epoch)
+        return _Place(0, _NO_TIME, log.stable if stable else log.end, epoch)
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
         oldest = log.epoch_at_start()
         return _Place(0, _NO_TIME, log.start, epoch if oldest is None else oldest)
     if timestamp in (LATEST_TIERED, EARLIEST_PENDING):  # tiered storage is empty
         return _Place(0)
     record = log.newest() if timestamp == MAX_TIMESTAMP else log.since(timestamp)
-    return _Place(0) if record is None else _Place(0, *record)
+    hidden = record is not None and stable and record[1] >= log.stable
+    return _Place(0) if record is None or hidden else _Place(0, *record)

@@ -11,18 +11,7 @@ from kio.schema.errors import ErrorCode
 from console.embedded.answers import NO_TIME
 from console.embedded.config_rules import topic_config
 from console.embedded.context import RequestContext
-from console.embedded.partition_log import (
-    NO_OFFSET,
-    Batch,
-    Codec,
-    CorruptBatch,
-    FencedProducer,
-    InvalidBatch,
-    OutOfOrderSequence,
-    keyless_records,
-    produced_batch,
-    record_times,
-)
+from console.embedded.partition_log import NO_OFFSET
 from console.embedded.partitions import (
     ROOM_STEP,
     AskedTopic,
@@ -35,7 +24,18 @@ from console.embedded.partitions import (
     make_room,
     node_endpoints_field,
 )
+from console.embedded.producers import FencedProducer, OutOfOrderSequence
+from console.embedded.record_batch import (
+    Batch,
+    Codec,
+    CorruptBatch,
+    InvalidBatch,
+    keyless_records,
+    produced_batch,
+    record_times,
+)
 from console.embedded.tables import NO_LEADER
+from console.embedded.transactions import add, own, verified
 from console.wire.schemas import for_version
 
 _NOBODY = 0
@@ -83,8 +83,6 @@ def _partition(request: Any, context: RequestContext, named: AskedTopic, part: A
     schema = context.schema
     if request.acks not in (ALL_REPLICAS, _NOBODY, 1):
         return _answer(schema, part.index, Appended(ErrorCode.invalid_required_acks))
-    if request.transactional_id is not None:
-        return _answer(schema, part.index, Appended(ErrorCode.unsupported_version))
     if named.topic is not None and named.topic.internal and context.client_id != _ADMIN_CLIENT:
         return _answer(schema, part.index, Appended(ErrorCode.invalid_topic_exception))
     found = led_partition(context, named, part.index)
@@ -92,7 +90,9 @@ def _partition(request: Any, context: RequestContext, named: AskedTopic, part: A
         if found.leader != NO_LEADER:
             leaders.add(found.leader)
         return _answer(schema, part.index, Appended(found.code), **current_leader_field(schema, found))
-    return _answer(schema, part.index, append(context, found, part.records or b"", request.acks))
+    return _answer(
+        schema, part.index, append(context, found, part.records or b"", request.acks, request.transactional_id)
+    )
 
 
 def _answer(schema: Any, index: int, result: Appended, **leader: Any) -> Any:
@@ -194,6 +194,8 @@ def _java_long(number: int) -> int:
     return (number + 2**63) % 2**64 - 2**63
 
 
+_ADDS_FROM = 12
+"""The first version with which records add their partition to the transaction (KIP-890)."""
 _ZSTD_FROM = 7
 """The first version of Produce that accepts zstd (KIP-110)."""
 _NO_MORE_THAN_REPLICAS_FROM = (3, 0)
@@ -216,7 +218,9 @@ class Appended(NamedTuple):
     rejected: tuple[tuple[int, str], ...] = ()
 
 
-def append(context: RequestContext, held: LedPartition, data: bytes, acks: int) -> Appended:
+def append(
+    context: RequestContext, held: LedPartition, data: bytes, acks: int, transactional_id: str | None = None
+) -> Appended:
     """Check and append a batch (UnifiedLog.append, Partition.appendRecordsToLeader)."""
     try:
         batch = produced_batch(data)
@@ -239,6 +243,8 @@ def append(context: RequestContext, held: LedPartition, data: bytes, acks: int) 
         return Appended(ErrorCode.invalid_producer_epoch, start=start)
     except OutOfOrderSequence:
         return Appended(ErrorCode.out_of_order_sequence_number, start=start)
+    if batch.transactional and (code := _outside(context, held, batch, transactional_id)):
+        return Appended(code, start=start)
     if known is not None:  # with its own time, as Kafka answers
         return Appended(0, known.base_offset, known.max_timestamp, held.log.start)
     append_time, now = None, int(context.clock.time() * _MILLISECONDS)
@@ -250,6 +256,22 @@ def append(context: RequestContext, held: LedPartition, data: bytes, acks: int) 
             return Appended(ErrorCode.invalid_timestamp, start=start, message=INVALID_TIMESTAMP, rejected=errors)
     offset = _appended(context, held, batch, append_time)
     return Appended(0, offset, append_time, held.log.start)
+
+
+def _outside(context: RequestContext, held: LedPartition, batch: Batch, transactional_id: str | None) -> int:
+    """The error code for records that are not part of their producer's transaction."""
+    if transactional_id is None or not context.allowed("WRITE", "TRANSACTIONAL_ID", transactional_id):
+        return int(ErrorCode.transactional_id_authorization_failed)
+    place = held.topic.name, held.place
+    if context.version >= _ADDS_FROM:
+        found = own(context.cluster, transactional_id, batch.producer_id, batch.producer_epoch)
+        if isinstance(found, int):
+            return found
+        add(context.cluster, found, {place})
+    if held.log.producers.has_open(batch.producer_id):
+        return 0
+    sent = transactional_id, batch.producer_id, batch.producer_epoch
+    return 0 if verified(context, *sent, place) else int(ErrorCode.invalid_txn_state)
 
 
 def _appended(context: RequestContext, held: LedPartition, batch: Batch, append_time: int | None) -> int:

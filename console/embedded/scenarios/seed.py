@@ -16,7 +16,8 @@ from zlib import crc32
 from console.embedded.context import Cluster
 from console.embedded.group_coordinator import CONSUMERS, assignment, subscription
 from console.embedded.groups import Committed, Group, GroupState, Member
-from console.embedded.partition_log import NO_PRODUCER, PartitionLog, read_batch
+from console.embedded.partition_log import PartitionLog
+from console.embedded.record_batch import NO_PRODUCER, read_batch
 from console.embedded.replicas import joined_isr, left_isr, new_topic, striped
 from console.embedded.sasl import ScramHash, credential_of
 from console.embedded.state import ClusterState

@@ -1,0 +1,96 @@
+"""AddPartitionsToTxn: names partitions to the coordinator before records are written to them (KIP-98, KIP-890)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kio.schema.errors import ErrorCode
+
+from console.embedded.answers import NO_TIME
+from console.embedded.context import RequestContext
+from console.embedded.producers import ONGOING, PREPARE, Transaction
+from console.embedded.transactions import add, asked
+
+_SEVERAL_FROM = 4
+
+
+async def handle(request: Any, context: RequestContext) -> Any:
+    """v0-5. From v4 on brokers send it, for several transactions, and to ask whether a partition is in one."""
+    schema = context.schema
+    if context.version < _SEVERAL_FROM:
+        found = asked(
+            context,
+            request.v3_and_below_transactional_id,
+            int(request.v3_and_below_producer_id),
+            request.v3_and_below_producer_epoch,
+        )
+        return schema.AddPartitionsToTxnResponse(
+            throttle_time=NO_TIME,
+            results_by_topic_v3_and_below=_results(context, found, request.v3_and_below_topics, only_ask=False),
+        )
+    if not context.allowed("CLUSTER_ACTION"):
+        return schema.AddPartitionsToTxnResponse(
+            throttle_time=NO_TIME,
+            error_code=int(ErrorCode.cluster_authorization_failed),
+            results_by_transaction=(),
+        )
+    return schema.AddPartitionsToTxnResponse(
+        throttle_time=NO_TIME,
+        error_code=0,
+        results_by_transaction=tuple(
+            schema.AddPartitionsToTxnResult(
+                transactional_id=each.transactional_id,
+                topic_results=_results(
+                    context,
+                    asked(context, each.transactional_id, int(each.producer_id), each.producer_epoch),
+                    each.topics,
+                    only_ask=each.verify_only,
+                ),
+            )
+            for each in request.transactions
+        ),
+    )
+
+
+def _results(context: RequestContext, found: Transaction | int, topics: Any, *, only_ask: bool) -> tuple[Any, ...]:
+    schema = context.schema
+    codes = _codes(context, found, topics, only_ask=only_ask)
+    return tuple(
+        schema.AddPartitionsToTxnTopicResult(
+            name=topic.name,
+            results_by_partition=tuple(
+                schema.AddPartitionsToTxnPartitionResult(
+                    partition_index=number, partition_error_code=codes[topic.name, number]
+                )
+                for number in topic.partitions
+            ),
+        )
+        for topic in topics
+    )
+
+
+def _codes(
+    context: RequestContext, found: Transaction | int, topics: Any, *, only_ask: bool
+) -> dict[tuple[str, int], int]:
+    """The error code of each partition. If one is refused the others are not attempted."""
+    places = [(topic.name, number) for topic in topics for number in topic.partitions]
+    wrong = {place: code for place in places if (code := _wrong(context, *place))}
+    if wrong and not isinstance(found, int):
+        return {place: wrong.get(place, int(ErrorCode.operation_not_attempted)) for place in places}
+    if isinstance(found, int):
+        return dict.fromkeys(places, found)
+    if only_ask:
+        known = found.partitions if found.state == ONGOING else set()
+        return {place: 0 if place in known else int(ErrorCode.invalid_txn_state) for place in places}
+    if found.state in PREPARE.values():
+        return dict.fromkeys(places, int(ErrorCode.concurrent_transactions))
+    add(context.cluster, found, set(places))
+    return dict.fromkeys(places, 0)
+
+
+def _wrong(context: RequestContext, name: str, number: int) -> int:
+    if not context.allowed("WRITE", "TOPIC", name):
+        return int(ErrorCode.topic_authorization_failed)
+    topic = context.view.topics.get(name)
+    exists = topic is not None and 0 <= number < len(topic.partitions)
+    return 0 if exists else int(ErrorCode.unknown_topic_or_partition)

@@ -1,0 +1,44 @@
+"""EndTxn: commits or aborts a producer's transaction (KIP-98, KIP-890)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kio.schema.errors import ErrorCode
+
+from console.embedded.answers import NO_TIME
+from console.embedded.context import RequestContext
+from console.embedded.producers import COMPLETE, ONGOING, Transaction
+from console.embedded.transactions import LAST_EPOCH, asked, end
+from console.wire.schemas import for_version
+
+_NONE = -1
+_BUMPS_FROM = 5
+"""The first version whose answer has the producer's next epoch (transaction.version 2)."""
+
+
+async def handle(request: Any, context: RequestContext) -> Any:
+    """v0-5."""
+    found = asked(context, request.transactional_id, int(request.producer_id), request.producer_epoch)
+    code = found if isinstance(found, int) else _ended(context, found, request.committed)
+    told = isinstance(found, Transaction) and not code and context.version >= _BUMPS_FROM
+    return for_version(
+        context.schema.EndTxnResponse,
+        throttle_time=NO_TIME,
+        error_code=code,
+        producer_id=found.producer_id if told and isinstance(found, Transaction) else _NONE,
+        producer_epoch=found.epoch if told and isinstance(found, Transaction) else _NONE,
+    )
+
+
+def _ended(context: RequestContext, found: Transaction, commit: bool) -> int:
+    if found.state == COMPLETE[commit] and context.version < _BUMPS_FROM:
+        return 0  # sent again
+    if found.state != ONGOING:
+        return int(ErrorCode.concurrent_transactions if found.partitions else ErrorCode.invalid_txn_state)
+    if context.version >= _BUMPS_FROM:
+        found.epoch += 1
+    end(context.cluster, found, commit=commit)
+    if found.epoch > LAST_EPOCH:
+        found.producer_id, found.epoch = next(context.cluster.producer_ids), 0
+    return 0

@@ -1,0 +1,65 @@
+"""WriteTxnMarkers: ends transactions in partitions (KIP-98); for brokers, and for what hangs (KIP-664)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kio.schema.errors import ErrorCode
+
+from console.embedded.context import RequestContext
+from console.embedded.partitions import NotServed, asked_topic, led_partition
+from console.embedded.producers import FencedCoordinator, FencedProducer
+from console.embedded.transactions import append_marker
+
+_ADMINS_FROM = (3, 7)
+"""The first release that takes Alter on the cluster, not ClusterAction alone."""
+
+
+async def handle(request: Any, context: RequestContext) -> Any:
+    """v0-2."""
+    schema = context.schema
+    admin = context.cluster.release.number >= _ADMINS_FROM and context.allowed("ALTER")
+    allowed = admin or context.allowed("CLUSTER_ACTION")
+    return schema.WriteTxnMarkersResponse(
+        markers=tuple(
+            schema.WritableTxnMarkerResult(
+                producer_id=marker.producer_id,
+                topics=tuple(
+                    schema.WritableTxnMarkerTopicResult(
+                        name=topic.name,
+                        partitions=tuple(
+                            schema.WritableTxnMarkerPartitionResult(
+                                partition_index=number,
+                                error_code=_write(context, marker, topic, number)
+                                if allowed
+                                else int(ErrorCode.cluster_authorization_failed),
+                            )
+                            for number in topic.partition_indexes
+                        ),
+                    )
+                    for topic in marker.topics
+                ),
+            )
+            for marker in request.markers
+        )
+    )
+
+
+def _write(context: RequestContext, marker: Any, topic: Any, number: int) -> int:
+    found = led_partition(context, asked_topic(context, topic), number)
+    if isinstance(found, NotServed):
+        return found.code
+    try:
+        append_marker(
+            context.cluster,
+            (topic.name, number),
+            int(marker.producer_id),
+            marker.producer_epoch,
+            marker.coordinator_epoch,
+            commit=marker.transaction_result,
+        )
+    except FencedProducer:
+        return int(ErrorCode.invalid_producer_epoch)
+    except FencedCoordinator:
+        return int(ErrorCode.transaction_coordinator_fenced)
+    return 0

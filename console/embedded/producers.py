@@ -1,0 +1,169 @@
+"""The producers of one partition (ProducerStateManager): idempotent ones (KIP-98), and their transactions; and
+transactional ids, as their coordinators keep them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from console.embedded.record_batch import NO_PRODUCER, Batch, marker_of, sequence_after
+
+_REMEMBERED = 5
+"""Last batches of a producer that are recognised when they are sent again."""
+MAX_PRODUCERS = 1000
+"""Most producers of a partition; the one that wrote longest ago is forgotten first."""
+NONE = -1
+
+
+class OutOfOrderSequence(ValueError):
+    """A producer's batch does not follow its last one (OUT_OF_ORDER_SEQUENCE_NUMBER)."""
+
+
+class FencedProducer(ValueError):
+    """The producer has a newer epoch already (INVALID_PRODUCER_EPOCH)."""
+
+
+class FencedCoordinator(ValueError):
+    """A newer coordinator has written a marker already (TRANSACTION_COORDINATOR_FENCED)."""
+
+
+class AbortedTransaction(NamedTuple):
+    """An aborted transaction in the log (AbortedTxn). last: the offset of its marker. stable: the last stable offset
+    once it was written."""
+
+    producer_id: int
+    first: int
+    last: int
+    stable: int
+
+
+@dataclass(slots=True)
+class ProducerEntry:
+    """What a partition knows of a producer. start: where its open transaction begins, -1 without one."""
+
+    epoch: int
+    timestamp: int = NONE
+    coordinator_epoch: int = NONE
+    start: int = NONE
+    batches: deque[Batch] = field(default_factory=lambda: deque(maxlen=_REMEMBERED))
+    """Its last batches without their bytes, the newest last."""
+
+    @property
+    def last_sequence(self) -> int:
+        """The sequence number of its last record, -1 after a marker of a newer epoch."""
+        return self.batches[-1].last_sequence if self.batches else NONE
+
+
+class Producers:
+    """The producers of one partition."""
+
+    def __init__(self) -> None:
+        self._producers: dict[int, ProducerEntry] = {}
+        self._aborted: list[AbortedTransaction] = []
+
+    def entries(self) -> Iterable[tuple[int, ProducerEntry]]:
+        """All producers by id."""
+        return self._producers.items()
+
+    def stable(self, end: int) -> int:
+        """The last stable offset of a log with this end: the first one of the first open transaction."""
+        return min((each.start for each in self._producers.values() if each.start != NONE), default=end)
+
+    def has_open(self, producer_id: int) -> bool:
+        """Whether the producer has an open transaction."""
+        known = self._producers.get(producer_id)
+        return known is not None and known.start != NONE
+
+    def aborted(self, offset: int, end: int) -> list[AbortedTransaction]:
+        """The aborted transactions with records from an offset to an end (LogSegment.collectAbortedTxns)."""
+        found = []
+        for each in self._aborted:
+            if each.last >= offset and each.first < end:
+                found.append(each)
+            if each.stable >= end:
+                break
+        return found
+
+    def duplicate(self, batch: Batch) -> Batch | None:
+        """The same batch as it was appended before; None for a new one. Raises FencedProducer, OutOfOrderSequence."""
+        known = self._producers.get(batch.producer_id) if batch.producer_id > NO_PRODUCER else None
+        if known is None:
+            return None
+        if batch.producer_epoch < known.epoch:
+            raise FencedProducer(f"epoch {batch.producer_epoch} of producer {batch.producer_id} is below {known.epoch}")
+        if batch.producer_epoch > known.epoch or not known.batches:
+            if batch.base_sequence != 0:
+                raise OutOfOrderSequence(f"a new epoch begins with sequence {batch.base_sequence}, not 0")
+            return None
+        for was in known.batches:
+            if (was.base_sequence, was.last_sequence) == (batch.base_sequence, batch.last_sequence):
+                return was
+        last = known.last_sequence
+        if batch.base_sequence != sequence_after(last, 1):
+            raise OutOfOrderSequence(f"sequence {batch.base_sequence} comes after {last}")
+        return None
+
+    def check_marker(self, batch: Batch) -> None:
+        """Whether a marker may be appended. Raises FencedProducer, FencedCoordinator."""
+        known, marker = self._producers.get(batch.producer_id), marker_of(batch)
+        if known is None or marker is None:
+            return
+        if batch.producer_epoch < known.epoch:
+            raise FencedProducer(f"epoch {batch.producer_epoch} of producer {batch.producer_id} is below {known.epoch}")
+        if marker[1] < known.coordinator_epoch:
+            raise FencedCoordinator(f"coordinator epoch {marker[1]} is below {known.coordinator_epoch}")
+
+    def wrote(self, batch: Batch) -> None:
+        """Remember an appended batch."""
+        if batch.producer_id <= NO_PRODUCER:
+            return
+        known = self._producers.pop(batch.producer_id, None)
+        if known is None:
+            known = ProducerEntry(batch.producer_epoch)
+        elif known.epoch != batch.producer_epoch:
+            known.batches.clear()
+            known.epoch = batch.producer_epoch
+        self._producers[batch.producer_id] = known
+        known.timestamp = batch.max_timestamp
+        marker = marker_of(batch)
+        if marker is not None:
+            self._ended(known, batch, *marker)
+        else:
+            known.batches.append(replace(batch, data=b""))
+            if batch.transactional and known.start == NONE:
+                known.start = batch.base_offset
+        while len(self._producers) > MAX_PRODUCERS:
+            self._producers.pop(next(iter(self._producers)))
+
+    def _ended(self, known: ProducerEntry, batch: Batch, commits: bool, coordinator_epoch: int) -> None:
+        start, known.start = known.start, NONE
+        known.coordinator_epoch = coordinator_epoch
+        if not commits and start != NONE:
+            stable = self.stable(batch.last_offset + 1)
+            self._aborted.append(AbortedTransaction(batch.producer_id, start, batch.last_offset, stable))
+
+
+# -- coordinators ------------------------------------------------------------------------------------------------------
+
+Place = tuple[str, int]
+
+EMPTY, ONGOING = "Empty", "Ongoing"
+PREPARE = {True: "PrepareCommit", False: "PrepareAbort"}
+COMPLETE = {True: "CompleteCommit", False: "CompleteAbort"}
+STATES = (EMPTY, ONGOING, *PREPARE.values(), *COMPLETE.values(), "Dead", "PrepareEpochFence")
+
+
+@dataclass(slots=True, eq=False)
+class Transaction:
+    """A transactional id. state: Kafka's word. started: Unix milliseconds, -1 without a transaction. partitions: those
+    that wait for a marker."""
+
+    id: str
+    producer_id: int
+    epoch: int
+    timeout_ms: int
+    state: str = EMPTY
+    started: int = NONE
+    partitions: set[Place] = field(default_factory=set)

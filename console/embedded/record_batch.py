@@ -1,0 +1,283 @@
+"""Record batches of format v2 (DefaultRecordBatch), as producers send them, as logs keep them, and markers."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from array import array
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+from crc32c import crc32c
+
+_HEADER = struct.Struct(">qiibIhiqqqhii")
+"""baseOffset, length, partitionLeaderEpoch, magic, crc, attributes, lastOffsetDelta, baseTimestamp, maxTimestamp,
+producerId, producerEpoch, baseSequence, records."""
+HEADER_SIZE = _HEADER.size
+_LENGTH_AT, _AFTER_LENGTH, _MAGIC_AT, _CRC_AT, _CRC_FROM = 8, 12, 16, 17, 21
+_EPOCH, _CRC, _ATTRIBUTES, _MAX_TIME = (
+    struct.Struct(">i"),
+    struct.Struct(">I"),
+    struct.Struct(">h"),
+    struct.Struct(">q"),
+)
+_OFFSET = struct.Struct(">q")
+_MAX_TIME_AT = 35
+_CODEC, _LOG_APPEND_TIME, _TRANSACTIONAL, _CONTROL = 0x07, 0x08, 0x10, 0x20
+_MAGIC = 2
+NO_PRODUCER = -1
+MAX_UNPACKED = 32 * 1024 * 1024
+"""Most bytes of a batch's decompressed records."""
+
+
+class Codec(IntEnum):
+    """How a batch's records are compressed (CompressionType)."""
+
+    NONE = 0
+    GZIP = 1
+    SNAPPY = 2
+    LZ4 = 3
+    ZSTD = 4
+
+
+class CorruptBatch(ValueError):
+    """Not a complete batch, or a wrong checksum (CORRUPT_MESSAGE)."""
+
+
+class InvalidBatch(ValueError):
+    """A batch that a broker refuses from a producer (INVALID_RECORD). The text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """One record batch (DefaultRecordBatch). data: all its bytes. Timestamps: milliseconds since 1970."""
+
+    data: bytes
+    base_offset: int
+    last_offset: int
+    leader_epoch: int
+    attributes: int
+    base_timestamp: int
+    max_timestamp: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    records: int
+
+    @property
+    def codec(self) -> int:
+        """How the records are compressed: a Codec, or an unknown number."""
+        return self.attributes & _CODEC
+
+    @property
+    def transactional(self) -> bool:
+        """Whether it is part of a transaction."""
+        return bool(self.attributes & _TRANSACTIONAL)
+
+    @property
+    def control(self) -> bool:
+        """Whether it holds a marker instead of records."""
+        return bool(self.attributes & _CONTROL)
+
+    @property
+    def last_sequence(self) -> int:
+        """The sequence number of the last record."""
+        return sequence_after(self.base_sequence, self.last_offset - self.base_offset)
+
+
+def sequence_after(sequence: int, steps: int) -> int:
+    """The sequence number so many steps later. After 2^31 - 1 comes 0 (DefaultRecordBatch.incrementSequence)."""
+    return (sequence + steps) % 2**31
+
+
+def produced_batch(data: bytes) -> Batch:
+    """The single batch that a producer sent for a partition. Raises CorruptBatch, InvalidBatch."""
+    if not data:
+        raise InvalidBatch("Produce requests are only allowed to contain exactly one record batch per partition")
+    batch = read_batch(data, 0)
+    if len(batch.data) != len(data):
+        raise InvalidBatch("Produce requests are only allowed to contain exactly one record batch per partition")
+    if batch.records <= 0 or batch.records != batch.last_offset - batch.base_offset + 1:
+        raise InvalidBatch(
+            f"Inconsistent batch offset range [{batch.base_offset}, {batch.last_offset}] and count of records "
+            f"{batch.records}"
+        )
+    if batch.attributes & _CONTROL:
+        raise InvalidBatch("Clients are not allowed to write control records")
+    if batch.producer_id > NO_PRODUCER and batch.base_sequence < 0:
+        raise InvalidBatch(f"Invalid sequence number {batch.base_sequence} in record batch with producerId")
+    return batch
+
+
+def read_batch(data: bytes, at: int) -> Batch:
+    """The batch at this position. Raises CorruptBatch, InvalidBatch."""
+    if len(data) - at < HEADER_SIZE:
+        raise CorruptBatch(f"{len(data) - at} bytes are no record batch")
+    if data[at + _MAGIC_AT] != _MAGIC:
+        raise InvalidBatch(f"Produce requests are only allowed to contain record batches with magic version {_MAGIC}")
+    (
+        base,
+        length,
+        epoch,
+        _,
+        crc,
+        attributes,
+        delta,
+        first_time,
+        max_time,
+        producer,
+        producer_epoch,
+        sequence,
+        records,
+    ) = _HEADER.unpack_from(data, at)
+    end = at + _AFTER_LENGTH + length
+    if length < HEADER_SIZE - _AFTER_LENGTH or end > len(data):
+        raise CorruptBatch(f"a record batch of {length} bytes in {len(data) - at - _AFTER_LENGTH}")
+    if crc32c(data[at + _CRC_FROM : end]) != crc:
+        raise CorruptBatch(f"the checksum {crc} is not that of the batch")
+    return Batch(
+        data[at:end] if (at, end) != (0, len(data)) else data,
+        base,
+        base + delta,
+        epoch,
+        attributes,
+        first_time,
+        max_time,
+        producer,
+        producer_epoch,
+        sequence,
+        records,
+    )
+
+
+def placed_batch(batch: Batch, offset: int, leader_epoch: int, append_time: int | None = None) -> Batch:
+    """The batch as the log stores it: with its offset and the leader's epoch.
+
+    append_time: replaces the producer's timestamps (message.timestamp.type=LogAppendTime), milliseconds.
+    """
+    data = bytearray(batch.data)
+    _OFFSET.pack_into(data, 0, offset)
+    _EPOCH.pack_into(data, _AFTER_LENGTH, leader_epoch)
+    attributes, max_timestamp = batch.attributes, batch.max_timestamp
+    if append_time is not None:
+        attributes, max_timestamp = attributes | _LOG_APPEND_TIME, append_time
+        _ATTRIBUTES.pack_into(data, _CRC_FROM, attributes)
+        _MAX_TIME.pack_into(data, _MAX_TIME_AT, max_timestamp)
+        _CRC.pack_into(data, _CRC_AT, crc32c(bytes(data[_CRC_FROM:])))
+    return Batch(
+        bytes(data),
+        offset,
+        offset + batch.last_offset - batch.base_offset,
+        leader_epoch,
+        attributes,
+        batch.base_timestamp,
+        max_timestamp,
+        batch.producer_id,
+        batch.producer_epoch,
+        batch.base_sequence,
+        batch.records,
+    )
+
+
+def transactional_batch(batch: Batch, producer: int, epoch: int, sequence: int) -> Batch:
+    """The batch as part of a producer's transaction."""
+    data = bytearray(batch.data)
+    fields = list(_HEADER.unpack_from(data, 0))
+    fields[5], fields[9:12] = batch.attributes | _TRANSACTIONAL, (producer, epoch, sequence)
+    _HEADER.pack_into(data, 0, *fields)
+    _CRC.pack_into(data, _CRC_AT, crc32c(bytes(data[_CRC_FROM:])))
+    return read_batch(bytes(data), 0)
+
+
+def first_since(batch: Batch, timestamp: int) -> tuple[int, int]:
+    """Timestamp and offset of the first record that is not older than a time; the batch must have one.
+
+    If the records can't be decompressed, those of the first record.
+    """
+    if batch.attributes & _LOG_APPEND_TIME:
+        return batch.max_timestamp, batch.base_offset
+    for place, record_time in enumerate(record_times(batch)):
+        if record_time >= timestamp:
+            return record_time, batch.base_offset + place
+    return batch.base_timestamp, batch.base_offset
+
+
+def newest(batch: Batch) -> tuple[int, int]:
+    """Timestamp and offset of the first record with the batch's highest timestamp."""
+    return batch.max_timestamp, first_since(batch, batch.max_timestamp)[1]
+
+
+def record_times(batch: Batch) -> Sequence[int]:
+    """The records' timestamps in their order; empty if the records can't be decompressed (see `_unpacked`)."""
+    return _of_records(batch, lambda record: record.timestamp)
+
+
+def keyless_records(batch: Batch) -> list[int]:
+    """The positions, from 0 on, of the records without a key; empty if the records can't be decompressed."""
+    without = _of_records(batch, lambda record: record.key is None)
+    return [place for place, missing in enumerate(without) if missing]
+
+
+def _of_records(batch: Batch, look: Callable[[Any], int]) -> Sequence[int]:
+    """The result of a function for each record of a batch, as aiokafka decodes it."""
+    from aiokafka.errors import KafkaError  # type: ignore[import-untyped]
+    from aiokafka.record.default_records import DefaultRecordBatch  # type: ignore[import-untyped]
+
+    plain = _unpacked(batch)
+    if plain is None:
+        return ()
+    try:
+        return array("q", map(look, DefaultRecordBatch(plain)))
+    except (KafkaError, RuntimeError, ValueError, OverflowError):  # not records
+        return ()
+
+
+def _unpacked(batch: Batch) -> bytes | None:
+    """The batch without compression. None for a codec that Python lacks, for damaged data, and for more than
+    MAX_UNPACKED bytes: a megabyte of gzip may be a gigabyte of zeros."""
+    if batch.codec == Codec.NONE:
+        return batch.data
+    if batch.codec != Codec.GZIP:
+        return None
+    unpacking = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+    try:
+        records = unpacking.decompress(batch.data[HEADER_SIZE:], MAX_UNPACKED)
+    except zlib.error:
+        return None
+    if not unpacking.eof:
+        return None
+    header = bytearray(batch.data[:HEADER_SIZE])
+    _ATTRIBUTES.pack_into(header, _CRC_FROM, batch.attributes & ~_CODEC)
+    return bytes(header) + records
+
+
+# -- markers (EndTransactionMarker, ControlRecordType) -----------------------------------------------------------------
+
+_MARKER_KEY, _MARKER_VALUE = struct.Struct(">hh"), struct.Struct(">hi")
+_ABORT, _COMMIT = 0, 1
+
+
+def marker_batch(producer: int, epoch: int, coordinator_epoch: int, now: int, *, commit: bool) -> Batch:
+    """The control batch that ends a transaction. now: milliseconds since 1970."""
+    key = _MARKER_KEY.pack(0, _COMMIT if commit else _ABORT)
+    value = _MARKER_VALUE.pack(0, coordinator_epoch)
+    # attributes, timestamp and offset delta; key and value with their lengths as zigzag varints; no headers
+    record = b"\0\0\0" + bytes([len(key) * 2]) + key + bytes([len(value) * 2]) + value + b"\0"
+    data = bytearray(HEADER_SIZE) + bytes([len(record) * 2]) + record
+    attributes = _TRANSACTIONAL | _CONTROL
+    length = len(data) - _AFTER_LENGTH
+    _HEADER.pack_into(data, 0, 0, length, 0, _MAGIC, 0, attributes, 0, now, now, producer, epoch, -1, 1)
+    _CRC.pack_into(data, _CRC_AT, crc32c(bytes(data[_CRC_FROM:])))
+    return read_batch(bytes(data), 0)
+
+
+def marker_of(batch: Batch) -> tuple[bool, int] | None:
+    """Whether a control batch commits, and the coordinator's epoch; None for another batch."""
+    at = HEADER_SIZE + 5  # the record's length, attributes, timestamp, offset delta and the length of the key
+    if not batch.control or len(batch.data) < at + _MARKER_KEY.size + 1 + _MARKER_VALUE.size:
+        return None
+    _, type_ = _MARKER_KEY.unpack_from(batch.data, at)
+    _, epoch = _MARKER_VALUE.unpack_from(batch.data, at + _MARKER_KEY.size + 1)
+    return type_ == _COMMIT, epoch

@@ -1,0 +1,184 @@
+"""The transaction coordinators (TransactionCoordinator, TransactionStateManager): transactional ids, their
+transactions, and the markers that end them. Synchronous: a transaction that ends has its markers at once where leaders
+are alive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kio.schema.errors import ErrorCode
+
+from console.embedded.context import Cluster, RequestContext
+from console.embedded.group_coordinator import TRANSACTION_TOPIC, coordinator_of, ensure_topic, partition_of
+from console.embedded.partition_log import PartitionLog
+from console.embedded.producers import COMPLETE, EMPTY, ONGOING, PREPARE, Place, Transaction
+from console.embedded.record_batch import marker_batch
+from console.embedded.tables import NO_LEADER
+from console.model.config import CLUSTER_DEFAULT, broker_resource
+
+LAST_EPOCH = 2**15 - 2
+"""The epoch after which a producer gets another id."""
+MAX_TIMEOUT, MAX_TIMEOUT_DEFAULT = "transaction.max.timeout.ms", "900000"
+_CLEANUP_MS = 10_000
+"""Milliseconds between looks for transactions that are over their time
+(transaction.abort.timed.out.transaction.cleanup.interval.ms)."""
+_VERIFICATION = "transaction.partition.verification.enable"
+_VERIFIES_FROM = (3, 6)
+_FORGETS_FROM = (4, 0)
+"""The first release in which a producer that starts again has no start time of its last transaction (measured)."""
+_FENCED_FROM = 2
+"""The first version of a producer's requests that has PRODUCER_FENCED (KIP-360)."""
+_NONE = -1
+
+
+def coordinated(context: RequestContext, id_: str) -> Transaction | int | None:
+    """The transactional id as this broker coordinates it, None for an unknown one; or an error code."""
+    if not id_:
+        return int(ErrorCode.invalid_request)
+    ensure_topic(context.state, TRANSACTION_TOPIC)
+    if coordinator_of(context.view.topics, id_, TRANSACTION_TOPIC) != context.broker_id:
+        return int(ErrorCode.not_coordinator)
+    expire(context.cluster)
+    return context.state.transactions.get(id_)
+
+
+def asked(context: RequestContext, id_: str, producer_id: int, epoch: int) -> Transaction | int:
+    """The transactional id of a request of its producer, or an error code (TransactionCoordinator's checks)."""
+    if not context.allowed("WRITE", "TRANSACTIONAL_ID", id_):
+        return int(ErrorCode.transactional_id_authorization_failed)
+    found = coordinated(context, id_)
+    if isinstance(found, int):
+        return found
+    mine = own(context.cluster, id_, producer_id, epoch)
+    fenced = mine == ErrorCode.producer_fenced and context.version < _FENCED_FROM
+    return int(ErrorCode.invalid_producer_epoch) if fenced else mine
+
+
+def own(cluster: Cluster, id_: str, producer_id: int, epoch: int) -> Transaction | int:
+    """The transactional id with this producer, or an error code."""
+    found = cluster.state.transactions.get(id_)
+    if found is None or found.producer_id != producer_id:
+        return int(ErrorCode.invalid_producer_id_mapping)
+    return found if found.epoch == epoch else int(ErrorCode.producer_fenced)
+
+
+def begin(context: RequestContext, id_: str, timeout_ms: int) -> tuple[int, int, int]:
+    """Error code, producer id and epoch for a producer that starts (handleInitProducerId). The one before it is fenced:
+    what it left open is aborted, and the next call succeeds."""
+    found = coordinated(context, id_)
+    if isinstance(found, int):
+        return found, _NONE, _NONE
+    cluster = context.cluster
+    if not 0 < timeout_ms <= int(cluster.spec.static_configs.get(MAX_TIMEOUT, MAX_TIMEOUT_DEFAULT)):
+        return int(ErrorCode.invalid_transaction_timeout), _NONE, _NONE
+    if found is None:
+        found = Transaction(id_, next(cluster.producer_ids), 0, timeout_ms)
+        context.state.transactions[id_] = found
+        return 0, found.producer_id, found.epoch
+    if found.partitions:
+        if found.state == ONGOING:
+            found.epoch += 1
+            end(cluster, found, commit=False)
+        return int(ErrorCode.concurrent_transactions), _NONE, _NONE
+    found.epoch, found.timeout_ms, found.state = found.epoch + 1, timeout_ms, EMPTY
+    if cluster.release.number >= _FORGETS_FROM:
+        found.started = _NONE
+    if found.epoch > LAST_EPOCH:
+        found.producer_id, found.epoch = next(cluster.producer_ids), 0
+    return 0, found.producer_id, found.epoch
+
+
+def add(cluster: Cluster, found: Transaction, places: set[Place]) -> None:
+    """Add partitions to a transaction, which starts with the first ones."""
+    if found.state != ONGOING:
+        found.state, found.started = ONGOING, int(cluster.clock.time() * 1000)
+        found.partitions.clear()
+    found.partitions |= places
+
+
+def end(cluster: Cluster, found: Transaction, *, commit: bool) -> None:
+    """End an ongoing transaction."""
+    found.state = PREPARE[commit]
+    write_markers(cluster, found)
+
+
+def write_markers(cluster: Cluster, found: Transaction) -> None:
+    """Write the markers that are missing, where the partition has a leader."""
+    commit = found.state == PREPARE[True]
+    for place in sorted(found.partitions):
+        topic = cluster.state.topics.get(place[0])
+        if topic is not None and place[1] < len(topic.partitions) and topic.partitions[place[1]].leader == NO_LEADER:
+            continue
+        if topic is not None and place[1] < len(topic.partitions):
+            epoch = coordinator_epoch(cluster, found.id)
+            append_marker(cluster, place, found.producer_id, found.epoch, epoch, commit=commit)
+        found.partitions.discard(place)
+    if not found.partitions:
+        found.state = COMPLETE[commit]
+    cluster.state.touch()
+
+
+def append_marker(
+    cluster: Cluster, place: Place, producer_id: int, epoch: int, coordinator_epoch: int, *, commit: bool
+) -> None:
+    """Append a marker to a partition. Raises FencedProducer, FencedCoordinator."""
+    log = cluster.state.logs.setdefault(place, PartitionLog())
+    batch = marker_batch(producer_id, epoch, coordinator_epoch, int(cluster.clock.time() * 1000), commit=commit)
+    log.producers.check_marker(batch)
+    log.append(batch, cluster.state.topics[place[0]].partitions[place[1]].leader_epoch)
+    cluster.state.touch()
+
+
+def coordinator_epoch(cluster: Cluster, id_: str) -> int:
+    """The epoch of the coordinator of a transactional id: that of its partition's leader."""
+    topic = cluster.state.topics[TRANSACTION_TOPIC]
+    return topic.partitions[partition_of(id_, len(topic.partitions))].leader_epoch
+
+
+def expire(cluster: Cluster) -> None:
+    """Abort the transactions that are over their time, and write the markers that are still missing
+    (TransactionCoordinator.abortTimedOutTransactions)."""
+    now = int(cluster.clock.time() * 1000)
+    for found in tuple(cluster.state.transactions.values()):
+        if found.state == ONGOING and now > found.started + found.timeout_ms + _CLEANUP_MS:
+            found.epoch += 1
+            end(cluster, found, commit=False)
+        elif found.state in PREPARE.values():
+            write_markers(cluster, found)
+
+
+def of_broker(context: RequestContext) -> Iterator[Transaction]:
+    """The transactional ids that this broker coordinates."""
+    expire(context.cluster)
+    topics = context.view.topics
+    for found in context.state.transactions.values():
+        if coordinator_of(topics, found.id, TRANSACTION_TOPIC) == context.broker_id:
+            yield found
+
+
+def verified(context: RequestContext, id_: str, producer_id: int, epoch: int, place: Place) -> bool:
+    """Whether transactional records may be written: the coordinator has the partition in the producer's ongoing
+    transaction (KIP-890). Brokers before 3.6, and with verification turned off, take all."""
+    cluster = context.cluster
+    if cluster.release.number < _VERIFIES_FROM or not _verifies(context):
+        return True
+    expire(cluster)
+    found = context.state.transactions.get(id_)
+    return (
+        found is not None
+        and (found.producer_id, found.epoch, found.state) == (producer_id, epoch, ONGOING)
+        and place in found.partitions
+    )
+
+
+def _verifies(context: RequestContext) -> bool:
+    configs = context.view.configs
+    for layer in (
+        configs.get(broker_resource(context.broker_id), {}),
+        configs.get(CLUSTER_DEFAULT, {}),
+        context.cluster.spec.static_configs,
+    ):
+        if _VERIFICATION in layer:
+            return layer[_VERIFICATION].strip().lower() == "true"
+    return True

@@ -1,0 +1,259 @@
+"""Transactions: what coordinators and partitions know of them, what readers see, and who may end one. Each side by
+itself, since producers' ids differ; what is the same for all clusters is compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.contract.target import ADMIN, Server, Target
+from tests.contract.test_records import NOW, topic_with
+from tests.contract.verbs import BROKER, DELETE, FINE, SET, alter
+from tests.embedded.record_batches import fetch_request
+from tests.support.transactional_client import Refused, TransactionalClient
+
+pytestmark = pytest.mark.live
+
+COMMITTED = 1
+NO_RIGHTS = "CLUSTER_AUTHORIZATION_FAILED"
+VERIFICATION = "transaction.partition.verification.enable"
+Facts = dict[str, Any]
+
+
+def on_each(target: Target, script: Callable[[Server], Facts]) -> Facts:
+    """What the script finds on every side, which is the same."""
+    found = [script(server) for server in target.servers]
+    assert all(each == found[0] for each in found), f"real: {found[0]}\nembedded: {found[-1]}"
+    return found[0]
+
+
+def client_of(server: Server, name: str) -> TransactionalClient:
+    return TransactionalClient(server.addresses, name, login=(ADMIN, server.users[ADMIN]))
+
+
+def producers(server: Server, topic: str, partition: int = 0, user: str = ADMIN) -> Facts:
+    """DescribeProducers of broker 1 for one partition."""
+    answer = server.ask(
+        "describe_producers",
+        0,
+        lambda m: m.DescribeProducersRequest(topics=(m.TopicRequest(name=topic, partition_indexes=(partition,)),)),
+        1,
+        user,
+    )
+    return dict(answer["topics"][0]["partitions"][0])
+
+
+def one_producer(server: Server, topic: str, client: TransactionalClient) -> Facts:
+    (found,) = (p for p in producers(server, topic)["active_producers"] if p["producer_id"] == client.producer_id)
+    wanted = ("last_sequence", "last_timestamp", "current_txn_start_offset")
+    return {
+        **{key: found[key] for key in wanted},
+        "epoch": found["producer_epoch"] - client.epoch,
+        "had a marker": found["coordinator_epoch"] >= 0,
+    }
+
+
+def stable(server: Server, topic: str, isolation: int = COMMITTED) -> int:
+    answer = server.ask(
+        "list_offsets",
+        4,
+        lambda m: m.ListOffsetsRequest(
+            replica_id=-1,
+            isolation_level=isolation,
+            topics=(
+                m.ListOffsetsTopic(
+                    name=topic,
+                    partitions=(m.ListOffsetsPartition(partition_index=0, timestamp=-1, current_leader_epoch=-1),),
+                ),
+            ),
+        ),
+        1,
+        ADMIN,
+    )
+    return int(answer["topics"][0]["partitions"][0]["offset"])
+
+
+def fetched(server: Server, topic: str, offset: int, isolation: int) -> Facts:
+    def build(m: Any) -> Any:
+        return replace(fetch_request(m, offset, topic=topic), isolation_level=isolation)
+
+    answer = server.ask("fetch", 11, build, 1, ADMIN)
+    part = answer["responses"][0]["partitions"][0]
+    aborted = part["aborted_transactions"]
+    return {
+        "end": part["high_watermark"],
+        "stable": part["last_stable_offset"],
+        "aborted": aborted if aborted is None else [each["first_offset"] for each in aborted],
+        "records": len(part["records"] or b""),
+    }
+
+
+def described(server: Server, id_: str, user: str = ADMIN) -> list[Facts]:
+    """DescribeTransactions of each broker, without what differs."""
+    answers = [
+        server.ask(
+            "describe_transactions", 0, lambda m: m.DescribeTransactionsRequest(transactional_ids=(id_,)), broker, user
+        )["transaction_states"][0]
+        for broker in server.brokers
+    ]
+    return [
+        {
+            "error": each["error_code"],
+            "state": each["transaction_state"],
+            "timeout": each["transaction_timeout"],
+            "topics": each["topics"],
+            "began": min(each["transaction_start_time"], 1),
+        }
+        for each in answers
+    ]
+
+
+def listed(server: Server, id_: str, user: str = ADMIN, version: int = 0, **filters: Any) -> list[str]:
+    """The states in which any broker lists a transactional id."""
+    return [
+        each["transaction_state"]
+        for broker in server.brokers
+        for each in server.ask(
+            "list_transactions", version, lambda m: m.ListTransactionsRequest(**filters), broker, user
+        )["transaction_states"]
+        if each["transactional_id"] == id_
+    ]
+
+
+def markers(server: Server, topic: str, producer: int, epoch: int, coordinator: int, user: str = ADMIN) -> str:
+    answer = server.ask(
+        "write_txn_markers",
+        1,
+        lambda m: m.WriteTxnMarkersRequest(
+            markers=(
+                m.WritableTxnMarker(
+                    producer_id=producer,
+                    producer_epoch=epoch,
+                    transaction_result=False,
+                    topics=(m.WritableTxnMarkerTopic(name=topic, partition_indexes=(0,)),),
+                    coordinator_epoch=coordinator,
+                ),
+            )
+        ),
+        1,
+        user,
+    )
+    return str(answer["markers"][0]["topics"][0]["partitions"][0]["error_code"])
+
+
+def since_3_0(target: Target) -> None:
+    if target.release == "2.8":
+        pytest.skip("KIP-664 is whole from 3.0 on")
+
+
+def test_a_transactions_life(target: Target, name: str) -> None:
+    since_3_0(target)
+
+    def script(server: Server) -> Facts:
+        found: Facts = {}
+        with client_of(server, name) as client:
+            client.begin()
+            found["empty"] = sorted(described(server, name), key=str), listed(server, name)
+            client.add(name, 0)
+            found["added"] = sorted(described(server, name), key=str), listed(server, name)
+            client.write(name, 0, b"a", b"b", times=[NOW, NOW])
+            found["open"] = one_producer(server, name, client), stable(server, name), stable(server, name, 0)
+            found["read"] = [fetched(server, name, 0, isolation) for isolation in (0, COMMITTED)]
+            client.end()
+            found["committed"] = one_producer(server, name, client) | {"last_timestamp": 0}, stable(server, name)
+            found["done"] = sorted(described(server, name), key=str), listed(server, name)
+            client.add(name, 0)
+            client.write(name, 0, b"c", times=[NOW])
+            client.end(commit=False)
+            found["aborted"] = [fetched(server, name, at, COMMITTED) for at in (0, 3, 4, 5)], stable(server, name)
+            found["filtered"] = (
+                listed(server, name, state_filters=("Ongoing",)),
+                listed(server, name, state_filters=("CompleteAbort",)),
+            )
+            client.begin()
+            found["again"] = client.epoch > 0, sorted(described(server, name), key=str)
+        return found
+
+    with topic_with(target, name, segment_ms=str(2**62)):
+        found = on_each(target, script)
+    assert found["open"][0]["current_txn_start_offset"] == 0
+    assert found["open"][1:] == (0, 2)
+    assert found["committed"][0]["current_txn_start_offset"] == -1
+    assert found["done"][1] == ["CompleteCommit"]
+    assert found["aborted"][0][0]["aborted"] == [3]
+
+
+def test_what_is_refused(target: Target, name: str) -> None:
+    since_3_0(target)
+
+    def refused(what: Callable[[], object]) -> str:
+        try:
+            what()
+        except Refused as error:
+            return str(error)
+        return "not refused"
+
+    def script(server: Server) -> Facts:
+        found: Facts = {}
+        with client_of(server, name) as client:
+            client.begin()
+            found["no transaction"] = refused(client.end)
+            found["outside"] = refused(lambda: client.write(name, 0, b"a"))
+            found["nowhere"] = refused(lambda: client.add(f"{name}-no", 0))
+            client.add(name, 0)
+            found["other partition"] = refused(lambda: client.add(name, 7))
+            client.epoch += 1
+            found["other epoch"] = refused(client.end)
+            client.epoch -= 1
+            client.producer_id += 1000
+            found["other producer"] = refused(client.end)
+            client.producer_id -= 1000
+            client.end()
+        found["unknown"] = sorted(each["error"] for each in described(server, f"{name}-no"))
+        found["nobody"] = sorted(each["error"] for each in described(server, ""))
+        found["no topic"] = producers(server, f"{name}-no")
+        found["no partition"] = producers(server, name, 7)
+        return found
+
+    with topic_with(target, name):
+        on_each(target, script)
+
+
+def test_a_hanging_transaction_is_ended(target: Target, name: str) -> None:
+    since_3_0(target)
+
+    def script(server: Server) -> Facts:
+        found: Facts = {}
+        with client_of(server, name) as client:
+            client.begin()
+            client.begin()
+            client.add(name, 0)
+            client.write(name, 0, b"a", times=[NOW])
+            client.end()
+            client.write(name, 0, b"late", times=[NOW])
+            found["hangs"] = one_producer(server, name, client), stable(server, name)
+            who = client.producer_id
+            (state,) = (p for p in producers(server, name)["active_producers"] if p["producer_id"] == who)
+            epoch, coordinator = state["producer_epoch"], state["coordinator_epoch"]
+            found["old epoch"] = markers(server, name, who, epoch - 1, coordinator)
+            found["nowhere"] = markers(server, f"{name}-no", who, epoch, coordinator)
+            found["still"] = stable(server, name)
+            found["ended"] = markers(server, name, who, epoch, coordinator), stable(server, name)
+            found["old coordinator"] = markers(server, name, who, epoch, -1)
+            found["after"] = one_producer(server, name, client) | {"last_timestamp": 0}
+        return found
+
+    for side in target.sides():
+        assert alter(side, BROKER, "", (VERIFICATION, SET, "false")) == FINE
+    try:
+        with topic_with(target, name):
+            found = on_each(target, script)
+    finally:
+        for side in target.sides():
+            assert alter(side, BROKER, "", (VERIFICATION, DELETE, None)) == FINE
+    assert found["still"] == 2
+    assert found["ended"] == ("NONE", 4)
