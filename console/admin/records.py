@@ -239,10 +239,15 @@ class _Reading:
                     self.failed.update((scan.number, answer) for scan in mine)
                 continue
             for scan in mine:
-                await self._take(scan, answer.get(scan.number))
+                if isinstance(answer, int):
+                    await self._refused(scan, answer)
+                else:
+                    await self._take(scan, answer.get(scan.number))
 
-    async def _fetch(self, leader: int, scans: Sequence[Scan], most: int, partitions: int) -> dict[int, Any] | Failure:
-        """Partition -> its part of the leader's answer, or the failure of the request."""
+    async def _fetch(
+        self, leader: int, scans: Sequence[Scan], most: int, partitions: int
+    ) -> dict[int, Any] | int | Failure:
+        """Partition -> its part of the leader's answer; or the answer's error code, or the failure of the request."""
         share = max(_LEAST_BYTES, self.budget.bytes_left // partitions)
         # A partition that got nothing the last time comes first: the answer's limit is used up in this order.
         order = sorted(scans, key=lambda scan: -self._tries.get(scan.number, 0))
@@ -278,8 +283,8 @@ class _Reading:
             response = await self._link.call("fetch", build, to=broker(leader), timeout=max(self.budget.seconds, 0.001))
         except AdminError as error:
             return error.failure
-        if getattr(response, "error_code", 0):
-            return failure(response.error_code)
+        if code := getattr(response, "error_code", 0):
+            return int(code)
         self._asked.update(scan.number for scan in scans)
         return {part.partition_index: part for topic in response.responses for part in topic.partitions}
 
@@ -290,11 +295,8 @@ class _Reading:
         if answer.error_code == ErrorCode.offset_out_of_range:
             await self._deleted(scan)
             return
-        if answer.error_code in _MOVED:
-            await self._again(scan, answer.error_code)
-            return
         if answer.error_code:
-            self.failed[scan.number] = self._failure(scan, answer.error_code)
+            await self._refused(scan, answer.error_code)
             return
         data = answer.records or b""
         self.budget.bytes += len(data)
@@ -306,6 +308,12 @@ class _Reading:
             self._tries.pop(scan.number, None)
         else:
             await self._again(scan, 0)
+
+    async def _refused(self, scan: Scan, code: int) -> None:
+        if code in _MOVED:
+            await self._again(scan, code)
+        else:
+            self.failed[scan.number] = self._failure(scan, code)
 
     async def _again(self, scan: Scan, code: int) -> None:
         """Count an answer that brought nothing. The leader is looked up again; after some the partition is given up."""
@@ -328,7 +336,11 @@ class _Reading:
             self.failed[scan.number] = problems[0] if problems else self._failure(scan, ErrorCode.offset_out_of_range)
 
     def _failure(self, scan: Scan, code: int) -> Failure:
-        return failure(code, f"{self._topic.name}-{scan.number}")
+        found = failure(code, f"{self._topic.name}-{scan.number}")
+        if code != ErrorCode.topic_authorization_failed:
+            return found
+        remedy = f"Ask an administrator of the cluster for an ACL: READ on TOPIC {self._topic.name}."
+        return Failure(found.name, f"{found.message}: its records may not be read", remedy)
 
     def _silent(self, scan: Scan) -> Failure:
         return Failure(

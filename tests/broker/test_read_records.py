@@ -11,7 +11,10 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition  # type:
 from console.admin.errors import BrokerError
 from console.admin.link import Link
 from console.admin.records import read_records
-from console.admin.settings import ConnectionSettings
+from console.admin.settings import ConnectionSettings, SaslSettings
+from console.model.acl import Acl
+from console.model.changes import CreateAcls
+from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 from console.model.records import (
     First,
     FromOffset,
@@ -22,7 +25,8 @@ from console.model.records import (
     RecordsQuery,
     RecordsRead,
 )
-from tests.support.changing import make_topic
+from console.model.secret import Secret
+from tests.support.changing import applied, make_topic
 from tests.support.kafka_cluster import KafkaCluster
 
 CODECS = [None, "gzip", "snappy", "lz4", "zstd"]
@@ -238,3 +242,21 @@ async def test_message_sets_of_old_topics(kafka28: KafkaCluster, name: str, stor
         assert [record.offset for record in middle.records] == [15, 16, 17, 18]
     finally:
         await link.close()
+
+
+async def test_without_the_right_to_read_the_right_is_named(kafka: KafkaCluster, link: Link, name: str) -> None:
+    await make_topic(link, name)
+    producer = AIOKafkaProducer(bootstrap_servers=kafka.bootstrap)
+    await producer.start()
+    await producer.send_and_wait(name, b"1")
+    await producer.stop()
+    may_see = Acl(AclResourceType(2), name, PatternType(3), "User:alice", "*", AclOperation(8), Permission(3))
+    assert await applied(link, CreateAcls((may_see,)))
+    sasl = SaslSettings("PLAIN", "alice", Secret(kafka.users["alice"]))
+    alice = Link(ConnectionSettings(kafka.login_addresses, "SASL_PLAINTEXT", sasl))
+    try:
+        with pytest.raises(BrokerError, match="may not be read") as refused:
+            await read_records(alice, RecordsQuery(name))
+        assert f"READ on TOPIC {name}" in refused.value.failure.remedy
+    finally:
+        await alice.close()

@@ -1,0 +1,107 @@
+"""Records of embedded clusters in trouble: damaged batches, hung and failing leaders, deleted offsets."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+
+import pytest
+
+from console.admin import records as reading
+from console.admin.errors import BrokerError
+from console.admin.link import Link
+from console.admin.records import read_records
+from console.admin.settings import ConnectionSettings
+from console.contexts.context import parse_bootstrap
+from console.embedded.brokers import EmbeddedCluster, ThreadedCluster
+from console.embedded.faults import Delay, Fail, Fault
+from console.model.records import First, FromOffset, RecordsQuery
+from tests.embedded.poisoned import poisoned
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[ThreadedCluster]:
+    """Ten records in partition 0 of orders, three in partition 1."""
+    with poisoned() as cluster:
+        yield cluster
+
+
+@pytest.fixture
+async def link(running: ThreadedCluster) -> AsyncIterator[Link]:
+    """Connected to it; no fault is left behind."""
+    made = Link(ConnectionSettings(parse_bootstrap(running.bootstrap)))
+    yield made
+    await made.close()
+    running.call(lambda one: one.faults.clear())
+
+
+def fault(running: ThreadedCluster, effect: Fail | Delay, times: int | None = None) -> None:
+    """For Fetch, from now on, or so many times."""
+    running.call(lambda one: one.faults.add(Fault(effect, api="fetch", times=times)))
+
+
+def damage(one: EmbeddedCluster, place: int) -> None:
+    """Change a byte of a batch's records."""
+    log = one.state.logs["orders", 0]
+    batch = log.batches[place]
+    data = bytearray(batch.data)
+    data[-3] ^= 0xFF
+    log._batches[place] = replace(batch, data=bytes(data))
+
+
+async def test_a_damaged_batch_is_a_line_between_the_records(running: ThreadedCluster, link: Link) -> None:
+    running.call(lambda one: damage(one, 5))
+    try:
+        found = await read_records(link, RecordsQuery("orders", 0, First(), 100))
+    finally:
+        running.call(lambda one: damage(one, 5))
+    assert [record.offset for record in found.records] == [0, 1, 2, 3, 4, 6, 7, 8, 9]
+    assert [str(line) for line in found.undecodable] == [
+        "orders-0 offset 5: can't be decoded: its checksum is wrong",
+    ]
+
+
+async def test_a_leader_that_hangs_ends_the_look_in_time(
+    running: ThreadedCluster, link: Link, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "MOST_SECONDS", 0.3)
+    fault(running, Delay(30))
+    found = await read_records(link, RecordsQuery("orders"))
+    assert (found.records, found.stopped) == ((), "time")
+
+
+async def test_a_moving_leader_is_asked_again(running: ThreadedCluster, link: Link) -> None:
+    fault(running, Fail(6), times=2)
+    found = await read_records(link, RecordsQuery("orders", 0))
+    assert len(found.records) == 10
+
+
+async def test_an_error_that_stays_is_the_partitions(running: ThreadedCluster, link: Link) -> None:
+    fault(running, Fail(6))
+    with pytest.raises(BrokerError, match="NOT_LEADER_OR_FOLLOWER: orders-0"):
+        await read_records(link, RecordsQuery("orders", 0))
+
+
+async def test_a_missing_right_is_named(running: ThreadedCluster, link: Link) -> None:
+    fault(running, Fail(29))
+    with pytest.raises(BrokerError, match="may not be read") as refused:
+        await read_records(link, RecordsQuery("orders", 0))
+    assert refused.value.failure.name == "TOPIC_AUTHORIZATION_FAILED"
+    assert "READ on TOPIC orders" in refused.value.failure.remedy
+
+
+async def test_offsets_that_were_deleted_are_said(running: ThreadedCluster, link: Link) -> None:
+    running.call(lambda one: one.state.logs["orders", 0].delete_before(2))
+    found = await read_records(link, RecordsQuery("orders", 0, FromOffset(1), 3))
+    assert [record.offset for record in found.records] == [2, 3, 4]
+    assert found.notes == ("partition 0: offset 1 was deleted; the log begins at 2",)
+
+
+async def test_two_looks_at_once_do_not_mix(link: Link) -> None:
+    one, other = await asyncio.gather(
+        read_records(link, RecordsQuery("orders", 0, FromOffset(3), 2)),
+        read_records(link, RecordsQuery("orders", 1, First(), 9)),
+    )
+    assert {record.partition for record in one.records} == {0}
+    assert {record.partition for record in other.records} == {1}
