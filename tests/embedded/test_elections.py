@@ -21,7 +21,8 @@ from console.cli import main as cli
 from console.contexts.context import Context
 from console.embedded.brokers import EmbeddedCluster, run_in_thread
 from console.embedded.handlers.elect_leaders import elect
-from console.embedded.partition_log import PartitionLog, produced_batch
+from console.embedded.partition_log import PartitionLog
+from console.embedded.record_batch import produced_batch
 from console.embedded.replicas import broker_back, broker_lost, new_topic, start_move
 from console.embedded.spec import ClusterSpec, SaslSpec
 from console.embedded.state import ClusterState
