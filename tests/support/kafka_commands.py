@@ -13,10 +13,11 @@ from typing import Self
 from tests.support.kafka_jars import KAFKA_4_3, BrokersUnavailableError, jars, java
 
 SOURCE = Path(__file__).parents[1] / "broker" / "KafkaCommands.java"
-CONFIGS, TOPICS, ACLS = (
+CONFIGS, TOPICS, ACLS, GROUPS = (
     "kafka.admin.ConfigCommand",
     "org.apache.kafka.tools.TopicCommand",
     "org.apache.kafka.tools.AclCommand",
+    "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
 )
 GROUPS = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 ELECTION, DELETE_RECORDS, TRANSACTIONS, FEATURES, CLUSTER = (

@@ -9,6 +9,7 @@ from math import inf
 from time import monotonic
 from typing import Any
 
+from console.language.quoting import quote
 from console.language.statements import Records
 from console.model.cluster import Group, GroupLag, PartitionLag
 from console.model.codes import GROUP
@@ -122,6 +123,18 @@ class GroupsView(TableView[Group]):
         """The group's configs."""
         return ConfigResource(GROUP, row.name)
 
+    def do_reset(self) -> None:
+        """Set the group's offsets, in the command bar."""
+        row = self.row()
+        if row is not None:
+            self.host.prefill(f"reset group {quote(row.name)} to ")
+
+    def do_delete_group(self) -> None:
+        """Delete the group, in the command bar."""
+        row = self.row()
+        if row is not None:
+            self.host.prefill(f"delete group {quote(row.name)}")
+
     def copied(self) -> str:
         """The name."""
         row = self.row()
@@ -229,6 +242,28 @@ class GroupView(TableView[PartitionLag]):
         if row is not None:
             start = ("group", self.group) if row.committed >= 0 else ("last", "")
             await show_records(self.host, self.place, Records(row.topic, row.partition, *start))
+
+    def do_reset(self) -> None:
+        """Set the group's offset of the partition, in the command bar."""
+        if place := self._place():
+            self.host.prefill(f"reset {place} to ")
+
+    def do_skip(self) -> None:
+        """Skip the record that the group stands on, in the command bar."""
+        if place := self._place():
+            self.host.prefill(f"skip {place}")
+
+    def do_delete_group(self) -> None:
+        """Delete the group's offset of the partition, in the command bar."""
+        if place := self._place():
+            self.host.prefill(f"delete {place}")
+
+    def _place(self) -> str:
+        """The partition of the group, in the language."""
+        row = self.row()
+        if row is None:
+            return ""
+        return f"group {quote(self.group)} topic {quote(row.topic)} partition {row.partition}"
 
     def copied(self) -> str:
         """Topic and partition."""
