@@ -162,7 +162,7 @@ def _commits(
 ) -> Iterator[Edit]:
     offset = _offsets(to, snapshot, position)
     for place in places:
-        yield CommitOffset(group.text or "", *place, offset(place), to.epoch, to.metadata)
+        yield CommitOffset(group.text or "", *place, offset(place), to.epoch, to.metadata, to.restored)
 
 
 def _offsets(to: OffsetPosition, snapshot: Snapshot, position: GroupPosition) -> Callable[[TopicPartition], int]:

@@ -91,7 +91,7 @@ def _position(reader: Reader) -> OffsetPosition:
     first = reader.word
     how = reader.need_keyword(*TO)
     assert first is not None
-    number, path, metadata, epoch = 0, "", "", -1
+    number, path, metadata, epoch, restored = 0, "", "", -1, False
     match how:
         case "offset":
             number = _number(reader, Expected(What.WORDS, "an offset"), OFFSET_MAX)
@@ -99,6 +99,7 @@ def _position(reader: Reader) -> OffsetPosition:
                 epoch = _number(reader, Expected(What.WORDS, "a leader epoch"), 2**31 - 1)
             if reader.take_keyword("metadata") is not None:
                 metadata = reader.take(Expected(What.WORDS, "a text"), Role.VALUE).text
+            restored = reader.take_keyword("restored") is not None
         case "time":
             number = _time(reader)
         case "by":
@@ -108,7 +109,7 @@ def _position(reader: Reader) -> OffsetPosition:
             number = int(word.text)
         case "file":
             path = named(reader, Expected(What.WORDS, "a FILE with topic,partition,offset"), Role.VALUE)
-    return OffsetPosition(how, number, path, metadata, epoch, span=reader.span_from(first))
+    return OffsetPosition(how, number, path, metadata, epoch, restored, span=reader.span_from(first))
 
 
 def _time(reader: Reader) -> int:

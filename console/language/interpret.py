@@ -440,7 +440,7 @@ def _create_statement(edit: CreateTopic) -> Create:
 
 
 def _reset_statement(edit: CommitOffset) -> ResetOffsets:
-    to = OffsetPosition("offset", edit.offset, metadata=edit.metadata, epoch=edit.leader_epoch)
+    to = OffsetPosition("offset", edit.offset, metadata=edit.metadata, epoch=edit.leader_epoch, restored=edit.restored)
     return ResetOffsets(Name(edit.group), to, Name(edit.topic), edit.partition)
 
 

@@ -241,14 +241,15 @@ class OffsetRow(_Node, frozen=True):
 
 class OffsetPosition(_Node, frozen=True):
     """Where a group is to continue. how: earliest, latest, offset, time, by or file. number: the offset, milliseconds
-    since 1970, or how many records on or back. metadata, epoch: kept with an offset; ``""`` and -1 for none. rows: of
-    the file at `path`, None until it was read."""
+    since 1970, or how many records on or back. metadata, epoch: kept with an offset; ``""`` and -1 for none. restored:
+    an offset that the group had, which may be outside of the log. rows: of the file at `path`, None until read."""
 
     how: str
     number: int = 0
     path: str = ""
     metadata: str = ""
     epoch: int = -1
+    restored: bool = False
     rows: tuple[OffsetRow, ...] | None = None
     span: Span = NOWHERE
 

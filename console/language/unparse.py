@@ -228,7 +228,8 @@ def _offset_position(to: OffsetPosition) -> str:
     match to.how:
         case "offset":
             epoch = f"epoch {to.epoch}" if to.epoch >= 0 else ""
-            return _join("offset", str(to.number), epoch, f"metadata {quote(to.metadata)}" if to.metadata else "")
+            metadata = f"metadata {quote(to.metadata)}" if to.metadata else ""
+            return _join("offset", str(to.number), epoch, metadata, "restored" if to.restored else "")
         case "time":
             at = datetime.fromtimestamp(to.number // 1000, UTC)
             return f"time {at:%Y-%m-%dT%H:%M:%S}.{to.number % 1000:03}Z"

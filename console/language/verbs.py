@@ -273,7 +273,8 @@ _ALL = (
         "offsets when they are staged. FILE is what kafka-consumer-groups exports: topic,partition,offset, or with the "
         "group first. Offsets outside of the log are refused. The group has to be without members, and a member that "
         "joins before it is sent stops it; consumers that assign() partitions are no members and can't be seen. A "
-        "share group gets its start offset. revert commits the old offsets again.",
+        "share group gets its start offset. revert commits the old offsets again; as commands they read offset N "
+        "[epoch E] [metadata TEXT] restored, which may be outside of the log by then.",
         (
             "reset group billing to earliest",
             "reset group billing topic orders to time 2h",

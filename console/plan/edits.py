@@ -231,11 +231,12 @@ class _GroupOffsetEdit(Edit, frozen=True):
 
 class CommitOffset(_GroupOffsetEdit, frozen=True):
     """Commit an offset for a group; of a share group, where its records in flight begin. leader_epoch: -1 if unknown;
-    metadata: a text that is kept with it."""
+    metadata: a text that is kept with it. restored: the group had it before, so that it may be outside of the log."""
 
     offset: int
     leader_epoch: int = -1
     metadata: str = ""
+    restored: bool = False
 
 
 class DeleteOffset(_GroupOffsetEdit, frozen=True):

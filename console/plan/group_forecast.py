@@ -61,7 +61,8 @@ def effects_of_all(group: str, staged: Sequence[Staged]) -> tuple[str, ...]:
             more, less = forecast(each.was, each.edit.offset)
             again[each.edit.topic] = again.get(each.edit.topic, 0) + more
             never[each.edit.topic] = never.get(each.edit.topic, 0) + less
-    lines = [_by_topic(again, "read again"), _by_topic(never, "never read")]
+    # What one edit comes to stands in its own line.
+    lines = [_by_topic(again, "read again"), _by_topic(never, "never read")] if len(staged) > 1 else []
     if any(isinstance(each.edit, DeleteOffset) for each in staged):
         lines.append("where no offset is left, readers begin as their auto.offset.reset says")
     if "" in types:

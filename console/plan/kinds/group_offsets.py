@@ -97,19 +97,24 @@ def _judge_committed(edit: CommitOffset, draft: Draft) -> Verdict:
     if topic is not None and edit.partition >= len(topic.partitions):
         count = f"topic {edit.topic} has {len(topic.partitions)} partitions"
         return Refused(edit, f"there is no partition {edit.partition}: {count}, from 0", "Check the number.")
-    if edit.offset < 0:
+    if edit.offset < 0 and not (isinstance(was, GroupOffset) and was.log):
         return Refused(edit, f"{edit.offset} is no offset", "Give an offset from the log's range.")
     if not isinstance(was, GroupOffset):
         return Staged(edit, was)
     if topic is None:
         return Refused(edit, f"there is no topic {edit.topic}", "Offsets go with their topic. Check the name.")
-    if was.log is not None and not was.log.start <= edit.offset <= was.log.end:
+    if _is_outside(edit, was) and not edit.restored:
+        assert was.log is not None
         name = f"{edit.topic}/{edit.partition}"
         reason = f"offset {edit.offset} is outside of the log of {name}, {was.log.start} to {was.log.end}"
         return Refused(edit, reason, "Give an offset from that range, or reset to earliest or latest.")
     if _is_committed(edit, was):
         return Dropped(edit, f"the group is at offset {edit.offset} already")
     return Staged(edit, was)
+
+
+def _is_outside(edit: CommitOffset, there: GroupOffset) -> bool:
+    return there.log is not None and not there.log.start <= edit.offset <= there.log.end
 
 
 def _judge_deleted_offset(edit: DeleteOffset, draft: Draft) -> Verdict:
@@ -144,6 +149,8 @@ def _members(name: str, group: Group, draft: Draft) -> str:
 def _note(edit: CommitOffset, there: GroupOffset | None, _old: EffectiveValue, _inheritance: Inheritance) -> str:
     if there is None:
         return ""
+    if _is_outside(edit, there):
+        return "outside of the log: readers begin as their auto.offset.reset says"
     if there.committed is None:
         return "nothing was committed: readers would begin as their auto.offset.reset says"
     return forecast_text(*forecast(there, edit.offset))
@@ -218,7 +225,7 @@ def _reverse_deletion(edit: DeleteOffset, was: GroupOffset | None, _overrides: M
 
 def committed_again(group: str, topic: str, partition: int, committed: CommittedOffset) -> CommitOffset:
     """The edit that commits what was committed before."""
-    return CommitOffset(group, topic, partition, committed.offset, committed.leader_epoch, committed.metadata)
+    return CommitOffset(group, topic, partition, *committed, restored=True)
 
 
 def _in_flight(was: GroupOffset | None) -> str:
@@ -233,12 +240,14 @@ def _place_json(edit: GroupOffsetEdit) -> Json:
 
 
 def _commit_json(edit: CommitOffset, _hide: bool) -> Json:
-    return {**_place_json(edit), "value": offset_json(CommittedOffset(edit.offset, edit.leader_epoch, edit.metadata))}
+    offset = CommittedOffset(edit.offset, edit.leader_epoch, edit.metadata)
+    return {**_place_json(edit), "value": [*offset_json(offset), edit.restored]}
 
 
 def _commit_of(data: Json) -> CommitOffset:
     group, topic, partition = data["group_offset"]
-    return CommitOffset(group, topic, int(partition), *offset_of(data["value"]))
+    *offset, restored = data["value"]
+    return CommitOffset(group, topic, int(partition), *offset_of(offset), bool(restored))
 
 
 def _forget_json(edit: DeleteOffset, _hide: bool) -> Json:
