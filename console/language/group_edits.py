@@ -17,7 +17,7 @@ from console.language.vocabulary import near, require_topic
 from console.model.cluster import GroupPosition, LogRange
 from console.model.snapshot import Snapshot, TopicPartition
 from console.plan.edits import CommitOffset, DeleteGroup, DeleteOffset, Edit
-from console.plan.group_forecast import STREAMS
+from console.plan.group_forecast import SHARE, STREAMS
 from console.present.failures import failure_text
 from console.present.text import clean
 
@@ -44,8 +44,9 @@ def group_edits(statement: GroupStatement, snapshot: Snapshot) -> Iterator[Edit]
             _position(snapshot, statement.to)
             if not position.committed:
                 raise CommandError(f"group {_shown(statement.group)} has no offsets", "", statement.group.span)
+            share = _is_share(position) and _position(snapshot, statement.to).group is None
             for (topic, partition), committed in position.committed.items():
-                yield CommitOffset(statement.to.text or "", topic, partition, *committed)
+                yield CommitOffset(statement.to.text or "", topic, partition, *committed, share=share)
         case DeleteGroupOffsets():
             yield from _delete(statement, snapshot)
 
@@ -73,6 +74,10 @@ def _position(snapshot: Snapshot, group: Name) -> GroupPosition:
     failure = next(iter((*told, *(position.failures if position is not None else ()))), None)
     why = failure_text(failure) if failure is not None else "it was not read"
     raise CommandError(f"the offsets of group {_shown(group)} are unknown: {why}", "", group.span)
+
+
+def _is_share(position: GroupPosition) -> bool:
+    return position.group is not None and position.group.type == SHARE
 
 
 def _existing(snapshot: Snapshot, group: Name) -> GroupPosition:
@@ -116,7 +121,7 @@ def _reset(statement: ResetOffsets, snapshot: Snapshot) -> Iterator[Edit]:
                 "name a topic: reset group NAME topic NAME to earliest",
                 group.span,
             )
-    yield from _commits(group, places, to, snapshot, position)
+    yield from _commits(group, places, to, snapshot, position, statement.share)
 
 
 def _from_file(statement: ResetOffsets, snapshot: Snapshot) -> Iterator[Edit]:
@@ -133,7 +138,7 @@ def _from_file(statement: ResetOffsets, snapshot: Snapshot) -> Iterator[Edit]:
     for name in dict.fromkeys(row.topic for row in rows):
         require_topic(snapshot, name, statement.to.span)
     for row in rows:
-        yield CommitOffset(statement.group.text or "", row.topic, row.partition, row.offset)
+        yield CommitOffset(statement.group.text or "", row.topic, row.partition, row.offset, share=statement.share)
 
 
 def _delete(statement: DeleteGroupOffsets, snapshot: Snapshot) -> Iterator[Edit]:
@@ -158,11 +163,16 @@ def _delete(statement: DeleteGroupOffsets, snapshot: Snapshot) -> Iterator[Edit]
 
 
 def _commits(
-    group: Name, places: Iterable[TopicPartition], to: OffsetPosition, snapshot: Snapshot, position: GroupPosition
+    group: Name,
+    places: Iterable[TopicPartition],
+    to: OffsetPosition,
+    snapshot: Snapshot,
+    position: GroupPosition,
+    share: bool = False,
 ) -> Iterator[Edit]:
     offset = _offsets(to, snapshot, position)
     for place in places:
-        yield CommitOffset(group.text or "", *place, offset(place), to.epoch, to.metadata, to.restored)
+        yield CommitOffset(group.text or "", *place, offset(place), to.epoch, to.metadata, to.restored, share)
 
 
 def _offsets(to: OffsetPosition, snapshot: Snapshot, position: GroupPosition) -> Callable[[TopicPartition], int]:

@@ -21,12 +21,13 @@ _TIMES = ("1h", "24h", "7d")
 
 
 def reset(reader: Reader) -> ResetOffsets:
-    """``reset group NAME [topic NAME [partition N]] to …``."""
+    """``reset [share] group NAME [topic NAME [partition N]] to …``."""
+    share = reader.take_keyword("share") is not None
     group = _group(reader)
     topic = _topic(reader)
     partition = _partition(reader, topic) if topic is not None else None
     reader.need_keyword("to")
-    return ResetOffsets(group, _position(reader), topic, partition)
+    return ResetOffsets(group, _position(reader), topic, partition, share)
 
 
 def skip(reader: Reader) -> SkipRecords:

@@ -441,7 +441,7 @@ def _create_statement(edit: CreateTopic) -> Create:
 
 def _reset_statement(edit: CommitOffset) -> ResetOffsets:
     to = OffsetPosition("offset", edit.offset, metadata=edit.metadata, epoch=edit.leader_epoch, restored=edit.restored)
-    return ResetOffsets(Name(edit.group), to, Name(edit.topic), edit.partition)
+    return ResetOffsets(Name(edit.group), to, Name(edit.topic), edit.partition, edit.share)
 
 
 _STATEMENTS: Mapping[type[Edit], Callable[[Any], EditStatement]] = {

@@ -255,12 +255,13 @@ class OffsetPosition(_Node, frozen=True):
 
 
 class ResetOffsets(_Statement, frozen=True):
-    """``reset group``: of all that it committed, of a topic, or of a partition."""
+    """``reset group``: of all that it committed, of a topic, or of a partition. share: ``reset share group``."""
 
     group: Name
     to: OffsetPosition
     topic: Name | None = None
     partition: int | None = None
+    share: bool = False
 
 
 class SkipRecords(_Statement, frozen=True):

@@ -114,7 +114,13 @@ def unparse(statement: Statement) -> str:
         case Delete():
             return f"delete topic {_name(statement.name)}"
         case ResetOffsets():
-            return _join("reset", _offsets_of(statement), "to", _offset_position(statement.to))
+            return _join(
+                "reset",
+                "share" if statement.share else "",
+                _offsets_of(statement),
+                "to",
+                _offset_position(statement.to),
+            )
         case SkipRecords():
             count = str(statement.count) if statement.count != 1 else ""
             return _join("skip", _offsets_of(statement), count)

@@ -264,17 +264,18 @@ _ALL = (
         "reset",
         CHANGE,
         (
-            "reset group NAME [topic NAME [partition N]] to (earliest | latest | offset N | time T | by +N | by -N | "
-            "file FILE)",
+            "reset [share] group NAME [topic NAME [partition N]] to (earliest | latest | offset N | time T | by +N | "
+            "by -N | file FILE)",
         ),
         "Stage other offsets for a group: what it reads again, or never",
         "Without a topic: of every partition that it committed an offset of; with one: of all its partitions. TIME is "
         "2026-11-20T14:05Z, without a zone by this host's clock, or 2h for two hours ago; places and times become "
-        "offsets when they are staged. FILE is what kafka-consumer-groups exports: topic,partition,offset, or with the "
-        "group first. Offsets outside of the log are refused. The group has to be without members, and a member that "
-        "joins before it is sent stops it; consumers that assign() partitions are no members and can't be seen. A "
-        "share group gets its start offset. revert commits the old offsets again; as commands they read offset N "
-        "[epoch E] [metadata TEXT] restored, which may be outside of the log by then.",
+        "offsets when they are staged. FILE is what kafka-consumer-groups exports: topic,partition,offset, or with "
+        "the group first. Offsets outside of the log are refused. The group has to be without members, and a member "
+        "that joins before it is sent stops it; consumers that assign() partitions are no members and can't be seen. "
+        "A share group gets its start offset; the word share is for one that does not exist yet. revert commits the "
+        "old offsets again; as commands they read offset N [epoch E] [metadata TEXT] restored, which may be outside "
+        "of the log by then.",
         (
             "reset group billing to earliest",
             "reset group billing topic orders to time 2h",

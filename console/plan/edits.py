@@ -231,12 +231,14 @@ class _GroupOffsetEdit(Edit, frozen=True):
 
 class CommitOffset(_GroupOffsetEdit, frozen=True):
     """Commit an offset for a group; of a share group, where its records in flight begin. leader_epoch: -1 if unknown;
-    metadata: a text that is kept with it. restored: the group had it before, so that it may be outside of the log."""
+    metadata: a text that is kept with it. restored: the group had it before, so that it may be outside of the log.
+    share: a group that does not exist yet is to be a share group."""
 
     offset: int
     leader_epoch: int = -1
     metadata: str = ""
     restored: bool = False
+    share: bool = False
 
 
 class DeleteOffset(_GroupOffsetEdit, frozen=True):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from console.model.cluster import GroupOffset
 from console.plan.edits import CommitOffset, DeleteOffset
-from console.plan.group_forecast import SHARE
+from console.plan.group_forecast import is_of_share_group
 from console.plan.kafka_tools import STDIN, Command, option
 from console.plan.staged import Staged
 
@@ -19,7 +19,7 @@ def _tool(share: bool, action: str, group: str) -> tuple[str, ...]:
 
 
 def _is_share(some: Iterable[Staged]) -> bool:
-    return any(isinstance(each.was, GroupOffset) and each.was.type == SHARE for each in some)
+    return any(map(is_of_share_group, some))
 
 
 def reset_commands(group: str, staged: Sequence[Staged]) -> Iterator[Command]:

@@ -13,6 +13,13 @@ NAMED = 3
 """Members and topics that a message names."""
 
 
+def is_of_share_group(staged: Staged) -> bool:
+    """Whether a group is a share group, or will be."""
+    if isinstance(staged.was, GroupOffset) and staged.was.type:
+        return staged.was.type == SHARE
+    return isinstance(staged.edit, CommitOffset) and staged.edit.share
+
+
 def members_of(group: Group) -> tuple[str, ...]:
     """The members of a group as a message names them: client id and host."""
     return tuple(f"{each.client_id} at {each.host.removeprefix('/')}" for each in group.members or ())

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from console.admin.client import AdminClient
+from console.admin.groups import find_coordinators
 from console.admin.link import Link
+from console.admin.routing import broker, until_settled
 from console.admin.settings import ConnectionSettings
 from console.answers.plan_results import runbook_commands
 from console.model.cluster import CommittedOffset
 from console.plan.edits import CommitOffset
+from console.wire.schemas import for_version
 from tests.support.changing import make_topic
 from tests.support.group_flow_cases import Case, parameters
-from tests.support.group_flows import offsets, position, read_up_to, session_of, stage, write
+from tests.support.group_flows import change, offsets, position, read_up_to, revert, session_of, stage, write
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_commands import GROUPS, KafkaCommands
 
@@ -32,7 +36,7 @@ async def client(kafka: KafkaCluster) -> AsyncIterator[AdminClient]:
 async def test_cases(
     case: Case, kafka: KafkaCluster, client: AdminClient, link: Link, name: str, tmp_path: Path
 ) -> None:
-    await make_topic(link, name, partitions=3)
+    await make_topic(link, name, partitions=3, retention_ms="-1")
     await case(client, kafka.bootstrap, name, tmp_path)
 
 
@@ -63,7 +67,7 @@ async def test_every_form_is_what_kafkas_own_tool_exports(
     kafka: KafkaCluster, client: AdminClient, link: Link, name: str, tool: KafkaCommands, tmp_path: Path
 ) -> None:
     """The dry run's CSV of kafka-consumer-groups is what is staged, and read from a file gives that again."""
-    await make_topic(link, name, partitions=2)
+    await make_topic(link, name, partitions=2, retention_ms="-1")
     await write(kafka.bootstrap, name, {0: 10, 1: 20})
     group = f"group of {name}"
     await read_up_to(kafka.bootstrap, name, group, {0: CommittedOffset(4), 1: CommittedOffset(12)})
@@ -99,7 +103,7 @@ async def test_the_runbook_does_what_the_plan_does(
     kafka: KafkaCluster, client: AdminClient, link: Link, name: str, tool: KafkaCommands
 ) -> None:
     """Each command of the runbook, run by Kafka's own tool, makes what the plan says."""
-    await make_topic(link, name, partitions=3)
+    await make_topic(link, name, partitions=3, retention_ms="-1")
     await write(kafka.bootstrap, name, {0: 10, 1: 20, 2: 5})
     group = f"group-of-{name}"
     await read_up_to(
@@ -124,3 +128,70 @@ async def test_the_runbook_does_what_the_plan_does(
     assert await offsets(client, group) == {0: 4, 2: 4}
     await by_runbook(f"delete group {group}")
     assert (await position(client, group)).group is None
+
+
+async def _share_group(client: AdminClient, link: Link, group: str, topic: str) -> None:
+    """A share group that has used the topic, without members again."""
+    (coordinator,) = (await find_coordinators(link, [group]))[0].values()
+
+    async def beat(epoch: int) -> Any:
+        return await link.call(
+            "share_group_heartbeat",
+            lambda kio: for_version(
+                kio.ShareGroupHeartbeatRequest,
+                group_id=group,
+                member_id="a-member",
+                member_epoch=epoch,
+                subscribed_topic_names=(topic,),
+            ),
+            to=broker(coordinator),
+        )
+
+    assert (await until_settled(lambda: beat(0), lambda answer: answer.error_code != 0, within=20)).error_code == 0
+    assert (await beat(-1)).error_code == 0
+    described = (await position(client, group)).group
+    assert described is not None
+    assert (described.type, described.state) == ("share", "Empty")
+
+
+async def test_a_share_group_gets_its_start_offsets(plain_cluster: KafkaCluster, name: str) -> None:
+    """KIP-932: set, taken back, deleted by topic, and with the group."""
+    client = AdminClient(ConnectionSettings(bootstrap=plain_cluster.addresses, visible_timeout=0.05))
+    client.start()
+    link = Link(ConnectionSettings(bootstrap=plain_cluster.addresses))
+    try:
+        await make_topic(link, name, partitions=2, retention_ms="-1")
+        await write(plain_cluster.bootstrap, name, {0: 10, 1: 20})
+        group = f"share-{name}"
+        await _share_group(client, link, group, name)
+        first = await change(client, f"reset group {group} topic {name} to offset 5")
+        assert first.ok, first
+        assert await offsets(client, group) == {0: 5, 1: 5}
+        again = await change(client, f"reset group {group} to latest")
+        assert await offsets(client, group) == {0: 10, 1: 20}
+        staged, back = await revert(client, again)
+        assert back.ok, back
+        assert all("records in flight are not restored" in note for note in staged.notes)
+        assert await offsets(client, group) == {0: 5, 1: 5}
+        half = await change(client, f"delete group {group} topic {name} partition 1")
+        (outcome,) = half.results[0].outcomes
+        assert outcome.failure is not None
+        assert outcome.failure.name == "WHOLE_TOPICS_ONLY"
+        gone = await change(client, f"delete group {group} topic {name}")
+        assert gone.ok, gone
+        assert await offsets(client, group) == {}
+        _, back = await revert(client, gone)
+        assert back.ok, back
+        assert await offsets(client, group) == {0: 5, 1: 5}
+        whole = await change(client, f"delete group {group}")
+        assert whole.ok, whole
+        assert (await position(client, group)).group is None
+        _, back = await revert(client, whole)
+        assert back.ok, back
+        described = (await position(client, group)).group
+        assert described is not None
+        assert described.type == "share", "it comes back as what it was"
+        assert await offsets(client, group) == {0: 5, 1: 5}
+    finally:
+        await link.close()
+        client.close()

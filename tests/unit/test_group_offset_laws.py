@@ -147,11 +147,12 @@ def test_no_offset_outside_of_the_log_is_staged(world: Snapshot, command: str) -
     st.integers(-1, 9),
     st.text(max_size=8),
     st.booleans(),
+    st.booleans(),
 )
 def test_an_edit_is_the_command_that_stages_it(
-    group: str, offset: int, epoch: int, metadata: str, restored: bool
+    group: str, offset: int, epoch: int, metadata: str, restored: bool, share: bool
 ) -> None:
-    edit = CommitOffset(group, "t", 3, offset, epoch, metadata, restored)
+    edit = CommitOffset(group, "t", 3, offset, epoch, metadata, restored, share)
     (statement,) = parse(command_of(edit))
     position = GroupPosition(None, {})
     world = Snapshot(

@@ -27,7 +27,15 @@ from console.plan.edit_kind import Batch, EditKind, Json, Reversal
 from console.plan.edits import CommitOffset, DeleteOffset, GroupOffsetEdit
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.group_commands import delete_offset_commands, reset_commands
-from console.plan.group_forecast import SHARE, effects_of_all, forecast, forecast_text, has_members, members_of
+from console.plan.group_forecast import (
+    SHARE,
+    effects_of_all,
+    forecast,
+    forecast_text,
+    has_members,
+    is_of_share_group,
+    members_of,
+)
 from console.plan.kafka_tools import Command
 from console.plan.requests import Facts, Step, steps_of
 from console.plan.risk_rules import ASSIGNED_CONSUMERS, Judged, RiskRule
@@ -97,6 +105,8 @@ def _judge_committed(edit: CommitOffset, draft: Draft) -> Verdict:
     if topic is not None and edit.partition >= len(topic.partitions):
         count = f"topic {edit.topic} has {len(topic.partitions)} partitions"
         return Refused(edit, f"there is no partition {edit.partition}: {count}, from 0", "Check the number.")
+    if edit.share and isinstance(was, GroupOffset) and was.type not in ("", SHARE):
+        return Refused(edit, f"{edit.group} is no share group: its type is {was.type}", "Leave out the word share.")
     if edit.offset < 0 and not (isinstance(was, GroupOffset) and was.log):
         return Refused(edit, f"{edit.offset} is no offset", "Give an offset from the log's range.")
     if not isinstance(was, GroupOffset):
@@ -223,9 +233,11 @@ def _reverse_deletion(edit: DeleteOffset, was: GroupOffset | None, _overrides: M
     return Reversal((back,), GroupOffset(None), _in_flight(was))
 
 
-def committed_again(group: str, topic: str, partition: int, committed: CommittedOffset) -> CommitOffset:
+def committed_again(
+    group: str, topic: str, partition: int, committed: CommittedOffset, *, share: bool = False
+) -> CommitOffset:
     """The edit that commits what was committed before."""
-    return CommitOffset(group, topic, partition, *committed, restored=True)
+    return CommitOffset(group, topic, partition, *committed, restored=True, share=share)
 
 
 def _in_flight(was: GroupOffset | None) -> str:
@@ -241,13 +253,13 @@ def _place_json(edit: GroupOffsetEdit) -> Json:
 
 def _commit_json(edit: CommitOffset, _hide: bool) -> Json:
     offset = CommittedOffset(edit.offset, edit.leader_epoch, edit.metadata)
-    return {**_place_json(edit), "value": [*offset_json(offset), edit.restored]}
+    return {**_place_json(edit), "value": [*offset_json(offset), edit.restored, edit.share]}
 
 
 def _commit_of(data: Json) -> CommitOffset:
     group, topic, partition = data["group_offset"]
-    *offset, restored = data["value"]
-    return CommitOffset(group, topic, int(partition), *offset_of(offset), bool(restored))
+    *offset, restored, share = data["value"]
+    return CommitOffset(group, topic, int(partition), *offset_of(offset), bool(restored), bool(share))
 
 
 def _forget_json(edit: DeleteOffset, _hide: bool) -> Json:
@@ -331,7 +343,7 @@ def _record_size(staged: Staged) -> int:
 
 
 def _is_share(some: Sequence[Staged]) -> bool:
-    return any(isinstance(each.was, GroupOffset) and each.was.type == SHARE for each in some)
+    return any(is_of_share_group(each) for each in some)
 
 
 def _reset_request(some: list[Staged]) -> ChangeRequest:

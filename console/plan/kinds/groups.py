@@ -93,12 +93,13 @@ def _delete_phrase(_line: DiffLine, old: str, _new: str) -> str:
 def _reverse_group(edit: DeleteGroup, was: GroupPosition | None, _overrides: Mapping[str, str]) -> Reversal:
     if was is None or was.group is None:
         return Reversal((), None, "nothing was there")
-    if was.group.type == SHARE:
-        return Reversal((), None, "brokers take no offsets for a share group that does not exist")
     if not was.committed:
         return Reversal((), None, "the group had no offsets: its first member makes it again")
-    back = tuple(committed_again(edit.name, topic, number, each) for (topic, number), each in was.committed.items())
-    return Reversal(back, GroupOffset(None))
+    share = was.group.type == SHARE
+    back = tuple(
+        committed_again(edit.name, topic, number, each, share=share) for (topic, number), each in was.committed.items()
+    )
+    return Reversal(back, GroupOffset(None), "records in flight are not restored" if share else "")
 
 
 # -- JSON --------------------------------------------------------------------------------------------------------------
