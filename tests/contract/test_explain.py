@@ -1,0 +1,169 @@
+"""What alice may really do is what `explain` says: she produces, fetches, describes and creates under some ACLs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from console.answers.explain import explain
+from console.answers.results import rows_of
+from console.language.grammar import parse
+from console.language.statements import Explain
+from console.model.acl import Acl
+from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
+from console.model.snapshot import Snapshot, with_acls
+from tests.contract.acls import (
+    ALL,
+    ALLOW,
+    CLUSTER,
+    CREATE,
+    DENY,
+    DESCRIBE,
+    EVERYTHING,
+    PREFIXED,
+    WRITE,
+    Binding,
+    create,
+    delete,
+    found,
+)
+from tests.contract.acls import FINE as CREATED
+from tests.contract.target import ALICE, Target
+from tests.contract.test_records import code, leads
+from tests.contract.verbs import TOPIC, describe, error
+from tests.embedded.record_batches import batch, fetch_request, produce_request
+
+HERE = "127.0.0.1"
+ALTER_CONFIGS = 11
+REFUSED = "TOPIC_AUTHORIZATION_FAILED"
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+ME, EVERYONE = f"User:{ALICE}", "User:*"
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left(target: Target) -> Iterator[None]:
+    """ACLs are gone after each test."""
+    yield
+    delete(target, EVERYTHING)
+    assert found(target)[1] == set()
+
+
+def refused(target: Target, topic: str) -> dict[str, bool]:
+    """Operation -> whether a request that needs it is refused; each is made."""
+    wrote = target.ask("produce", 9, lambda m: produce_request(m, batch(b"a"), topic, 0, -1), broker=1, user=ALICE)
+    read = target.ask("fetch", 12, lambda m: fetch_request(m, 0, topic=topic), broker=1, user=ALICE)
+    seen = target.ask(
+        "metadata",
+        8,
+        lambda m: m.MetadataRequest(
+            topics=(m.MetadataRequestTopic(name=topic),),
+            allow_auto_topic_creation=False,
+            include_cluster_authorized_operations=False,
+            include_topic_authorized_operations=False,
+        ),
+        user=ALICE,
+    )
+    (configs,) = describe(target, [(TOPIC, topic)], user=ALICE)
+    made = target.ask(
+        "create_topics",
+        5,
+        lambda m: m.CreateTopicsRequest(
+            topics=(
+                m.CreatableTopic(
+                    name=f"{topic}-new", num_partitions=1, replication_factor=1, assignments=(), configs=()
+                ),
+            ),
+            timeout=timedelta(seconds=20),
+            validate_only=True,
+        ),
+        user=ALICE,
+    )
+    codes = {
+        "WRITE": code(wrote["responses"][0]["partition_responses"][0]),
+        "READ": code(read["responses"][0]["partitions"][0]),
+        "DESCRIBE": code(seen["topics"][0]),
+        "DESCRIBE_CONFIGS": error(configs)[0],
+        "CREATE": code(made["topics"][0]),
+    }
+    return {operation: REFUSED in answered for operation, answered in codes.items()}
+
+
+def explained(bindings: list[Binding], topic: str) -> dict[str, bool]:
+    """Operation -> whether it is denied, where the brokers have allow.everyone.if.no.acl.found=true, as these have."""
+    acls = [
+        Acl(
+            AclResourceType(each.kind),
+            each.name or "",
+            PatternType(each.pattern),
+            each.principal or "",
+            each.host or "",
+            AclOperation(each.operation),
+            Permission(each.permission),
+        )
+        for each in bindings
+    ]
+    snapshot = with_acls(Snapshot(), acls, NOW)
+    denied = {}
+    for text in (f"READ,WRITE,DESCRIBE,DESCRIBE_CONFIGS on topic {topic}", f"CREATE on topic {topic}-new"):
+        (statement,) = parse(f"explain User:{ALICE} {text} from {HERE}")
+        assert isinstance(statement, Explain)
+        for row in rows_of(explain(statement, snapshot)):
+            unless = row["unless"]
+            assert isinstance(unless, list)
+            denied[str(row["operation"])] = not row["allowed"] and "allow.everyone.if.no.acl.found" not in unless
+    # CREATE on the cluster allows it for every topic, as a hint of the explanation says.
+    (statement,) = parse(f"explain User:{ALICE} CREATE on cluster from {HERE}")
+    assert isinstance(statement, Explain)
+    (row,) = rows_of(explain(statement, snapshot))
+    denied["CREATE"] = denied["CREATE"] and not (row["allowed"] or not row["acls_on_resource"])
+    return denied
+
+
+@pytest.mark.parametrize(
+    "bindings",
+    [
+        pytest.param([], id="none"),
+        pytest.param([Binding("{topic}", ME)], id="read"),
+        pytest.param([Binding("{topic}", "User:bob")], id="another's"),
+        pytest.param([Binding("{topic}", "User:Alice", operation=ALL)], id="in another case"),
+        pytest.param(
+            [
+                Binding("contract", ME, pattern=PREFIXED, operation=ALL),
+                Binding("{topic}", ME, host=HERE, permission=DENY),
+            ],
+            id="denied from here",
+        ),
+        pytest.param(
+            [Binding("*", EVERYONE, operation=WRITE), Binding("{topic}", ME, host="10.9.9.9", permission=DENY)],
+            id="denied elsewhere",
+        ),
+        pytest.param(
+            [Binding("{topic}", EVERYONE, operation=ALL), Binding("contr", ME, 2, PREFIXED, "*", DESCRIBE, DENY)],
+            id="everyone but",
+        ),
+        pytest.param([Binding("{topic}", ME, operation=ALTER_CONFIGS)], id="implied"),
+        pytest.param(
+            [Binding("{topic}", ME, operation=ALL), Binding("{topic}", ME, operation=WRITE, permission=DENY)],
+            id="a deny implies nothing",
+        ),
+        pytest.param(
+            [Binding("*", "User:bob", operation=ALL), Binding("kafka-cluster", ME, CLUSTER, operation=CREATE)],
+            id="create on the cluster",
+        ),
+        pytest.param(
+            [Binding("*", "User:bob", operation=ALL), Binding("kafka-cluster", "User:bob", CLUSTER, permission=ALLOW)],
+            id="nothing",
+        ),
+    ],
+)
+def test_what_is_refused_is_what_is_explained(target: Target, topic: str, bindings: list[Binding]) -> None:
+    for server in (target.embedded, target.real):
+        if server is not None:
+            leads(server, topic)
+    named = [each._replace(name=(each.name or "").format(topic=topic)) for each in bindings]
+    # With any ACL on the cluster, CREATE on it is no longer everyone's: so that only those below count.
+    named.append(Binding("kafka-cluster", "User:nobody", CLUSTER, operation=CREATE))
+    assert create(target, *named) == [CREATED] * len(named)
+    assert refused(target, topic) == explained(named, topic)
