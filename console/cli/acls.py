@@ -73,10 +73,8 @@ def _acl_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _explanation(words: list[str], action: str) -> Statements:
+def _explanation(words: list[str]) -> Statements:
     """``User:alice READ topic orders from 10.0.0.1``, with or without the ``on`` of the language."""
-    if action != "list":
-        raise OptionsError(f"--explain and --{action} don't go together")
     if len(words) < _SHORTEST:
         raise OptionsError("--explain needs PRINCIPAL OPERATION RESOURCE, as in --explain User:alice READ topic orders")
     principal, operations, *rest = words
@@ -89,8 +87,8 @@ def _explanation(words: list[str], action: str) -> Statements:
 
 
 def _acl_statements(given: argparse.Namespace, action: str) -> Statements:
-    if given.explain is not None:
-        return _explanation(given.explain, action)
+    if action == "explain":
+        return _explanation(given.explain)
     if given.exit_code:
         raise OptionsError("--exit-code needs --explain")
     if action in ("list", "describe"):
@@ -187,5 +185,6 @@ ACLS = Noun(
     _acl_statements,
     _ACL_EXAMPLES,
     destructive=("remove",),
+    implied={"explain": "explain"},
     aliases=(("create", "add"), ("delete", "remove"), ("describe", "list")),
 )

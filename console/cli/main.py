@@ -53,7 +53,7 @@ COMMANDS = (
     Command(
         "quotas", "console.cli.nouns", "quotas_options", "list, describe and alter quotas, and show which one applies"
     ),
-    Command("acls", "console.cli.nouns", "acls_options", "list, add and remove ACLs"),
+    Command("acls", "console.cli.nouns", "acls_options", "list, explain, add and remove ACLs"),
     Command("brokers", "console.cli.nouns", "brokers_options", "list, describe and configure brokers"),
     Command("groups", "console.cli.nouns", "groups_options", "list, describe and configure groups"),
     Command("scram", "console.cli.nouns", "scram_options", "list, set and delete SCRAM credentials"),

@@ -31,7 +31,7 @@ from tests.contract.acls import (
 )
 from tests.contract.acls import FINE as CREATED
 from tests.contract.target import ALICE, Target
-from tests.contract.test_records import code, leads
+from tests.contract.test_records import code, leads, produce
 from tests.contract.verbs import TOPIC, describe, error
 from tests.embedded.record_batches import batch, fetch_request, produce_request
 
@@ -162,6 +162,8 @@ def test_what_is_refused_is_what_is_explained(target: Target, topic: str, bindin
     for server in (target.embedded, target.real):
         if server is not None:
             leads(server, topic)
+    # A record in it, so that all replicas have the same log to fetch from.
+    assert code(produce(target, topic, batch(b"a"))) == "NONE"
     named = [each._replace(name=(each.name or "").format(topic=topic)) for each in bindings]
     # With any ACL on the cluster, CREATE on it is no longer everyone's: so that only those below count.
     named.append(Binding("kafka-cluster", "User:nobody", CLUSTER, operation=CREATE))
