@@ -57,7 +57,7 @@ KINDS = (
 )
 """What `list` lists."""
 
-PANES = ("topics", "brokers", "configs", "quotas", "acls", "groups", "drift", "usage")
+PANES = ("topics", "brokers", "configs", "quotas", "acls", "groups", "drift", "usage", "transactions")
 """Panes that are verbs; `plan` is both a pane and a verb."""
 
 ENTITY_USAGE = (
@@ -479,6 +479,16 @@ _ALL = (
         "Who uses how much of which quota",
         "Read from a lake. FILTER: words, and since=2h, until=14:05, by=alice.",
         ("usage", "usage 'since=2h by=alice'"),
+        Where.BAR,
+    ),
+    Verb(
+        "transactions",
+        GO,
+        ("transactions [FILTER]",),
+        "The open transactions, and which of them hang",
+        "Brokers are asked only while the view is shown. One hangs where no coordinator will end it; where that can't "
+        "be seen, for want of a right or of a broker, it is possible at most.",
+        ("transactions", "transactions hangs"),
         Where.BAR,
     ),
     Verb("ctx", GO, ("ctx NAME",), "Go to the cluster of another context", "", ("ctx prod",), INTERACTIVE),

@@ -202,6 +202,10 @@ class Executor:
         return answer_
 
     async def _view(self, name: str, text: str) -> None:
+        if name == keymap.TRANSACTIONS:
+            await self._app.navigator.show_transactions(None)
+            self._filter(text)
+            return
         if name not in PANES:
             raise CommandError(f"there is no pane {name} yet", "")
         selected = self._app.view.targets()
@@ -210,6 +214,9 @@ class Executor:
             self._app.navigator.open_resource(selected[0])
             return
         await self._app.navigator.goto(pane_named(name))
+        self._filter(text)
+
+    def _filter(self, text: str) -> None:
         try:
             self._app.view.take_filter(text)
         except ValueError as error:

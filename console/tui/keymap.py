@@ -13,6 +13,7 @@ CONFIGS, TOPICS, TOPIC, BROKERS = "configs", "topics", "topic", "brokers"
 ENTITIES, QUOTAS, ACLS, GROUPS, GROUP, PLAN = "entities", "quotas", "acls", "groups", "group", "plan"
 HISTORY, DRIFT, USAGE = "history", "drift", "usage"
 RECORDS = "records"
+TRANSACTIONS = "transactions"
 
 
 class Key(NamedTuple):
@@ -54,6 +55,9 @@ KEYS: tuple[Key, ...] = (
     _key("command", "colon", "command", "Type a command", rank=50),
     _key("filter", "slash", "filter", "Show only rows that contain a text; /!text those without it, //regex", rank=40),
     _key("help", "question_mark", "help", "The keys of this view", rank=90),
+    _key(
+        "transactions", "ctrl+t", "transactions", "Open transactions and which of them hang: of this topic, or of all"
+    ),
     _key("palette", "ctrl+p", "palette", "Find an action by name"),
     _key("quit", "q,ctrl+q", "quit", "Quit; asks first while edits are staged"),
     # Seeing
@@ -224,6 +228,15 @@ KEYS: tuple[Key, ...] = (
         GROUPS,
         GROUP,
         needs=("writable", "row"),
+    ),
+    _key(
+        "abort-transaction",
+        "x",
+        "abort",
+        "End the transaction; only one that is shown to hang",
+        TRANSACTIONS,
+        needs=("writable", "row"),
+        rank=10,
     ),
     _key("undo", "u", "undo", "Undo the last change to the plan", needs=("writable", "past"), rank=62),
     _key("redo", "U", "redo", "Redo what was undone", needs=("writable", "future")),

@@ -117,6 +117,18 @@ class Navigator:
         if text is not None:
             self.view.take_filter(text)
 
+    async def show_transactions(self, topic: str | None) -> None:
+        """Show the open transactions of a topic, None for all."""
+        about = topic_resource(topic) if topic is not None else None
+        await self.goto(pane_named(keymap.TOPICS)._replace(view=keymap.TRANSACTIONS, about=about))
+
+    async def do_transactions(self) -> None:
+        """The open transactions of the topic under the cursor; of all where there is none."""
+        target = self.view.target() if self.stack.place.view != keymap.TRANSACTIONS else None
+        await self.show_transactions(
+            target.name if isinstance(target, ConfigResource) and target.type == TOPIC else None
+        )
+
     async def do_past(self) -> None:
         """The history of what is under the cursor."""
         await self.show_history(self.view.target())

@@ -107,7 +107,9 @@ def _effects(edit: EndTransaction, seen: Described) -> tuple[str, ...]:
     else:
         end = others[0] if others else offsets.end
         count = max(0, end - offsets.stable)
-        lines.append(f"the last stable offset moves from {offsets.stable} to {end}: {count} offsets can be read again")
+        lines.append(
+            f"the last stable offset moves from {offsets.stable} to {end}: {count:,} offsets can be read again"
+        )
     groups = _waiting(edit, seen.snapshot, offsets.stable)
     if groups:
         more = f" and {len(groups) - 3} more" if len(groups) > 3 else ""

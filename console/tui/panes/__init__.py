@@ -45,4 +45,5 @@ _VIEWS = {
     "drift": ("drift", "DriftView"),
     "usage": ("usage", "UsageView"),
     "records": ("records", "RecordsView"),
+    "transactions": ("transactions", "TransactionsView"),
 }

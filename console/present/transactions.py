@@ -1,0 +1,295 @@
+"""Transactions by partition and producer: rows, what stands in them, and everything about one."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from console.model.failure import Failure
+from console.model.snapshot import Snapshot
+from console.model.transactions import (
+    UNFINISHED,
+    OpenTransaction,
+    Place,
+    StableOffsets,
+    Standing,
+    Transaction,
+    Transactions,
+    Verdict,
+    minutes,
+    verdict,
+)
+from console.present.columns import EVERYWHERE, Column, Columns
+from console.present.names import NOTHING
+from console.present.text import Line, clean
+from widgets.row_source import Column as ScreenColumn
+
+UNKNOWN = "can't be known"
+_ORDER = (*Standing,)
+_MEANINGS = {
+    Standing.HANGS: "danger",
+    Standing.POSSIBLE: "changed",
+    Standing.YOUNG: "",
+    Standing.SLOW: "changed",
+    Standing.HEALTHY: "muted",
+}
+
+
+class TransactionRow(NamedTuple):
+    """An open transaction in a partition; one that its coordinator has and that has no record there yet (producer's
+    start_offset -1, no verdict); or a partition of which the transactions can't be seen (failure)."""
+
+    place: Place
+    producer_id: int = -1
+    start_offset: int = -1
+    epoch: int = -1
+    age_ms: int = -1
+    verdict: Verdict | None = None
+    transaction: Transaction | None = None
+    offsets: StableOffsets | None = None
+    failure: Failure | None = None
+
+    @property
+    def hangs(self) -> bool:
+        """Whether it is shown to hang."""
+        return self.verdict is not None and self.verdict.standing is Standing.HANGS
+
+    @property
+    def transactional_id(self) -> str:
+        """Its transactional id, ``""`` where that is unknown."""
+        return self.transaction.id if self.transaction is not None else ""
+
+    @property
+    def word(self) -> str:
+        """How it stands, in a word."""
+        if self.failure is not None:
+            return UNKNOWN
+        return self.verdict.standing.value if self.verdict is not None else "no record"
+
+    @property
+    def order(self) -> tuple[int, int, Place]:
+        """What hangs comes first, the oldest of them before others."""
+        place = len(_ORDER) if self.verdict is None else _ORDER.index(self.verdict.standing)
+        return (1 if self.failure is not None else place, -self.age_ms, self.place)
+
+
+def transaction_rows(snapshot: Snapshot, topic: str | None = None) -> list[TransactionRow]:
+    """The rows of all partitions that were looked at, or of a topic's."""
+    looks: dict[int, Transactions] = {id(look): look for look in snapshot.transactions.values()}
+    rows: list[TransactionRow] = []
+    for look in looks.values():
+        rows += (
+            _row(each, look)
+            for each in look.open
+            if snapshot.transactions.get(each.place) is look and _is_of(each.place, topic)
+        )
+        rows += (
+            TransactionRow(place, offsets=look.offsets.get(place), failure=why)
+            for place, why in look.failures.items()
+            if snapshot.transactions.get(place) is look and _is_of(place, topic)
+        )
+    rows += _without_records(snapshot, topic, {(row.place, row.producer_id) for row in rows})
+    return sorted(rows, key=lambda row: row.order)
+
+
+def _is_of(place: Place, topic: str | None) -> bool:
+    return topic is None or place[0] == topic
+
+
+def _row(each: OpenTransaction, look: Transactions) -> TransactionRow:
+    producer = each.producer
+    age = look.at_ms - producer.last_timestamp if producer.last_timestamp >= 0 else -1
+    return TransactionRow(
+        each.place,
+        producer.id,
+        producer.start_offset,
+        producer.epoch,
+        age,
+        verdict(each, look),
+        look.by_producer.get(producer.id),
+        look.offsets.get(each.place),
+    )
+
+
+def _without_records(snapshot: Snapshot, topic: str | None, known: set[tuple[Place, int]]) -> Iterator[TransactionRow]:
+    """What the last look saw of coordinators, in partitions without records of the transaction."""
+    look = max(snapshot.transactions.values(), key=lambda each: each.at_ms, default=None)
+    for each in look.transactions.values() if look is not None else ():
+        for place in sorted(each.partitions or ()) if each.state in UNFINISHED else ():
+            if (place, each.producer_id) not in known and _is_of(place, topic) and look is not None:
+                age = look.at_ms - each.start_ms if each.start_ms >= 0 else -1
+                yield TransactionRow(place, each.producer_id, epoch=each.epoch, age_ms=age, transaction=each)
+
+
+def _number(value: int) -> str:
+    return NOTHING if value < 0 else str(value)
+
+
+def _word(row: TransactionRow) -> tuple[str, str]:
+    """The verdict and its meaning."""
+    meaning = "failed" if row.failure is not None else _MEANINGS[row.verdict.standing] if row.verdict else "muted"
+    return row.word, meaning
+
+
+TRANSACTIONS: Columns[TransactionRow] = Columns(
+    Column(
+        "topic",
+        EVERYWHERE,
+        lambda row: row.place[0],
+        title="Topic",
+        cell=lambda row: clean(row.place[0]),
+        layout=ScreenColumn("topic", "Topic", flex=1, min_width=16, max_width=60, sort_key="N"),
+    ),
+    Column(
+        "partition",
+        EVERYWHERE,
+        lambda row: row.place[1],
+        "number",
+        title="Partition",
+        layout=ScreenColumn("partition", "Part", width=5, align="right", priority=99),
+    ),
+    Column(
+        "producer",
+        EVERYWHERE,
+        lambda row: None if row.producer_id < 0 else row.producer_id,
+        "number",
+        title="Producer",
+        text=lambda row: _number(row.producer_id),
+        layout=ScreenColumn("producer", "Producer", min_width=8, max_width=19, align="right", priority=95),
+    ),
+    Column(
+        "verdict",
+        EVERYWHERE,
+        lambda row: row.word,
+        "word",
+        title="Verdict",
+        cell=_word,
+        layout=ScreenColumn("verdict", "Verdict", min_width=8, max_width=14, priority=98, sort_key="V"),
+    ),
+    Column(
+        "age_ms",
+        EVERYWHERE,
+        lambda row: None if row.age_ms < 0 else row.age_ms,
+        "number",
+        title="Age",
+        text=lambda row: NOTHING if row.age_ms < 0 else minutes(row.age_ms),
+        layout=ScreenColumn("age_ms", "Age", min_width=7, max_width=12, align="right", priority=90, sort_key="A"),
+    ),
+    Column(
+        "waiting",
+        EVERYWHERE,
+        lambda row: None if row.offsets is None else row.offsets.waiting,
+        "number",
+        title="Waiting",
+        text=lambda row: NOTHING if row.offsets is None else f"{row.offsets.waiting:,}",
+        layout=ScreenColumn("waiting", "Waits", min_width=5, max_width=16, align="right", priority=85, sort_key="W"),
+    ),
+    Column(
+        "start_offset",
+        EVERYWHERE,
+        lambda row: None if row.start_offset < 0 else row.start_offset,
+        "number",
+        title="Start",
+        text=lambda row: _number(row.start_offset),
+        layout=ScreenColumn("start_offset", "Start", min_width=9, max_width=19, align="right", priority=60),
+    ),
+    Column(
+        "stable",
+        EVERYWHERE,
+        lambda row: None if row.offsets is None else row.offsets.stable,
+        "number",
+        title="Stable",
+        text=lambda row: NOTHING if row.offsets is None else str(row.offsets.stable),
+        layout=ScreenColumn("stable", "Stable", min_width=9, max_width=19, align="right", priority=40),
+    ),
+    Column(
+        "transactional_id",
+        EVERYWHERE,
+        lambda row: row.transactional_id or None,
+        title="Transactional id",
+        cell=lambda row: clean(row.transactional_id, 120),
+        layout=ScreenColumn(
+            "transactional_id", "Transactional id", min_width=12, max_width=40, priority=70, sort_key="I"
+        ),
+    ),
+    Column(
+        "state",
+        EVERYWHERE,
+        lambda row: row.transaction.state if row.transaction is not None else None,
+        "word",
+        title="State",
+        cell=lambda row: clean(row.transaction.state) if row.transaction is not None else "",
+        layout=ScreenColumn("state", "State", min_width=7, max_width=17, priority=50),
+    ),
+    Column(
+        "coordinator",
+        EVERYWHERE,
+        lambda row: row.transaction.coordinator if row.transaction is not None else None,
+        "number",
+        title="Coordinator",
+        text=lambda row: _number(row.transaction.coordinator) if row.transaction is not None else "",
+        layout=ScreenColumn("coordinator", "Coord", width=5, align="right", priority=20),
+    ),
+    Column(
+        "epoch",
+        EVERYWHERE,
+        lambda row: None if row.epoch < 0 else row.epoch,
+        "number",
+        title="Epoch",
+        text=lambda row: _number(row.epoch),
+        layout=ScreenColumn("epoch", "Epoch", width=5, align="right", priority=10),
+    ),
+)
+"""Open transactions; ages in milliseconds, offsets in records."""
+
+
+def detail_lines(row: TransactionRow, width: int) -> list[Line]:
+    """Everything about a row, as text for a width in cells."""
+    topic, number = row.place
+    lines: list[Line] = [[(f"{clean(topic)}/{number}", "strong"), (f"  producer {_number(row.producer_id)}", "")], []]
+    why, remedy = _explained(row)
+    for text, meaning in ((f"{row.word}: {why}" if why else row.word, _word(row)[1]), (remedy, "muted")):
+        lines += [[(part, meaning)] for part in textwrap.wrap(clean(text, 600), max(20, width - 2))]
+    facts = [
+        ("Start offset", _number(row.start_offset)),
+        ("Producer epoch", _number(row.epoch)),
+        ("Last record", f"{minutes(row.age_ms)} ago" if row.age_ms >= 0 else NOTHING),
+    ]
+    if row.offsets is not None:
+        facts += [
+            ("Last stable offset", str(row.offsets.stable)),
+            ("High watermark", str(row.offsets.end)),
+            ("Waiting", f"{row.offsets.waiting:,} offsets that consumers with read_committed can't read"),
+        ]
+    if row.transaction is not None:
+        known = row.transaction
+        facts += [
+            ("Transactional id", known.id),
+            ("State", f"{known.state}, says its coordinator, broker {known.coordinator}"),
+            ("Timeout", minutes(known.timeout_ms) if known.timeout_ms >= 0 else NOTHING),
+            ("Partitions", _places(known)),
+        ]
+    lines.append([])
+    for name, value in facts:
+        first, *more = textwrap.wrap(clean(value, 2000), max(20, width - 22)) or [""]
+        lines.append([(f"{name:<20}", "header"), (first, "")])
+        lines += [[(" " * 20 + part, "")] for part in more]
+    return lines
+
+
+def _explained(row: TransactionRow) -> tuple[str, str]:
+    if row.failure is not None:
+        return str(row.failure), row.failure.remedy
+    if row.verdict is not None:
+        remedy = "x stages its end; it is typed before it is sent." if row.hangs else row.verdict.remedy
+        return row.verdict.why, remedy
+    return "its coordinator has the partition in a transaction that has no record there yet", ""
+
+
+def _places(known: Transaction) -> str:
+    if known.partitions is None:
+        return "not described"
+    shown = [f"{topic}/{number}" for topic, number in sorted(known.partitions)]
+    more = f" and {len(shown) - 20} more" if len(shown) > 20 else ""
+    return (", ".join(shown[:20]) + more) or "none that wait for a marker"

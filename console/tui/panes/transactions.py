@@ -1,0 +1,168 @@
+"""Open transactions, by partition and producer: which of them hang."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable
+from typing import Any
+
+from console.model.config import ConfigResource, topic_resource
+from console.model.transactions import Place as Partition
+from console.model.transactions import Standing
+from console.plan.edits import EndTransaction
+from console.present.columns import clock
+from console.present.names import plural
+from console.present.text import Cell, Line, clean
+from console.present.transactions import TRANSACTIONS, TransactionRow, detail_lines, transaction_rows
+from console.tui import keymap
+from console.tui.panes.view import PaneHost, TableView, bindings
+from console.tui.reading import Pace
+from widgets.row_table import RowTable
+
+MOST_PARTITIONS = 10_000
+"""Partitions that are looked at for all topics; a topic is looked at whole."""
+WHOLE_EVERY = 30.0
+"""Seconds between looks at all partitions; in between, those are looked at in which something waits."""
+_STATE_TOPIC = "__transaction_state"
+
+
+class TransactionsView(TableView[TransactionRow]):
+    """One row for each open transaction in a partition. Brokers are asked only while this is shown."""
+
+    NAME = keymap.TRANSACTIONS
+    PARTS = frozenset({"transactions"})
+    ENTER = "all about it"
+    MARKS = False
+    BINDINGS = bindings(keymap.TRANSACTIONS)
+    COLUMNS = TRANSACTIONS.layout
+    EMPTY = "no transaction is open"
+
+    def __init__(self, host: PaneHost) -> None:
+        super().__init__(host)
+        self._whole = Pace(WHOLE_EVERY)
+        self._looked_for: tuple[object, ...] = ()
+        self._left_out = 0
+
+    def begin(self) -> None:
+        """Another topic."""
+        super().begin()
+        self._looked_for = ()
+
+    def known(self) -> bool:
+        """Whether its partitions were looked at."""
+        return self._looked_for == (self.host.session, self.place.topic)
+
+    def inputs(self) -> tuple[object, ...]:
+        """The looks."""
+        return self.snapshot.transactions, self.place.topic
+
+    async def read(self) -> None:
+        """Look at all partitions, where that is due; else at those in which something waits."""
+        session = self.host.session
+        wanted = session, self.place.topic
+        if self.place.topic is not None or "topics" not in self.snapshot.read_at:
+            await session.read_topics([self.place.topic] if self.place.topic is not None else None)
+        if self._whole.due() or self._looked_for != wanted:
+            with self._whole:
+                await session.read_transactions(self._partitions())
+            if wanted == (self.host.session, self.place.topic):
+                self._looked_for = wanted
+                self.redraw()
+        elif waiting := self._waiting():
+            await session.read_transactions(waiting)
+
+    def _partitions(self) -> list[Partition]:
+        topics = self.snapshot.topics
+        names = [self.place.topic] if self.place.topic is not None else sorted(topics.keys() - {_STATE_TOPIC})
+        found = [(name, each.number) for name in names if name in topics for each in topics[name].partitions]
+        most = len(found) if self.place.topic is not None else MOST_PARTITIONS
+        self._left_out = max(0, len(found) - most)
+        return found[:most]
+
+    def _waiting(self) -> list[Partition]:
+        topic = self.place.topic
+        return [
+            place
+            for place, look in self.snapshot.transactions.items()
+            if topic in (None, place[0]) and place in look.offsets and look.offsets[place].waiting
+        ]
+
+    def rows(self) -> list[TransactionRow]:
+        """What hangs comes first."""
+        return transaction_rows(self.snapshot, self.place.topic)
+
+    def key(self, row: TransactionRow) -> Hashable:
+        """Partition and producer."""
+        return row.place, row.producer_id
+
+    def words(self, row: TransactionRow) -> str:
+        """Topic, partition, producer, verdict, transactional id, state."""
+        state = row.transaction.state if row.transaction is not None else ""
+        return f"{row.place[0]}/{row.place[1]} {row.producer_id} {row.word} {row.transactional_id} {state}"
+
+    def cells(self, row: TransactionRow) -> list[Cell]:
+        """A row."""
+        return TRANSACTIONS.cells(row)
+
+    def sort_key(self, column: str) -> Callable[[TransactionRow], Any]:
+        """The oldest, and what most waits behind, first; the rest by their words."""
+        keys: dict[str, Callable[[TransactionRow], Any]] = {
+            "topic": lambda row: row.place,
+            "verdict": lambda row: row.order,
+            "age_ms": lambda row: (-row.age_ms, row.place),
+            "waiting": lambda row: (-(row.offsets.waiting if row.offsets is not None else -1), row.place),
+            "transactional_id": lambda row: (row.transactional_id, row.place),
+        }
+        return keys[column]
+
+    def crumbs(self) -> Line:
+        """Where this is."""
+        line: Line = [("transactions", "strong")]
+        return [*line, (f"  topic {clean(self.place.topic)}", "strong")] if self.place.topic is not None else line
+
+    def status(self) -> Line:
+        """How many hang; when it was looked."""
+        if not self.known():
+            return []
+        counts = Counter(row.word for row in self.rows())
+        line: Line = []
+        if hang := counts[Standing.HANGS.value]:
+            line.append((f"{hang} hang{'s' if hang == 1 else ''}  ", "danger"))
+        if self._left_out:
+            line.append((f"not looked at: {plural(self._left_out, 'partition')}  ", "changed"))
+        at = self.snapshot.read_at.get("transactions")
+        return [*line, *super().status(), (f"  at {clock(at)}" if at is not None else "", "muted")]
+
+    def target(self) -> ConfigResource | None:
+        """The topic under the cursor."""
+        row = self.row()
+        return topic_resource(row.place[0]) if row is not None else None
+
+    def copied(self) -> str:
+        """The command that ends it, of one that hangs; else the partition."""
+        row = self.row()
+        if row is None:
+            return ""
+        if row.hangs:
+            from console.language.interpret import command_of
+
+            return command_of(EndTransaction(*row.place, row.producer_id))
+        return f"{row.place[0]}-{row.place[1]}"
+
+    def do_abort_transaction(self) -> None:
+        """Stage the end of the transaction; why not, where it is not shown to hang."""
+        row = self.row()
+        if row is None:
+            return
+        if row.producer_id < 0:
+            self.host.say(f"whether a transaction hangs here can't be known: {row.failure}", "failed")
+            return
+        self.host.stage([EndTransaction(*row.place, row.producer_id)])
+
+    def on_line_view_selected(self, message: RowTable.Selected) -> None:
+        """Show all about it."""
+        message.stop()
+        row = self.row()
+        if row is not None:
+            title = f"{clean(row.place[0])}/{row.place[1]} producer {row.producer_id}"
+            self.host.show_text(title, lambda width: detail_lines(row, width))
