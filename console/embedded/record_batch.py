@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import struct
-import zlib
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from enum import IntEnum
-from typing import Any
 
 from crc32c import crc32c
 
-_HEADER = struct.Struct(">qiibIhiqqqhii")
-"""baseOffset, length, partitionLeaderEpoch, magic, crc, attributes, lastOffsetDelta, baseTimestamp, maxTimestamp,
-producerId, producerEpoch, baseSequence, records."""
+from console.model.records import Record
+from console.wire.record_batches import HEADER as _HEADER
+from console.wire.record_batches import batches, records
+
 HEADER_SIZE = _HEADER.size
 _LENGTH_AT, _AFTER_LENGTH, _MAGIC_AT, _CRC_AT, _CRC_FROM = 8, 12, 16, 17, 21
 _EPOCH, _CRC, _ATTRIBUTES, _MAX_TIME = (
@@ -28,18 +26,6 @@ _MAX_TIME_AT = 35
 _CODEC, _LOG_APPEND_TIME, _TRANSACTIONAL, _CONTROL = 0x07, 0x08, 0x10, 0x20
 _MAGIC = 2
 NO_PRODUCER = -1
-MAX_UNPACKED = 32 * 1024 * 1024
-"""Most bytes of a batch's decompressed records."""
-
-
-class Codec(IntEnum):
-    """How a batch's records are compressed (CompressionType)."""
-
-    NONE = 0
-    GZIP = 1
-    SNAPPY = 2
-    LZ4 = 3
-    ZSTD = 4
 
 
 class CorruptBatch(ValueError):
@@ -210,7 +196,7 @@ def newest(batch: Batch) -> tuple[int, int]:
 
 
 def record_times(batch: Batch) -> Sequence[int]:
-    """The records' timestamps in their order; empty if the records can't be decompressed (see `_unpacked`)."""
+    """The records' timestamps in their order; empty if the records can't be decompressed (see `_of_records`)."""
     return _of_records(batch, lambda record: record.timestamp)
 
 
@@ -220,37 +206,13 @@ def keyless_records(batch: Batch) -> list[int]:
     return [place for place, missing in enumerate(without) if missing]
 
 
-def _of_records(batch: Batch, look: Callable[[Any], int]) -> Sequence[int]:
-    """The result of a function for each record of a batch, as aiokafka decodes it."""
-    from aiokafka.errors import KafkaError  # type: ignore[import-untyped]
-    from aiokafka.record.default_records import DefaultRecordBatch  # type: ignore[import-untyped]
-
-    plain = _unpacked(batch)
-    if plain is None:
-        return ()
+def _of_records(batch: Batch, look: Callable[[Record], int]) -> Sequence[int]:
+    """The result of a function for each record of a batch."""
     try:
-        return array("q", map(look, DefaultRecordBatch(plain)))
-    except (KafkaError, RuntimeError, ValueError, OverflowError):  # not records
+        (decoded,) = batches(batch.data)
+        return array("q", map(look, records(decoded, "", 0)))
+    except (ValueError, OverflowError):  # not records, or too many bytes (see `wire.record_batches`)
         return ()
-
-
-def _unpacked(batch: Batch) -> bytes | None:
-    """The batch without compression. None for a codec that Python lacks, for damaged data, and for more than
-    MAX_UNPACKED bytes: a megabyte of gzip may be a gigabyte of zeros."""
-    if batch.codec == Codec.NONE:
-        return batch.data
-    if batch.codec != Codec.GZIP:
-        return None
-    unpacking = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
-    try:
-        records = unpacking.decompress(batch.data[HEADER_SIZE:], MAX_UNPACKED)
-    except zlib.error:
-        return None
-    if not unpacking.eof:
-        return None
-    header = bytearray(batch.data[:HEADER_SIZE])
-    _ATTRIBUTES.pack_into(header, _CRC_FROM, batch.attributes & ~_CODEC)
-    return bytes(header) + records
 
 
 # -- markers (EndTransactionMarker, ControlRecordType) -----------------------------------------------------------------

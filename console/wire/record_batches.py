@@ -18,10 +18,9 @@ from console.wire.compression import Codec, DamagedData, decompress
 
 _ENTRY = struct.Struct(">qi")
 """Of a batch or a message: offset, and the bytes after these twelve."""
-_V2 = struct.Struct(">qiibIhiqqqhii")
-"""baseOffset, length, partitionLeaderEpoch, magic, crc, attributes, lastOffsetDelta, baseTimestamp, maxTimestamp,
-producerId, producerEpoch, baseSequence, records."""
-_V2_LEAST = _V2.size - _ENTRY.size
+HEADER = struct.Struct(">qiibIhiqqqhii")
+"""Of format v2: baseOffset, length, partitionLeaderEpoch, magic, crc, attributes, lastOffsetDelta, baseTimestamp,
+maxTimestamp, producerId, producerEpoch, baseSequence, records."""
 _MAGIC_AT, _CRC_FROM = 16, 21
 _V0, _V1 = struct.Struct(">Ibb"), struct.Struct(">Ibbq")
 """crc, magic, attributes; and v1's timestamp."""
@@ -93,7 +92,7 @@ def _batch(data: bytes, view: memoryview, at: int, end: int) -> Batch:
         return _message(view[at:end])
     if magic > 2:
         return _damaged(_ENTRY.unpack_from(data, at)[0], -1, magic, f"its format {magic} is unknown")
-    if end - at < _V2.size:
+    if end - at < HEADER.size:
         base = _ENTRY.unpack_from(data, at)[0]
         return _damaged(base, base, magic, f"its {end - at} bytes are less than a header")
     (
@@ -110,7 +109,7 @@ def _batch(data: bytes, view: memoryview, at: int, end: int) -> Batch:
         producer_epoch,
         base_sequence,
         count,
-    ) = _V2.unpack_from(data, at)
+    ) = HEADER.unpack_from(data, at)
     codec = attributes & _CODEC
     facts = BatchFacts(
         base,
@@ -137,7 +136,7 @@ def _batch(data: bytes, view: memoryview, at: int, end: int) -> Batch:
         base_timestamp,
         max_timestamp,
         codec,
-        view[at + _V2.size : end],
+        view[at + HEADER.size : end],
         problem,
     )
 

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 
 import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition  # type: ignore[import-untyped]
 
 from console.admin import records as reading
 from console.admin.errors import BrokerError
@@ -18,6 +19,7 @@ from console.embedded.brokers import EmbeddedCluster, ThreadedCluster
 from console.embedded.faults import Delay, Fail, Fault
 from console.model.records import First, FromOffset, RecordsQuery
 from tests.embedded.poisoned import poisoned
+from tests.support.changing import make_topic
 
 
 @pytest.fixture(scope="module")
@@ -105,3 +107,36 @@ async def test_two_looks_at_once_do_not_mix(link: Link) -> None:
     )
     assert {record.partition for record in one.records} == {0}
     assert {record.partition for record in other.records} == {1}
+
+
+@pytest.mark.parametrize("codec", [None, "gzip", "snappy", "lz4", "zstd"])
+async def test_transactions_are_read_as_aiokafka_reads_them(running: ThreadedCluster, link: Link, codec: str) -> None:
+    topic = f"in-transactions-{codec}"
+    await make_topic(link, topic)
+    producer = AIOKafkaProducer(
+        bootstrap_servers=running.bootstrap, transactional_id=f"writer-{codec}", compression_type=codec
+    )
+    await producer.start()
+    for outcome in ("commit", "abort", "commit", "abort"):
+        await producer.begin_transaction()
+        for place in range(3):
+            await producer.send_and_wait(topic, f"{outcome} {place} ".encode() * 9)
+        await (producer.commit_transaction() if outcome == "commit" else producer.abort_transaction())
+    await producer.begin_transaction()
+    await producer.send_and_wait(topic, b"open")
+    place = TopicPartition(topic, 0)
+    for isolation in ("read_committed", "read_uncommitted"):
+        consumer = AIOKafkaConsumer(bootstrap_servers=running.bootstrap, isolation_level=isolation)
+        await consumer.start()
+        consumer.assign([place])
+        await consumer.seek_to_beginning(place)
+        found = await read_records(link, RecordsQuery(topic, 0, First(), 100, isolation == "read_committed"))
+        theirs: list[tuple[int, bytes]] = []
+        while len(theirs) < len(found.records):
+            for batch in (await consumer.getmany(timeout_ms=500)).values():
+                theirs += [(record.offset, record.value) for record in batch]
+        await consumer.stop()
+        assert [(record.offset, record.value) for record in found.records] == theirs
+        assert len(theirs) == (6 if isolation == "read_committed" else 13)
+    await producer.abort_transaction()
+    await producer.stop()

@@ -220,7 +220,7 @@ async def offset_at(client: RawClient, timestamp: int, version: int = 8) -> tupl
     return part.error_code, part.timestamp, part.offset
 
 
-@pytest.mark.parametrize("codec", [0, 1])
+@pytest.mark.parametrize("codec", [0, 1, 2, 3, 4])
 async def test_places_in_a_log(client: RawClient, clock: ManualClock, codec: int) -> None:
     t = now(clock)
     assert await offset_at(client, 0) == (0, -1, -1)

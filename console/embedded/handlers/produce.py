@@ -27,7 +27,6 @@ from console.embedded.partitions import (
 from console.embedded.producers import FencedProducer, OutOfOrderSequence
 from console.embedded.record_batch import (
     Batch,
-    Codec,
     CorruptBatch,
     InvalidBatch,
     keyless_records,
@@ -36,6 +35,7 @@ from console.embedded.record_batch import (
 )
 from console.embedded.tables import NO_LEADER
 from console.embedded.transactions import add, own, verified
+from console.wire.compression import Codec
 from console.wire.schemas import for_version
 
 _NOBODY = 0
