@@ -8,6 +8,7 @@ from functools import partial
 from console.cli.acls import ACLS
 from console.cli.groups import GROUPS
 from console.cli.noun import (
+    Carry,
     Noun,
     OptionsError,
     Statements,
@@ -28,6 +29,9 @@ examples:
   kac topics -c prod --create --topic orders --partitions 12 --replication-factor 3 --config retention.ms=7d
   kac topics -c prod --alter --topic orders --partitions 24 --validate-only
   kac topics -c prod --delete --topic orders-old --yes
+  kac topics -c prod --election-type preferred --all-topic-partitions
+  kac topics -c prod --election-type unclean --topic orders --partition 3 --accept unclean-loss=orders/3
+  kac topics -c prod --offset-json-file offsets.json --output kafka
 """
 
 
@@ -46,6 +50,12 @@ def _topic_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--exclude-internal", action="store_true", help="without Kafka's own topics")
     parser.add_argument("--under-replicated-partitions", action="store_true", help="only topics that have some")
     parser.add_argument("--unavailable-partitions", action="store_true", help="only topics that have some")
+    leaders = parser.add_argument_group("leaders and records, as kafka-leader-election and kafka-delete-records")
+    leaders.add_argument("--election-type", metavar="TYPE", help="elect leaders: preferred, or unclean")
+    leaders.add_argument("--partition", metavar="N", type=option(natural_number), help="of --topic: elect its leader")
+    leaders.add_argument("--all-topic-partitions", action="store_true", help="elect wherever it is needed")
+    leaders.add_argument("--path-to-json-file", metavar="FILE", help="elect for the partitions of this file")
+    leaders.add_argument("--offset-json-file", metavar="FILE", help="delete the records before these offsets")
 
 
 def _topic_statements(given: argparse.Namespace, action: str) -> Statements:
@@ -67,6 +77,21 @@ def _topic_statements(given: argparse.Namespace, action: str) -> Statements:
     if not changes:
         raise OptionsError("--alter needs --partitions or --config")
     return tuple(changes)
+
+
+def _topic_carried(given: argparse.Namespace, action: str) -> Carry | None:
+    if action == "elect" or given.partition is not None or given.all_topic_partitions or given.path_to_json_file:
+        from console.cli.kafka_tools.topic_command import check_election, elect
+
+        if action != "elect" and given.action is not None:
+            raise OptionsError(f"--{action} does not elect leaders: leave it out")
+        check_election(given)
+        return elect
+    if action == "delete-records":
+        from console.cli.kafka_tools.topic_command import delete_records
+
+        return delete_records
+    return None
 
 
 def _is_pattern(name: str) -> bool:
@@ -101,7 +126,7 @@ def _topic_create(given: argparse.Namespace, name: str) -> str:
 
 TOPICS = Noun(
     "topics",
-    "list, describe, create, delete and alter topics",
+    "list, describe, create, delete and alter topics, elect leaders, delete records",
     {
         "list": "the topics, one line each",
         "describe": "one topic: partitions and configs",
@@ -113,6 +138,9 @@ TOPICS = Noun(
     _topic_statements,
     _TOPIC_EXAMPLES,
     destructive=("delete",),
+    implied={"election_type": "elect", "offset_json_file": "delete-records"},
+    carried=_topic_carried,
+    kafka=True,
 )
 
 

@@ -1,0 +1,211 @@
+"""Carries out what `kac topics` does as kafka-leader-election and as kafka-delete-records."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from console.cli.kafka_tools.aligned import safe
+from console.cli.kafka_tools.java_errors import exception
+from console.cli.kafka_tools.partition_files import deletion_offsets, election_places
+from console.cli.kafka_tools.reset_offsets import Place
+from console.cli.noun import OptionsError, Running, Statements
+from console.language.quoting import quote
+from console.model.changes import LogTarget, PartitionTarget
+from console.model.cluster import Partition
+from console.model.elections import needs_preferred, why_not_preferred
+from console.model.failure import Failure
+
+if TYPE_CHECKING:
+    from console.session.session import Session
+
+DONE, FAILED = 0, 1
+PREFERRED, UNCLEAN = "preferred", "unclean"
+_NOT_NEEDED = "ELECTION_NOT_NEEDED"
+_NOT_PREFERRED = Failure("PREFERRED_LEADER_NOT_AVAILABLE", "", "")
+END = -1
+"""In a file of offsets: the end of the log (DeleteRecordsRequest.HIGH_WATERMARK)."""
+
+
+# -- elections ---------------------------------------------------------------------------------------------------------
+
+
+def check_election(given: argparse.Namespace) -> None:
+    """Raises OptionsError for what kafka-leader-election refuses (LeaderElectionCommandOptions.validate), in its
+    words."""
+    if given.election_type is None:
+        raise OptionsError("Missing required option(s): election-type")
+    if given.election_type.lower() not in (PREFERRED, UNCLEAN):
+        raise OptionsError(f"Cannot parse argument '{given.election_type[:80]}' of option election-type")
+    if sum((given.topic is not None, given.all_topic_partitions, given.path_to_json_file is not None)) != 1:
+        raise OptionsError(
+            "One and only one of the following options is required: topic, all-topic-partitions, path-to-json-file"
+        )
+    if given.topic is not None and given.partition is None:
+        raise OptionsError("Missing required option(s): partition")
+    if given.topic is None and given.partition is not None:
+        raise OptionsError("Option partition is only allowed if topic is used")
+
+
+async def elect(command: Running, session: Session) -> int:
+    """Elect leaders; the exit code."""
+    given = command.given
+    unclean = given.election_type.lower() == UNCLEAN
+    places = _asked(given)
+    if not command.is_kafka and places is not None:
+        return (await command.changed(session, _elections(places, unclean))).code
+    if not command.is_kafka and not unclean:
+        return (await command.changed(session, ("elect preferred all",))).code
+    await session.read_topics(None if places is None else sorted({topic for topic, _ in places}))
+    known = {(name, each.number): each for name, topic in session.snapshot.topics.items() for each in topic.partitions}
+    if not command.is_kafka:
+        leaderless = [place for place, each in sorted(known.items()) if each.leader < 0]
+        if not leaderless:
+            command.complain("every partition has a leader: no unclean election is needed")
+            return DONE
+        return (await command.changed(session, _elections(leaderless, unclean=True))).code
+    return await _elected(command, session, known, places, unclean)
+
+
+def _asked(given: argparse.Namespace) -> list[Place] | None:
+    """The partitions, None for all."""
+    if given.all_topic_partitions:
+        return None
+    if given.path_to_json_file is not None:
+        return election_places(given.path_to_json_file)
+    return [(given.topic, given.partition)]
+
+
+def _elections(places: Iterable[Place], unclean: bool) -> Statements:
+    kind = UNCLEAN if unclean else PREFERRED
+    return tuple(f"elect {kind} topic {quote(topic)} partition {number}" for topic, number in places)
+
+
+async def _elected(
+    command: Running, session: Session, known: Mapping[Place, Partition], places: Sequence[Place] | None, unclean: bool
+) -> int:
+    """Elect where a leader is needed, and print it as Kafka does; of all partitions those with the wanted leader are
+    left out."""
+    problems: dict[Place, Failure | None] = {}
+    needless: list[Place] = []
+    for place in sorted(known) if places is None else places:
+        found = known.get(place)
+        if found is None:
+            problems[place] = Failure("UNKNOWN_TOPIC_OR_PARTITION", _unknown(place, known), "")
+        elif (found.leader >= 0) if unclean else not needs_preferred(found):
+            needless.append(place)
+        elif not unclean and why_not_preferred(found):
+            problems[place] = _NOT_PREFERRED
+        else:
+            problems[place] = None
+    wanted = [place for place, problem in problems.items() if problem is None]
+    if wanted:
+        changed = await command.changed(session, _elections(wanted, unclean))
+        if command.given.validate_only or not changed.outcomes:
+            return changed.code
+        for outcome in changed.outcomes:
+            if not isinstance(outcome.target, PartitionTarget):
+                continue
+            place = outcome.target.topic, outcome.target.number
+            if outcome.ok and outcome.failure is not None and outcome.failure.name == _NOT_NEEDED:
+                needless.append(place)
+                del problems[place]
+            elif not outcome.ok:
+                problems[place] = outcome.failure or Failure(outcome.status.value.upper(), "", "")
+    out, err = election_lines(problems, needless if places is not None else (), unclean)
+    command.lines(out, err)
+    return FAILED if err else DONE
+
+
+def _unknown(place: Place, known: Mapping[Place, Partition]) -> str:
+    """As a controller says it (ReplicationControlManager.electLeader)."""
+    topic, number = place
+    if any(name == topic for name, _ in known):
+        return f"No such partition as {topic}-{number}"
+    return f"No such topic as {topic}"
+
+
+def election_lines(
+    results: Mapping[Place, Failure | None], needless: Sequence[Place], unclean: bool
+) -> tuple[list[str], list[str]]:
+    """What kafka-leader-election prints, and what it says apart from that. results: None where a leader was elected."""
+    kind = (UNCLEAN if unclean else PREFERRED).upper()
+    elected = [place for place, problem in results.items() if problem is None]
+    failed = {place: problem for place, problem in results.items() if problem is not None}
+    out = []
+    if elected:
+        out.append(f"Successfully completed leader election ({kind}) for partitions {_joined(elected)}")
+    if needless:
+        out.append(f"Valid replica already elected for partitions {_joined(sorted(needless))}")
+    out += [
+        f"Error completing leader election ({kind}) for partition: {_joined([place])}: "
+        f"{exception(problem, own_text=True)}"
+        for place, problem in failed.items()
+    ]
+    return out, [f"{len(failed)} replica(s) could not be elected"] if failed else []
+
+
+def _joined(places: Iterable[Place]) -> str:
+    return ", ".join(f"{safe(topic)}-{number}" for topic, number in places)
+
+
+# -- records -----------------------------------------------------------------------------------------------------------
+
+
+async def delete_records(command: Running, session: Session) -> int:
+    """Delete the records before offsets; the exit code."""
+    offsets = deletion_offsets(command.given.offset_json_file)
+    texts = {
+        (topic, number): f"delete records topic {quote(topic)} partition {number} "
+        f"before {'latest' if offset == END else offset}"
+        for (topic, number), offset in offsets.items()
+    }
+    if not command.is_kafka:
+        return (await command.changed(session, tuple(texts.values()), ask=True)).code
+    from console.admin.partitions import log_ranges
+
+    await session.read_topics(sorted({topic for topic, _ in offsets}))
+    known = {(name, each.number) for name, topic in session.snapshot.topics.items() for each in topic.partitions}
+    there = [place for place in offsets if place in known]
+    logs, failures = await session.client.run(log_ranges, there)
+    if failures:
+        command.complain(str(failures[0]))
+        return FAILED
+    problems: dict[Place, Failure | None] = {}
+    for place, offset in offsets.items():
+        if place not in known:
+            problems[place] = Failure("UNKNOWN_TOPIC_OR_PARTITION", "", "")
+        elif not END <= offset <= logs[place].end:
+            problems[place] = Failure("OFFSET_OUT_OF_RANGE", "", "")
+        else:
+            problems[place] = None
+    wanted = [
+        place
+        for place, problem in problems.items()
+        if problem is None and (logs[place].end if offsets[place] == END else offsets[place]) > logs[place].start
+    ]
+    if wanted:
+        changed = await command.changed(session, tuple(texts[place] for place in wanted))
+        if command.given.validate_only or not changed.outcomes:
+            return changed.code
+        for outcome in changed.outcomes:
+            if isinstance(outcome.target, LogTarget) and not outcome.ok:
+                place = outcome.target.topic, outcome.target.number
+                problems[place] = outcome.failure or Failure(outcome.status.value.upper(), "", "")
+    logs, _ = await session.client.run(log_ranges, there)
+    starts = {place: each.start for place, each in logs.items()}
+    command.lines(deletion_lines(problems, starts))
+    return FAILED if any(problems.values()) else DONE
+
+
+def deletion_lines(problems: Mapping[Place, Failure | None], starts: Mapping[Place, int]) -> list[str]:
+    """What kafka-delete-records prints. starts: the first offset of each partition now."""
+    lines = ["Executing records delete operation", "Records delete operation completed:"]
+    for (topic, number), problem in problems.items():
+        place = f"partition: {safe(topic)}-{number}"
+        if problem is not None:
+            lines.append(f"{place}\terror: {exception(problem)}")
+        else:
+            lines.append(f"{place}\tlow_watermark: {starts.get((topic, number), END)}")
+    return lines
