@@ -54,9 +54,11 @@ COMMANDS = (
         "quotas", "console.cli.nouns", "quotas_options", "list, describe and alter quotas, and show which one applies"
     ),
     Command("acls", "console.cli.nouns", "acls_options", "list, explain, add and remove ACLs"),
-    Command("brokers", "console.cli.nouns", "brokers_options", "list, describe and configure brokers"),
-    Command("groups", "console.cli.nouns", "groups_options", "list, describe and configure groups"),
+    Command("brokers", "console.cli.nouns", "brokers_options", "list, describe, configure and unregister brokers"),
+    Command("groups", "console.cli.nouns", "groups_options", "list, describe and delete groups, reset their offsets"),
     Command("scram", "console.cli.nouns", "scram_options", "list, set and delete SCRAM credentials"),
+    Command("transactions", "console.cli.nouns", "transactions_options", "list transactions, end those that hang"),
+    Command("features", "console.cli.nouns", "features_options", "show features, upgrade and downgrade them"),
     Command("snapshot", "console.cli.files", "snapshot_options", "print the whole state as JSON"),
     Command("export", "console.cli.files", "export_options", "write what is wanted of a cluster as YAML"),
     Command("diff", "console.cli.files", "diff_options", "show what would change for a cluster to be as files want it"),

@@ -81,7 +81,8 @@ class Noun(NamedTuple):
     the language. destructive: actions that can't be undone, and so ask first. words: actions that are a word, not an
     option, as Kafka's tools with subcommands have them. implied: options that stand for an action, by their names in
     the namespace. carried: what carries out an action whose statements follow from what is read, or that prints as
-    Kafka's tool does; None where statements say all. kafka: it has the form of Kafka's own tools.
+    Kafka's tool does; None where statements say all. offline: the lines of an action that needs no cluster, None of
+    others. kafka: it has the form of Kafka's own tools.
     """
 
     name: str
@@ -95,6 +96,7 @@ class Noun(NamedTuple):
     words: Mapping[str, str] = {}
     implied: Mapping[str, str] = {}
     carried: Callable[[argparse.Namespace, str], Carry | None] = _nothing
+    offline: Callable[[argparse.Namespace, str], tuple[str, ...] | None] = _nothing
     kafka: bool = False
 
     def action_of(self, given: argparse.Namespace) -> str:

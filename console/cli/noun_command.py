@@ -57,6 +57,9 @@ class NounCommand(Struct):
         statements: Sequence[Statement] = ()
         try:
             action = self.noun.action_of(self.given)
+            if (lines := self.noun.offline(self.given, action)) is not None:
+                self.lines(lines)
+                return DONE
             carry = self.noun.carried(self.given, action)
             if carry is None:
                 self._need_own_form(action)

@@ -6,6 +6,7 @@ import argparse
 from functools import partial
 
 from console.cli.acls import ACLS
+from console.cli.features import FEATURES
 from console.cli.groups import GROUPS
 from console.cli.noun import (
     Carry,
@@ -19,6 +20,7 @@ from console.cli.noun import (
     pairs,
 )
 from console.cli.opening import client_of, context_of, open_log_file
+from console.cli.transactions import TRANSACTIONS
 from console.language.quoting import DEFAULT_NAME, quote, quote_pattern
 from console.model.numbers import natural_number, option
 
@@ -213,6 +215,8 @@ examples:
   kac brokers -b broker1:9092 --list
   kac brokers -c prod --describe --broker 2
   kac brokers -c prod --alter --broker-defaults --add-config log.retention.ms=7d --validate-only
+  kac brokers -c prod unregister --id 4
+  kac brokers -c prod list-endpoints --output kafka
 """
 
 
@@ -220,6 +224,10 @@ def _broker_options(parser: argparse.ArgumentParser) -> None:
     one = parser.add_mutually_exclusive_group()
     one.add_argument("--broker", metavar="ID", help="its number")
     one.add_argument("--broker-defaults", action="store_true", help="what every broker inherits")
+    parser.add_argument("--id", "-i", metavar="ID", type=option(natural_number), help="of unregister: which broker")
+    parser.add_argument(
+        "--include-fenced-brokers", action="store_true", help="of list-endpoints: those that are down too"
+    )
     add_config_options(parser, "configs")
 
 
@@ -232,9 +240,34 @@ def _broker_statements(given: argparse.Namespace, action: str) -> Statements:
     return (f"describe {entity}",) if action == "describe" else alteration(entity, given)
 
 
+def _broker_carried(given: argparse.Namespace, action: str) -> Carry | None:
+    if action != "unregister" and given.id is not None:
+        raise OptionsError("--id is of unregister")
+    if action != "list-endpoints" and given.include_fenced_brokers:
+        raise OptionsError("--include-fenced-brokers is of list-endpoints")
+    if action == "unregister" and given.id is None:
+        raise OptionsError("argument --id/-i is required")
+    if action not in _BROKER_WORDS:
+        return None
+    from console.cli.kafka_tools import cluster_command as commands
+
+    return {
+        "cluster-id": commands.cluster_id,
+        "list-endpoints": commands.list_endpoints,
+        "unregister": commands.unregister,
+    }[action]
+
+
+_BROKER_WORDS = {
+    "unregister": "remove the registration of a broker that does not come back, of --id",
+    "cluster-id": "the cluster's id",
+    "list-endpoints": "the brokers with their addresses and racks",
+}
+
+
 BROKERS = Noun(
     "brokers",
-    "list, describe and configure brokers",
+    "list, describe, configure and unregister brokers",
     {
         "list": "the brokers, with the controller marked",
         "describe": "all configs of a broker, or the brokers' default",
@@ -243,6 +276,9 @@ BROKERS = Noun(
     _broker_options,
     _broker_statements,
     _BROKER_EXAMPLES,
+    words=_BROKER_WORDS,
+    carried=_broker_carried,
+    kafka=True,
 )
 
 
@@ -296,7 +332,7 @@ SCRAM = Noun(
 
 # The nouns by name.
 
-NOUNS = {each.name: each for each in (TOPICS, QUOTAS, ACLS, BROKERS, GROUPS, SCRAM)}
+NOUNS = {each.name: each for each in (TOPICS, QUOTAS, ACLS, BROKERS, GROUPS, SCRAM, TRANSACTIONS, FEATURES)}
 NAMES = tuple(NOUNS)
 
 
@@ -328,3 +364,5 @@ acls_options = partial(noun_options, "acls")
 brokers_options = partial(noun_options, "brokers")
 groups_options = partial(noun_options, "groups")
 scram_options = partial(noun_options, "scram")
+transactions_options = partial(noun_options, "transactions")
+features_options = partial(noun_options, "features")

@@ -251,8 +251,9 @@ async def _ask(session: Session, front: FrontEnd, question: Question, asks: Asks
         if asks.risks:
             seen: tuple[Risk, ...] = ()
         else:
-            front.warn(question.risks)
+            # Those that have to be typed are shown where they stop the apply.
             seen = tuple(risk for risk in question.risks if not risk.subject)
+            front.warn(seen)
         question = Question(question.plan, question.effects, (), question.yes, tuple(named), question.force)
     else:
         seen = question.risks

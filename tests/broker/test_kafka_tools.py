@@ -1,35 +1,49 @@
-"""`kac groups` and its kin with --output kafka against Kafka's own tools of 4.3,
-on real brokers, 4.3 and 3.9: lines are equal byte for byte. Rows are compared sorted: Kafka has them in the order of
-Java's hashes. What differs on purpose is in docs/kafka-tools.md."""
+"""`kac topics`, `transactions`, `features` and `brokers` with --output kafka against Kafka's own tools of 4.3, on real
+brokers, 4.3 and 3.9: lines are equal byte for byte, rows in any order. What differs on purpose is in
+docs/kafka-tools.md."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import shlex
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import redirect_stderr
-from io import StringIO
+import time
+from collections.abc import AsyncIterator, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition  # type: ignore[import-untyped]
 
-from console.admin.group_offsets import group_position
+from console.admin.configs import alter_configs
+from console.admin.features import describe_features
 from console.admin.link import Link
-from console.cli.main import COMMANDS, command_parser
-from console.cli.noun_command import NounCommand
-from console.cli.nouns import noun
-from console.cli.opening import client_of, context_of
-from tests.support.changing import make_topic
+from console.admin.partitions import alter_reassignments, list_reassignments, log_ranges
+from console.admin.routing import until_settled
+from console.admin.settings import ConnectionSettings
+from console.admin.topics import describe_topics
+from console.model.changes import AlterConfigs, AlterReassignments, ConfigOp, CreateTopics, MoveTarget, NewTopic
+from console.model.cluster import TopicListing
+from console.model.codes import BROKER, DELETE, SET
+from console.model.config import ConfigResource
+from tests.support.changing import applied, make_topic
 from tests.support.kafka_cluster import KafkaCluster
-from tests.support.kafka_commands import GROUPS, KafkaCommands, Ran
+from tests.support.kafka_commands import (
+    CLUSTER,
+    DELETE_RECORDS,
+    ELECTION,
+    FEATURES,
+    TRANSACTIONS,
+    KafkaCommands,
+)
+from tests.support.kafka_jars import KAFKA_3_9
+from tests.support.kafka_tool_comparison import Said, compare, kac, ours_said, theirs_run, theirs_said
 from tests.support.real_clusters import running
+from tests.support.transactional_client import TransactionalClient
 
 pytestmark = pytest.mark.slow
 
-START_MS = 1_700_000_000_000
-"""When the first record was made: 2023-11-14T22:13:20Z."""
+LONG_AGO_MS = 20 * 60 * 1000
 
 
 @pytest.fixture(scope="module")
@@ -38,218 +52,296 @@ def commands() -> Iterator[KafkaCommands]:
     yield from running(KafkaCommands)
 
 
-def kac(kafka: KafkaCluster, name: str, words: Sequence[str]) -> Ran:
-    """A command of `kac` in this process, in the place of Kafka's tool."""
-    command = next(command for command in COMMANDS if command.name == name)
-    out, err = StringIO(), StringIO()
-    with redirect_stderr(err):
-        options = command_parser(command).parse_args(["-b", kafka.bootstrap, "--output", "kafka", *words])
-        code = NounCommand(noun(name), options, out=out, err=err).run(lambda: context_of(options), client_of)
-    return Ran(code, out.getvalue(), err.getvalue())
+# -- features and the cluster ------------------------------------------------------------------------------------------
+
+FEATURE_LINES = (
+    "describe",
+    "describe --node-id 1",
+    "version-mapping",
+    "version-mapping --release-version 4.0",
+    "version-mapping --release-version 4.1.1",
+    "version-mapping --release-version 4.2-IV0",
+    "version-mapping --release-version 3.3-IV3",
+    "version-mapping --release-version 3.9.0",
+    "feature-dependencies --feature transaction.version=2 --feature metadata.version=17 --feature share.version=0",
+    "feature-dependencies --feature eligible.leader.replicas.version=1",
+    "feature-dependencies --feature nosuch=1",
+    "feature-dependencies --feature transaction.version=9",
+    "feature-dependencies --feature metadata.version=99",
+    "feature-dependencies --feature metadata.version=6",
+    "feature-dependencies --feature x",
+    "feature-dependencies --feature group.version=1000000",
+    "upgrade --release-version 4.0 --feature a=1",
+    "upgrade",
+    "downgrade --dry-run",
+)
 
 
-_TRACE = re.compile(r"\tat |Caused by: | at \[Source|(?:java|org\.apache\.kafka|com\.fasterxml)\.[\w.]+Exception: ")
+def less_epoch(line: str) -> str:
+    """The epoch of features is the end of the metadata log, which grows."""
+    return re.sub(r"Epoch: \d+", "Epoch: N", line)
 
 
-def theirs_said(ran: Ran) -> tuple[list[str], list[str]]:
-    """What a tool of Kafka's printed, without stack traces, and without the list of all options below an error."""
-    err = [listed(line) for line in re.split(r"\nOption {2,}", ran.err)[0].splitlines()]
-    err = [line for line in err if not _TRACE.match(line)]
-    return sorted(ran.out.splitlines()), sorted(err)
+def test_features(kafka: KafkaCluster, commands: KafkaCommands) -> None:
+    compare(kafka, commands, FEATURES, "features", FEATURE_LINES, less_epoch)
 
 
-_LISTS = re.compile(" options| scenarios|Valid ")
+CHANGES = (
+    "upgrade --feature streams.version=1",
+    "downgrade --feature streams.version=0 --dry-run",
+    "downgrade --feature streams.version=0",
+    "upgrade --feature streams.version=1 --dry-run",
+    "upgrade --feature streams.version=1",
+    "disable --feature streams.version",
+    "upgrade --feature streams.version=1 --feature group.version=1",
+)
 
 
-def listed(line: str) -> str:
-    """A line whose list of options or states is sorted."""
-    head, colon, names = line.rpartition(": ")
-    return head + colon + ", ".join(sorted(re.findall(r"[^\[\], ]+", names))) if _LISTS.search(head) else line
+async def test_levels(plain_cluster: KafkaCluster, commands: KafkaCommands) -> None:
+    """Each as both, the levels are the same after each."""
+    link = Link(ConnectionSettings(bootstrap=plain_cluster.addresses))
+    seen: list[list[tuple[Said, int, int]]] = []
+    try:
+        for side in ("Kafka", "kac"):
+            steps = []
+            for line in CHANGES:
+                words = shlex.split(line)
+                if side == "Kafka":
+                    ran = theirs_run(plain_cluster, commands, FEATURES, words)
+                    said = theirs_said(ran)
+                else:
+                    ran = await asyncio.to_thread(kac, plain_cluster, "features", words)
+                    said = ours_said(ran)
+                level = (await describe_features(link)).finalized.get("streams.version", 0)
+                steps.append((said, ran.code, level))
+            seen.append(steps)
+    finally:
+        await link.close()
+    assert [step[2] for step in seen[0]] == [1, 1, 0, 0, 1, 0, 1]
+    assert seen[0] == seen[1]
 
 
-def ours_said(ran: Ran) -> tuple[list[str], list[str]]:
-    """What kac printed in its place, without its own remarks."""
-    err = [listed(line) for line in ran.err.splitlines() if not line.startswith("kac: ")]
-    return sorted(ran.out.splitlines()), sorted(err)
+def test_cluster(kafka: KafkaCluster, commands: KafkaCommands) -> None:
+    lines = ["cluster-id", "list-endpoints", "unregister --id 77"]
+    if not kafka.version.startswith("3."):
+        lines.append("list-endpoints --include-fenced-brokers")
+    compare(kafka, commands, CLUSTER, "brokers", lines)
+
+
+# -- transactions ------------------------------------------------------------------------------------------------------
+
+TRANSACTION_LINES = (
+    "list",
+    "list --duration-filter 100000000",
+    "describe --transactional-id {n}-open",
+    "describe --transactional-id {n}-done",
+    "describe --transactional-id {n}-no",
+    "describe-producers --topic {n} --partition 0",
+    "describe-producers --topic {n} --partition 1",
+    "describe-producers --topic {n} --partition 2 --broker-id 1",
+    "find-hanging --topic {n}",
+    "find-hanging --topic {n} --max-transaction-timeout 5",
+    "find-hanging --topic {n} --max-transaction-timeout 30",
+    "find-hanging --topic {n} --partition 1",
+    "find-hanging --topic {n} --partition 0",
+    "find-hanging --broker-id 1",
+    "find-hanging",
+    "find-hanging --partition 0 --broker-id 1",
+    "abort --topic {n} --partition 0",
+    "abort --topic {n} --partition 0 --producer-id 3",
+    "abort --topic {n} --partition 0 --producer-id 3 --producer-epoch 1",
+    "abort --topic {n} --partition 1 --start-offset 999",
+)
 
 
 @pytest.fixture
-async def consumed(kafka: KafkaCluster, link: Link, name: str) -> AsyncIterator[str]:
-    """Topics NAME (3 partitions, 10, 4 and no records, one a second) and NAME-e (2, empty), of which two have names of
-    24 and 25 characters for the CSV. Groups: NAME-idle with offsets of both topics; NAME, "2" with one; NAME-live with
-    a member; NAME-static with a static one."""
-    topics = {name: 3, f"{name}-e": 2, name.ljust(24, "x"): 1, name.ljust(25, "x"): 1}
-    for topic, partitions in topics.items():
-        await make_topic(link, topic, partitions=partitions, retention_ms="-1")
-    producer = AIOKafkaProducer(bootstrap_servers=kafka.bootstrap)
-    await producer.start()
-    for partition, count in ((0, 10), (1, 4)):
-        for number in range(count):
-            at = START_MS + number * 1000
-            await producer.send_and_wait(name, b"%d" % number, partition=partition, timestamp_ms=at)
-    await producer.stop()
-    offsets = {
-        f"{name}-idle": {(name, 0): 5, (name, 1): 4, (f"{name}-e", 1): 0},
-        f'{name}, "2"': {(name, 0): 1, (name.ljust(24, "x"), 0): 0, (name.ljust(25, "x"), 0): 0},
-    }
-    for group, places in offsets.items():
-        await commit(kafka, group, places)
-    live = AIOKafkaConsumer(name, bootstrap_servers=kafka.bootstrap, group_id=f"{name}-live", enable_auto_commit=False)
-    static = AIOKafkaConsumer(
-        name, f"{name}-e", bootstrap_servers=kafka.bootstrap, group_id=f"{name}-static", group_instance_id="i-1"
-    )
-    await live.start()
-    await static.start()
-    yield name
-    await live.stop()
-    await static.stop()
+async def unverified(link: Link) -> AsyncIterator[None]:
+    """Leaders take transactional records that no coordinator knows of."""
+    everyone, key = ConfigResource(BROKER, ""), "transaction.partition.verification.enable"
+    await alter_configs(link, AlterConfigs({everyone: (ConfigOp(key, SET, "false"),)}), validate_only=False)
+    yield
+    await alter_configs(link, AlterConfigs({everyone: (ConfigOp(key, DELETE),)}), validate_only=False)
 
 
-async def commit(kafka: KafkaCluster, group: str, offsets: dict[tuple[str, int], int]) -> None:
-    """Offsets of a group that has no members."""
-    consumer = AIOKafkaConsumer(bootstrap_servers=kafka.bootstrap, group_id=group, enable_auto_commit=False)
-    await consumer.start()
-    places = {TopicPartition(*place): offset for place, offset in offsets.items()}
-    consumer.assign(list(places))
-    await consumer.commit(places)
-    await consumer.stop()
+def less_time(line: str) -> str:
+    """How long a transaction has run, in the row of describe."""
+    return re.sub(r"(\t\d+ *\t\d{13} *\t)\d+ *(?=\t[^\t]*\t$)", r"\1", line)
 
 
-READS = (
-    "--list",
-    "--list --state",
-    "--list --state stable,Empty",
-    "--list --type --state empty",
-    "--list --type classic",
-    "--list --state bogus,empty",
-    "--list --type share",
-    "--describe --group {n}-idle",
-    "--describe --group {n}-idle --group '{n}, \"2\"' --offsets --verbose",
-    "--describe --group {n}-live",
-    "--describe --group {n}-static --verbose",
-    "--describe --group {n}-idle --members",
-    "--describe --group {n}-static --members",
-    "--describe --group {n}-static --members --verbose",
-    "--describe --group {n}-idle --group {n}-live --state",
-    "--describe --group {n}-static --state --verbose",
-    "--describe --all-groups",
-)
-RESETS = (
-    "--group {n}-idle --topic {n} --to-earliest",
-    "--group {n}-idle --topic {n} --topic {n}-e:1 --to-latest --dry-run",
-    "--group {n}-idle --topic {n}:0,1 --to-offset 6 --dry-run",
-    "--group {n}-idle --topic {n} --to-offset 6 --dry-run --export",
-    "--group {n}-idle --topic {n} --to-offset -3 --dry-run",
-    "--group {n}-idle --all-topics --to-current --dry-run",
-    "--group {n}-idle --topic {n} --topic {n}-e --to-current --dry-run --export",
-    "--group {n}-idle --all-topics --shift-by -2 --dry-run",
-    "--group {n}-idle --all-topics --shift-by 100 --dry-run --export",
-    "--group {n}-idle --topic {n} --shift-by 1 --dry-run",
-    "--group {n}-idle --topic {n} --to-datetime 2023-11-14T22:13:23.000 --dry-run",
-    "--group {n}-idle --topic {n} --to-datetime 2023-11-14T22:13:25.001Z --dry-run --export",
-    "--group {n}-idle --topic {n} --to-datetime 2023-11-15T00:13:22.000+02:00 --dry-run",
-    "--group {n}-idle --topic {n} --by-duration P2000D --dry-run",
-    "--group {n}-idle --topic {n} --by-duration PT1S --dry-run",
-    "--group {n}-idle --from-file {f}/one.csv --dry-run",
-    "--group {n}-idle --from-file {f}/two.csv --dry-run --export",
-    "--group {n}-idle --group '{n}, \"2\"' --from-file {f}/two.csv --dry-run --export",
-    "--group '{n}, \"2\"' --from-file {f}/one.csv --dry-run",
-    "--group '{n}, \"2\"' --all-topics --to-latest --dry-run --export",
-    "--group {n}-idle --group '{n}, \"2\"' --all-topics --to-latest --dry-run --export",
-    "--group {n}-idle --group '{n}, \"2\"' --all-topics --to-earliest --dry-run",
-    "--group {n}-new --topic {n}:2 --to-latest --dry-run",
-    "--group {n}-new --all-topics --to-latest --dry-run",
-    "--group {n}-live --topic {n} --to-latest --dry-run",
-    "--group {n}-idle --topic {n}:7,0,9 --to-latest --dry-run",
-    "--group {n}-idle --topic {n}-no --to-latest --dry-run",
-    "--group {n}-idle --topic {n}:a --to-latest --dry-run",
-    "--group {n}-idle --topic {n}:1:2 --to-latest --dry-run",
-    "--group {n}-idle --topic {n} --to-latest --to-earliest --dry-run",
-    "--group {n}-idle --topic {n} --to-latest --dry-run --execute",
-    "--group {n}-idle --to-latest --dry-run",
-    "--topic {n} --to-latest --dry-run",
-    "--group {n}-idle --all-groups --topic {n} --to-latest --dry-run",
-)
-REFUSED = (
-    "--describe",
-    "--delete",
-    "--describe --group a --all-groups",
-    "--list --group a",
-    "--describe --group a --topic t",
-    "--describe --group a --members --state",
-    "--describe --group a --state stable",
-    "--delete --group a --topic t",
-    "--delete-offsets --group a",
-    "--delete-offsets --topic a",
+async def test_transactions(
+    kafka: KafkaCluster, commands: KafkaCommands, link: Link, name: str, unverified: None
+) -> None:
+    """A healthy transaction in partition 0, and hanging ones in 1 and 2: of these each side ends one."""
+    await make_topic(link, name, partitions=3, retention_ms="-1")
+    brokers = dict(zip(kafka.broker_ids, kafka.addresses, strict=True))
+    at = time.time_ns() // 1_000_000 - LONG_AGO_MS
+    with (
+        TransactionalClient(brokers, f"{name}-open") as open_,
+        TransactionalClient(brokers, f"{name}-done") as done,
+    ):
+        open_.begin()
+        open_.add(name, 0)
+        open_.write(name, 0, b"open", times=[at])
+        done.begin()
+        for partition in (1, 2):
+            done.add(name, partition)
+            done.write(name, partition, b"done", times=[at])
+        done.end()
+        starts = {partition: done.write(name, partition, b"late", times=[at]) for partition in (1, 2)}
+        lines = [line.format(n=name) for line in TRANSACTION_LINES]
+        await asyncio.to_thread(compare, kafka, commands, TRANSACTIONS, "transactions", lines, less_time)
+        hanging = ["find-hanging", "--topic", name]
+        assert len((await asyncio.to_thread(kac, kafka, "transactions", hanging)).out.splitlines()) == 3
+        abort = ["abort", "--topic", name]
+        ended = [*abort, "--partition", "1", "--start-offset", str(starts[1])]
+        theirs = await asyncio.to_thread(theirs_run, kafka, commands, TRANSACTIONS, ended)
+        ended = [*abort, "--partition", "2", "--start-offset", str(starts[2])]
+        refused = await asyncio.to_thread(kac, kafka, "transactions", ended)
+        assert refused.code
+        assert f"transaction-aborted={name}/2" in refused.err
+        ours = await asyncio.to_thread(
+            kac, kafka, "transactions", [*ended, "--accept", f"transaction-aborted={name}/2"]
+        )
+        assert (theirs.code, theirs.out) == (ours.code, ours.out) == (0, ""), ours
+        await asyncio.to_thread(compare, kafka, commands, TRANSACTIONS, "transactions", [shlex.join(hanging)])
+        assert len((await asyncio.to_thread(kac, kafka, "transactions", hanging)).out.splitlines()) == 1
+        open_.end()
+
+
+# -- leaders -----------------------------------------------------------------------------------------------------------
+
+ELECTIONS = (
+    "--election-type preferred --topic {n}-no --partition 0",
+    "--election-type PREFERRED --topic {n} --partition 9",
+    "--election-type unclean --topic {n} --partition 0",
+    "--election-type preferred --topic {n} --partition 0",
+    "--election-type preferred --path-to-json-file {f}/good.json",
+    "--election-type preferred --path-to-json-file {f}/twice.json",
+    "--election-type preferred --path-to-json-file {f}/empty.json",
+    "--election-type bogus --topic {n} --partition 0",
+    "--election-type preferred --topic {n}",
+    "--election-type preferred",
+    "--election-type preferred --all-topic-partitions --topic {n} --partition 1",
+    "--election-type preferred --partition 0 --all-topic-partitions",
+    "--topic {n} --partition 0",
 )
 
 
 @pytest.fixture
 def folder(tmp_path: Path, name: str) -> Path:
-    """Files with offsets."""
-    (tmp_path / "one.csv").write_text(f"{name},0,3\n{name},1,99\n")
-    (tmp_path / "two.csv").write_text(f'{name}-idle,{name},0,7\n"{name}, ""2""",{name},0,2\n')
+    """Files of partitions."""
+    places = [{"topic": name, "partition": 0}, {"topic": f"{name}-no", "partition": 0}]
+    for file, data in (
+        ("good", {"partitions": places}),
+        ("twice", {"partitions": [places[0], places[0]]}),
+        ("empty", {}),
+    ):
+        (tmp_path / f"{file}.json").write_text(json.dumps(data))
     return tmp_path
 
 
-def compare(kafka: KafkaCluster, commands: KafkaCommands, tool: str, command: str, lines: Sequence[str]) -> None:
-    """Run each line as both; their output is the same."""
-    problems = []
-    for line in lines:
-        words = shlex.split(line)
-        theirs = commands.run(tool, ["--bootstrap-server", kafka.bootstrap, *words])
-        ours = kac(kafka, command, words)
-        if theirs_said(theirs) != ours_said(ours):
-            problems.append(f"{line}\n  Kafka: {theirs_said(theirs)}\n  kac:   {ours_said(ours)}\n  ({ours.err})")
-        elif theirs.code and not ours.code:
-            problems.append(f"{line}: Kafka ends with {theirs.code}, kac with {ours.code}")
-    assert not problems, "\n".join(problems)
+def less_order(line: str) -> str:
+    """A list of partitions, sorted."""
+    head, found, names = line.partition(" for partitions ")
+    return head + found + ", ".join(sorted(names.split(", ")))
 
 
-EXECUTED = (
-    "--reset-offsets --group {g} --topic {n} --to-offset 3 --execute",
-    "--reset-offsets --group {g} --topic {n}:0 --to-earliest --execute",
-    "--reset-offsets --group {g} --all-topics --shift-by 2 --execute",
-    "--reset-offsets --group {g} --all-topics --to-current --execute",
-    "--reset-offsets --group {g} --topic {n} --topic {n}-e --to-latest --execute --export",
-    "--reset-offsets --group {g} --topic {n} --to-datetime 2023-11-14T22:13:22.000 --execute",
-    "--reset-offsets --group {g} --from-file {f}/one.csv --execute",
-    "--reset-offsets --group {g} --topic {n} --by-duration PT1M --execute",
-    "--delete-offsets --group {g} --topic {n}:0 --topic {n}-no",
-    "--delete-offsets --group {g} --topic {n} --topic {n}-e",
-    "--reset-offsets --group {g} --topic {n} --to-earliest --execute",
-    "--delete-offsets --group {g}-no --topic {n}",
-    "--delete --group {g} --group {g}-no",
-    "--reset-offsets --group {g} --topic {n}:1 --to-latest --execute",
-    "--delete --group {g} --group {n}-static",
-    "--delete --group {g}",
-)
+async def test_elections(kafka: KafkaCluster, commands: KafkaCommands, link: Link, name: str, folder: Path) -> None:
+    await make_topic(link, name)
+    lines = [line.format(n=name, f=folder) for line in ELECTIONS]
+    await asyncio.to_thread(compare, kafka, commands, ELECTION, "topics", lines, less_order)
 
 
-async def test_resets_and_deletions(
-    kafka: KafkaCluster, commands: KafkaCommands, link: Link, consumed: str, folder: Path
-) -> None:
-    """Each as both, on a group of its own: the same is printed, and the same offsets are left."""
-    groups = (f"{consumed}-a", f"{consumed}-b")
-    for group in groups:
-        await commit(kafka, group, {(consumed, 0): 5, (consumed, 1): 4})
-    problems = []
-    for line in EXECUTED:
-        said, left = [], []
-        for group in groups:
-            words = shlex.split(line.format(n=consumed, g=group, f=folder))
-            if group == groups[0]:
-                found = theirs_said(commands.run(GROUPS, ["--bootstrap-server", kafka.bootstrap, *words]))
+@pytest.fixture(params=["4.3", pytest.param("3.9", marks=pytest.mark.long)])
+def several(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
+    """A cluster of several brokers."""
+    if request.param == "4.3":
+        yield request.getfixturevalue("plain_cluster")
+    else:
+        yield from running(lambda: KafkaCluster(KAFKA_3_9, brokers=2))
+
+
+def leads_not_all(topic: str, broker_id: int, listing: TopicListing) -> bool:
+    """Whether another broker leads a partition."""
+    return any(each.leader != broker_id for each in listing.topics[topic].partitions)
+
+
+async def test_leaders_go_back(several: KafkaCluster, commands: KafkaCommands, name: str, tmp_path: Path) -> None:
+    """Broker 1 leads all partitions of which broker 2 is the preferred one, until each side elects."""
+    link = Link(ConnectionSettings(bootstrap=several.addresses))
+    try:
+        topics = (f"{name}-a", f"{name}-b")
+        new = tuple(NewTopic(topic, assignments=((1, 2), (1, 2), (1, 2))) for topic in topics)
+        assert await applied(link, CreateTopics(new))
+        moves = {MoveTarget(topic, number): (2, 1) for topic in topics for number in range(3)}
+        await alter_reassignments(link, AlterReassignments(moves), validate_only=False)
+        await until_settled(lambda: list_reassignments(link), bool, within=30)
+        said = []
+        for topic in topics:
+            file = tmp_path / f"{topic}.json"
+            file.write_text(json.dumps({"partitions": [{"topic": topic, "partition": number} for number in (1, 2)]}))
+            for words in (
+                ["--election-type", "preferred", "--topic", topic, "--partition", "0"],
+                ["--election-type", "preferred", "--path-to-json-file", str(file)],
+                ["--election-type", "preferred", "--path-to-json-file", str(file)],
+            ):
+                if topic == topics[0]:
+                    found = theirs_said(await asyncio.to_thread(theirs_run, several, commands, ELECTION, words))
+                else:
+                    found = ours_said(await asyncio.to_thread(kac, several, "topics", words))
+                said.append([[less_order(line).replace(topic, "TOPIC") for line in some] for some in found])
+            # The controller has elected; another broker may learn it later.
+            seen = partial(describe_topics, link, [topic])
+            listing = await until_settled(seen, partial(leads_not_all, topic, 2), within=30)
+            assert not leads_not_all(topic, 2, listing)
+        assert said[:3] == said[3:]
+        assert "Successfully completed leader election (PREFERRED)" in said[0][0][0]
+    finally:
+        await link.close()
+
+
+# -- records -----------------------------------------------------------------------------------------------------------
+
+
+async def test_records(kafka: KafkaCluster, commands: KafkaCommands, link: Link, name: str, tmp_path: Path) -> None:
+    """Each side deletes in a topic of its own: the same is printed, and the same records are left."""
+    from aiokafka import AIOKafkaProducer  # type: ignore[import-untyped]
+
+    topics = (f"{name}-a", f"{name}-b")
+    producer = AIOKafkaProducer(bootstrap_servers=kafka.bootstrap)
+    await producer.start()
+    for topic in topics:
+        await make_topic(link, topic, partitions=3)
+        for partition in range(3):
+            for _ in range(5):
+                await producer.send_and_wait(topic, b"x", partition=partition)
+    await producer.stop()
+
+    def file(topic: str, number: int, offsets: dict[int, int], **more: object) -> str:
+        rows = [{"topic": topic, "partition": partition, "offset": offset} for partition, offset in offsets.items()]
+        path = tmp_path / f"{topic}-{number}.json"
+        path.write_text(json.dumps({"partitions": rows, **more}))
+        return str(path)
+
+    said, left = [], []
+    for topic in topics:
+        files = [
+            file(topic, 0, {0: 3, 1: -1, 2: 0}, version=1),
+            file(topic, 1, {0: 2, 2: 6}),
+            file(topic, 2, {0: 4}, version=2),
+            str(tmp_path / "no.json"),
+        ]
+        for path in files:
+            words = ["--offset-json-file", path]
+            if topic == topics[0]:
+                found = theirs_said(await asyncio.to_thread(theirs_run, kafka, commands, DELETE_RECORDS, words))
             else:
-                found = ours_said(await asyncio.to_thread(kac, kafka, "groups", words))
-            said.append([[text.replace(group, "GROUP") for text in some] for some in found])
-            position = await group_position(link, group)
-            left.append({place: each.offset for place, each in position.committed.items()})
-        if said[0] != said[1] or left[0] != left[1]:
-            problems.append(f"{line}\n  Kafka: {said[0]} {left[0]}\n  kac:   {said[1]} {left[1]}")
-    assert not problems, "\n".join(problems)
-
-
-def test_consumer_groups(kafka: KafkaCluster, commands: KafkaCommands, consumed: str, folder: Path) -> None:
-    lines = (*READS, *(f"--reset-offsets {line}" for line in RESETS), *REFUSED)
-    compare(kafka, commands, GROUPS, "groups", [line.format(n=consumed, f=folder) for line in lines])
+                accept = ["--accept", f"records-deleted={topic}"]
+                found = ours_said(await asyncio.to_thread(kac, kafka, "topics", [*words, *accept]))
+            said.append([[line.replace(topic, "TOPIC") for line in some] for some in found])
+            ranges, _ = await log_ranges(link, [(topic, number) for number in range(3)])
+            left.append(list(ranges.values()))
+    for theirs, ours in zip(said[:4], said[4:], strict=True):
+        assert theirs == ours
+    assert left[:4] == left[4:]
+    assert [each.start for each in left[0]] == [3, 5, 0]
