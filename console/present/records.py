@@ -88,6 +88,12 @@ def in_a_line(data: bytes | None, form: str) -> str:
     return clean(part.decode(errors="backslashreplace"), IN_A_CELL) + more
 
 
+def in_full(data: bytes, form: str) -> str:
+    """Contents as one text to be copied, from the first IN_FULL bytes; not made harmless."""
+    part = data[:IN_FULL]
+    return part.hex(" ") if form_of(data, form) == HEX else part.decode(errors="backslashreplace")
+
+
 def in_lines(data: bytes | None, form: str, width: int) -> list[str]:
     """Contents in lines that fit a width, harmless; at most MOST_LINES, from the first IN_FULL bytes."""
     if data is None:

@@ -260,3 +260,16 @@ async def test_without_the_right_to_read_the_right_is_named(kafka: KafkaCluster,
         assert f"READ on TOPIC {name}" in refused.value.failure.remedy
     finally:
         await alice.close()
+
+
+async def test_ten_megabytes_are_one_record(kafka: KafkaCluster, link: Link, name: str) -> None:
+    """More than is asked of a partition at once: a leader sends the first batch whole (KIP-74)."""
+    await make_topic(link, name, max_message_bytes=str(16 << 20))
+    producer = AIOKafkaProducer(bootstrap_servers=kafka.bootstrap, max_request_size=16 << 20)
+    await producer.start()
+    value = bytes(range(256)) * 40_960
+    for each in (b"before", value, b"after"):
+        await producer.send_and_wait(name, each)
+    await producer.stop()
+    found = await read_all(link, RecordsQuery(name, 0, First(), 10))
+    assert [record.value for record in found.records] == [b"before", value, b"after"]

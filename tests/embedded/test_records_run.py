@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -115,3 +117,13 @@ async def test_what_is_not_there_fails_alone(records: ThreadedCluster, capsys: p
     assert code == 1
     assert "key-9" in out
     assert "UNKNOWN_TOPIC_OR_PARTITION: topic nope" in capsys.readouterr().err
+
+
+async def test_no_content_is_logged(records: ThreadedCluster, caplog: pytest.LogCaptureFixture, own_home: Path) -> None:
+    caplog.set_level(logging.DEBUG)
+    out, _ = await run(records, "records topic orders partition 0; records topic orders partition 9")
+    assert "key-9" in out
+    assert "key-9" not in caplog.text
+    assert "price" not in caplog.text
+    kept = [path for path in own_home.rglob("*") if path.is_file()]
+    assert not any(b"price" in path.read_bytes() for path in kept)

@@ -76,6 +76,9 @@ async def test_newest_and_oldest_text_json_and_hex(records: ThreadedCluster) -> 
         await it.command("records topic orders partition 0 json $.items[0].price>=8")
         await it.shows("2 records of 10 looked at")
         assert len(rows(it)) == 2
+        await it.press("e")
+        await it.shows("records topic orders partition 0 json '$.items[0].price>=8'")
+        await it.press("escape")
         await it.command("records topic orders partition 0 text nothing-has-this")
         await it.shows("none of 10 records passes")
         await it.command("records topic orders partition 9")

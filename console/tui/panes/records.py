@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from console.contexts.context import HIDDEN
 from console.language.quoting import quote
+from console.language.record_grammar import records_text
 from console.language.statements import Records
 from console.model.config import ConfigResource, topic_resource
 from console.model.failure import Failure
@@ -19,6 +20,7 @@ from console.present.records import (
     RECORDS,
     RecordRow,
     in_a_line,
+    in_full,
     record_lines,
     record_notes,
     record_rows,
@@ -151,7 +153,7 @@ class RecordsView(TableView[RecordRow]):
         if not self.wanted.committed:
             line.append(("  uncommitted", "pending"))
         if self.masked:
-            line.append(("  hidden", "pending"))
+            line.append(("  hidden: s shows", "pending"))
         return line
 
     def note(self) -> Line:
@@ -180,13 +182,13 @@ class RecordsView(TableView[RecordRow]):
         return topic_resource(self.wanted.topic) if self.wanted.topic else None
 
     def copied(self) -> str:
-        """The value as it is shown; of what is hidden or damaged only the place."""
+        """The value in its form; of what is hidden or damaged only the place."""
         row = self.row()
         if row is None:
             return ""
         if isinstance(row.item, Undecodable) or row.masked or row.item.value is None:
             return f"{row.item.topic}-{row.item.partition} offset {row.offset}"
-        return in_a_line(row.item.value, row.form)
+        return in_full(row.item.value, row.form)
 
     def on_line_view_selected(self, message: RowTable.Selected) -> None:
         """Show one whole."""
@@ -220,6 +222,10 @@ class RecordsView(TableView[RecordRow]):
             return
         self._further = self._read.more
         self._again()
+
+    def do_ask(self) -> None:
+        """Change what is asked for, in the command bar."""
+        self.host.prefill(f"{records_text(self.wanted)} ")
 
     def do_skip_record(self) -> None:
         """Let the group go on behind the record under the cursor, in the command bar."""
