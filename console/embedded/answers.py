@@ -77,6 +77,8 @@ ITEMS: Mapping[str, Sequence[tuple[str, str]]] = {
     "describe_client_quotas": (("filter_results", "filters"),),
     "describe_configs": (("results", "resources"),),
     "describe_groups": (("groups", "groups"),),
+    "describe_producers": (("topics", "topics"), ("partitions", "partition_indexes")),
+    "describe_transactions": (("transaction_states", "transactional_ids"),),
     "describe_topic_partitions": (("topics", "topics"),),
     "elect_leaders": (("replica_election_results", "topic_partitions"), ("partition_result", "partitions")),
     "fetch": (("responses", "topics"), ("partitions", "partitions")),
@@ -98,6 +100,7 @@ ITEMS: Mapping[str, Sequence[tuple[str, str]]] = {
     "offset_delete": (("topics", "topics"), ("partitions", "partitions")),
     "offset_fetch": (("groups", "groups"), ("topics", "topics"), ("partitions", "partition_indexes")),
     "offset_for_leader_epoch": (("topics", "topics"), ("partitions", "partitions")),
+    "write_txn_markers": (("markers", "markers"), ("topics", "topics"), ("partitions", "partition_indexes")),
     "produce": (("responses", "topic_data"), ("partition_responses", "partition_data")),
 }
 """API -> (array of the response, array of the request), for responses with one element for each item."""
@@ -172,7 +175,11 @@ def _value(field: Field[Any], source: Any, items: Sequence[tuple[str, str]], cod
 def _accepts(field: Field[Any], source: str | int) -> bool:
     """Whether a bare item of a request belongs into this field: it is the first name or number of an element."""
     kinds = ("string",) if isinstance(source, str) else ("int32",)
-    named = ("name", "key", "group_id", "topic") if isinstance(source, str) else ("partition_index", "partition_id")
+    named = (
+        ("name", "key", "group_id", "topic", "transactional_id")
+        if isinstance(source, str)
+        else ("partition_index", "partition_id")
+    )
     return field.metadata.get("kafka_type") in kinds and field.name in named
 
 

@@ -50,6 +50,8 @@ def errors_of(answer: Any, path: str = "") -> Iterator[Error]:
     names = {field.name for field in fields(answer)}
     if "error_code" in names:
         yield path, int(answer.error_code), _without_objects(getattr(answer, "error_message", NO_PLACE))
+    if "partition_error_code" in names:
+        yield path, int(answer.partition_error_code), NO_PLACE
     for field in fields(answer):
         value = getattr(answer, field.name)
         if isinstance(value, tuple):
@@ -566,6 +568,52 @@ CASES: Sequence[Case] = (
             transactional_id="tx", transaction_timeout=SECOND, producer_id=-1, producer_epoch=-1
         ),
         [("", NO_TRANSACTION, NO_PLACE)],
+    ),
+    Case(
+        "describe_producers",
+        0,
+        lambda m, topic_id: m.DescribeProducersRequest(topics=(m.TopicRequest(name=SECRET, partition_indexes=(0,)),)),
+        [("topics.partitions", NO_TOPIC, "Topic authorization failed.")],
+    ),
+    Case("list_transactions", 1, lambda m, topic_id: m.ListTransactionsRequest(), [("", NONE, NO_PLACE)]),
+    Case(
+        "describe_transactions",
+        0,
+        lambda m, topic_id: m.DescribeTransactionsRequest(transactional_ids=("tx",)),
+        [("transaction_states", NO_TRANSACTION, NO_PLACE)],
+    ),
+    Case(
+        "add_partitions_to_txn",
+        3,
+        lambda m, topic_id: m.AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id="tx",
+            v3_and_below_producer_id=1,
+            v3_and_below_producer_epoch=0,
+            v3_and_below_topics=(m.AddPartitionsToTxnTopic(name=SECRET, partitions=(0,)),),
+        ),
+        [("results_by_topic_v3_and_below.results_by_partition", NO_TRANSACTION, NO_PLACE)],
+    ),
+    Case(
+        "end_txn",
+        3,
+        lambda m, topic_id: m.EndTxnRequest(transactional_id="tx", producer_id=1, producer_epoch=0, committed=True),
+        [("", NO_TRANSACTION, NO_PLACE)],
+    ),
+    Case(
+        "write_txn_markers",
+        1,
+        lambda m, topic_id: m.WriteTxnMarkersRequest(
+            markers=(
+                m.WritableTxnMarker(
+                    producer_id=1,
+                    producer_epoch=0,
+                    transaction_result=False,
+                    topics=(m.WritableTxnMarkerTopic(name=SECRET, partition_indexes=(0,)),),
+                    coordinator_epoch=0,
+                ),
+            )
+        ),
+        [("markers.topics.partitions", NO_CLUSTER, NO_PLACE)],
     ),
     Case(
         "join_group",

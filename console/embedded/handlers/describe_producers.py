@@ -11,8 +11,11 @@ from console.embedded.context import RequestContext
 from console.embedded.producers import ProducerEntry
 from console.embedded.transactions import expire
 
-_NOT_HOSTED = "This server does not host this topic-partition."
-_UNKNOWN = (ErrorCode.unknown_topic_or_partition,)
+_MESSAGES = {
+    ErrorCode.unknown_topic_or_partition: "This server does not host this topic-partition.",
+    ErrorCode.topic_authorization_failed: "Topic authorization failed.",
+}
+"""Of errors of a whole topic; those of a partition have none."""
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
@@ -38,7 +41,7 @@ def _partition(context: RequestContext, name: str, number: int) -> Any:
     return schema.PartitionResponse(
         partition_index=number,
         error_code=code,
-        error_message=_NOT_HOSTED if name not in context.view.topics and code in _UNKNOWN else None,
+        error_message=_MESSAGES.get(code) if code and _of_topic(context, name, code) else None,
         active_producers=()
         if log is None
         else tuple(_producer(schema, id_, entry) for id_, entry in log.producers.entries()),
@@ -54,6 +57,10 @@ def _error(context: RequestContext, name: str, number: int) -> int:
     if context.broker_id not in topic.partitions[number].replicas:
         return int(ErrorCode.not_leader_or_follower)
     return 0
+
+
+def _of_topic(context: RequestContext, name: str, code: int) -> bool:
+    return code == ErrorCode.topic_authorization_failed or name not in context.view.topics
 
 
 def _producer(schema: Any, id_: int, entry: ProducerEntry) -> Any:
