@@ -1,0 +1,177 @@
+"""Laws of the verdict on an open transaction: what hangs, and what is never called so."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from console.model.failure import Failure
+from console.model.snapshot import Snapshot
+from console.model.transactions import (
+    UNFINISHED,
+    OpenTransaction,
+    Producer,
+    StableOffsets,
+    Standing,
+    Transaction,
+    Transactions,
+    minutes,
+    seen_transaction,
+    verdict,
+)
+from console.plan.edits import EndTransaction
+from console.plan.plan import EMPTY, stage
+from console.plan.staged import Dropped, Refused
+from console.present.text import plain
+from console.present.transactions import detail_lines, transaction_rows
+
+T, P = "orders", 3
+PLACE = T, P
+NOW = 1_790_000_000_000
+MAX = 900_000
+GAP = Failure("TRANSACTIONAL_ID_AUTHORIZATION_FAILED", "not all ids may be described", "Grant DESCRIBE.")
+
+producers = st.builds(
+    Producer,
+    id=st.integers(0, 3),
+    epoch=st.integers(0, 3),
+    last_timestamp=st.one_of(st.just(-1), st.integers(NOW - 3 * MAX, NOW + MAX)),
+    coordinator_epoch=st.integers(-1, 3),
+    start_offset=st.integers(0, 50),
+)
+transactions = st.builds(
+    Transaction,
+    id=st.sampled_from(["a", "b", "c"]),
+    producer_id=st.integers(0, 3),
+    state=st.sampled_from(["Empty", "CompleteCommit", "CompleteAbort", *sorted(UNFINISHED)]),
+    timeout_ms=st.sampled_from([-1, 1000, MAX]),
+    start_ms=st.one_of(st.just(-1), st.integers(NOW - 3 * MAX, NOW)),
+    partitions=st.one_of(st.none(), st.frozensets(st.sampled_from([PLACE, (T, 4), ("other", 3)]))),
+)
+
+
+@st.composite
+def looks(draw: st.DrawFn) -> tuple[OpenTransaction, Transactions]:
+    """A look with one open transaction."""
+    found = draw(st.lists(transactions, max_size=3, unique_by=(lambda each: each.id, lambda each: each.producer_id)))
+    open_ = OpenTransaction(*PLACE, draw(producers), draw(st.booleans()))
+    return open_, Transactions(
+        {PLACE: StableOffsets(open_.producer.start_offset, open_.producer.start_offset + 5)},
+        (open_,),
+        {each.id: each for each in found},
+        gaps=draw(st.sampled_from([(), (GAP,)])),
+        at_ms=NOW,
+    )
+
+
+def as_kafka_finds(each: OpenTransaction, seen: Transactions) -> bool:
+    """TransactionsCommand.FindHangingTransactionsCommand: older than the longest timeout, and either no transactional
+    id has the producer, or the description of its transaction does not name the partition."""
+    if seen.at_ms - each.producer.last_timestamp <= seen.max_timeout_ms:
+        return False
+    ours = [known for known in seen.transactions.values() if known.producer_id == each.producer.id]
+    return not ours or each.place not in (ours[0].partitions or frozenset())
+
+
+@given(looks())
+def test_what_hangs_here_hangs_for_kafkas_command_too(look: tuple[OpenTransaction, Transactions]) -> None:
+    each, seen = look
+    hangs = verdict(each, seen).standing is Standing.HANGS
+    assert not hangs or as_kafka_finds(each, seen)
+    sure = each.confirmed and not seen.gaps and all(t.partitions is not None for t in seen.transactions.values())
+    if sure:
+        assert hangs is as_kafka_finds(each, seen), "where all is seen, both say the same"
+
+
+@given(looks(), st.integers(0, 10 * MAX))
+def test_what_a_coordinator_will_end_never_hangs_however_old(
+    look: tuple[OpenTransaction, Transactions], later: int
+) -> None:
+    each, seen = look
+    kept = Transaction("kept", each.producer.id, "Ongoing", 1, 0, MAX, NOW - MAX, frozenset({PLACE}))
+    others = {id_: t for id_, t in seen.transactions.items() if t.producer_id != each.producer.id}
+    seen = replace(seen, transactions={**others, "kept": kept}, at_ms=NOW + later)
+    found = verdict(each, seen)
+    assert found.standing in (Standing.HEALTHY, Standing.SLOW)
+    assert (found.standing is Standing.SLOW) is (later > 0)
+    assert found.transactional_id == "kept"
+
+
+@given(looks())
+def test_what_is_unseen_is_possible_at_most(look: tuple[OpenTransaction, Transactions]) -> None:
+    each, seen = look
+    unknown = {id_: t for id_, t in seen.transactions.items() if t.producer_id != each.producer.id}
+    hidden = replace(seen, transactions=unknown, gaps=(GAP,))
+    found = verdict(each, hidden)
+    assert found.standing in (Standing.POSSIBLE, Standing.YOUNG)
+    if found.standing is Standing.POSSIBLE and each.producer.last_timestamp <= NOW:
+        assert found.remedy == GAP.remedy
+    moved = verdict(each._replace(confirmed=False), replace(seen, gaps=()))
+    assert moved.standing is not Standing.HANGS
+
+
+@given(looks())
+def test_only_what_hangs_is_staged(look: tuple[OpenTransaction, Transactions]) -> None:
+    each, seen = look
+    snapshot = Snapshot(transactions={PLACE: seen})
+    edit = EndTransaction(*PLACE, each.producer.id)
+    report = stage(EMPTY, [edit], snapshot)
+    hangs = verdict(each, seen).standing is Standing.HANGS
+    assert bool(report.plan.staged) is hangs
+    if hangs:
+        assert report.plan.staged[0].was == seen_transaction(*PLACE, each.producer.id, seen)
+    else:
+        (refused,) = report.refused
+        assert isinstance(refused, Refused)
+        assert refused.reason
+        assert refused.remedy
+    other = stage(EMPTY, [EndTransaction(*PLACE, each.producer.id + 10)], snapshot)
+    assert [type(dropped) for dropped in other.dropped] == [Dropped]
+
+
+def test_what_was_not_looked_at_is_refused_and_says_why() -> None:
+    edit = EndTransaction(*PLACE, 1)
+    (refused,) = stage(EMPTY, [edit], Snapshot()).refused
+    assert "were not read" in refused.reason
+    denied = Transactions(failures={PLACE: Failure("TOPIC_AUTHORIZATION_FAILED", "orders-3", "Grant READ.")}, at_ms=NOW)
+    (refused,) = stage(EMPTY, [edit], Snapshot(transactions={PLACE: denied})).refused
+    assert "can't be known" in refused.reason
+    assert refused.remedy == "Grant READ."
+    (row,) = transaction_rows(Snapshot(transactions={PLACE: denied}))
+    assert row.word == "can't be known"
+
+
+@given(looks(), st.integers(30, 120))
+def test_a_row_for_each_open_transaction_and_its_details_fit(
+    look: tuple[OpenTransaction, Transactions], width: int
+) -> None:
+    each, seen = look
+    rows = transaction_rows(Snapshot(transactions={PLACE: seen}))
+    mine = [row for row in rows if row.start_offset >= 0]
+    assert [(row.place, row.producer_id) for row in mine] == [(PLACE, each.producer.id)]
+    assert len({(row.place, row.producer_id) for row in rows}) == len(rows)
+    for row in rows:
+        for line in detail_lines(row, width):
+            assert len(plain(line)) <= max(width, 42)
+
+
+def test_a_partition_is_judged_by_the_look_that_it_was_in() -> None:
+    """A later look at another partition saw the coordinators at another time."""
+    each = OpenTransaction(*PLACE, Producer(1, 0, last_timestamp=NOW - 2 * MAX, start_offset=7), confirmed=True)
+    known = Transaction("a", 1, "Ongoing", 1, 0, MAX, NOW - 1000, frozenset({PLACE}))
+    first = Transactions({PLACE: StableOffsets(7, 9)}, (each,), {"a": known}, at_ms=NOW)
+    later = Transactions({(T, 4): StableOffsets(9, 9)}, (), {}, at_ms=NOW + 1000)
+    rows = transaction_rows(Snapshot(transactions={PLACE: first, (T, 4): later}))
+    assert [row.word for row in rows] == ["healthy"]
+
+
+def test_durations() -> None:
+    assert [minutes(ms) for ms in (0, 119_000, 120_000, 7_199_000, 7_200_000, 11_100_000)] == [
+        "0 s",
+        "119 s",
+        "2 min",
+        "119 min",
+        "2 h",
+        "3 h 5 min",
+    ]
