@@ -1,0 +1,60 @@
+"""AlterShareGroupOffsets: where a share group's records in flight begin (KIP-932). It makes a group that is missing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kio.schema.errors import ErrorCode
+
+from console.embedded.answers import NO_TIME
+from console.embedded.context import RequestContext
+from console.embedded.group_coordinator import get_or_create_group, group_error, topic_error, visible_group
+from console.embedded.groups import Committed
+from console.embedded.newer_groups import NewerGroup
+
+_SHARE = "share"
+_NONE = ""
+
+
+async def handle(request: Any, context: RequestContext) -> Any:
+    """v0."""
+    schema = context.schema
+    code = group_error(context, request.group_id)
+    group = visible_group(context, request.group_id)
+    if not code and group is not None:
+        if group.type != _SHARE:
+            code = ErrorCode.group_id_not_found
+        elif group.has_members:
+            code = ErrorCode.non_empty_group
+    topics = () if code else tuple(_topic(request.group_id, context, item) for item in request.topics)
+    if not code:
+        context.state.touch()
+    return schema.AlterShareGroupOffsetsResponse(
+        throttle_time=NO_TIME, error_code=code, error_message=None, responses=topics
+    )
+
+
+def _topic(group_id: str, context: RequestContext, item: Any) -> Any:
+    schema = context.schema
+    code = topic_error(context, item.topic_name, "READ")
+    topic = context.view.topics.get(item.topic_name)
+    parts = []
+    for part in item.partitions:
+        missing = not code and topic is not None and part.partition_index >= len(topic.partitions)
+        part_code = ErrorCode.unknown_topic_or_partition if missing else code
+        if not part_code and topic is not None:
+            group = get_or_create_group(context, group_id)
+            group.written = True
+            if group.newer is None:
+                group.newer = NewerGroup(_SHARE, "Empty", 0, 0, assignor="simple")
+            group.offsets[item.topic_name, part.partition_index] = Committed(
+                part.start_offset, 0, _NONE, context.clock.time()
+            )
+        parts.append(
+            schema.AlterShareGroupOffsetsResponsePartition(
+                partition_index=part.partition_index, error_code=part_code, error_message=None
+            )
+        )
+    return schema.AlterShareGroupOffsetsResponseTopic(
+        topic_name=item.topic_name, topic_id=topic.id if topic else None, partitions=tuple(parts)
+    )

@@ -1,0 +1,41 @@
+"""DeleteShareGroupOffsets: deletes a share group's offsets of whole topics (KIP-932)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kio.schema.errors import ErrorCode
+
+from console.embedded.answers import NO_TIME
+from console.embedded.context import RequestContext
+from console.embedded.group_coordinator import group_error, topic_error, visible_group
+from console.embedded.groups import Group
+
+_SHARE = "share"
+
+
+async def handle(request: Any, context: RequestContext) -> Any:
+    """v0."""
+    code = group_error(context, request.group_id, "DELETE")
+    group = visible_group(context, request.group_id)
+    if not code and (group is None or group.type != _SHARE):
+        code = ErrorCode.group_id_not_found
+    if not code and group is not None and group.has_members:
+        code = ErrorCode.non_empty_group
+    topics = () if code or group is None else tuple(_topic(context, group, item.topic_name) for item in request.topics)
+    return context.schema.DeleteShareGroupOffsetsResponse(
+        throttle_time=NO_TIME, error_code=code, error_message=None, responses=topics
+    )
+
+
+def _topic(context: RequestContext, group: Group, name: str) -> Any:
+    code = topic_error(context, name, "READ")
+    mine = [place for place in group.offsets if place[0] == name]
+    if not code and mine:
+        for place in mine:
+            del group.offsets[place]
+        context.state.touch()
+    topic = context.view.topics.get(name)
+    return context.schema.DeleteShareGroupOffsetsResponseTopic(
+        topic_name=name, topic_id=topic.id if topic else None, error_code=code, error_message=None
+    )

@@ -1,0 +1,102 @@
+"""Start offsets of share groups, set and deleted: the embedded cluster answers as a real 4.3 does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.contract.answers import differences
+from tests.contract.target import ADMIN, Server, Target
+from tests.contract.test_newer_groups import MOVES, committed, coordinator, listed, share_offsets
+
+NEWEST = "4.3"
+
+
+def ask(server: Server, api: str, version: int, build: Callable[[Any], Any], group: str) -> Any:
+    """The answer of the group's coordinator, once it is one."""
+    answer = server.ask(api, version, build, coordinator(server, group), ADMIN)
+    while any(move in str(answer) for move in MOVES):
+        answer = server.ask(api, version, build, coordinator(server, group), ADMIN)
+    return answer
+
+
+def alter(server: Server, group: str, offsets: dict[tuple[str, int], int]) -> Any:
+    """AlterShareGroupOffsets."""
+
+    def build(m: Any) -> Any:
+        def topic(name: str) -> Any:
+            of = m.AlterShareGroupOffsetsRequestPartition
+            mine = tuple(of(partition_index=n, start_offset=at) for (each, n), at in offsets.items() if each == name)
+            return m.AlterShareGroupOffsetsRequestTopic(topic_name=name, partitions=mine)
+
+        return m.AlterShareGroupOffsetsRequest(
+            group_id=group, topics=tuple(topic(name) for name in dict.fromkeys(name for name, _ in offsets))
+        )
+
+    return ask(server, "alter_share_group_offsets", 0, build, group)
+
+
+def delete(server: Server, group: str, *topics: str) -> Any:
+    """DeleteShareGroupOffsets."""
+
+    def build(m: Any) -> Any:
+        named = tuple(m.DeleteShareGroupOffsetsRequestTopic(topic_name=name) for name in topics)
+        return m.DeleteShareGroupOffsetsRequest(group_id=group, topics=named)
+
+    return ask(server, "delete_share_group_offsets", 0, build, group)
+
+
+def commit(server: Server, group: str, topic: str, version: int = 8) -> Any:
+    """OffsetCommit without a member."""
+
+    def build(m: Any) -> Any:
+        part = m.OffsetCommitRequestPartition(partition_index=0, committed_offset=5, committed_metadata="")
+        of = m.OffsetCommitRequestTopic(name=topic, partitions=(part,))
+        return m.OffsetCommitRequest(group_id=group, generation_id_or_member_epoch=-1, member_id="", topics=(of,))
+
+    return ask(server, "offset_commit", version, build, group)
+
+
+def delete_group(server: Server, group: str) -> Any:
+    """DeleteGroups."""
+
+    def build(m: Any) -> Any:
+        return m.DeleteGroupsRequest(groups_names=(group,))
+
+    return ask(server, "delete_groups", 2, build, group)
+
+
+def story(server: Server, group: str, topic: str) -> Iterator[Any]:
+    """What a share group's life without members is answered."""
+    yield "delete nothing", delete(server, group, topic)
+    yield "make it", alter(server, group, {(topic, 0): 3})
+    yield "offsets", share_offsets(server, 0, group)
+    yield "change it", alter(server, group, {(topic, 0): 1, (topic, 9): 1, ("no-such-topic", 0): 1})
+    yield "offsets again", share_offsets(server, 0, group)
+    yield (
+        "list",
+        [{key: each[key] for key in ("group_id", "group_type", "group_state")} for each in listed(server, group)],
+    )
+    yield "commit to a share group", commit(server, group, topic)
+    yield "fetch of a share group", committed(server, group)
+    yield "delete topics", delete(server, group, topic, "no-such-topic")
+    yield "delete again", delete(server, group, topic)
+    yield "nothing left", share_offsets(server, 0, group)
+    yield "delete the group", delete_group(server, group)
+    other = f"{group}-classic"
+    yield "a classic group", commit(server, other, topic)
+    yield "alter a classic group", alter(server, other, {(topic, 0): 3})
+    yield "delete of a classic group", delete(server, other, topic)
+    yield "delete the classic group", delete_group(server, other)
+
+
+def test_start_offsets_without_members(target: Target, name: str, topic: str) -> None:
+    if target.release != NEWEST:
+        pytest.skip("Kafka 4.3 alone has share groups for everybody")
+    told = [dict(story(server, name, topic)) for server in (target.embedded, target.real) if server is not None]
+    for step, real in told[-1].items():
+        found = "\n  ".join(differences(real, told[0][step]))
+        assert not found, f"at '{step}' Kafka differs from the embedded cluster:\n  {found}"
+    assert told[0]["make it"]["error_code"] == "NONE"
