@@ -96,7 +96,8 @@ def test_start_offsets_without_members(target: Target, name: str, topic: str) ->
     if target.release != NEWEST:
         pytest.skip("Kafka 4.3 alone has share groups for everybody")
     told = [dict(story(server, name, topic)) for server in (target.embedded, target.real) if server is not None]
-    for step, real in told[-1].items():
-        found = "\n  ".join(differences(real, told[0][step]))
-        assert not found, f"at '{step}' Kafka differs from the embedded cluster:\n  {found}"
+    found = [
+        f"{step}: {difference}" for step, real in told[-1].items() for difference in differences(real, told[0][step])
+    ]
+    assert not found, "Kafka and the embedded cluster differ:\n  " + "\n  ".join(found)
     assert told[0]["make it"]["error_code"] == "NONE"

@@ -10,9 +10,17 @@ import pytest
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
 from console.embedded.brokers import EmbeddedCluster
+from console.embedded.faults import Cut, Fault, Meanwhile, Moment
+from console.embedded.group_coordinator import ensure_topic
+from console.embedded.groups import Committed, Group, Member
+from console.embedded.newer_groups import NewerGroup
+from console.embedded.partition_log import PartitionLog
 from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
+from console.embedded.state import ClusterState
+from console.model.changes import Status
 from tests.support.group_flow_cases import Case, parameters
+from tests.support.group_flows import change
 
 STATIC = {"group.initial.rebalance.delay.ms": "0"}
 
@@ -36,3 +44,64 @@ async def client(cluster: EmbeddedCluster) -> AsyncIterator[AdminClient]:
 async def test_cases(case: Case, cluster: EmbeddedCluster, client: AdminClient, tmp_path: Path) -> None:
     (address,) = cluster.addresses.values()
     await case(client, f"{address[0]}:{address[1]}", "orders", tmp_path)
+
+
+LOST = {
+    "offset_commit": "reset group billing to earliest",
+    "offset_delete": "delete group billing topic orders",
+    "delete_groups": "delete group billing",
+    "alter_share_group_offsets": "reset group sharing to earliest",
+    "delete_share_group_offsets": "delete group sharing topic orders",
+}
+
+
+@pytest.mark.parametrize("moment", list(Moment), ids=lambda each: each.value)
+@pytest.mark.parametrize("api", LOST)
+async def test_a_lost_answer_is_looked_for_and_nothing_is_sent_twice(api: str, moment: Moment) -> None:
+    """What the cluster shows is applied, anything else is unknown."""
+    async with EmbeddedCluster(ClusterSpec(brokers=1, static_configs=STATIC)) as running:
+        running.state.put_topic(new_topic("orders", striped([1], 2, 1), [1]))
+        ensure_topic(running.state)
+        for name, newer in (("billing", None), ("sharing", NewerGroup("share", "Empty", 1, 1))):
+            group = Group(name, protocol_type="consumer", written=True, newer=newer)
+            group.offsets |= {("orders", number): Committed(4, 0) for number in range(2)}
+            running.state.groups[name] = group
+        (address,) = running.addresses.values()
+        running.state.logs["orders", 0], running.state.logs["orders", 1] = PartitionLog(), PartitionLog()
+        made = AdminClient(ConnectionSettings((address,), visible_timeout=0.05, lost_answer_timeout=0.3))
+        made.start()
+        try:
+            running.faults.add(Fault(Cut(moment), api=api, times=1))
+            report = await change(made, LOST[api])
+        finally:
+            made.close()
+        statuses = {outcome.status for result in report.results for outcome in result.outcomes}
+        assert statuses == {Status.APPLIED if moment is Moment.AFTER else Status.UNKNOWN}, report
+        assert running.counters.total(api).requests == 1
+        offsets = running.state.groups["billing"].offsets if "billing" in running.state.groups else {}
+        if moment is Moment.BEFORE:
+            assert offsets["orders", 0].offset == 4
+
+
+async def test_a_member_that_joins_in_the_last_gap_is_named_as_the_reason(
+    cluster: EmbeddedCluster, client: AdminClient
+) -> None:
+    """Between the last look and the request's arrival: the coordinator refuses, and that is said."""
+    group = Group("billing", protocol_type="consumer", written=True)
+    group.offsets["orders", 0] = Committed(4)
+    ensure_topic(cluster.state)
+    cluster.state.groups["billing"] = group
+    cluster.state.logs["orders", 0] = PartitionLog()
+
+    def join(state: ClusterState) -> None:
+        group.members["m"] = Member("m", None, "late", "/10.0.0.9", 9.0, 9.0, (("range", b""),))
+
+    cluster.faults.add(Fault(Meanwhile(join), api="offset_commit", times=1))
+    report = await change(client, "reset group billing topic orders partition 0 to offset 0")
+    (outcome,) = (outcome for result in report.results for outcome in result.outcomes)
+    assert outcome.status is Status.FAILED
+    assert outcome.failure is not None
+    assert outcome.failure.name == "NON_EMPTY_GROUP"
+    assert outcome.failure.message == "group billing has members now (UNKNOWN_MEMBER_ID): one has joined"
+    assert outcome.failure.remedy == "The group has members: stop its consumers first."
+    assert group.offsets["orders", 0].offset == 4

@@ -141,12 +141,37 @@ async def deletions_and_their_ways_back(client: AdminClient, bootstrap: str, top
         assert (await position(client, group)).committed == was, command
 
 
+async def a_share_group(client: AdminClient, bootstrap: str, topic: str, _folder: Path) -> None:
+    """One that does not exist is made of its start offsets, and comes back after it was deleted; from 4.1 on."""
+    await write(bootstrap, topic, {0: 10, 1: 20}, first_ms=FIRST_MS)
+    group = f"share-of-{topic}"
+    report = await change(client, f"reset share group {group} topic {topic} to latest")
+    if not report.ok:
+        outcomes = [outcome for result in report.results for outcome in result.outcomes]
+        assert {outcome.failure.message for outcome in outcomes if outcome.failure} == {
+            "alter_share_group_offsets needs Kafka ≥ 4.1"
+        }
+        return
+    assert await offsets(client, group) == {0: 10, 1: 20, 2: 0}
+    described = (await position(client, group)).group
+    assert described is not None
+    assert described.type == "share"
+    deleted = await change(client, f"delete group {group}")
+    assert deleted.ok, deleted
+    _, back = await revert(client, deleted)
+    assert back.ok, back
+    assert await offsets(client, group) == {0: 10, 1: 20, 2: 0}
+    with_text = await stage(session_of(client), f"reset group {group} topic {topic} to offset 0 metadata text")
+    assert {each.reason for each in with_text.refused} == {"a share group keeps no metadata of an offset"}
+
+
 CASES: tuple[Case, ...] = (
     resets_and_their_ways_back,
     a_member_stops_it,
     what_is_not_there,
     a_new_group,
     deletions_and_their_ways_back,
+    a_share_group,
 )
 
 

@@ -16,7 +16,16 @@ from console.language.offset_files import offset_rows
 from console.language.statements import EditStatement
 from console.language.unparse import unparse
 from console.model.changes import CommitOffsets, DeleteOffsets
-from console.model.cluster import CommittedOffset, Group, GroupMember, GroupPosition, LogRange, Partition, Topic
+from console.model.cluster import (
+    CommittedOffset,
+    Group,
+    GroupMember,
+    GroupOffset,
+    GroupPosition,
+    LogRange,
+    Partition,
+    Topic,
+)
 from console.model.snapshot import Snapshot
 from console.plan.compile import compile_plan, predict
 from console.plan.edits import CommitOffset, Edit
@@ -26,7 +35,6 @@ from console.plan.plan import EMPTY, StageReport, stage
 from console.plan.requests import Facts
 from console.plan.reversal import reversal
 from console.plan.risks import effects, risks
-from console.plan.staged import GroupOffset
 
 PARTITIONS = 4
 Offsets = Mapping[int, CommittedOffset]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from kio.schema.errors import ErrorCode
 
@@ -12,25 +12,26 @@ from console.embedded.group_coordinator import get_or_create_group, group_error,
 from console.embedded.groups import Committed
 from console.embedded.newer_groups import NewerGroup
 
-_SHARE = "share"
-_NONE = ""
+_SHARE: Literal["share"] = "share"
+_NOT_SHARE = "Group {} is not a share group."
+_NOT_HOSTED = "This server does not host this topic-partition."
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
     """v0."""
     schema = context.schema
-    code = group_error(context, request.group_id)
+    code, message = group_error(context, request.group_id), None
     group = visible_group(context, request.group_id)
     if not code and group is not None:
         if group.type != _SHARE:
-            code = ErrorCode.group_id_not_found
+            code, message = ErrorCode.group_id_not_found, _NOT_SHARE.format(group.id)
         elif group.has_members:
             code = ErrorCode.non_empty_group
     topics = () if code else tuple(_topic(request.group_id, context, item) for item in request.topics)
     if not code:
         context.state.touch()
     return schema.AlterShareGroupOffsetsResponse(
-        throttle_time=NO_TIME, error_code=code, error_message=None, responses=topics
+        throttle_time=NO_TIME, error_code=code, error_message=message, responses=topics
     )
 
 
@@ -48,11 +49,13 @@ def _topic(group_id: str, context: RequestContext, item: Any) -> Any:
             if group.newer is None:
                 group.newer = NewerGroup(_SHARE, "Empty", 0, 0, assignor="simple")
             group.offsets[item.topic_name, part.partition_index] = Committed(
-                part.start_offset, 0, _NONE, context.clock.time()
+                part.start_offset, 0, None, context.clock.time()
             )
         parts.append(
             schema.AlterShareGroupOffsetsResponsePartition(
-                partition_index=part.partition_index, error_code=part_code, error_message=None
+                partition_index=part.partition_index,
+                error_code=part_code,
+                error_message=_NOT_HOSTED if part_code == ErrorCode.unknown_topic_or_partition else None,
             )
         )
     return schema.AlterShareGroupOffsetsResponseTopic(

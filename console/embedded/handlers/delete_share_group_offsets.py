@@ -12,30 +12,37 @@ from console.embedded.group_coordinator import group_error, topic_error, visible
 from console.embedded.groups import Group
 
 _SHARE = "share"
+_NOT_SHARE, _NOT_FOUND = "Group {} is not a share group.", "Group {} not found."
+_NOT_HOSTED = "This server does not host this topic-partition."
+_NOTHING = "There is no offset information to delete."
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
     """v0."""
-    code = group_error(context, request.group_id, "DELETE")
+    code, message = group_error(context, request.group_id, "DELETE"), None
     group = visible_group(context, request.group_id)
     if not code and (group is None or group.type != _SHARE):
         code = ErrorCode.group_id_not_found
+        message = (_NOT_FOUND if group is None else _NOT_SHARE).format(request.group_id)
     if not code and group is not None and group.has_members:
         code = ErrorCode.non_empty_group
     topics = () if code or group is None else tuple(_topic(context, group, item.topic_name) for item in request.topics)
     return context.schema.DeleteShareGroupOffsetsResponse(
-        throttle_time=NO_TIME, error_code=code, error_message=None, responses=topics
+        throttle_time=NO_TIME, error_code=code, error_message=message, responses=topics
     )
 
 
 def _topic(context: RequestContext, group: Group, name: str) -> Any:
     code = topic_error(context, name, "READ")
+    message = _NOT_HOSTED if code == ErrorCode.unknown_topic_or_partition else None
     mine = [place for place in group.offsets if place[0] == name]
-    if not code and mine:
+    topic = context.view.topics.get(name)
+    if not code and not mine:
+        code, message, topic = ErrorCode.unknown_topic_or_partition, _NOTHING, None
+    elif not code:
         for place in mine:
             del group.offsets[place]
         context.state.touch()
-    topic = context.view.topics.get(name)
     return context.schema.DeleteShareGroupOffsetsResponseTopic(
-        topic_name=name, topic_id=topic.id if topic else None, error_code=code, error_message=None
+        topic_name=name, topic_id=topic.id if topic else None, error_code=code, error_message=message
     )

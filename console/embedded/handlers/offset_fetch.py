@@ -44,7 +44,8 @@ def _group(context: RequestContext, asked: Any) -> Any:
 
 def _topics(context: RequestContext, group_id: str, topics: Iterable[Any] | None, code: int) -> Iterator[Any]:
     group = context.state.groups.get(group_id)
-    offsets = group.offsets if group is not None else {}
+    # A share group's start offsets are no committed ones.
+    offsets = group.offsets if group is not None and group.type != "share" else {}
     if topics is None:
         yield from _everything(context, offsets)
         return

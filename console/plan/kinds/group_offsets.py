@@ -107,6 +107,8 @@ def _judge_committed(edit: CommitOffset, draft: Draft) -> Verdict:
         return Refused(edit, f"there is no partition {edit.partition}: {count}, from 0", "Check the number.")
     if edit.share and isinstance(was, GroupOffset) and was.type not in ("", SHARE):
         return Refused(edit, f"{edit.group} is no share group: its type is {was.type}", "Leave out the word share.")
+    if edit.metadata and isinstance(was, GroupOffset) and (was.type or (edit.share and SHARE)) == SHARE:
+        return Refused(edit, "a share group keeps no metadata of an offset", "Leave it out.")
     if edit.offset < 0 and not (isinstance(was, GroupOffset) and was.log):
         return Refused(edit, f"{edit.offset} is no offset", "Give an offset from the log's range.")
     if not isinstance(was, GroupOffset):
