@@ -195,7 +195,7 @@ def _delete_records(reader: Reader) -> DeleteRecords:
 def unregister(reader: Reader) -> Unregister:
     """``unregister broker ID``."""
     reader.need_keyword("broker")
-    return Unregister(_number(reader, Expected(What.BROKER, "the number of a broker"), 2**31 - 1))
+    return Unregister(_number(reader, Expected(What.BROKER, "the number of a broker", detail="down"), 2**31 - 1))
 
 
 def feature(reader: Reader) -> FeatureSet:

@@ -19,7 +19,7 @@ from console.model.config import ConfigResource
 from console.model.snapshot import Snapshot
 from console.present.text import clean
 
-_PAIRS = (What.ASSIGN, What.CREATE_ASSIGN, What.GROW_ASSIGN, What.SCRAM_ASSIGN, What.LIST_FILTER)
+_PAIRS = (What.ASSIGN, What.CREATE_ASSIGN, What.GROW_ASSIGN, What.SCRAM_ASSIGN, What.FEATURE_ASSIGN, What.LIST_FILTER)
 
 
 class Completer:
@@ -143,6 +143,7 @@ _PARTS = {
     What.USER_NAME: "quotas",
     What.CLIENT_NAME: "quotas",
     What.SCRAM_USER: "scram",
+    What.FEATURE_ASSIGN: "features",
     What.PRINCIPAL: "acls",
     What.HOST: "acls",
     What.GROUP: "groups",

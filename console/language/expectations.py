@@ -29,10 +29,12 @@ from console.language.verbs import Where, verbs_for
 from console.language.vocabulary import base_key, known_entry, known_keys, quota_keys
 from console.model.codes import AclResourceType
 from console.model.config import ConfigEntry, ConfigResource, is_override
+from console.model.feature_levels import brings, level_name
 from console.model.quota import CLIENT_KEYS, QuotaEntity
 from console.model.snapshot import Snapshot
 from console.plan.amounts import quota
 from console.plan.values import LIST
+from console.present.features import by_range, feature_rows
 from console.present.kinds import filter_names
 from console.present.values import human_or_text
 
@@ -164,7 +166,8 @@ class Candidates:
             case What.VERB | What.VERB_NAME:
                 return [Candidate(verb.name, verb.group, verb.summary) for verb in verbs_for(self._where)]
             case What.BROKER | What.BROKER_OR_DEFAULT:
-                brokers = self._snapshot.cluster.brokers
+                down = expected.detail == "down"
+                brokers = [b for b in self._snapshot.cluster.brokers if b.fenced or not down]
                 default = [_DEFAULT] if expected.what is What.BROKER_OR_DEFAULT else []
                 return default + [Candidate(str(b.id), f"{b.host}:{b.port}", b.rack or "") for b in brokers]
             case What.KEY:
@@ -176,6 +179,9 @@ class Candidates:
                 return own + list(self._keys(expected, Form.KEY))
             case What.GROW_ASSIGN | What.SCRAM_ASSIGN:
                 return [Candidate(word.removesuffix("="), "", "", Form.KEY) for word in expected.words]
+            case What.FEATURE_ASSIGN:
+                rows = feature_rows(self._snapshot)
+                return [Candidate(row.name, f"level {row.level}", by_range(row.supported), Form.KEY) for row in rows]
             case What.QUOTA_KEY:
                 return [Candidate(key, "", QUOTA_HELP[key]) for key in CLIENT_KEYS]
             case What.OPERATIONS:
@@ -274,12 +280,24 @@ class Candidates:
                 return matching(self._creation_values(key), typed)
             case What.GROW_ASSIGN:
                 return []
+            case What.FEATURE_ASSIGN:
+                return matching(self._levels(key), typed)
         subject = self._subject(expected)
         if isinstance(subject, QuotaEntity):
             return matching(quota_candidates(key, self._snapshot.quotas.get(subject, {}), typed), typed)
         entry = known_entry(self._snapshot, subject, key) if subject is not None else None
         help_ = self._help(subject, entry) if subject is not None and entry is not None else ""
         return matching(config_candidates(subject, key, entry, typed, help_), typed)
+
+    def _levels(self, feature: str) -> list[Candidate]:
+        """The levels that all nodes support, the highest first."""
+        row = next((row for row in feature_rows(self._snapshot) if row.name == feature), None)
+        if row is None or row.common is None:
+            return []
+        low, high = row.common
+        texts = dict(brings(feature, 0, high))
+        levels = range(high, max(low, high - LIMIT) - 1, -1)
+        return [Candidate(str(level), level_name(feature, level), texts.get(level, "")) for level in levels]
 
     def _creation_values(self, key: str) -> list[Candidate]:
         brokers = len(self._snapshot.cluster.brokers)

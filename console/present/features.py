@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from console.model.cluster import ClusterFeatures, NodeFeatures
-from console.model.feature_levels import brings, level_name
+from console.model.feature_levels import brings, level_name, why_no_way_back
 from console.model.snapshot import Snapshot
 from console.present.columns import DATA, EVERYWHERE, SCREEN, SHOWN, Column, Columns
 from console.present.text import Cell, Line, clean
@@ -76,13 +76,26 @@ def by_range(supported: Mapping[int, tuple[int, int] | None]) -> str:
 
 
 def feature_lines(row: FeatureRow) -> list[Line]:
-    """What the finalized level is, and what the levels above it bring."""
+    """The finalized level, which nodes support what, how far it can be lowered, and what higher levels bring."""
     name = level_name(row.name, row.level)
-    lines: list[Line] = [[(clean(row.name), "strong"), (f"  level {row.level}{f' ({name})' if name else ''}", "")]]
-    highest = row.common[1] if row.common is not None else 0
-    for level, text in brings(row.name, row.level, highest):
-        named = level_name(row.name, level)
-        lines.append([(f"  {level:>3} {named:<8} {text}", "")])
+    named = f" ({name})" if name else ""
+    lines: list[Line] = [
+        [(clean(row.name), "strong"), (f"  level {row.level}{named}" if row.level else "  off", "")],
+        [],
+        [("Supported  ", "muted"), (by_range(row.supported) or "by no node that answered", "")],
+    ]
+    low, high = row.common or (row.level, row.level)
+    back = next(
+        level for level in range(min(low, row.level), row.level + 1) if not why_no_way_back(row.name, level, row.level)
+    )
+    if row.level:
+        why = why_no_way_back(row.name, back - 1, row.level) if back > low else ""
+        text = f"down to {back}" if back < row.level else "not at all"
+        lines.append([("Lowered    ", "muted"), (text + (f": {why}" if why else ""), "")])
+    above = brings(row.name, row.level, high)
+    if above:
+        lines += [[], [("Higher levels bring", "header")]]
+        lines += [[(f"  {level:>3}  {level_name(row.name, level):<8} {text}", "")] for level, text in above]
     return lines
 
 

@@ -12,6 +12,7 @@ EVERYWHERE = "everywhere"
 CONFIGS, TOPICS, TOPIC, BROKERS = "configs", "topics", "topic", "brokers"
 ENTITIES, QUOTAS, ACLS, GROUPS, GROUP, PLAN = "entities", "quotas", "acls", "groups", "group", "plan"
 HISTORY, DRIFT, USAGE = "history", "drift", "usage"
+QUORUM, FEATURES = "quorum", "features"
 RECORDS = "records"
 TRANSACTIONS = "transactions"
 
@@ -85,6 +86,17 @@ KEYS: tuple[Key, ...] = (
         ACLS,
         needs=("topic",),
     ),
+    _key(
+        "nodes",
+        "tab",
+        "quorum, features",
+        "The quorum, the features of all nodes, and the brokers again",
+        BROKERS,
+        QUORUM,
+        FEATURES,
+        rank=35,
+    ),
+    _key("nodes-back", "shift+tab", "part before", "The same the other way round", BROKERS, QUORUM, FEATURES),
     _key("internal", "i", "internal", "Show or hide internal topics", TOPICS, rank=75),
     _key("overrides", "o", "overrides", "Show only overrides, or all", CONFIGS, ENTITIES, rank=32),
     _key(
@@ -166,6 +178,7 @@ KEYS: tuple[Key, ...] = (
         TOPICS,
         ENTITIES,
         BROKERS,
+        FEATURES,
         needs=("writable", "row"),
         rank=10,
     ),
@@ -245,6 +258,23 @@ KEYS: tuple[Key, ...] = (
         TRANSACTIONS,
         needs=("writable", "row"),
         rank=10,
+    ),
+    _key(
+        "delete-records",
+        "D",
+        "delete records",
+        "Delete the records before an offset or a time, in the command bar; asks for the topic's name",
+        TOPIC,
+        RECORDS,
+        needs=("writable", "row"),
+    ),
+    _key(
+        "unregister",
+        "x",
+        "unregister",
+        "Unregister a broker that is down, in the command bar",
+        BROKERS,
+        needs=("writable", "row"),
     ),
     _key("undo", "u", "undo", "Undo the last change to the plan", needs=("writable", "past"), rank=62),
     _key("redo", "U", "redo", "Redo what was undone", needs=("writable", "future")),

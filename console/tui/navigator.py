@@ -16,7 +16,7 @@ from console.model.quota import QuotaEntity
 from console.tui import keymap
 from console.tui.panes import make_view
 from console.tui.panes.view import PaneHost, View
-from console.tui.places import SECTIONS, BackStack, Place, pane_named
+from console.tui.places import NODES, SECTIONS, BackStack, Place, pane_named
 
 
 class NavigatorHost(PaneHost, Protocol):
@@ -142,6 +142,15 @@ class Navigator:
     async def do_section_back(self) -> None:
         """The previous section of the topic."""
         await self.do_section(-1)
+
+    async def do_nodes(self, step: int = 1) -> None:
+        """The next part of the pane of brokers."""
+        index = NODES.index(self.stack.place.view)
+        await self.goto(self.stack.place._replace(view=NODES[(index + step) % len(NODES)]), aside=True)
+
+    async def do_nodes_back(self) -> None:
+        """The part before."""
+        await self.do_nodes(-1)
 
     async def do_back(self) -> None:
         """Clear the filter, else go back to the place before."""

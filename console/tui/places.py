@@ -20,6 +20,9 @@ SHORTEST_TITLES = ("Br", "To", "Co", "Qu", "AC", "Gr", "Pl", "Hi", "Dr", "Us")
 SECTIONS = (keymap.CONFIGS, keymap.TOPIC, keymap.ACLS)
 """The sections of a topic, in the order of the tab key: its configs, its partitions, the ACLs that apply to it."""
 SECTION_TITLES = ("Configs", "Partitions", "ACLs")
+NODES = (keymap.BROKERS, keymap.QUORUM, keymap.FEATURES)
+"""The parts of the pane of brokers, in the order of the tab key."""
+NODES_TITLES = ("Brokers", "Quorum", "Features")
 
 
 class Place(NamedTuple):

@@ -360,6 +360,12 @@ CASES: Sequence[Case] = (
         [("", NO_CLUSTER, NO_PLACE)],
     ),
     Case(
+        "unregister_broker",
+        0,
+        lambda m, topic_id: m.UnregisterBrokerRequest(broker_id=77),
+        [("", NO_CLUSTER, _needs("ALTER"))],
+    ),
+    Case(
         "update_features",
         1,
         lambda m, topic_id: m.UpdateFeaturesRequest(feature_updates=(), validate_only=True),

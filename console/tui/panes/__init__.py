@@ -44,6 +44,8 @@ _VIEWS = {
     "history": ("history", "HistoryView"),
     "drift": ("drift", "DriftView"),
     "usage": ("usage", "UsageView"),
+    "quorum": ("quorum", "QuorumView"),
+    "features": ("features", "FeaturesView"),
     "records": ("records", "RecordsView"),
     "transactions": ("transactions", "TransactionsView"),
 }

@@ -110,6 +110,16 @@ class BrokersView(TableView[BrokerRow]):
         if row is not None:
             self.host.navigator.open_resource(self.target_of(row))
 
+    def do_unregister(self) -> None:
+        """Unregister the broker, in the command bar; one that is alive is refused."""
+        row = self.row()
+        if row is None or row.broker is None:
+            self.host.say("the cluster default is no broker", "muted")
+        elif row.broker.port >= 0 and not row.broker.fenced:
+            self.host.say(f"broker {row.broker.id} is alive: only one that is down can be unregistered", "muted")
+        else:
+            self.host.prefill(f"unregister broker {row.broker.id}")
+
     def do_edit(self) -> None:
         """Set a config of the brokers meant, in the command bar."""
         self.host.edit_entities(self.targets())

@@ -111,6 +111,13 @@ class RecordsView(TableView[RecordRow]):
             self._rows = (made_from, rows)
         return self._rows[1]
 
+    def do_delete_records(self) -> None:
+        """Delete the records before this one, in the command bar."""
+        row = self.row()
+        if row is not None:
+            place = f"topic {quote(self.wanted.topic)} partition {row.item.partition}"
+            self.host.prefill(f"delete records {place} before {row.offset}")
+
     def key(self, row: RecordRow) -> Hashable:
         """Partition and offset."""
         return row.item.partition, row.offset, isinstance(row.item, Undecodable)

@@ -309,3 +309,9 @@ class PartitionsView(TableView[PartitionRow]):
     def do_grow(self) -> None:
         """Give the topic more partitions, in the command bar."""
         self.host.prefill(f"grow topic {quote(self.place.topic or '')} partitions=")
+
+    def do_delete_records(self) -> None:
+        """Delete the partition's records before an offset, in the command bar."""
+        row = self.row()
+        if row is not None:
+            self.host.prefill(f"delete records topic {quote(self.place.topic or '')} partition {row.number} before ")

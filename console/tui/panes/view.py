@@ -16,7 +16,7 @@ from console.present.failures import unread
 from console.present.text import Cell, Line, clean
 from console.tui import keymap
 from console.tui.keymap import keys_of
-from console.tui.places import SECTION_TITLES, SECTIONS, Place
+from console.tui.places import NODES, NODES_TITLES, SECTION_TITLES, SECTIONS, Place
 from console.tui.places import title as title_of
 from console.tui.reading import SWEEP_EVERY
 from console.tui.text_lines import TextLines
@@ -314,6 +314,9 @@ class View(Widget):
         if self.place.topic is not None:
             for section, title in zip(SECTIONS, SECTION_TITLES, strict=True):
                 line += [("  ", ""), (title, "strong" if section == self.place.view else "muted")]
+        if self.place.view in NODES and self.place.about is None:
+            for number, (part, title) in enumerate(zip(NODES, NODES_TITLES, strict=True)):
+                line += [("  " if number else "", ""), (title, "strong" if part == self.place.view else "muted")]
         return line
 
     def tell_where(self) -> None:

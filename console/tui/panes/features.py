@@ -1,0 +1,98 @@
+"""The features of the cluster, and what each node supports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from functools import partial
+from typing import Any
+
+from console.language.quoting import quote_beside_equals
+from console.model.changes import FeatureTarget
+from console.present.failures import failure_text
+from console.present.features import FEATURES, FeatureRow, feature_lines, feature_rows, unasked
+from console.present.text import Cell, Line, clean
+from console.tui import keymap
+from console.tui.panes.view import TableView, bindings
+from widgets.row_table import RowTable
+
+
+class FeaturesView(TableView[FeatureRow]):
+    """A row for each feature; Enter shows what its levels bring."""
+
+    NAME = keymap.FEATURES
+    ENTER = "levels"
+    PARTS = frozenset({"features"})
+    NEEDS = "features"
+    MARKS = False
+    BINDINGS = bindings(keymap.FEATURES)
+    COLUMNS = FEATURES.layout
+    EMPTY = "no features: they are from Kafka 2.7 on"
+
+    def inputs(self) -> tuple[object, ...]:
+        """The features, the plan."""
+        return self.snapshot.features, self.plan.staged
+
+    async def read(self) -> None:
+        """What is finalized, and what each node supports."""
+        await self.host.session.read_features()
+
+    def rows(self) -> list[FeatureRow]:
+        """All features."""
+        staged = (each.edit.target for each in self.plan.staged)
+        return feature_rows(self.snapshot, [target.name for target in staged if isinstance(target, FeatureTarget)])
+
+    def key(self, row: FeatureRow) -> Hashable:
+        """The name."""
+        return row.name
+
+    def words(self, row: FeatureRow) -> str:
+        """The name."""
+        return row.name
+
+    def cells(self, row: FeatureRow) -> list[Cell]:
+        """A row."""
+        return FEATURES.cells(row)
+
+    def sort_key(self, column: str) -> Callable[[FeatureRow], Any]:
+        """By name."""
+        raise NotImplementedError(column)
+
+    def status(self) -> Line:
+        """How many nodes were asked, and which did not answer."""
+        features = self.snapshot.features
+        if features is None:
+            return []
+        silent = unasked(features)
+        asked = f"{len(features.nodes) - len(silent)} of {len(features.nodes)} nodes"
+        names = ", ".join(str(node.id) for node in silent[:3]) + (", …" if len(silent) > 3 else "")
+        return [(asked, ""), (f"  not {names}", "failed")] if silent else [(asked, "muted")]
+
+    def note(self) -> Line:
+        """Why nodes were not asked."""
+        for node in unasked(self.snapshot.features):
+            if node.failure is not None:
+                kind = "controller" if node.controller else "broker"
+                return [(f"{kind} {node.id}: ", "failed"), (clean(failure_text(node.failure), 200), "")]
+        return super().note()
+
+    def on_line_view_selected(self, message: RowTable.Selected) -> None:
+        """Show what the levels bring."""
+        message.stop()
+        row = self.row()
+        if row is not None:
+            self.host.show_text(clean(row.name, 80), partial(_lines, row))
+
+    def do_edit(self) -> None:
+        """Set another level, in the command bar."""
+        row = self.row()
+        if row is not None:
+            self.host.prefill(f"feature set {quote_beside_equals(row.name)}=")
+
+    def copied(self) -> str:
+        """Name and level."""
+        row = self.row()
+        return f"{row.name}={row.level}" if row is not None else ""
+
+
+def _lines(row: FeatureRow, _width: int) -> Sequence[Line]:
+    return feature_lines(row)

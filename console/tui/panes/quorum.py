@@ -1,0 +1,61 @@
+"""The quorum of the metadata log: its voters and observers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any
+
+from console.present.brokers import quorum_line
+from console.present.quorum import QUORUM, QuorumRow, quorum_rows
+from console.present.text import Cell, Line
+from console.tui import keymap
+from console.tui.panes.view import TableView, bindings
+
+
+class QuorumView(TableView[QuorumRow]):
+    """A row for each voter and observer, the leader first."""
+
+    NAME = keymap.QUORUM
+    PARTS = frozenset({"quorum"})
+    NEEDS = "quorum"
+    MARKS = False
+    BINDINGS = bindings(keymap.QUORUM)
+    COLUMNS = QUORUM.layout
+    EMPTY = "no KRaft quorum: the cluster runs on ZooKeeper"
+
+    def inputs(self) -> tuple[object, ...]:
+        """The quorum."""
+        return (self.snapshot.quorum,)
+
+    async def read(self) -> None:
+        """The quorum."""
+        await self.host.session.read_quorum()
+
+    def rows(self) -> list[QuorumRow]:
+        """Voters and observers."""
+        return quorum_rows(self.snapshot)
+
+    def key(self, row: QuorumRow) -> Hashable:
+        """Id and directory: a node may have had another directory before."""
+        return row.replica.id, row.replica.directory_id
+
+    def words(self, row: QuorumRow) -> str:
+        """Role, id and endpoint."""
+        return f"{row.role} {row.replica.id} {row.endpoint}"
+
+    def cells(self, row: QuorumRow) -> list[Cell]:
+        """A row."""
+        return QUORUM.cells(row)
+
+    def sort_key(self, _column: str) -> Callable[[QuorumRow], Any]:
+        """The one that lags most first."""
+        return lambda row: (-row.replica.lag, row.replica.id)
+
+    def status(self) -> Line:
+        """The leader and its epoch."""
+        return quorum_line(self.snapshot)
+
+    def copied(self) -> str:
+        """The directory's id, else the endpoint."""
+        row = self.row()
+        return row.replica.directory_id or row.endpoint if row is not None else ""

@@ -1,0 +1,222 @@
+"""Deleted records, unregistered brokers and features on an embedded cluster: what a lost answer leaves, which right is
+missing, and the keys of the screen."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from console.admin.client import AdminClient
+from console.admin.settings import ConnectionSettings
+from console.contexts.context import Context, parse_bootstrap
+from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
+from console.embedded.faults import Cut, Fault, Moment
+from console.embedded.partition_log import PartitionLog, produced_batch
+from console.embedded.scenarios.seed import add_topic, allow
+from console.embedded.spec import ClusterSpec
+from console.language.grammar import parse
+from console.language.interpret import to_edits
+from console.language.needs import needs_of_script
+from console.model.changes import Outcome, Status
+from console.plan.settle import ApplyOptions
+from console.session.applying import apply_plan
+from console.session.reading import read_needs
+from console.session.session import Session
+from tests.embedded.record_batches import batch
+from tests.tui.console_app import driven_on
+
+ACCEPTED = frozenset({"records-deleted=orders", "replicas-remain", "feature-irreversible=metadata.version"})
+MD = "metadata.version"
+
+
+def furnish(cluster: EmbeddedCluster) -> None:
+    """Three partitions of ten records."""
+    add_topic(cluster.state, "orders", 3, 2)
+    for number in range(3):
+        log = cluster.state.logs["orders", number] = PartitionLog()
+        log.append(produced_batch(batch(*[b"x"] * 10)), 0)
+
+
+@pytest.fixture
+def cluster() -> Iterator[ThreadedCluster]:
+    with run_in_thread(ClusterSpec(brokers=4)) as made:
+        made.call(furnish)
+        yield made
+
+
+@pytest.fixture
+async def session(cluster: ThreadedCluster) -> AsyncIterator[Session]:
+    settings = ConnectionSettings(parse_bootstrap(cluster.bootstrap), lost_answer_timeout=0.5)
+    client = AdminClient(settings)
+    client.start()
+    yield Session(client, Context("test", "tests", settings), "test")
+    client.close()
+
+
+async def outcomes(session: Session, text: str) -> list[Outcome]:
+    """What became of each target of a script of edits, accepted as they are."""
+    statements = parse(text)
+    await read_needs(session, needs_of_script(statements))
+    report = session.stage([edit for each in statements for edit in to_edits(each, session.snapshot)])
+    assert report.added, report
+    done = await apply_plan(session, ApplyOptions(risks=ACCEPTED))
+    assert not done.risks
+    return [outcome for result in done.results for outcome in result.outcomes]
+
+
+def starts(cluster: ThreadedCluster) -> list[int]:
+    return cluster.call(lambda each: [each.state.logs["orders", number].start for number in range(3)])
+
+
+@pytest.mark.parametrize(("moment", "status", "left"), [(Moment.AFTER, Status.APPLIED, 4), (Moment.BEFORE, None, 0)])
+async def test_a_lost_answer_is_settled_by_where_the_log_begins(
+    session: Session, cluster: ThreadedCluster, moment: Moment, status: Status | None, left: int
+) -> None:
+    cluster.call(lambda each: each.faults.add(Fault(Cut(moment), "delete_records", times=1)))
+    (found,) = await outcomes(session, "delete records topic orders partition 1 before 4")
+    assert found.status is (status or Status.UNKNOWN)
+    assert starts(cluster) == [0, left, 0]
+
+
+@pytest.mark.parametrize(
+    ("api", "text"),
+    [("unregister_broker", "unregister broker 4"), ("update_features", "feature set share.version=0")],
+)
+@pytest.mark.parametrize(("moment", "status"), [(Moment.AFTER, Status.APPLIED), (Moment.BEFORE, Status.UNKNOWN)])
+async def test_a_lost_answer_of_the_controller_is_settled(
+    session: Session, cluster: ThreadedCluster, api: str, text: str, moment: Moment, status: Status
+) -> None:
+    cluster.run(lambda each: each.broker_down(4))
+
+    # A check of features is answered; the change is not.
+    fault = Fault(Cut(moment), api, nth=2 if api == "update_features" else 1)
+    cluster.call(lambda each: each.faults.add(fault))
+    (found,) = await outcomes(session, text)
+    assert found.status is status
+
+
+async def test_each_leader_gets_its_own_partitions(session: Session, cluster: ThreadedCluster) -> None:
+    found = await outcomes(session, "delete records topic orders before latest")
+    assert [outcome.status for outcome in found] == [Status.APPLIED] * 3
+    assert starts(cluster) == [10, 10, 10]
+    assert cluster.call(lambda each: each.counters.total("delete_records")[0]) == 3
+
+
+RIGHTS = (
+    ("delete records topic orders before 4", "TOPIC_AUTHORIZATION_FAILED", "needs DELETE on topic orders"),
+    ("unregister broker 4", "CLUSTER_AUTHORIZATION_FAILED", "needs ALTER on the cluster"),
+    ("feature set share.version=0", "CLUSTER_AUTHORIZATION_FAILED", "needs ALTER on the cluster"),
+)
+
+
+@pytest.fixture(scope="module")
+def restricted() -> Iterator[ThreadedCluster]:
+    """Where clients may describe everything and change nothing; broker 4 is down."""
+    with run_in_thread(ClusterSpec(brokers=4, super_users=frozenset())) as made:
+        made.call(furnish)
+        made.call(only_describing)
+        made.run(lambda each: each.broker_down(4))
+        yield made
+
+
+def only_describing(cluster: EmbeddedCluster) -> None:
+    for operation in ("DESCRIBE", "DESCRIBE_CONFIGS"):
+        allow(cluster.state, "User:ANONYMOUS", operation, "CLUSTER", "kafka-cluster")
+        allow(cluster.state, "User:ANONYMOUS", operation, "TOPIC", "orders")
+
+
+@pytest.mark.parametrize(("text", "name", "right"), RIGHTS, ids=[each[0] for each in RIGHTS])
+async def test_a_missing_right_is_named(restricted: ThreadedCluster, text: str, name: str, right: str) -> None:
+    settings = ConnectionSettings(parse_bootstrap(restricted.bootstrap))
+    with AdminClient(settings) as client:
+        for outcome in await outcomes(Session(client, Context("test", "tests", settings), "test"), text):
+            assert outcome.status is Status.FAILED
+            assert outcome.failure is not None
+            assert outcome.failure.name == name
+            assert right in outcome.failure.message
+            assert outcome.failure.remedy
+
+
+async def test_a_broker_that_comes_back_in_between_stays_registered(session: Session, cluster: ThreadedCluster) -> None:
+    cluster.run(lambda each: each.broker_down(4))
+    statements = parse("unregister broker 4")
+    await read_needs(session, needs_of_script(statements))
+    assert session.stage(to_edits(statements[0], session.snapshot)).added
+    cluster.run(lambda each: each.broker_up(4))
+    report = await apply_plan(session, ApplyOptions(risks=ACCEPTED))
+    assert [each.staged.edit for each in report.conflicts] == list(to_edits(statements[0], session.snapshot))
+    assert not report.sent
+
+
+async def test_a_broker_that_was_unregistered_registers_again_when_it_starts(
+    session: Session, cluster: ThreadedCluster
+) -> None:
+    cluster.run(lambda each: each.broker_down(4))
+    (done,) = await outcomes(session, "unregister broker 4")
+    assert done.status is Status.APPLIED
+    assert cluster.call(lambda each: sorted(each.state.brokers)) == [1, 2, 3]
+    cluster.run(lambda each: each.broker_up(4))
+    assert cluster.call(lambda each: each.state.alive()) == (1, 2, 3, 4)
+
+
+async def test_the_parts_of_the_pane_of_brokers(cluster: ThreadedCluster) -> None:
+    cluster.call(lambda each: each.state.set_feature("share.version", 0))
+    async with driven_on(cluster) as it:
+        await it.press("1")
+        await it.shows("active controller 1")
+        assert it.lines[2].split()[:3] == ["Brokers", "Quorum", "Features"]
+        await it.press("tab")
+        await it.shows("leader")
+        assert it.line("leader").split()[:2] == ["▸leader", "1"]
+        assert sum("voter " in line for line in it.lines) == 3
+        await it.press("tab")
+        await it.shows("4 of 4 nodes")
+        assert it.line(MD).split() == [MD, "30", "4.3-IV0", "7–30"]
+        assert it.line("share.version").split() == ["share.version", "off", "0–1"]
+        await it.press("G", "k", "k", "enter")
+        await it.shows("share.version  off")
+        await it.shows("1           share groups (KIP-932)")
+        await it.press("escape", "e")
+        await it.shows("feature set share.version=")
+        await it.type("1")
+        await it.press("enter")
+        await it.shows("staged: feature share.version")
+        assert "*share.version" in it.line("share.version")
+        await it.press("shift+tab", "shift+tab")
+        await it.shows("<default>")
+
+
+async def test_a_broker_that_is_down_is_unregistered_from_its_row(cluster: ThreadedCluster) -> None:
+    cluster.run(lambda each: each.broker_down(4))
+    async with driven_on(cluster) as it:
+        await it.press("1")
+        await it.shows("fenced")
+        await it.press("g", "j", "x")
+        await it.shows("broker 1 is alive: only one that is down can be unregistered")
+        await it.press("G", "x")
+        await it.shows("unregister broker 4")
+        await it.press("enter")
+        await it.shows("staged: registration of broker 4")
+        await it.press("7")
+        await it.shows("! replicas-remain: ")
+
+
+async def test_records_are_deleted_from_the_row_of_a_partition(cluster: ThreadedCluster) -> None:
+    async with driven_on(cluster) as it:
+        await it.shows("orders")
+        await it.press("enter", "tab")
+        await it.shows("Leader")
+        await it.press("j", "D")
+        await it.shows("delete records topic orders partition 1 before")
+        await it.type("4")
+        await it.press("enter")
+        await it.shows("staged: records of orders/1")
+        await it.press("7")
+        await it.shows("delete the records before offset 4 (they begin at 0)")
+        await it.shows("! records-deleted: up to 4 records of orders are deleted")
+        await it.press("A")
+        await it.shows("name:")
+        await it.type("orders")
+        await it.press("enter")
+        await it.until(lambda: starts(cluster) == [0, 4, 0])
