@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from console.language.statements import Records
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
 from console.present.names import DEFAULT, quota_entity, resource_word
 from console.present.text import clean
 from console.tui import keymap
+
+if TYPE_CHECKING:
+    from console.language.statements import Records
 
 PANES = ("brokers", "topics", "entities", "quotas", "acls", "groups", "plan", "history", "drift", "usage")
 TITLES = ("Brokers", "Topics", "Configs", "Quotas", "ACLs", "Groups", "Plan", "History", "Drift", "Usage")
@@ -64,7 +66,7 @@ def title(place: Place) -> str:
         return f"group {clean(about)}"
     if isinstance(about, QuotaEntity):
         return quota_entity(about)
-    if isinstance(about, Records):
+    if not isinstance(about, ConfigResource):
         return record_title(about)
     return f"{resource_word(about.type)} {DEFAULT if about.is_cluster_default else clean(about.name)}"
 

@@ -7,7 +7,6 @@ from heapq import nsmallest
 from typing import TYPE_CHECKING, Any
 
 from console.language.quoting import quote
-from console.language.statements import Records
 from console.model.cluster import Topic
 from console.model.config import ConfigResource, topic_resource
 from console.model.quota import QuotaEntity
@@ -188,6 +187,8 @@ class TopicsView(TableView[Topic]):
 
     async def do_records(self) -> None:
         """The newest records of the topic."""
+        from console.language.statements import Records
+
         topic = self.row()
         if topic is not None:
             await show_records(self.host, self.place, Records(topic.name))
@@ -277,6 +278,8 @@ class PartitionsView(TableView[PartitionRow]):
 
     async def do_records(self) -> None:
         """The newest records of the partition."""
+        from console.language.statements import Records
+
         row = self.row()
         if row is not None:
             await show_records(self.host, self.place, Records(self.place.topic or "", row.partition.number))
