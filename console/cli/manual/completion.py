@@ -241,6 +241,9 @@ _VALUE_KINDS = {
 }
 """Option -> what its value is."""
 
+_EXPLAINED = {"--explain": Kind.PRINCIPAL, "topic": Kind.TOPIC, "group": Kind.GROUP}
+"""Word of an explanation -> what the next one is."""
+
 Names = Callable[[Kind, Sequence[str], str], Iterable[str]]
 
 
@@ -366,7 +369,8 @@ class _Line:
         if not option.value:
             parser.add_argument(*option.names, action="store_true", help=help_)
             return
-        action = parser.add_argument(*option.names, help=help_, choices=option.choices or None)
+        several = "+" if "--explain" in option.names else None
+        action = parser.add_argument(*option.names, help=help_, choices=option.choices or None, nargs=several)
         if not option.choices:
             action.completer = self._completer(option)  # type: ignore[attr-defined]
 
@@ -385,6 +389,8 @@ class _Line:
         if name == "entity-name":
             types = [word for word in self._words if word in ENTITY_KINDS]
             return ENTITY_KINDS[types[-1]] if types else Kind.NOTHING
+        if name == "explain":  # PRINCIPAL OPERATION topic NAME
+            return _EXPLAINED.get(self._words[-1] if self._words else "", Kind.NOTHING)
         if option.value == "FILE" or name in ("command-config", "config.properties", "add-config-file"):
             return Kind.FILE
         return _VALUE_KINDS.get(name, Kind.NOTHING)
