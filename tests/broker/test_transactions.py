@@ -177,7 +177,7 @@ async def test_what_is_read_of_coordinators(kafka: KafkaCluster, link: Link, top
         described = await describe_transactions(link, [id_, f"{id_}-no"])
         found = described.transactions[id_]
         assert (found.producer_id, found.epoch, found.timeout_ms) == (client.producer_id, client.epoch, 600_000)
-        assert found.partitions == {(topic, 1), (topic, 2)}
+        assert found.partitions == frozenset({(topic, 1), (topic, 2)})
         assert 0 <= before - found.start_ms < PATIENCE * 1000
         assert found.coordinator == listed.transactions[id_].coordinator
         assert described.failures[f"{id_}-no"].name == "TRANSACTIONAL_ID_NOT_FOUND"
