@@ -85,7 +85,7 @@ async def read_records(link: Link, query: RecordsQuery, wanted: Wanted | None = 
         reading.budget.bytes,
         reading.budget.stopped,
         more,
-        (*notes, *(gap for scan in scans if (gap := scan.gap()))),
+        (*notes, *reading.notes, *(gap for scan in scans if (gap := scan.gap()))),
         tuple(dict.fromkeys(problems)),
     )
 
@@ -205,6 +205,7 @@ class _Reading:
         self._asked: set[int] = set()
         self.budget = Budget(clock() + MOST_SECONDS, clock)
         self.failed: dict[int, Failure] = {}
+        self.notes: list[str] = []
 
     async def run(self, scans: Sequence[Scan]) -> list[Failure]:
         """Fetch until every scan has what it wants, or a limit is reached. Returns the failures of partitions."""
@@ -330,8 +331,8 @@ class _Reading:
         starts, problems = await list_offsets(self._link, {place: EARLIEST})
         start = starts.get(place, -1)
         if scan.position < start <= scan.until:
-            scan.start = start
-            scan.position = start
+            self.notes.append(f"partition {scan.number}: offsets {scan.position} to {start - 1} were deleted meanwhile")
+            scan.start = scan.position = start
         else:
             self.failed[scan.number] = problems[0] if problems else self._failure(scan, ErrorCode.offset_out_of_range)
 

@@ -17,7 +17,7 @@ from console.admin.settings import ConnectionSettings
 from console.contexts.context import parse_bootstrap
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster
 from console.embedded.faults import Delay, Fail, Fault
-from console.model.records import First, FromOffset, RecordsQuery
+from console.model.records import First, FromOffset, Record, RecordsQuery
 from tests.embedded.poisoned import poisoned
 from tests.support.changing import make_topic
 
@@ -140,3 +140,21 @@ async def test_transactions_are_read_as_aiokafka_reads_them(running: ThreadedClu
         assert len(theirs) == (6 if isolation == "read_committed" else 13)
     await producer.abort_transaction()
     await producer.stop()
+
+
+async def test_records_that_are_deleted_during_the_look_are_said(running: ThreadedCluster, link: Link) -> None:
+    await make_topic(link, "shrinking", retention_ms="-1")
+    producer = AIOKafkaProducer(bootstrap_servers=running.bootstrap)
+    await producer.start()
+    for place in range(10):
+        await producer.send_and_wait("shrinking", b"%d" % place * 50_000)
+    await producer.stop()
+
+    def delete_meanwhile(record: Record) -> bool:
+        if record.offset == 0:
+            running.call(lambda one: one.state.logs["shrinking", 0].delete_before(6))
+        return True
+
+    found = await read_records(link, RecordsQuery("shrinking", 0, First(), 20), delete_meanwhile)
+    assert [record.offset for record in found.records] == [0, 6, 7, 8, 9]
+    assert found.notes == ("partition 0: offsets 1 to 5 were deleted meanwhile",)
