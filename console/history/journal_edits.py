@@ -53,6 +53,7 @@ _WITHOUT_SETTINGS = frozenset(
         "elect-preferred",
         "elect-unclean",
         "cancel-move",
+        "abort",
     }
 )
 """Edits that are done once and leave no attribute."""

@@ -101,7 +101,7 @@ def _effects(edit: EndTransaction, seen: Described) -> tuple[str, ...]:
     offsets = look.offsets[edit.topic, edit.number]
     others = [each.producer.start_offset for each in look.at(edit.topic, edit.number)]
     others = sorted(offset for offset in others if offset != was.start_offset)
-    lines = []
+    lines = [f"it hangs: {was.why}"]
     if others and others[0] < was.start_offset:
         lines.append(f"the last stable offset stays at {others[0]}: another open transaction begins there")
     else:
