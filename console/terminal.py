@@ -119,6 +119,12 @@ def stderr() -> TextIO:
     return cast(TextIO, Harmless(sys.stderr))
 
 
+def write_tabbed(out: TextIO, line: str) -> None:
+    """Write a line to one of these streams, or another one, with its tabs: they are ours, and stand between columns."""
+    stream = out._stream if isinstance(out, Harmless) else out
+    stream.write("\t".join(map(harmless, line.split("\t"))) + "\n")
+
+
 def put(text: str) -> None:
     """Write lines to standard output, at once."""
     out = stdout()

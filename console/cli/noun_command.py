@@ -22,7 +22,7 @@ from console.session.reading import read_needs
 from console.session.session import Session
 from console.session.snapshot_reader import Refused
 from console.session.terminal_front import Operator, Terminal, TerminalFront
-from console.terminal import stderr, stdout
+from console.terminal import stderr, stdout, write_tabbed
 
 if TYPE_CHECKING:
     from console.answers.results import Result
@@ -239,7 +239,8 @@ class NounCommand(Struct):
 
     def lines(self, out: Iterable[str], err: Iterable[str] = ()) -> None:
         """Print lines of Kafka's form."""
-        self.out.writelines(f"{line}\n" for line in out)
+        for line in out:
+            write_tabbed(self.out, line)
         self.err.writelines(f"{line}\n" for line in err)
 
     def complain(self, text: str) -> None:

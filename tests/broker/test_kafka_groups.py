@@ -7,12 +7,20 @@ import asyncio
 import shlex
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition  # type: ignore[import-untyped]
 
 from console.admin.group_offsets import group_position
+from console.admin.groups import find_coordinators
 from console.admin.link import Link
+from console.admin.routing import broker, until_settled
+from console.admin.settings import ConnectionSettings
+from console.admin.topics import describe_topics, topic_id_of
+from console.wire.schemas import for_version
+from tests.broker.test_read_groups import joining
 from tests.support.changing import make_topic
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_commands import GROUPS, KafkaCommands
@@ -194,6 +202,69 @@ async def test_resets_and_deletions(
     assert not problems, "\n".join(problems)
 
 
-def test_consumer_groups(kafka: KafkaCluster, commands: KafkaCommands, consumed: str, folder: Path) -> None:
-    lines = (*READS, *(f"--reset-offsets {line}" for line in RESETS), *REFUSED)
+@pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.long)])
+def test_consumer_groups(kafka: KafkaCluster, commands: KafkaCommands, consumed: str, folder: Path, every: int) -> None:
+    lines = (*READS, *(f"--reset-offsets {line}" for line in RESETS), *REFUSED)[::every]
     compare(kafka, commands, GROUPS, "groups", [line.format(n=consumed, f=folder) for line in lines])
+
+
+NEWER = (
+    "--list --type consumer --state",
+    "--describe --group {n}",
+    "--describe --group {n} --verbose",
+    "--describe --group {n} --members",
+    "--describe --group {n} --members --verbose",
+    "--describe --group {n} --state",
+    "--describe --group {n} --state --verbose",
+)
+
+
+async def test_groups_of_the_consumer_protocol(plain_cluster: KafkaCluster, commands: KafkaCommands, name: str) -> None:
+    """KIP-848: one member, which has not told that it has what it is to have."""
+    link = Link(ConnectionSettings(bootstrap=plain_cluster.addresses))
+    try:
+        await make_topic(link, name, partitions=2)
+        (coordinator,) = (await find_coordinators(link, [name]))[0].values()
+
+        async def beat() -> Any:
+            return await link.call("consumer_group_heartbeat", joining("consumer", name), to=broker(coordinator))
+
+        response = await until_settled(beat, lambda answer: answer.error_code != 0, within=20)
+        assert response.error_code == 0, response
+        await commit_as_member(link, name, coordinator, response.member_epoch)
+        lines = [line.format(n=name) for line in NEWER]
+        await asyncio.to_thread(compare, plain_cluster, commands, GROUPS, "groups", lines)
+        ran = await asyncio.to_thread(
+            kac, plain_cluster, "groups", ["--describe", "--group", name, "--members", "--verbose"]
+        )
+        assert f"{name}:0,1" in ran.out
+    finally:
+        await link.close()
+
+
+async def commit_as_member(link: Link, group: str, coordinator: int, epoch: int) -> None:
+    """An offset with a leader epoch, as Java's consumers commit it."""
+    topic_id = (await describe_topics(link, [group])).topics[group].topic_id
+    assert topic_id is not None
+
+    def build(kio: ModuleType) -> Any:
+        partition = for_version(
+            kio.OffsetCommitRequestPartition,
+            partition_index=0,
+            committed_offset=0,
+            committed_leader_epoch=0,
+            committed_metadata="",
+        )
+        topic = for_version(
+            kio.OffsetCommitRequestTopic, name=group, topic_id=topic_id_of(topic_id), partitions=(partition,)
+        )
+        return for_version(
+            kio.OffsetCommitRequest,
+            group_id=group,
+            generation_id_or_member_epoch=epoch,
+            member_id=f"{group}-member",
+            topics=(topic,),
+        )
+
+    response = await link.call("offset_commit", build, to=broker(coordinator), change=True)
+    assert response.topics[0].partitions[0].error_code == 0, response

@@ -7,11 +7,13 @@ import shlex
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr
 from io import StringIO
+from typing import TextIO, cast
 
 from console.cli.main import COMMANDS, command_parser
 from console.cli.noun_command import NounCommand
 from console.cli.nouns import noun
 from console.cli.opening import client_of, context_of
+from console.terminal import Harmless
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_commands import CLUSTER, KafkaCommands, Ran
 
@@ -25,7 +27,8 @@ def kac(kafka: KafkaCluster, name: str, words: Sequence[str]) -> Ran:
     out, err = StringIO(), StringIO()
     with redirect_stderr(err):
         options = command_parser(command).parse_args(["-b", kafka.bootstrap, "--output", "kafka", *words])
-        code = NounCommand(noun(name), options, out=out, err=err).run(lambda: context_of(options), client_of)
+        made = NounCommand(noun(name), options, out=cast(TextIO, Harmless(out)), err=cast(TextIO, Harmless(err)))
+        code = made.run(lambda: context_of(options), client_of)
     return Ran(code, out.getvalue(), err.getvalue())
 
 

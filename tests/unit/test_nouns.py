@@ -54,6 +54,13 @@ SAID = [
     ("brokers", "--alter --broker-defaults --add-config a=[b,c]", ["set broker <default> a=b,c"]),
     ("groups", "--list --state Stable", ["list groups state=Stable"]),
     ("groups", "--describe --group g", ["describe group g"]),
+    ("groups", "--describe --group g --group 'h i' --offsets", ["describe group g", "describe group 'h i'"]),
+    (
+        "groups",
+        "--list --state stable,Empty --type consumer",
+        ["list groups state=Stable type=consumer", "list groups state=Empty type=consumer"],
+    ),
+    ("groups", "--list --state --type", ["list groups"]),
     ("scram", "--list", ["list scram"]),
     ("scram", "--describe --user alice", ["list scram user=alice"]),
     (

@@ -1,0 +1,182 @@
+"""Kafka's own options in our own forms, on an embedded cluster: what is shown, asked, refused, taken back."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import io
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition  # type: ignore[import-untyped]
+
+from console.cli import main as cli
+from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.embedded.replicas import new_topic, striped
+from console.embedded.spec import ClusterSpec
+
+Kac = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def cluster() -> Iterator[ThreadedCluster]:
+    """Two brokers, a topic of two partitions with ten records in the first, and a group at its offset 3."""
+    with run_in_thread(ClusterSpec(brokers=2)) as running:
+        running.call(lambda c: c.state.put_topic(new_topic("orders", striped([1, 2], 2, 1), [1, 2])))
+        asyncio.run(consume(running.bootstrap))
+        yield running
+
+
+async def consume(bootstrap: str) -> None:
+    async with AIOKafkaProducer(bootstrap_servers=bootstrap) as producer:
+        for _ in range(10):
+            await producer.send_and_wait("orders", b"x", partition=0)
+    consumer = AIOKafkaConsumer(bootstrap_servers=bootstrap, group_id="billing", enable_auto_commit=False)
+    await consumer.start()
+    consumer.assign([TopicPartition("orders", 0)])
+    await consumer.commit({TopicPartition("orders", 0): 3})
+    await consumer.stop()
+
+
+@pytest.fixture
+def kac(cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> Kac:
+    def run(command: str, *arguments: str) -> tuple[int, str, str]:
+        code = cli.run([command, "-b", cluster.bootstrap, *arguments])
+        written = capsys.readouterr()
+        return code, written.out, written.err
+
+    return run
+
+
+def offsets(kac: Kac) -> dict[str, str]:
+    """Partition -> the group's offset, as the export of a dry run has it."""
+    code, out, _ = kac("groups", "--reset-offsets", "--group=billing", "--all-topics", "--to-current", "--export")
+    assert code == 0
+    return {row[1]: row[2] for row in csv.reader(io.StringIO(out)) if row}
+
+
+def test_a_dry_run_shows_both_offsets_and_changes_nothing(kac: Kac) -> None:
+    reset = ("--reset-offsets", "--group", "billing", "--topic", "orders", "--to-latest")
+    code, out, err = kac("groups", *reset, "--output", "json")
+    assert code == 0
+    assert "--execute option is missing" in err
+    first = {"group": "billing", "topic": "orders", "partition": 0, "offset": 3, "new_offset": 10}
+    assert json.loads(out)["offsets"] == [first, {**first, "partition": 1, "offset": None, "new_offset": 0}]
+    code, out, err = kac("groups", *reset, "--dry-run")
+    assert (code, err) == (0, "")
+    assert "nothing is changed without --execute" in out
+    assert offsets(kac) == {"0": "3"}
+
+
+def test_a_reset_is_in_the_journal_and_taken_back(kac: Kac) -> None:
+    reset = ("--reset-offsets", "--group", "billing", "--topic", "orders:0", "--shift-by", "-2", "--execute")
+    code, out, _ = kac("groups", *reset, "--validate-only")
+    assert code == 0
+    assert offsets(kac) == {"0": "3"}
+    code, _, err = kac("groups", *reset)
+    assert code == 1
+    assert "write --accept assigned-consumers" in err
+    code, out, _ = kac("groups", *reset, "--accept", "assigned-consumers")
+    assert code == 0
+    assert "applied" in out
+    assert offsets(kac) == {"0": "1"}
+    code, out, err = kac("run", "-e", "revert 1; apply --yes --accept assigned-consumers")
+    assert code == 0, out + err
+    assert offsets(kac) == {"0": "3"}
+
+
+def test_a_context_that_is_read_only_refuses(kac: Kac) -> None:
+    code, _, err = kac(
+        "groups", "--read-only", "--reset-offsets", "--group=billing", "--all-topics", "--to-latest", "--execute"
+    )
+    assert code == 1
+    assert "read-only" in err
+    assert offsets(kac) == {"0": "3"}
+
+
+DELETIONS = (("--delete",), ("--delete-offsets", "--topic", "orders"), ("--delete", "--topic", "orders"))
+
+
+@pytest.mark.parametrize("action", DELETIONS)
+def test_deletions_ask_first(kac: Kac, action: tuple[str, ...]) -> None:
+    code, _, err = kac("groups", *action, "--group", "billing")
+    assert code == 1
+    assert "--yes" in err
+    assert offsets(kac) == {"0": "3"}
+    accept = ("--accept", "assigned-consumers") if "--topic" in action else ()
+    code, out, err = kac("groups", *action, "--group", "billing", "--yes", *accept)
+    assert code == 0, out + err
+    assert offsets(kac) == {}
+
+
+def test_a_group_with_a_name_of_ours(kac: Kac) -> None:
+    code, out, _ = kac("groups", "--describe", "--all-groups", "--output", "json")
+    assert code == 0
+    assert json.loads(out)["errors"] == []
+    assert '"billing"' in out
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "said"),
+    [
+        (("topics", "--create", "--topic=a", "--output=kafka"), 1, "no --output kafka for create"),
+        (("topics", "--list", "--election-type=preferred"), 2, "two commands"),
+        (("topics", "--election-type=preferred"), 2, "One and only one of the following options is required"),
+        (("topics", "--all-topic-partitions"), 2, "Missing required option(s): election-type"),
+        (("groups", "--list", "--group=a"), 2, "can't be used with"),
+        (("brokers", "unregister"), 2, "--id"),
+        (("brokers", "--list", "--id", "3"), 2, "--id is of unregister"),
+        (("transactions", "describe"), 2, "--transactional-id is required"),
+        (("transactions", "list", "--topic=a"), 2, "unrecognized arguments: '--topic'"),
+        (("features", "upgrade"), 2, "at least one feature"),
+        (("features", "describe", "--feature=a=1"), 2, "unrecognized arguments: '--feature'"),
+        (("features", "upgrade", "--feature", "metadata.version=7", "--output=kafka"), 1, ""),
+    ],
+    ids=str,
+)
+def test_what_does_not_go_together(kac: Kac, line: tuple[str, ...], code: int, said: str) -> None:
+    found, _, err = kac(*line)
+    assert found == code
+    assert said in err
+
+
+def test_leaders(kac: Kac, cluster: ThreadedCluster) -> None:
+    code, _, err = kac("topics", "--election-type", "preferred", "--topic", "orders", "--partition", "0")
+    assert code == 0
+    assert "leads already" in err
+    code, _, err = kac("topics", "--election-type", "unclean", "--all-topic-partitions")
+    assert (code, "every partition has a leader" in err) == (0, True)
+
+
+def test_records_need_their_topic_typed(kac: Kac, tmp_path: Path) -> None:
+    file = tmp_path / "offsets.json"
+    file.write_text(json.dumps({"partitions": [{"topic": "orders", "partition": 0, "offset": 4}]}))
+    delete = ("topics", "--offset-json-file", str(file), "--yes")
+    code, _, err = kac(*delete)
+    assert code == 1
+    assert "--accept records-deleted=orders" in err
+    assert kac(*delete, "--accept", "records-deleted")[0] == 1
+    assert kac(*delete, "--accept", "records-deleted=orders")[0] == 0
+    code, out, _ = kac("topics", "--offset-json-file", str(file), "--output", "kafka")
+    assert code == 0
+    assert out.endswith("partition: orders-0\tlow_watermark: 4\n")
+
+
+def test_reads_of_brokers_and_features(kac: Kac) -> None:
+    code, out, _ = kac("brokers", "cluster-id", "--output", "json")
+    assert code == 0
+    assert json.loads(out)["cluster_id"]
+    code, out, _ = kac("brokers", "list-endpoints", "--output", "json")
+    assert [row["id"] for row in json.loads(out)["brokers"]] == [1, 2]
+    code, out, _ = kac("features", "describe", "--output", "json")
+    assert code == 0
+    (metadata,) = [row for row in json.loads(out)["features"] if row["feature"] == "metadata.version"]
+    assert metadata["release"]
+
+
+def test_levels_of_releases_need_no_cluster(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["features", "version-mapping", "--release-version", "4.0"]) == 0
+    assert capsys.readouterr().out.splitlines()[0] == "metadata.version=25 (4.0)"
+    assert cli.run(["features", "feature-dependencies", "--feature", "nosuch=1"]) == 2
