@@ -11,7 +11,9 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from console.model.changes import Outcome, Target
+from console.model.changes import GroupOffsetTarget, GroupTarget, Outcome, Target
+from console.model.codes import GROUP
+from console.model.config import ConfigResource
 from console.model.snapshot import Snapshot
 from console.plan.edits import Edit, Slot
 from console.plan.staged import UNREAD, Dropped, Refused, Staged, Was, subject, topic_id_of
@@ -253,8 +255,8 @@ def redo(plan: Plan) -> Plan:
 def discard(plan: Plan, target: Target | None = None, key: str | None = None) -> Plan:
     """Without the edits of a target and key (None: of any); can be undone. The same plan where none match.
 
-    A topic's name and its config resource are one target, unless a key is given. With the creation of a topic go the
-    config edits on it, which would have nothing to stand on.
+    A topic's name and its config resource are one target, and a group with its offsets, unless a key is given. With
+    the creation of a topic go the config edits on it, which would have nothing to stand on.
     """
     return without(plan, {staged.edit.slot for staged in plan.staged if _matches(staged.edit, target, key)})
 
@@ -273,7 +275,15 @@ def without(plan: Plan, gone: Collection[Slot]) -> Plan:
 def _matches(edit: Edit, target: Target | None, key: str | None) -> bool:
     if key is not None:
         return edit.key == key and target in (None, edit.target)
-    return target is None or subject(edit.target) == subject(target)
+    return target is None or subject(edit.target) == subject(target) or _is_of_group(edit.target, target)
+
+
+def _is_of_group(what: Target, target: Target) -> bool:
+    """Whether `what` is a group, or an offset of it, and the target that group or its configs."""
+    if not isinstance(target, GroupTarget) and not (isinstance(target, ConfigResource) and target.type == GROUP):
+        return False
+    group = GroupTarget(target.name)
+    return what == group or (isinstance(what, GroupOffsetTarget) and what.group == group.name)
 
 
 def _now(plan: Plan) -> Moment:

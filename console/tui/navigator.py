@@ -9,7 +9,7 @@ from typing import Protocol
 from textual.containers import Container
 
 from console.model.acl import Acl
-from console.model.changes import Target
+from console.model.changes import GroupOffsetTarget, GroupTarget, Target
 from console.model.codes import TOPIC
 from console.model.config import ConfigResource, topic_resource
 from console.model.quota import QuotaEntity
@@ -105,6 +105,8 @@ class Navigator:
                 self._start(pane_named(keymap.QUOTAS))
             case Acl():
                 self._start(pane_named(keymap.ACLS))
+            case GroupTarget(name=group) | GroupOffsetTarget(group=group):
+                self._start(pane_named(keymap.GROUPS)._replace(view=keymap.GROUP, about=group))
             case str():
                 self.open_resource(topic_resource(target))
 

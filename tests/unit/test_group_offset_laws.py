@@ -15,7 +15,7 @@ from console.language.interpret import command_of, to_edits
 from console.language.offset_files import offset_rows
 from console.language.statements import EditStatement
 from console.language.unparse import unparse
-from console.model.changes import CommitOffsets, DeleteOffsets
+from console.model.changes import CommitOffsets, DeleteOffsets, GroupTarget
 from console.model.cluster import (
     CommittedOffset,
     Group,
@@ -26,12 +26,14 @@ from console.model.cluster import (
     Partition,
     Topic,
 )
+from console.model.codes import GROUP
+from console.model.config import ConfigResource
 from console.model.snapshot import Snapshot
 from console.plan.compile import compile_plan, predict
 from console.plan.edits import CommitOffset, Edit
 from console.plan.group_forecast import forecast
 from console.plan.kinds.group_offsets import REQUEST_BYTES
-from console.plan.plan import EMPTY, StageReport, stage
+from console.plan.plan import EMPTY, StageReport, discard, stage
 from console.plan.requests import Facts
 from console.plan.reversal import reversal
 from console.plan.risks import effects, risks
@@ -269,3 +271,15 @@ def test_a_request_is_cut_by_what_its_coordinator_writes() -> None:
     assert all(isinstance(step.request, CommitOffsets) for step in steps)
     gone = compile_plan(staged("delete group g topic t", world).plan, Facts())
     assert [type(step.request) for step in gone] == [DeleteOffsets]
+
+
+@given(worlds())
+def test_a_group_is_discarded_with_its_offsets(world: Snapshot) -> None:
+    report = staged("reset group g topic t to latest", world)
+    group = GroupTarget("g")
+    for target in (group, ConfigResource(GROUP, "g")):
+        assert not discard(report.plan, target).staged
+    assert discard(report.plan, GroupTarget("other")) is report.plan
+    for each in report.added:
+        left = discard(report.plan, each.edit.target).staged
+        assert [other.edit for other in left] == [other.edit for other in report.added if other.edit != each.edit]
