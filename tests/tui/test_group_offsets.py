@@ -68,3 +68,20 @@ async def test_the_keys_of_a_groups_row_begin_its_commands(cluster: ThreadedClus
         await it.press("7")
         await it.shows("delete, with 1 offset")
         await it.shows("1 offset goes with it, of orders")
+
+
+async def test_a_line_of_the_plan_opens_its_group_and_its_title_drops_all(cluster: ThreadedCluster) -> None:
+    async with driven_on(cluster) as it:
+        await it.press("6")
+        await it.shows("billing")
+        await it.command("reset group billing to latest")
+        await it.press("7")
+        await it.shows("reset from 4 to 10")
+        await it.press("down", "enter")
+        await it.shows("Committed")
+        await it.press("7", "s")
+        await it.shows("reset group billing topic orders partition 0 to offset 10")
+        await it.press("escape", "R")
+        await it.shows("kafka-consumer-groups --reset-offsets --group billing --topic orders:0")
+        await it.press("escape", "g", "x")
+        await it.shows("taken out of the plan: 1 edit of group billing")
