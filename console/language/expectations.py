@@ -32,6 +32,7 @@ from console.model.config import ConfigEntry, ConfigResource, is_override
 from console.model.feature_levels import brings, level_name
 from console.model.quota import CLIENT_KEYS, QuotaEntity
 from console.model.snapshot import Snapshot
+from console.model.transactions import verdict
 from console.plan.amounts import quota
 from console.plan.values import LIST
 from console.present.features import by_range, feature_rows
@@ -191,12 +192,26 @@ class Candidates:
             case What.PARTITION:
                 topic = self._snapshot.topics.get(expected.detail)
                 return [Candidate(str(each.number)) for each in topic.partitions] if topic is not None else []
+            case What.PRODUCER:
+                return self._producers(expected.detail)
             case What.DURATION:
                 return [Candidate(text) for text in _DURATIONS]
             case What.CONTEXT:
                 return [Candidate(name) for name in self._contexts]
             case _:
                 return []
+
+    def _producers(self, where: str) -> list[Candidate]:
+        """The producers whose transaction is open in a partition (``orders/3``), of a look at it."""
+        topic, _, number = where.rpartition("/")
+        look = self._snapshot.transactions.get((topic, int(number)))
+        if look is None:
+            return []
+        return [
+            Candidate(str(each.producer.id), judged.standing.value, judged.why)
+            for each in look.at(topic, int(number))
+            for judged in (verdict(each, look),)
+        ]
 
     def _columns(self, kind: str) -> list[Candidate]:
         return [Candidate(column.replace("_", "-"), "column", "", Form.KEY) for column in filter_names(kind)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import replace as with_fields
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from console.embedded import state_file
 from console.embedded.brokers import EmbeddedCluster
 from console.embedded.faults import Cut, Fault, Moment
 from console.embedded.group_coordinator import TRANSACTION_TOPIC
-from console.embedded.scenarios.seed import allow
+from console.embedded.scenarios.seed import add_topic, allow
 from console.embedded.scenarios.transactions import FORGOTTEN, HANGING, LATE, ORDERS, PAYMENTS, SHIPMENTS
 from console.embedded.spec import ClusterSpec, SaslSpec, clusters_of
 from console.embedded.tables import NO_LEADER
@@ -187,3 +188,41 @@ async def test_open_transactions_outlive_a_restart(cluster: EmbeddedCluster) -> 
     again = cluster.state.logs[HANGING]
     assert again is not log
     assert (again.stable, again.end) == (log.stable, log.end)
+
+
+async def test_a_transactional_client_and_a_reader_of_what_is_committed() -> None:
+    """aiokafka's own, which know nothing of this cluster."""
+    from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition  # type: ignore[import-untyped]
+
+    async with EmbeddedCluster(ClusterSpec()) as running:
+        add_topic(running.state, "paid", 1)
+        brokers = ",".join(f"{host}:{port}" for host, port in running.addresses.values())
+        producer = AIOKafkaProducer(bootstrap_servers=brokers, transactional_id="till-1")
+        await producer.start()
+        try:
+            for value, commits in ((b"a", True), (b"b", False), (b"c", True)):
+                await producer.begin_transaction()
+                await producer.send_and_wait("paid", value)
+                await (producer.commit_transaction() if commits else producer.abort_transaction())
+            await producer.begin_transaction()
+            await producer.send_and_wait("paid", b"open")
+            assert await consumed(AIOKafkaConsumer, TopicPartition, brokers, "read_committed", 2) == [b"a", b"c"]
+            everything = await consumed(AIOKafkaConsumer, TopicPartition, brokers, "read_uncommitted", 4)
+            assert everything == [b"a", b"b", b"c", b"open"]
+            await producer.abort_transaction()
+        finally:
+            await producer.stop()
+
+
+async def consumed(consumer_class: Any, place: Any, brokers: str, isolation: str, count: int) -> list[bytes]:
+    """What a consumer reads first, and that no more can be read then."""
+    consumer = consumer_class(bootstrap_servers=brokers, isolation_level=isolation, auto_offset_reset="earliest")
+    await consumer.start()
+    try:
+        consumer.assign([place("paid", 0)])
+        found = [(await consumer.getone()).value for _ in range(count)]
+        more = await consumer.getmany(timeout_ms=50)
+        assert not any(more.values())
+        return found
+    finally:
+        await consumer.stop()

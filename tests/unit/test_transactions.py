@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from console.language.completion import complete
 from console.model.failure import Failure
 from console.model.snapshot import Snapshot
 from console.model.transactions import (
@@ -164,6 +165,16 @@ def test_a_partition_is_judged_by_the_look_that_it_was_in() -> None:
     later = Transactions({(T, 4): StableOffsets(9, 9)}, (), {}, at_ms=NOW + 1000)
     rows = transaction_rows(Snapshot(transactions={PLACE: first, (T, 4): later}))
     assert [row.word for row in rows] == ["healthy"]
+
+
+def test_producers_are_completed() -> None:
+    """The open ones of the partition, with how they stand."""
+    each = OpenTransaction(*PLACE, Producer(4012, 0, last_timestamp=NOW - 2 * MAX, start_offset=7), confirmed=True)
+    seen = Transactions({PLACE: StableOffsets(7, 9)}, (each,), at_ms=NOW)
+    text = "abort transaction topic orders partition 3 producer "
+    found = complete(text, len(text), Snapshot(transactions={PLACE: seen}))
+    assert [(one.text, one.meta) for one in found] == [("4012", "hangs")]
+    assert not complete(text, len(text), Snapshot())
 
 
 def test_durations() -> None:
