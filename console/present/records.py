@@ -195,17 +195,23 @@ class RecordRow(NamedTuple):
 def record_rows(read: RecordsRead, form: str = AUTO, *, masked: bool = False) -> list[RecordRow]:
     """The rows of an answer: of one partition by offset, else by time, with what can't be decoded first."""
     kinds = [kind(record.value) for record in read.records]
-    values = Counter(look for look in kinds if look != "null")
-    (usual, count), *_ = values.most_common(1) or [("", 0)]
-    is_usual = count > 1 and count >= ODD_AMONG * values.total()
-    rows = [
-        RecordRow(record, form, masked, is_usual and look not in (usual, "null"))
-        for record, look in zip(read.records, kinds, strict=True)
-    ]
+    odd = _odd(kinds)
+    rows = [RecordRow(record, form, masked, look in odd) for record, look in zip(read.records, kinds, strict=True)]
     damaged = [RecordRow(each, form, masked) for each in read.undecodable]
     if len(read.looked) > 1:
         return [*damaged, *rows]
     return sorted([*damaged, *rows], key=lambda row: row.offset) if damaged else rows
+
+
+def _odd(kinds: list[str]) -> set[str]:
+    """The kinds that stand out: all but the usual one, and binary among what can be read."""
+    values = Counter(look for look in kinds if look != "null")
+    (usual, count), *_ = values.most_common(1) or [("", 0)]
+    if count < 2:
+        return set()
+    if count >= ODD_AMONG * values.total():
+        return {look for look in values if look != usual}
+    return {"binary"} if values["binary"] <= (1 - ODD_AMONG) * values.total() else set()
 
 
 def masked_text(data: bytes | None) -> str:

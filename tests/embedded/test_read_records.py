@@ -15,9 +15,11 @@ from console.admin.link import Link
 from console.admin.records import read_records
 from console.admin.settings import ConnectionSettings
 from console.contexts.context import parse_bootstrap
-from console.embedded.brokers import EmbeddedCluster, ThreadedCluster
+from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
 from console.embedded.faults import Delay, Fail, Fault
-from console.model.records import First, FromOffset, Record, RecordsQuery
+from console.embedded.spec import ClusterSpec
+from console.model.records import First, FromOffset, OfGroup, Record, RecordsQuery
+from console.present.records import kind
 from tests.embedded.poisoned import poisoned
 from tests.support.changing import make_topic
 
@@ -158,3 +160,13 @@ async def test_records_that_are_deleted_during_the_look_are_said(running: Thread
     found = await read_records(link, RecordsQuery("shrinking", 0, First(), 20), delete_meanwhile)
     assert [record.offset for record in found.records] == [0, 6, 7, 8, 9]
     assert found.notes == ("partition 0: offsets 1 to 5 were deleted meanwhile",)
+
+
+async def test_the_stuck_group_of_the_demo_stands_on_a_record_that_is_not_json() -> None:
+    with run_in_thread(ClusterSpec(scenario="groups")) as groups:
+        link = Link(ConnectionSettings(parse_bootstrap(groups.bootstrap)))
+        try:
+            found = await read_records(link, RecordsQuery("logistics.shipments", 2, OfGroup("dispatch")))
+        finally:
+            await link.close()
+    assert [kind(record.value) for record in found.records] == ["binary", "json", "json"]

@@ -147,3 +147,21 @@ def test_a_value_unlike_its_neighbours_is_marked() -> None:
 )
 def test_times(timestamp: int, text: str) -> None:
     assert time_text(timestamp) == text
+
+
+@pytest.mark.parametrize(
+    ("values", "odd"),
+    [
+        ([b"{}", b"{}", b"\xff"], []),
+        ([b"{}", b"{}", b"{}", b"\xff"], [3]),
+        ([b"\xff", b"{}", b"{}", b"a", b"b", b"c"], [0]),
+        ([b"\xff", b"\xfe", b"{}", b"a"], []),
+        ([b"\xff", b"\xfe", b"\xfd", b"{}"], [3]),
+        ([b"\xff"], []),
+        ([], []),
+    ],
+)
+def test_what_stands_out(values: list[bytes], odd: list[int]) -> None:
+    made = tuple(record(value, offset=place) for place, value in enumerate(values))
+    rows = record_rows(RecordsRead(RecordsQuery("t", 0), made))
+    assert [row.offset for row in rows if row.odd] == odd

@@ -1,5 +1,5 @@
 """The quiet cluster with groups of every kind: members that have not taken their target, tasks of a streams group, a
-share group, and a partition on which a group is stuck."""
+share group, and a partition on which a group is stuck, at a record that is not what the others are."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from console.embedded.groups import Committed, Group
 from console.embedded.newer_groups import NewerGroup, NewerMember, Partitions, Tasks
 from console.embedded.scenarios import quiet
 from console.embedded.scenarios.incident import produce_load
-from console.embedded.scenarios.seed import Scenario, change_as_others, commit_later_offset
+from console.embedded.scenarios.seed import Scenario, change_as_others, commit_later_offset, seed_poison
 
 NEWER_FROM = (4, 0)
 ORDERS, PAYMENTS, SHIPMENTS, REFUNDS = (
@@ -150,6 +150,8 @@ def seed(cluster: Cluster) -> None:
             behind = lag * (80 + crc32(f"{name}-{number}".encode()) % 41) // 100
             group.offsets[topic, number] = Committed(max(log.end - behind, log.start), at=now)
         state.groups[name] = group
+    group, topic, partition = STUCK
+    state.groups[group].offsets[topic, partition] = Committed(seed_poison(cluster, topic, partition), at=now)
 
 
 async def live(cluster: Cluster) -> None:

@@ -118,6 +118,7 @@ _READABLE = 3
 _LEAST, _MOST = 10_000, 4_000_000
 _EVERY = 250
 """Milliseconds between records."""
+_POISON = b"\x00\x00\x00\x01\x9f\x02\x1cshipment-\xe2\x04"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -164,6 +165,18 @@ def seed_records(cluster: Cluster, topic: str) -> None:
         values = [_value(topic, number) for number in range(end - _READABLE, end)]
         log.keep(read_batch(batch_of(values, now, f"{partition}".encode(), end - _READABLE), 0))
         state.logs[topic, partition] = log
+
+
+def seed_poison(cluster: Cluster, topic: str, partition: int) -> int:
+    """Replace the oldest record that can be read by bytes that are not JSON, as a producer with another serializer
+    writes them. Returns its offset."""
+    log, now = cluster.state.logs[topic, partition], int(cluster.clock.time() * 1000)
+    first = log.end - _READABLE
+    values = [_POISON, *(_value(topic, number) for number in range(first + 1, log.end))]
+    spoiled = PartitionLog(log.start, log.older_bytes)
+    spoiled.keep(read_batch(batch_of(values, now, f"{partition}".encode(), first), 0))
+    cluster.state.logs[topic, partition] = spoiled
+    return first
 
 
 def _value(topic: str, number: int) -> bytes:
