@@ -3,8 +3,10 @@ is refused before anything is sent."""
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition  # type: ignore[import-untyped]
@@ -19,6 +21,9 @@ from console.language.interpret import to_edits
 from console.language.needs import needs_of_script
 from console.model.changes import CreateTopics, DeleteRecords, LogTarget, NewTopic, Status
 from console.model.cluster import LogRange
+from console.plan.compile import runbook
+from console.plan.diff import diff
+from console.plan.kafka_tools import STDIN
 from console.plan.kinds.records import TrimLog
 from console.plan.plan import StageReport
 from console.plan.settle import ApplyOptions
@@ -27,6 +32,7 @@ from console.session.plan_facts import deletions, judge, read_retention
 from console.session.reading import read_needs
 from console.session.session import Session
 from tests.support.kafka_cluster import KafkaCluster
+from tests.support.kafka_commands import DELETE_RECORDS, KafkaCommands
 from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3
 from tests.support.patience import PATIENCE
 from tests.support.real_clusters import running
@@ -102,7 +108,7 @@ async def size(session: Session) -> int:
     return sum(each.sizes.get(TRIMMED, 0) for each in dirs)
 
 
-async def test_what_is_deleted_is_what_was_said(session: Session, quick_cluster: KafkaCluster) -> None:
+async def test_what_is_deleted_is_what_was_said(session: Session, quick_cluster: KafkaCluster, tmp_path: Path) -> None:
     configs = {"retention.ms": "-1", "segment.bytes": str(SEGMENT)}
     wanted = NewTopic(TRIMMED, 2, 1, configs=configs), NewTopic(COMPACTED, 1, 1, configs={"cleanup.policy": "compact"})
     outcomes = await session.client.run(changes.send, CreateTopics(wanted), validate_only=False)
@@ -154,6 +160,17 @@ async def test_what_is_deleted_is_what_was_said(session: Session, quick_cluster:
     assert [await readable(quick_cluster.bootstrap, number) for number in range(2)] == [kept, 0]
     again = await staged(session, f"delete records topic {TRIMMED} partition 1 before latest")
     assert [each.reason for each in again.dropped] == [f"{TRIMMED}/1 begins at offset {RECORDS} already"]
+
+    # Kafka's own command leaves the same.
+    await staged(session, f"delete records topic {TRIMMED} partition 0 before {RECORDS - 7}")
+    (command,) = runbook(diff(session.plan, session.snapshot), ("--bootstrap-server", quick_cluster.bootstrap))
+    (tmp_path / "offsets.json").write_text(command.stdin)
+    words = [str(tmp_path / "offsets.json") if word == STDIN else word for word in command.words[1:]]
+    with KafkaCommands(quick_cluster.version) as kafka:
+        done_by = await asyncio.to_thread(kafka.run, DELETE_RECORDS, words)
+    assert (command.words[0], done_by.code) == ("kafka-delete-records", 0), done_by
+    assert await readable(quick_cluster.bootstrap, 0) == 7
+    session.discard()
 
     for statement, why in (
         (f"delete records topic {COMPACTED} before latest", "cleanup.policy of compacted is compact"),
