@@ -38,7 +38,7 @@ async def describe_features(link: Link) -> ClusterFeatures:
     registered = {each.id: each for each in cluster.brokers}
     apart = [each for each in endpoints if each.id not in registered][:CONTROLLERS]
     asked = await asyncio.gather(
-        *(_of_broker(link, each) for each in registered.values()), *(_of_controller(link, each) for each in apart)
+        *(_of_broker(link, each) for each in registered.values()), *(of_controller(link, each) for each in apart)
     )
     newest = max((each for each in asked if each[1] is not None), key=lambda each: _epoch(each[1]), default=None)
     nodes = tuple(sorted((node for node, _ in asked), key=lambda node: (node.controller, node.id)))
@@ -76,7 +76,8 @@ async def _of_broker(link: Link, node: Broker) -> Answered:
     return _answered(NodeFeatures(node.id, address), response)
 
 
-async def _of_controller(link: Link, voter: VoterEndpoint) -> Answered:
+async def of_controller(link: Link, voter: VoterEndpoint) -> Answered:
+    """What a controller supports, from its own listener. Never raises AdminError."""
     if not voter.host:
         return NodeFeatures(voter.id, "", controller=True, failure=_NO_ENDPOINT), None
     address = f"{voter.host}:{voter.port}"

@@ -10,6 +10,7 @@ import pytest
 
 from console.admin import changes, cluster, features, topics
 from console.admin.client import AdminClient
+from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
 from console.contexts.context import Context
 from console.language.grammar import parse
@@ -24,7 +25,7 @@ from console.model.changes import (
     UnregisterBroker,
     UpdateFeatures,
 )
-from console.model.cluster import Broker
+from console.model.cluster import Broker, NodeFeatures
 from console.plan.compile import runbook
 from console.plan.diff import diff
 from console.plan.plan import StageReport
@@ -36,6 +37,7 @@ from console.session.applying import apply_plan, check_plan
 from console.session.plan_facts import judge
 from console.session.reading import read_needs
 from console.session.session import Session
+from tests.support.free_ports import free_ports
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_commands import CLUSTER, FEATURES, KafkaCommands
 from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3
@@ -161,6 +163,22 @@ async def test_the_quorum_of_all_nodes(session: Session, nodes: KafkaCluster) ->
         assert row.endpoint.startswith("CONTROLLER 127.0.0.1:")
         assert row.replica.lag >= 0
         assert abs(row.replica.last_caught_up_ms / 1000 - time.time()) < PATIENCE
+
+    # A controller's own listener says what it supports; one that no client reaches is an error in time.
+    assert session.snapshot.quorum is not None
+    first = session.snapshot.quorum.endpoints[0]
+
+    async def at(link: Link, port: int) -> NodeFeatures:
+        return (await features.of_controller(link, first._replace(port=port)))[0]
+
+    reached = await session.client.run(at, first.port)
+    assert reached.failure is None
+    assert reached.supported[METADATA][1] >= LEVEL[nodes.version]
+    (closed,) = free_ports(1)
+    lost = await session.client.run(at, closed)
+    assert (lost.supported, lost.controller) == ({}, True)
+    assert lost.failure is not None
+    assert lost.failure.name == "UNREACHABLE"
 
 
 async def test_a_broker_that_is_down_is_unregistered(session: Session, nodes: KafkaCluster) -> None:
