@@ -134,11 +134,16 @@ class _Ranges(NamedTuple):
 async def _ranges(link: Link, query: RecordsQuery, numbers: Sequence[int]) -> _Ranges:
     """The logs, and where the look begins in each."""
     places = [(query.topic, number) for number in numbers]
+    latest = dict.fromkeys(places, LATEST)
     (starts, no_start), (ends, no_end), (begin, notes, no_begin) = await asyncio.gather(
-        list_offsets(link, dict.fromkeys(places, EARLIEST)),
-        list_offsets(link, dict.fromkeys(places, LATEST), stable=query.committed),
-        _begin(link, query, places),
+        list_offsets(link, dict.fromkeys(places, EARLIEST)), list_offsets(link, latest), _begin(link, query, places)
     )
+    held = ""
+    if query.committed:
+        # After the end: what lies behind a later last stable offset then does so because of an open transaction.
+        stable, no_end = await list_offsets(link, latest, stable=True)
+        held = _held_back({n: (stable[t, n], ends[t, n]) for t, n in places if (t, n) in stable and (t, n) in ends})
+        ends = stable
     ranges = {n: (starts[t, n], ends[t, n]) for t, n in places if (t, n) in starts and (t, n) in ends}
     if isinstance(query.start, OfGroup | FromTime):
         # Without a committed offset, or where the time could not be looked up, there is nowhere to begin.
@@ -152,7 +157,20 @@ async def _ranges(link: Link, query: RecordsQuery, numbers: Sequence[int]) -> _R
             out.append(f"partition {number}: offset {at} was deleted; the log begins at {start}")
         elif at > end:
             out.append(f"partition {number}: offset {at} is behind the end {end}")
-    return _Ranges(ranges, begin, [*notes, *out], list(dict.fromkeys((*no_start, *no_end, *no_begin))))
+    return _Ranges(
+        ranges, begin, [*notes, *out, *([held] if held else [])], list(dict.fromkeys((*no_start, *no_end, *no_begin)))
+    )
+
+
+def _held_back(ends: Mapping[int, tuple[int, int]]) -> str:
+    """Which partitions have records that open transactions hold back, by their last stable offset and their end."""
+    held = {number: span for number, span in ends.items() if span[0] < span[1]}
+    if not held:
+        return ""
+    if len(held) > 1:
+        return f"open transactions hold back records of {len(held)} partitions; uncommitted shows them"
+    ((number, (stable, end)),) = held.items()
+    return f"partition {number}: an open transaction holds back offsets {stable} to {end - 1}; uncommitted shows them"
 
 
 _Begin = tuple[Mapping[int, int], Sequence[str], Sequence[Failure]]

@@ -197,6 +197,8 @@ async def test_records_of_an_open_transaction_are_only_read_uncommitted(
     await producer.abort_transaction()
     await producer.stop()
     assert committed.records == ()
+    held = "partition 0: an open transaction holds back offsets 0 to 0; uncommitted shows them"
+    assert (committed.notes, uncommitted.notes) == ((held,), ())
     assert [record.value for record in uncommitted.records] == [b"open"]
 
 

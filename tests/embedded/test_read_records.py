@@ -140,6 +140,11 @@ async def test_transactions_are_read_as_aiokafka_reads_them(running: ThreadedClu
         await consumer.stop()
         assert [(record.offset, record.value) for record in found.records] == theirs
         assert len(theirs) == (6 if isolation == "read_committed" else 13)
+        assert [note for note in found.notes if "holds back" in note] == (
+            ["partition 0: an open transaction holds back offsets 16 to 16; uncommitted shows them"]
+            if isolation == "read_committed"
+            else []
+        )
     await producer.abort_transaction()
     await producer.stop()
 
