@@ -49,6 +49,11 @@ from console.model.transactions import (
 MAX_PATTERNS = 1_000
 """Names in ACLs on transactional ids that are tried, each on each broker, before all ids count as describable."""
 
+OFFSETS_AT_ONCE = 5_000
+"""Partitions whose offsets are asked for at once."""
+MOST_RUNNING = 1_000
+"""Unfinished transactions that are described though no partition has records of them."""
+
 _ABORT_RIGHT = "Ask an administrator of the cluster for an ACL: ALTER or CLUSTER_ACTION on CLUSTER kafka-cluster."
 _STATE_TOPIC = "__transaction_state"
 _MAX_TIMEOUT = "transaction.max.timeout.ms"
@@ -57,17 +62,24 @@ _MAX_TIMEOUT = "transaction.max.timeout.ms"
 async def stable_offsets(
     link: Link, places: Iterable[Place]
 ) -> tuple[dict[Place, StableOffsets], dict[Place, Failure]]:
-    """The last stable offset and the high watermark of each partition, or its failure. Two requests to each leader.
+    """The last stable offset and the high watermark of each partition, or its failure. Two requests to each leader for
+    each `OFFSETS_AT_ONCE` partitions.
 
     The stable ones are read first: where they are behind, they were behind already before the others were read.
     """
-    wanted = dict.fromkeys(places, LATEST)
-    stable, unstable = await list_offsets(link, wanted, stable=True)
-    ends, endless = await list_offsets(link, dict.fromkeys(stable, LATEST))
-    why = {problem.message: problem for problem in (*endless, *unstable)}
-    found = {place: StableOffsets(offset, ends[place]) for place, offset in stable.items() if place in ends}
-    others = next(iter(why.values()), Failure("UNKNOWN_SERVER_ERROR", "the leader did not answer"))
-    return found, {place: why.get(f"{place[0]}-{place[1]}", others) for place in wanted if place not in found}
+    found: dict[Place, StableOffsets] = {}
+    failures: dict[Place, Failure] = {}
+    for chunk in chunks(tuple(dict.fromkeys(places)), OFFSETS_AT_ONCE):
+        stable, unstable = await list_offsets(link, dict.fromkeys(chunk, LATEST), stable=True)
+        ends, endless = await list_offsets(link, dict.fromkeys(stable, LATEST))
+        why = {problem.message: problem for problem in (*endless, *unstable)}
+        other = next(iter(why.values()), Failure("UNKNOWN_SERVER_ERROR", "the leader did not answer"))
+        for place in chunk:
+            if place in ends:
+                found[place] = StableOffsets(stable[place], ends[place])
+            else:
+                failures[place] = why.get(f"{place[0]}-{place[1]}", other)
+    return found, failures
 
 
 async def look_at_transactions(link: Link, places: Iterable[Place]) -> Transactions:
@@ -131,7 +143,9 @@ async def _asked(
         Failure(why.name, f"{who} did not list its transactions: {why.message or why.name}", why.remedy)
         for who, why in listing.failures.items()
     ]
-    wanted = [each.id for each in listing.transactions.values() if each.state in UNFINISHED or each.producer_id in ids]
+    known = listing.transactions.values()
+    running = [each.id for each in known if each.state in UNFINISHED][:MOST_RUNNING]
+    wanted = [*(each.id for each in known if each.producer_id in ids), *running]
     described = await describe_transactions(link, wanted)
     gaps += _unled(before, await _coordinators(link))
     return producers, (

@@ -26,7 +26,7 @@ from console.model.transactions import (
 PARTITIONS_AT_ONCE = 500
 """Partitions in one DescribeProducers, as many as Kafka's own command asks for."""
 IDS_AT_ONCE = 500
-"""Transactional ids in one DescribeTransactions."""
+"""Transactional ids in one FindCoordinator and in one DescribeTransactions."""
 
 _NEEDS = "3.0"
 _COORDINATOR_MOVES = frozenset(
@@ -181,21 +181,18 @@ async def describe_transactions(link: Link, ids: Iterable[str]) -> TransactionLi
     Raises Unsupported before Kafka 3.0, and AdminError if the cluster can't be reached.
     """
     await link.require("describe_transactions", 0, _NEEDS)
-    coordinators, failures = await find_coordinators(link, ids, OF_TRANSACTIONS)
-    by_broker: dict[int, list[str]] = {}
-    for id_, broker_id in coordinators.items():
-        by_broker.setdefault(broker_id, []).append(id_)
-    parts = await asyncio.gather(
-        *(
-            _described_at(link, broker_id, chunk)
-            for broker_id, mine in by_broker.items()
-            for chunk in chunks(mine, IDS_AT_ONCE)
-        )
-    )
     found: dict[str, Transaction] = {}
-    for part in parts:
-        found.update(part.transactions)
-        failures.update(part.failures)
+    failures: dict[str, Failure] = {}
+    for chunk in chunks(tuple(dict.fromkeys(ids)), IDS_AT_ONCE):
+        coordinators, without = await find_coordinators(link, chunk, OF_TRANSACTIONS)
+        by_broker: dict[int, list[str]] = {}
+        for id_, broker_id in coordinators.items():
+            by_broker.setdefault(broker_id, []).append(id_)
+        parts = await asyncio.gather(*(_described_at(link, broker_id, mine) for broker_id, mine in by_broker.items()))
+        failures.update(without)
+        for part in parts:
+            found.update(part.transactions)
+            failures.update(part.failures)
     return TransactionListing(found, failures)
 
 

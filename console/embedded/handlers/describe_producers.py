@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from kio.schema.errors import ErrorCode
@@ -11,7 +12,7 @@ from console.embedded.context import RequestContext
 from console.embedded.producers import ProducerEntry
 from console.embedded.transactions import expire
 
-_MESSAGES = {
+_MESSAGES: Mapping[int, str] = {
     ErrorCode.unknown_topic_or_partition: "This server does not host this topic-partition.",
     ErrorCode.topic_authorization_failed: "Topic authorization failed.",
 }
