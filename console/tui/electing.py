@@ -12,21 +12,29 @@ from console.plan.kinds.leaders import ElectPreferred, preferred_elections
 from console.tui.panes.view import PaneHost
 
 
-def elect(
-    host: PaneHost, topics: Mapping[str, Topic], brokers: Collection[int] | None, left_out: Sequence[str] = ()
+def elect_leaders(
+    host: PaneHost, topics: Mapping[str, Topic], brokers: Collection[int], left_out: Sequence[str] = ()
 ) -> None:
-    """Stage the elections of preferred leaders in these topics. brokers: only of leaders that they are, None for all.
+    """Stage the elections of the leaders that these brokers should be; without brokers, of all."""
+    wanted = [each for broker in brokers for each in preferred_elections(topics, broker)]
+    _stage(host, wanted if brokers else preferred_elections(topics), left_out)
 
-    Where none can be elected and a partition has no leader, an unclean election of it is written into the bar.
-    """
-    wanted = [each for broker in brokers for each in preferred_elections(topics, broker)] if brokers else None
-    edits = list(preferred_elections(topics)) if wanted is None else wanted
+
+def elect_in(host: PaneHost, topics: Mapping[str, Topic], left_out: Sequence[str] = ()) -> None:
+    """Stage the elections of preferred leaders in these topics. Where none can be elected and a partition has no
+    leader, an unclean election of it is written into the bar."""
+    edits = preferred_elections(topics)
     partitions = {(name, each.number): each for name, topic in topics.items() for each in topic.partitions}
     needy = [(edit, partitions[edit.topic, edit.partition]) for edit in edits]
     leaderless = next((edit for edit, partition in needy if partition.leader < 0), None)
     if leaderless is not None and all(why_not_preferred(partition) for _, partition in needy):
         host.prefill(unclean_text(leaderless.topic, leaderless.partition))
-    elif edits:
+    else:
+        _stage(host, edits, left_out)
+
+
+def _stage(host: PaneHost, edits: Sequence[ElectPreferred], left_out: Sequence[str]) -> None:
+    if edits:
         host.stage(edits, left_out=left_out)
     else:
         host.say("each partition is led by its preferred replica", "muted")

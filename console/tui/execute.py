@@ -35,6 +35,7 @@ from console.language.statements import (
     Statement,
     Subject,
     Undo,
+    Unset,
     UseContext,
     View,
 )
@@ -186,9 +187,10 @@ class Executor:
         statement = await asyncio.to_thread(with_file, statement)
         found: list[Edit] = []
         secrets: dict[str, Secret] | None = None
-        entity = getattr(statement, "entity", None)
-        self._left_out = self._app.view.left_out() if entity is None else []
-        for selected in [None] if entity is not None else self._selected():
+        # Only a statement about an entity can leave it out: then it is about each that is marked.
+        left_out = isinstance(statement, Alter | Unset) and statement.entity is None
+        self._left_out = self._app.view.left_out() if left_out else []
+        for selected in self._selected() if left_out else [None]:
             await read_needs(session, needs(statement, selected), sparing=True)
             if secrets is None:
                 secrets = await resolve_secrets(statement, self._ask_hidden)

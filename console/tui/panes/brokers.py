@@ -126,7 +126,7 @@ class BrokersView(TableView[BrokerRow]):
 
     def do_elect(self) -> None:
         """Stage the elections of the preferred leaders that these brokers are; on the cluster default, of all."""
-        from console.tui.electing import elect
+        from console.tui.electing import elect_leaders
 
         brokers = [row.broker.id for row in self.rows_meant() if row.broker is not None]
-        elect(self.host, self.snapshot.topics, brokers or None, self.left_out())
+        elect_leaders(self.host, self.snapshot.topics, brokers, self.left_out())

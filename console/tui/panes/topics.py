@@ -195,9 +195,9 @@ class TopicsView(TableView[Topic]):
 
     def do_elect(self) -> None:
         """Stage the elections of preferred leaders in these topics."""
-        from console.tui.electing import elect
+        from console.tui.electing import elect_in
 
-        elect(self.host, {topic.name: topic for topic in self.rows_meant()}, None, self.left_out())
+        elect_in(self.host, {topic.name: topic for topic in self.rows_meant()}, self.left_out())
 
     def do_create(self) -> None:
         """Create a topic, in the command bar."""
