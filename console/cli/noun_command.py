@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from console.answers.results import Result
     from console.contexts import Context
     from console.language.secret_values import SecretSlot
+    from console.plan.edits import Edit
     from console.plan.plan import StageReport
     from console.plan.settle import ApplyReport
     from console.session.script_runner import Closing
@@ -170,12 +171,13 @@ class NounCommand(Struct):
 
         for line in await former_lines(session):
             self.complain(line)
+        edits: list[Edit] = []
         for statement in statements:
             assert isinstance(statement, EditStatement)
             secrets = await resolve_secrets(statement, self._ask)
-            report = session.stage(to_edits(statement, session.snapshot, plan=session.plan, secrets=secrets))
-            if self._refusals(report):
-                return FAILED
+            edits += to_edits(statement, session.snapshot, plan=session.plan, secrets=secrets)
+        if self._refusals(session.stage(edits)):  # all at once: there may be thousands
+            return FAILED
         if not session.plan:
             return DONE
         if self.given.validate_only:
