@@ -140,3 +140,21 @@ async def test_records_are_read_once_and_again_by_a_key(records: ThreadedCluster
         await it.press("r")
         await it.until(lambda: it.app.view.inputs()[0] is not first)
         await it.shows("3 records")
+
+
+async def test_the_records_of_a_partition(records: ThreadedCluster) -> None:
+    async with driven_on(records, size=(120, 24)) as it:
+        await it.press("2")
+        await it.shows("orders")
+        await it.press("enter")
+        await it.shows("retention.ms")
+        await it.press("tab")
+        await it.shows("Leader")
+        await it.press("j", "v")
+        await it.shows("records orders-1  last 10")
+        await it.shows("3 records, 0–2 of 0–2")
+        await it.press("c")
+        await it.shows("uncommitted")
+        await it.shows("3 records")
+        await it.press("f")
+        await it.shows("records topic orders partition 1 from offset")

@@ -150,8 +150,8 @@ def seed(cluster: Cluster) -> None:
             behind = lag * (80 + crc32(f"{name}-{number}".encode()) % 41) // 100
             group.offsets[topic, number] = Committed(max(log.end - behind, log.start), at=now)
         state.groups[name] = group
-    group, topic, partition = STUCK
-    state.groups[group].offsets[topic, partition] = Committed(seed_poison(cluster, topic, partition), at=now)
+    stuck, topic, partition = STUCK
+    state.groups[stuck].offsets[topic, partition] = Committed(seed_poison(cluster, topic, partition), at=now)
 
 
 async def live(cluster: Cluster) -> None:

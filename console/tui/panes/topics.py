@@ -317,4 +317,6 @@ class PartitionsView(TableView[PartitionRow]):
         """Delete the partition's records before an offset, in the command bar."""
         row = self.row()
         if row is not None:
-            self.host.prefill(f"delete records topic {quote(self.place.topic or '')} partition {row.number} before ")
+            self.host.prefill(
+                f"delete records topic {quote(self.place.topic or '')} partition {row.partition.number} before "
+            )
