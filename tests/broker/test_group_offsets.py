@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -17,6 +20,8 @@ from console.answers.plan_results import runbook_commands
 from console.model.cluster import CommittedOffset
 from console.plan.edits import CommitOffset
 from console.wire.schemas import for_version
+from tests.broker.test_nouns import in_process
+from tests.broker.test_read_groups import joining
 from tests.support.changing import make_topic
 from tests.support.group_flow_cases import Case, parameters
 from tests.support.group_flows import change, offsets, position, read_up_to, revert, session_of, stage, write
@@ -195,3 +200,68 @@ async def test_a_share_group_gets_its_start_offsets(plain_cluster: KafkaCluster,
     finally:
         await link.close()
         client.close()
+
+
+@pytest.mark.parametrize("protocol", ["consumer", "streams"])
+async def test_groups_of_the_newer_protocols(plain_cluster: KafkaCluster, name: str, protocol: str) -> None:
+    """KIP-848, KIP-1071: with a member it is refused, named; without one it is set and taken back."""
+    client = AdminClient(ConnectionSettings(bootstrap=plain_cluster.addresses, visible_timeout=0.05))
+    client.start()
+    link = Link(ConnectionSettings(bootstrap=plain_cluster.addresses))
+    try:
+        await make_topic(link, name, partitions=1, retention_ms="-1")
+        await write(plain_cluster.bootstrap, name, {0: 10})
+        (coordinator,) = (await find_coordinators(link, [name]))[0].values()
+
+        async def beat(epoch: int) -> Any:
+            def build(kio: ModuleType) -> Any:
+                request = joining(protocol, name)(kio)
+                leaves = {"topology": None} if protocol == "streams" else {}
+                return request if not epoch else replace(request, member_epoch=epoch, **leaves)
+
+            return await link.call(f"{protocol}_group_heartbeat", build, to=broker(coordinator))
+
+        assert (await until_settled(lambda: beat(0), lambda answer: answer.error_code != 0, within=20)).error_code == 0
+        report = await stage(session_of(client), f"reset group {name} topic {name} to earliest")
+        (refused,) = report.refused
+        assert refused.reason.startswith(f"group {name} has a member: ")
+        assert (await beat(-1)).error_code == 0
+        first = await change(client, f"reset group {name} topic {name} to offset 7")
+        assert first.ok, first
+        again = await change(client, f"reset group {name} to by -2")
+        assert await offsets(client, name) == {0: 5}
+        described = (await position(client, name)).group
+        assert described is not None
+        assert (described.type, described.state) == (protocol, "Empty")
+        for each, left in ((again, {0: 7}), (first, {})):
+            _, back = await revert(client, each)
+            assert back.ok, back
+            assert await offsets(client, name) == left
+        assert (await change(client, f"delete group {name}")).ok
+    finally:
+        await link.close()
+        client.close()
+
+
+def test_the_noun_deletes_groups_and_their_offsets(plain_cluster: KafkaCluster, name: str) -> None:
+    """`kac groups --delete` asks like the plan, and takes --yes."""
+    bootstrap = plain_cluster.bootstrap
+
+    async def made() -> None:
+        link = Link(ConnectionSettings(bootstrap=plain_cluster.addresses))
+        await make_topic(link, name, partitions=1, retention_ms="-1")
+        await link.close()
+        await write(bootstrap, name, {0: 10})
+        await read_up_to(bootstrap, name, name, {0: CommittedOffset(4)})
+
+    asyncio.run(made())
+    common = ("groups", "-b", bootstrap, "--delete", "--group", name)
+    code, _, err = in_process(*common)
+    assert (code, "yes" in err) == (1, True), err
+    code, out, err = in_process(*common, "--topic", name, "--yes")
+    assert (code, err) == (0, ""), err
+    assert f"{name}/0" in out
+    code, out, err = in_process(*common, "--yes")
+    assert code == 0, err
+    code, _, err = in_process(*common, "--yes")
+    assert (code, f"there is no group '{name}'" in err) == (1, True), err
