@@ -1,9 +1,8 @@
-"""The registry of verbs: usage, help, examples, and where each verb works; and the help as text."""
+"""The registry of verbs: usage, help, examples, and where each verb works."""
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from enum import Flag
 from functools import cache
 from types import MappingProxyType
@@ -11,7 +10,6 @@ from types import MappingProxyType
 from msgspec import Struct
 
 from console.plan.risk_rules import NAMES
-from console.present.text import Line
 
 
 class Where(Flag):
@@ -503,36 +501,3 @@ VERBS: Mapping[str, Verb] = MappingProxyType({verb.name: verb for verb in _ALL})
 def verbs_for(where: Where) -> tuple[Verb, ...]:
     """Return the verbs that work there, in the order of the help."""
     return tuple(verb for verb in _ALL if verb.where & where)
-
-
-# -- the help as text --------------------------------------------------------------------------------------------------
-
-
-def verb_lines(word: str, width: int) -> list[Line]:
-    """Return all verbs with their summaries, or one with all its details."""
-    verbs = verbs_for(Where.BAR)
-    named = [verb for verb in verbs if verb.name == word]
-    if word and not named:
-        return [[(f"unknown verb {word}", "failed")], [], *_overview(verbs)]
-    return _one(named[0], width) if named else _overview(verbs)
-
-
-def _overview(verbs: Iterable[Verb]) -> list[Line]:
-    lines: list[Line] = []
-    group = ""
-    for verb in verbs:
-        if verb.group != group:
-            lines += [[]] if group else []
-            lines.append([(verb.group, "header")])
-            group = verb.group
-        lines.append([(f"  {verb.name:<12}", "strong"), (verb.summary, "")])
-    return [*lines, [], [("help WORD shows one of them; Tab completes, and shows what can follow", "muted")]]
-
-
-def _one(verb: Verb, width: int) -> list[Line]:
-    lines: list[Line] = [[(usage, "strong")] for usage in verb.usage]
-    lines += [[], [(verb.summary, "")]]
-    lines += [[(line, "muted")] for line in textwrap.wrap(verb.about, width)]
-    if verb.examples:
-        lines += [[], [("Examples", "header")], *([(f"  {example}", "")] for example in verb.examples)]
-    return lines

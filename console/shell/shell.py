@@ -132,7 +132,7 @@ class EntryRunner(Runner):
         return statement
 
     def _help(self, word: str) -> None:
-        from console.language.verbs import verb_lines
+        from console.language.verb_help import verb_lines
 
         for line in verb_lines(word, HELP_WIDTH):
             self.printer.out.write("".join(text for text, _ in line) + "\n")

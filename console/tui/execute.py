@@ -243,6 +243,6 @@ class Executor:
         self._app.show_text(unparse(statement), lambda _width: lines)
 
     def _help(self, word: str) -> None:
-        from console.language.verbs import verb_lines
+        from console.language.verb_help import verb_lines
 
         self._app.show_text(f"help {word}".strip(), lambda width: verb_lines(word, width))

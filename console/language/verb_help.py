@@ -1,0 +1,39 @@
+"""The help of verbs, as text."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable
+
+from console.language.verbs import Verb, Where, verbs_for
+from console.present.text import Line
+
+
+def verb_lines(word: str, width: int) -> list[Line]:
+    """Return all verbs with their summaries, or one with all its details."""
+    verbs = verbs_for(Where.BAR)
+    named = [verb for verb in verbs if verb.name == word]
+    if word and not named:
+        return [[(f"unknown verb {word}", "failed")], [], *_overview(verbs)]
+    return _one(named[0], width) if named else _overview(verbs)
+
+
+def _overview(verbs: Iterable[Verb]) -> list[Line]:
+    lines: list[Line] = []
+    group = ""
+    for verb in verbs:
+        if verb.group != group:
+            lines += [[]] if group else []
+            lines.append([(verb.group, "header")])
+            group = verb.group
+        lines.append([(f"  {verb.name:<12}", "strong"), (verb.summary, "")])
+    return [*lines, [], [("help WORD shows one of them; Tab completes, and shows what can follow", "muted")]]
+
+
+def _one(verb: Verb, width: int) -> list[Line]:
+    lines: list[Line] = [[(usage, "strong")] for usage in verb.usage]
+    lines += [[], [(verb.summary, "")]]
+    lines += [[(line, "muted")] for line in textwrap.wrap(verb.about, width)]
+    if verb.examples:
+        lines += [[], [("Examples", "header")], *([(f"  {example}", "")] for example in verb.examples)]
+    return lines
