@@ -261,24 +261,20 @@ _ALL = (
     Verb(
         "reset",
         CHANGE,
-        (
-            "reset [share] group NAME [topic NAME [partition N]] to (earliest | latest | offset N | time T | by +N | "
-            "by -N | file FILE)",
-        ),
+        ("reset [share] group NAME [topic NAME [partition N]] to PLACE",),
         "Stage other offsets for a group: what it reads again, or never",
-        "Without a topic: of every partition that it committed an offset of; with one: of all its partitions. TIME is "
-        "2026-11-20T14:05Z, without a zone by this host's clock, or 2h for two hours ago; places and times become "
-        "offsets when they are staged. FILE is what kafka-consumer-groups exports: topic,partition,offset, or with "
-        "the group first. Offsets outside of the log are refused. The group has to be without members, and a member "
-        "that joins before it is sent stops it; consumers that assign() partitions are no members and can't be seen. "
-        "A share group gets its start offset; the word share is for one that does not exist yet. revert commits the "
-        "old offsets again; as commands they read offset N [epoch E] [metadata TEXT] restored, which may be outside "
-        "of the log by then.",
+        "PLACE is earliest, latest, offset N, time T, by +N or -N, or file F. Without a topic: of every partition "
+        "that it committed an offset of; with one: of all its partitions. T is 2026-11-20T14:05Z, without a zone by "
+        "this host's clock, or 2h for two hours ago. Places and times become offsets when they are staged. F is a "
+        "file that kafka-consumer-groups exports: topic,partition,offset, or with the group first. Offsets outside of "
+        "the log are refused. The group has to be without members, and a member that joins before it is sent stops "
+        "it; consumers that assign() partitions are no members and can't be seen. A share group gets its start "
+        "offset; the word share is for one that does not exist yet. revert commits the old offsets again; as commands "
+        "they read offset N [epoch E] [metadata TEXT] restored, which may be outside of the log by then.",
         (
             "reset group billing to earliest",
             "reset group billing topic orders to time 2h",
             "reset group billing topic orders partition 3 to offset 1200",
-            "reset group billing topic orders to by -100",
             "reset group billing to file offsets.csv",
         ),
     ),
@@ -288,7 +284,7 @@ _ALL = (
         ("skip group NAME topic NAME partition N [COUNT]",),
         "Stage that a group goes on behind the record it stands on, or behind COUNT of them",
         "For a record that no consumer can read. The group has to be without members.",
-        ("skip group billing topic orders partition 3", "skip group billing topic orders partition 3 10"),
+        ("skip group billing topic orders partition 3 10",),
     ),
     Verb(
         "clone",
