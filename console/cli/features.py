@@ -78,7 +78,7 @@ def _offline(given: argparse.Namespace, action: str) -> tuple[str, ...] | None:
     return mapping_lines(given.release_version) if action == MAPPING else dependency_lines(given.feature)
 
 
-FEATURES = Noun(
+NOUN = Noun(
     "features",
     "show features and their levels, upgrade and downgrade them",
     {},

@@ -97,7 +97,7 @@ def _carried(given: argparse.Namespace, action: str) -> Carry | None:
     return {LIST: group_command.list_, DESCRIBE: group_command.describe}[action]
 
 
-GROUPS = Noun(
+NOUN = Noun(
     "groups",
     "list, describe and configure groups, reset and delete their offsets",
     {

@@ -1,13 +1,12 @@
-"""The table of nouns and their commands: ``kac topics``, ``quotas``, ``acls``, ``brokers``, ``groups``, ``scram``."""
+"""The table of nouns and their commands: ``kac topics``, ``quotas``, ``acls``, ``brokers``, ``groups`` and others."""
 
 from __future__ import annotations
 
 import argparse
 from functools import partial
+from importlib import import_module
 
 from console.cli.acls import ACLS
-from console.cli.features import FEATURES
-from console.cli.groups import GROUPS
 from console.cli.noun import (
     Carry,
     Noun,
@@ -20,7 +19,6 @@ from console.cli.noun import (
     pairs,
 )
 from console.cli.opening import client_of, context_of, open_log_file
-from console.cli.transactions import TRANSACTIONS
 from console.language.quoting import DEFAULT_NAME, quote, quote_pattern
 from console.model.numbers import natural_number, option
 
@@ -332,16 +330,26 @@ SCRAM = Noun(
 
 # The nouns by name.
 
-NOUNS = {each.name: each for each in (TOPICS, QUOTAS, ACLS, BROKERS, GROUPS, SCRAM, TRANSACTIONS, FEATURES)}
+NOUNS: dict[str, Noun | str] = {
+    **{each.name: each for each in (TOPICS, QUOTAS, ACLS, BROKERS, SCRAM)},
+    "groups": "console.cli.groups",
+    "transactions": "console.cli.transactions",
+    "features": "console.cli.features",
+}
+"""A noun, or the module with its `NOUN`, which is imported when it is asked for."""
 NAMES = tuple(NOUNS)
 
 
 def noun(name: str) -> Noun:
     """The noun of this name."""
-    return NOUNS[name]
+    found = NOUNS[name]
+    if isinstance(found, str):
+        made: Noun = import_module(found).NOUN
+        return made
+    return found
 
 
-# The commands ``kac topics``, ``quotas``, ``acls``, ``brokers``, ``groups`` and ``scram``: one way for each noun.
+# The commands ``kac topics``, ``quotas``, ``acls`` and so on: one way for each noun.
 
 
 def noun_options(name: str, parser: argparse.ArgumentParser) -> None:

@@ -105,7 +105,7 @@ def _carried(given: argparse.Namespace, action: str) -> Carry | None:
     }[action]
 
 
-TRANSACTIONS = Noun(
+NOUN = Noun(
     "transactions",
     "list and describe transactions, find and end those that hang",
     {},

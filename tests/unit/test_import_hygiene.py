@@ -26,3 +26,12 @@ def test_what_needs_no_cluster_loads_no_client_and_no_screen(argv: tuple[str, ..
     loaded = loaded_by(*argv)
     assert loaded.any_of(*SCREEN, *CLIENT, *TESTING) == set()
     assert {name for name in loaded.modules if name.split(".")[0] == "widgets"} <= MEASURES
+
+
+def test_a_noun_loads_no_other_nouns_options() -> None:
+    loaded = loaded_by("topics", "--help")
+    assert loaded.code == 0
+    assert loaded.any_of("console.cli.groups", "console.cli.transactions", "console.cli.features") == set()
+    assert loaded.any_of("console.cli.kafka_tools", "asyncio", *SCREEN, *CLIENT) == set()
+    tools = {name for name in loaded_by("groups", "--help").modules if name.startswith("console.cli.kafka_tools.")}
+    assert tools == {"console.cli.kafka_tools.consumer_groups"}
