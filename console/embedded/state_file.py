@@ -17,6 +17,7 @@ import msgspec
 from console.embedded.groups import Committed, Group, GroupState, Member
 from console.embedded.newer_groups import NewerGroup
 from console.embedded.partition_log import PartitionLog
+from console.embedded.producers import Transaction
 from console.embedded.record_batch import Batch, read_batch
 from console.embedded.state import ClusterState
 from console.embedded.tables import Change, ChangeLog, Partition, ScramCredential, ScramKey, Topic
@@ -116,7 +117,7 @@ KEPT_TOTAL = 4 * 2**20
 
 
 def encode_unlogged(state: ClusterState) -> dict[str, Any]:
-    """Groups and logs, which are not in the tables.
+    """Groups, logs and transactions, which are not in the tables.
 
     Of a log the newest records and its offsets are stored; of a group its offsets and the members without a client. A
     real member joins again by itself.
@@ -135,18 +136,35 @@ def encode_unlogged(state: ClusterState) -> dict[str, Any]:
         elif len(kept) < len(log.batches):
             start = kept[0].base_offset if kept else log.end
         logs.append([topic, partition, start, log.end, older_bytes, b64encode(data).decode()])
-    return {"groups": [_group(group) for group in state.groups.values()], "logs": logs}
+    return {
+        "groups": [_group(group) for group in state.groups.values()],
+        "logs": logs,
+        "transactions": [_transaction(each) for each in state.transactions.values()],
+    }
 
 
 def restore_unlogged(state: ClusterState, content: dict[str, Any]) -> None:
     """Restore what `encode_unlogged` returned. Raises KeyError, TypeError or ValueError for another form."""
     state.groups.clear()
     state.logs.clear()
+    state.transactions = {id_: _read_transaction(id_, *values) for id_, *values in content.get("transactions", ())}
     for fields in content.get("groups", ()):
         group = _read_group(fields)
         state.groups[group.id] = group
     for topic, partition, start, end, older_bytes, encoded in content.get("logs", ()):
         state.logs[topic, partition] = _read_log(start, end, older_bytes, b64decode(encoded))
+
+
+def _transaction(each: Transaction) -> list[Any]:
+    places = [list(place) for place in sorted(each.partitions)]
+    return [each.id, each.producer_id, each.epoch, each.timeout_ms, each.state, each.started, places]
+
+
+def _read_transaction(
+    id_: str, producer_id: int, epoch: int, timeout_ms: int, state: str, started: int, places: list[tuple[str, int]]
+) -> Transaction:
+    partitions = {(topic, number) for topic, number in places}
+    return Transaction(id_, producer_id, epoch, timeout_ms, state, started, partitions)
 
 
 def _newest(batches: tuple[Batch, ...], most: int) -> list[Batch]:

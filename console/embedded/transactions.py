@@ -73,7 +73,7 @@ def begin(context: RequestContext, id_: str, timeout_ms: int) -> tuple[int, int,
     if not 0 < timeout_ms <= int(cluster.spec.static_configs.get(MAX_TIMEOUT, MAX_TIMEOUT_DEFAULT)):
         return int(ErrorCode.invalid_transaction_timeout), _NONE, _NONE
     if found is None:
-        found = Transaction(id_, next(cluster.producer_ids), 0, timeout_ms)
+        found = Transaction(id_, new_producer(cluster), 0, timeout_ms)
         context.state.transactions[id_] = found
         return 0, found.producer_id, found.epoch
     if found.partitions:
@@ -85,8 +85,14 @@ def begin(context: RequestContext, id_: str, timeout_ms: int) -> tuple[int, int,
     if cluster.release.number >= _FORGETS_FROM:
         found.started = _NONE
     if found.epoch > LAST_EPOCH:
-        found.producer_id, found.epoch = next(cluster.producer_ids), 0
+        found.producer_id, found.epoch = new_producer(cluster), 0
     return 0, found.producer_id, found.epoch
+
+
+def new_producer(cluster: Cluster) -> int:
+    """A producer id that no transactional id has; a state file may have brought some."""
+    taken = {each.producer_id for each in cluster.state.transactions.values()}
+    return next(id_ for id_ in cluster.producer_ids if id_ not in taken)
 
 
 def add(cluster: Cluster, found: Transaction, places: set[Place]) -> None:

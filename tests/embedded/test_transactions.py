@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from dataclasses import replace as with_fields
 from typing import Any
@@ -182,12 +183,16 @@ async def test_an_overdue_one_is_slow_until_its_coordinator_ends_it(cluster: Emb
 
 
 async def test_open_transactions_outlive_a_restart(cluster: EmbeddedCluster) -> None:
-    log = cluster.state.logs[HANGING]
-    content = state_file.encode_unlogged(cluster.state)
+    """What hung hangs, and what a coordinator will end is still its own."""
+    log, before = cluster.state.logs[HANGING], standings(await looked(cluster, "admin"))
+    content = json.loads(json.dumps(state_file.encode_unlogged(cluster.state)))
+    cluster.state.transactions.clear()
     state_file.restore_unlogged(cluster.state, content)
     again = cluster.state.logs[HANGING]
     assert again is not log
     assert (again.stable, again.end) == (log.stable, log.end)
+    assert standings(await looked(cluster, "admin")) == before
+    assert set(before.values()) == {Standing.HANGS, Standing.YOUNG, Standing.HEALTHY}
 
 
 async def test_a_transactional_client_and_a_reader_of_what_is_committed() -> None:

@@ -9,7 +9,7 @@ from kio.schema.errors import ErrorCode
 from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
 from console.embedded.producers import COMPLETE, ONGOING, Transaction
-from console.embedded.transactions import LAST_EPOCH, asked, end
+from console.embedded.transactions import LAST_EPOCH, asked, end, new_producer
 from console.wire.schemas import for_version
 
 _NONE = -1
@@ -40,5 +40,5 @@ def _ended(context: RequestContext, found: Transaction, commit: bool) -> int:
         found.epoch += 1
     end(context.cluster, found, commit=commit)
     if found.epoch > LAST_EPOCH:
-        found.producer_id, found.epoch = next(context.cluster.producer_ids), 0
+        found.producer_id, found.epoch = new_producer(context.cluster), 0
     return 0

@@ -8,7 +8,7 @@ from kio.schema.errors import ErrorCode
 
 from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
-from console.embedded.transactions import begin
+from console.embedded.transactions import begin, new_producer
 from console.wire.schemas import for_version
 
 _NO_PRODUCER = -1
@@ -26,7 +26,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
     elif not (context.allowed("IDEMPOTENT_WRITE") or context.allowed_somewhere("WRITE", "TOPIC")):
         code = ErrorCode.cluster_authorization_failed
     else:
-        producer_id, epoch = next(context.cluster.producer_ids), 0
+        producer_id, epoch = new_producer(context.cluster), 0
     return for_version(
         context.schema.InitProducerIdResponse,
         throttle_time=NO_TIME,
