@@ -20,10 +20,12 @@ from console.language.statements import (
     Check,
     Create,
     Delete,
+    DeleteRecords,
     Discard,
     EffectiveQuota,
     Entity,
     Explain,
+    FeatureSet,
     FieldFilter,
     FromFile,
     Glob,
@@ -42,6 +44,7 @@ from console.language.statements import (
     Show,
     ShowPlan,
     Undo,
+    Unregister,
     Unset,
     UseContext,
     View,
@@ -173,6 +176,8 @@ records = st.builds(
     st.booleans(),
 )
 
+partition_numbers = st.none() | st.integers(0, 2**31 - 1)
+
 # A context, a user of SCRAM and an effective quota's names are never `<default>` unless quoted, which `quote` does.
 statements = st.one_of(
     st.builds(Show, entities, some_keys, st.booleans()),
@@ -193,6 +198,15 @@ statements = st.one_of(
     creations(),
     st.builds(Grow, topic_names, st.integers(1, 2**31 - 1)),
     st.builds(Delete, topic_names),
+    st.builds(DeleteRecords, topic_names, partition_numbers, st.integers(0, 2**63 - 1)),
+    st.builds(DeleteRecords, topic_names, partition_numbers, st.none(), st.none() | st.integers(0, 4 * 10**12)),
+    st.builds(Unregister, st.integers(0, 2**31 - 1)),
+    st.builds(
+        FeatureSet,
+        st.dictionaries(NAMES, st.integers(0, 2**15 - 1), min_size=1, max_size=3).map(
+            lambda found: tuple(found.items())
+        ),
+    ),
     access(True),
     access(False),
     explanations(True),
