@@ -147,8 +147,8 @@ class Group:
     instance id makes its member unknown; Kafka 2.8 ignores it. pending: assigned member ids -> when they expire.
     gathering: when a rebalance stops waiting for members. for_more: whether it waits for new members too, as a group's
     first rebalance does. changed: set when `next_deadline` may have changed. watched: whether a task calls `pass_time`.
-    written: whether the coordinator's log has the group: it had assignments, or committed an offset. newer: what it is
-    if it is none of the classic protocol.
+    written: whether the coordinator's log has the group: it had assignments, or committed an offset. newer: what
+    groups of the other protocols have, None for a classic group.
     """
 
     id: str

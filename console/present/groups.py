@@ -212,10 +212,10 @@ class PartitionRow(NamedTuple):
 
     @property
     def target(self) -> str | None:
-        """The clients that should have it, where others have it; ``nobody`` for none."""
+        """The clients that should have it, where others have it; ``no member`` for none."""
         if self.wanted is None or {m.member_id for m in self.wanted} == {m.member_id for m in self.owners}:
             return None
-        return clients(self.wanted) or "nobody"
+        return clients(self.wanted) or "no member"
 
 
 def clients(members: Sequence[GroupMember]) -> str:

@@ -1,0 +1,168 @@
+"""How a lag moves, from looks at it: laws over consumers that commit in steps, and partitions that are stuck."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.model.cluster import GroupLag, PartitionLag
+from console.model.lag_trend import (
+    SHORTEST,
+    STUCK_ALONE,
+    STUCK_BESIDE,
+    WINDOW,
+    LagTrend,
+    direction,
+    look_again,
+    time_left,
+)
+
+Offsets = tuple[int, int, str]
+"""Committed, end, member."""
+
+
+def lag(*partitions: Offsets) -> GroupLag:
+    return GroupLag(
+        tuple(
+            PartitionLag("t", number, at, end, max(0, end - at) if at >= 0 and end >= 0 else -1, member)
+            for number, (at, end, member) in enumerate(partitions)
+        )
+    )
+
+
+def seen(*looks: tuple[float, GroupLag]) -> LagTrend:
+    """The trend after these looks."""
+    trend: LagTrend | None = None
+    for at, found in looks:
+        trend = look_again(trend, found, at)
+    assert trend is not None
+    return trend
+
+
+def story(times: Iterable[float], *partitions: tuple[float, float, float, str]) -> LagTrend:
+    """Looks at partitions that get so many records a second; a consumer commits a share of them each so many seconds."""
+
+    def at(time: float, produced: float, share: float, every: float, member: str) -> Offsets:
+        steps = time // every * every
+        return int(produced * share * steps), int(produced * time) + 1, member
+
+    return seen(*((time, lag(*(at(time, *each) for each in partitions))) for time in times))
+
+
+@st.composite
+def looks(draw: st.DrawFn, longest: float = 20.0) -> list[float]:
+    """Times of looks, some seconds apart."""
+    gaps = draw(st.lists(st.floats(0.5, longest), min_size=2, max_size=20))
+    times = [draw(st.floats(0, 10))]
+    for gap in gaps:
+        times.append(times[-1] + gap)
+    return times
+
+
+@given(looks(), st.integers(1, 100_000), st.floats(0.05, 5.0))
+def test_a_consumer_that_keeps_up_has_no_trend_whenever_one_looks(
+    times: list[float], produced: int, every: float
+) -> None:
+    """Its lag is a saw of at most one step of commits."""
+    trend = story(times, (produced, 1.0, every, "m"))
+    assert trend.rate is None or abs(trend.rate) <= 1  # an offset is a whole number
+    assert trend.stuck == ()
+
+
+@given(looks(), st.integers(1, 100_000))
+def test_a_lag_without_commits_grows_by_what_is_produced(times: list[float], produced: int) -> None:
+    trend = story(times, (produced, 0.0, 1.0, ""))
+    if times[-1] - times[0] < SHORTEST:
+        assert trend.rate is None
+    else:
+        assert trend.rate == pytest.approx(produced, rel=0.3, abs=1)
+        assert direction(trend.rate) == "grows"
+    assert trend.stuck == ()  # it has no member, and no other partition moves
+
+
+@given(looks())
+def test_what_is_compared_is_not_older_than_two_windows_where_looks_are_often(times: list[float]) -> None:
+    trend = story(times, (10, 0.5, 1.0, "m"))
+    assert trend.last.at == times[-1]
+    assert trend.base.at in times
+    gaps = [after - before for before, after in pairwise(times)]
+    assert trend.last.at - trend.base.at <= 2 * WINDOW + 2 * max(gaps)
+
+
+@given(st.lists(st.tuples(st.integers(-1, 10**9), st.integers(-1, 10**9), st.sampled_from(["", "a", "b"])), max_size=6),
+       st.lists(st.tuples(st.integers(-1, 10**9), st.integers(-1, 10**9), st.sampled_from(["", "a", "b"])), max_size=6),
+       st.floats(0.1, 1e6))  # fmt: skip
+def test_a_groups_rate_is_the_sum_of_its_partitions_and_the_stuck_ones_have_records_waiting(
+    before: list[Offsets], after: list[Offsets], seconds: float
+) -> None:
+    trend = seen((0.0, lag(*before)), (seconds, lag(*after)))
+    rates = [each.rate for each in trend.partitions.values() if each.rate is not None]
+    assert trend.rate == (pytest.approx(sum(rates)) if rates else None)
+    lags = {(row.topic, row.partition): row for row in trend.last.lag.partitions}
+    for place, each in trend.partitions.items():
+        if each.stuck:
+            assert lags[place].lag > 0
+            assert each.still >= STUCK_BESIDE
+        if each.still:
+            assert lags[place].lag > 0
+        if direction(each.rate) == "shrinks":
+            assert (time_left(lags[place].lag, each.rate) is None) == (lags[place].lag == 0)
+        else:
+            assert time_left(lags[place].lag, each.rate) is None
+
+
+def stands(until: float, other: bool, member: str = "m", moves: float = 10) -> LagTrend:
+    """A commit at 5 that stands while the end moves, beside one of the same member that moves or does not."""
+    times = [second / 1 for second in range(0, int(until) + 1, 2)]
+    return seen(
+        *(
+            (at, lag((5, 100 + int(moves * at), member), (int(10 * at) if other else 0, int(10 * at) or 1, member)))
+            for at in times
+        )
+    )
+
+
+def test_a_partition_is_stuck_soon_beside_others_of_its_member_and_late_alone() -> None:
+    first = ("t", 0)
+    assert stands(STUCK_BESIDE - 2, other=True).stuck == ()
+    assert stands(STUCK_BESIDE + 2, other=True).stuck == (first,)
+    assert first not in stands(STUCK_ALONE - 2, other=False).stuck
+    assert first in stands(STUCK_ALONE + 2, other=False).stuck
+
+
+def test_what_is_not_stuck() -> None:
+    assert stands(200, other=True, moves=0).stuck == ()  # no record arrives
+    assert stands(200, other=False, member="").stuck == ()  # no member reads, nothing of the group moves
+    idle = seen(*((at, lag((100, 100, "m"))) for at in range(0, 300, 10)))
+    assert (idle.stuck, idle.rate) == ((), 0)
+
+
+@pytest.mark.parametrize("every", [30.0, 60.0, 80.0])
+def test_a_consumer_that_commits_seldom_is_not_stuck(every: float) -> None:
+    """Kafka Connect commits each minute: how long a commit rests is learned where it moves again."""
+    for end in range(10, 600, 7):
+        assert story([at / 1 for at in range(0, end, 2)], (100, 1.0, every, "m")).stuck == ()
+
+
+def test_a_commit_that_moves_is_not_stuck_any_more() -> None:
+    looks_at = [(float(at), lag((5, 100 + 10 * at, "m"), (10 * at, 10 * at + 1, "m"))) for at in range(0, 40, 2)]
+    assert seen(*looks_at).stuck == (("t", 0),)
+    skipped = [*looks_at, (40.0, lag((6, 500, "m"), (400, 401, "m")))]
+    assert seen(*skipped).stuck == ()
+    backwards = [*looks_at, (40.0, lag((1, 500, "m"), (400, 401, "m")))]
+    assert seen(*backwards).stuck == ()
+
+
+def test_a_clock_that_goes_back_begins_again() -> None:
+    trend = seen((1000.0, lag((1, 10, "m"))), (1010.0, lag((1, 20, "m"))), (5.0, lag((1, 30, "m"))))
+    assert (trend.rate, trend.base.at, trend.stuck) == (None, 5.0, ())
+
+
+def test_time_left() -> None:
+    shrinks = seen((0.0, lag((0, 1000, "m"))), (10.0, lag((500, 1000, "m"))), (20.0, lag((600, 1000, "m"))))
+    assert shrinks.rate == pytest.approx(-30)
+    assert shrinks.catch_up == pytest.approx(400 / 30)
