@@ -13,6 +13,10 @@ Partitions = dict[str, tuple[int, ...]]
 """Partition numbers by topic, or tasks by subtopology."""
 
 
+NEWER_FROM = (4, 0)
+"""The first release in which they are enabled."""
+
+
 class Tasks(Struct, frozen=True):
     """The tasks of a member of a streams group."""
 

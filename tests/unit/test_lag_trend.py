@@ -44,7 +44,7 @@ def seen(*looks: tuple[float, GroupLag]) -> LagTrend:
 
 
 def story(times: Iterable[float], *partitions: tuple[float, float, float, str]) -> LagTrend:
-    """Looks at partitions that get so many records a second; a consumer commits a share of them each so many seconds."""
+    """Looks at partitions that get so many records a second, of which a consumer commits a share now and then."""
 
     def at(time: float, produced: float, share: float, every: float, member: str) -> Offsets:
         steps = time // every * every

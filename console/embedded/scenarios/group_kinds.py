@@ -9,12 +9,11 @@ from zlib import crc32
 
 from console.embedded.context import Cluster
 from console.embedded.groups import Committed, Group
-from console.embedded.newer_groups import NewerGroup, NewerMember, Partitions, Tasks
+from console.embedded.newer_groups import NEWER_FROM, NewerGroup, NewerMember, Partitions, Tasks
 from console.embedded.scenarios import quiet
 from console.embedded.scenarios.incident import produce_load
 from console.embedded.scenarios.seed import Scenario, change_as_others, commit_later_offset, seed_poison
 
-NEWER_FROM = (4, 0)
 ORDERS, PAYMENTS, SHIPMENTS, REFUNDS = (
     "checkout.orders",
     "checkout.payments",

@@ -1,4 +1,5 @@
-"""A cluster of the largest size, computed instead of stored: 100,000 topics, 1,000,000 quota entities, 100,000 ACLs."""
+"""A cluster of the largest size, computed instead of stored: 100,000 topics, 1,000,000 quota entities, 100,000 ACLs;
+and 10,000 groups, which are stored."""
 
 from __future__ import annotations
 
@@ -7,7 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from uuid import UUID
 
 from console.embedded.context import Cluster
-from console.embedded.group_coordinator import ensure_topic
+from console.embedded.group_coordinator import CONSUMERS, ensure_topic
+from console.embedded.groups import Committed, Group
+from console.embedded.newer_groups import NEWER_FROM, NewerGroup, NewerMember
+from console.embedded.partition_log import PartitionLog
 from console.embedded.replicas import left_isr, new_partition, striped
 from console.embedded.scenarios.seed import DAY, HOUR, MIB, Scenario, change_as_others, quota
 from console.embedded.state import ClusterState, unified
@@ -299,6 +303,43 @@ QUOTA_ENTITIES = 1_000_000
 ACLS = 100_000
 
 
+GROUPS = 10_000
+PARTITIONS_EACH = 4
+"""Of a group; together they read 40,000."""
+_MEMBERS = 2
+_LAGGING_EVERY = 20
+"""One group of so many lags; the others read topics without records."""
+
+
+def add_groups(cluster: Cluster) -> None:
+    """Groups of the consumer protocol, classic ones before 4.0. What equal groups have is one object."""
+    state, now = cluster.state, cluster.clock.time()
+    is_newer = cluster.release.number >= NEWER_FROM
+    nothing = Committed(0, at=now)
+    name_of = LargeTopics(state, TOPICS).name_at
+    for number in range(GROUPS):
+        first = number * PARTITIONS_EACH
+        places = [(name_of(at // PARTITIONS), at % PARTITIONS) for at in range(first, first + PARTITIONS_EACH)]
+        lags = number % _LAGGING_EVERY == 0
+        group = Group(f"group-{number:06}", protocol_type=CONSUMERS, written=True)
+        group.offsets = dict.fromkeys(places, Committed(number % 7_000, at=now) if lags else nothing)
+        for place in places if lags else ():
+            state.logs[place] = log = PartitionLog()
+            log.end = 7_000
+        if is_newer:
+            group.newer = NewerGroup("consumer", "Stable", 2, 2, tuple(_members(group.id, places)), "uniform")
+        state.groups[group.id] = group
+
+
+def _members(group: str, places: list[tuple[str, int]]) -> Iterator[NewerMember]:
+    for turn in range(_MEMBERS):
+        share: dict[str, tuple[int, ...]] = {}
+        for topic, partition in places[turn::_MEMBERS]:
+            share[topic] = (*share.get(topic, ()), partition)
+        client = f"{group}-{turn}"
+        yield NewerMember(f"{client}-member", client, "/10.0.6.7", 2, tuple(share), share, share)
+
+
 def sources(state: ClusterState) -> None:
     """Give the tables their computed values."""
     tables = state.tables
@@ -310,12 +351,13 @@ def sources(state: ClusterState) -> None:
 
 
 def seed(cluster: Cluster) -> None:
-    """Store the group topic, the cluster's default configs and the default quotas."""
+    """Store the group topic, the cluster's default configs, the default quotas and the groups."""
     state = cluster.state
     ensure_topic(state)
     state.alter_config(CLUSTER_DEFAULT, {"log.retention.ms": str(3 * DAY)})
     quota(state, {"user": None}, producer_byte_rate=10 * MIB, consumer_byte_rate=20 * MIB)
     quota(state, {"client-id": None}, request_percentage=100.0)
+    add_groups(cluster)
 
 
 SCENARIO = Scenario(seed, sources, change_as_others)

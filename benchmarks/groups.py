@@ -1,0 +1,169 @@
+"""10,000 groups that read 40,000 partitions: how soon the Groups pane can be used, and the largest request and answer.
+
+``python -m benchmarks.groups [--kac PATH] [--rounds 5]``: the reads of a first screen and of all groups, beside the
+same requests with answers that are not decoded; then the pane of `kac demo --scenario large` in a pseudo-terminal, from its
+key to the lag of its rows. Seconds are the processor's, of the console alone: the cluster is another process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import statistics
+import sys
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import UTC, datetime
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from benchmarks.embedded import Started
+from benchmarks.figures import load, report, report_ratio
+from benchmarks.scale import PATIENCE, TOPICS, processor_seconds, terminal
+from console.admin.group_lag import look_at_groups
+from console.admin.groups import list_groups
+from console.admin.link import Link
+from console.admin.routing import ANY, Route
+from console.admin.settings import ConnectionSettings
+from console.model import snapshot as refresh
+from console.model.snapshot import Snapshot
+from console.present.groups import GROUPS, GroupRow
+from console.session.snapshot_reader import GROUPS_AT_ONCE
+from console.wire.aiokafka_request import Exchange
+
+SCREEN = 36
+"""Groups on a screen of 40 lines."""
+USABLE, ALL = 2.0, 10.0
+"""Seconds of the processor."""
+LARGEST = 4 << 20
+"""Bytes of a request or an answer. An answer that is longer than 100 MiB would not be read."""
+
+
+class Asked(NamedTuple):
+    """A request that was sent."""
+
+    api: str
+    request: Any
+    to: Route
+
+
+class WatchedLink(Link):
+    """A link that remembers what it sent and the sizes of what went over the wire."""
+
+    def __init__(self, settings: ConnectionSettings) -> None:
+        super().__init__(settings, self._note)
+        self.asked: list[Asked] = []
+        self.largest = {"request": 0, "answer": 0}
+
+    def _note(self, exchange: Exchange) -> None:
+        sizes = {"request": len(exchange.request), "answer": len(exchange.response)}
+        self.largest = {what: max(size, sizes[what]) for what, size in self.largest.items()}
+
+    async def call(self, api: str, build: Callable[[ModuleType], Any], *, to: Route = ANY, **options: Any) -> Any:
+        """As `Link.call`."""
+
+        def noted(kio: ModuleType) -> Any:
+            request = build(kio)
+            self.asked.append(Asked(api, request, to))
+            return request
+
+        return await super().call(api, noted, to=to, **options)
+
+
+async def first_screen(link: Link) -> Snapshot:
+    """What the pane reads before it is of use: all groups, members and lag of those that are shown; and their rows."""
+    listing = await list_groups(link)
+    snapshot = refresh.with_groups(Snapshot(), listing.groups, whole=True, at=datetime.now(UTC))
+    snapshot = await looked(link, snapshot, list(listing.groups)[:SCREEN])
+    for name, group in snapshot.groups.items():
+        GROUPS.cells(GroupRow(group, snapshot.lags.get(name), snapshot.lag_trends.get(name)))
+    return snapshot
+
+
+async def everything(link: Link) -> Snapshot:
+    """Members and lag of all groups, as the pane reads them in turn."""
+    listing = await list_groups(link)
+    snapshot = refresh.with_groups(Snapshot(), listing.groups, whole=True, at=datetime.now(UTC))
+    names = list(listing.groups)
+    for start in range(0, len(names), GROUPS_AT_ONCE):
+        snapshot = await looked(link, snapshot, names[start : start + GROUPS_AT_ONCE])
+    assert sum(len(lag.partitions) for lag in snapshot.lags.values()) == 4 * len(names)
+    return snapshot
+
+
+async def looked(link: Link, snapshot: Snapshot, names: Sequence[str]) -> Snapshot:
+    """The snapshot after a look at some groups."""
+    looks = await look_at_groups(link, names, {name: snapshot.groups[name].type for name in names})
+    trends = refresh.trends_after(snapshot.lag_trends, looks.lags, datetime.now(UTC))
+    return refresh.with_group_looks(snapshot, looks, trends)
+
+
+async def undecoded(link: Link, asked: Sequence[Asked]) -> None:
+    """The same requests; their answers stay bytes."""
+    for each in asked:
+        await link.call_raw(each.api, lambda _, each=each: each.request, to=each.to)
+
+
+async def timed(work: Awaitable[Any]) -> float:
+    """Seconds of the processor that it takes."""
+    began = time.process_time()
+    await work
+    return time.process_time() - began
+
+
+async def reads(addresses: Sequence[tuple[str, int]], rounds: int) -> None:
+    """The reads by themselves."""
+    settings = ConnectionSettings(tuple(addresses), request_timeout=120.0)
+    for what, read, limit in (("first screen", first_screen, USABLE), ("all groups", everything, ALL)):
+        ours, bare = [], []
+        link = WatchedLink(settings)
+        try:
+            await read(link)  # not counted: modules are imported
+            for _ in range(rounds):
+                link.asked.clear()
+                ours.append(await timed(read(link)))
+                bare.append(await timed(undecoded(link, tuple(link.asked))))
+            report(what, requests=len(link.asked), bytes=link.largest, cpu=[round(each, 2) for each in ours])
+        finally:
+            await link.close()
+        report_ratio(f"{what}: processor, s", statistics.median(ours), limit)
+        report_ratio(
+            f"{what}: beside the same answers undecoded", statistics.median(ours) / statistics.median(bare), 60
+        )
+        report_ratio(f"{what}: largest message, bytes", max(link.largest.values()), LARGEST)
+
+
+def pane(command: Sequence[str]) -> tuple[float, float]:
+    """Seconds from the key of the pane to the lag of its first row; and of the processor for it."""
+    with terminal(command) as screen:
+        screen.until(TOPICS, PATIENCE)
+        screen.settle(2.0, 30.0)
+        began, busy, at = len(screen.written), processor_seconds(screen.pid), time.perf_counter()
+        screen.press(b"6")
+        screen.until(b"group-000030", PATIENCE, since=began)
+        screen.until(b"28,000", PATIENCE, since=began)  # the lag of group-000000
+        return time.perf_counter() - at, processor_seconds(screen.pid) - busy
+
+
+def main() -> None:
+    """Take the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kac", help="an installed program; this checkout where it is left out")
+    parser.add_argument("--rounds", type=int, default=5)
+    options = parser.parse_args()
+    report("machine", **load())
+    cluster = Started("console", "cluster", "--scenario", "large", "--port", "0")
+    try:
+        hosts = (text.rpartition(":") for text in cluster.bootstrap.split(","))
+        asyncio.run(reads([(host, int(port)) for host, _, port in hosts], options.rounds))
+    finally:
+        cluster.process.terminate()
+        cluster.process.wait()
+    program = [options.kac] if options.kac else [sys.executable, "-m", "console"]
+    taken = [pane([*program, "demo", "--scenario", "large"]) for _ in range(options.rounds)]
+    report("the pane, from its key to the lag of its rows", wall=[round(wall, 2) for wall, _ in taken])
+    report_ratio("the pane: processor, s", statistics.median(busy for _, busy in taken), USABLE)
+
+
+if __name__ == "__main__":
+    main()
