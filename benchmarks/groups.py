@@ -1,8 +1,8 @@
 """10,000 groups that read 40,000 partitions: how soon the Groups pane can be used, and the largest request and answer.
 
 ``python -m benchmarks.groups [--kac PATH] [--rounds 5]``: the reads of a first screen and of all groups, beside the
-same requests with answers that are not decoded; then the pane of `kac demo --scenario large` in a pseudo-terminal, from its
-key to the lag of its rows. Seconds are the processor's, of the console alone: the cluster is another process.
+same requests with answers that are not decoded; then the pane of `kac demo --scenario large` in a pseudo-terminal, from
+its key to the lag of its rows. Seconds are the processor's, of the console alone: the cluster is another process.
 """
 
 from __future__ import annotations

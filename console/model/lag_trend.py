@@ -98,7 +98,7 @@ def time_left(lag: int, rate: float | None) -> float | None:
 def look_again(known: LagTrend | None, lag: GroupLag, at: float) -> LagTrend:
     """The trend after one more look, `at` Unix seconds. After a clock that went back it begins again."""
     look = Look(at, lag)
-    if known is None or at <= known.last.at:
+    if known is None or at < known.last.at:
         return LagTrend(look, look, look, {place(p): _stands(p, at, None) for p in lag.partitions})
     base, next_base = known.base, known.next_base
     if at - known.last.at >= WINDOW:

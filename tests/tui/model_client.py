@@ -47,7 +47,8 @@ class ModelClient:
     """Answers the operations of `console.admin` from a `ModelCluster`.
 
     lost: raised by every operation. silent: brokers that do not answer. refused: key or target text -> why a check or
-    change of it fails. partitions: of a topic, where they are not plain. asked: the operations in their order.
+    change of it fails. partitions: of a topic, where they are not plain. groups: with their lags; described: where they
+    are not plain. asked: the operations in their order.
     """
 
     cluster: ModelCluster
@@ -58,6 +59,7 @@ class ModelClient:
     denied: dict[str, Failure] = field(default_factory=dict)
     racks: dict[int, str] = field(default_factory=dict)
     groups: dict[str, GroupLag] = field(default_factory=dict)
+    described: dict[str, Group] = field(default_factory=dict)
     silent: set[int] = field(default_factory=set)
     asked: list[str] = field(default_factory=list)
     sent: list[tuple[ChangeRequest, bool]] = field(default_factory=list)
@@ -158,13 +160,16 @@ class ModelClient:
         return {place: LogSpan(0, 1_000, 1_000) for place in since}, []
 
     def _list_groups(self) -> GroupListing:
-        return GroupListing({name: Group(name, "Stable", "classic", coordinator=1) for name in self.groups})
+        plain = {name: Group(name, "Stable", "classic", coordinator=1) for name in self.groups}
+        listed = {name: replace(group, members=None) for name, group in self.described.items()}
+        return GroupListing({**plain, **listed})
 
     def _look_at_groups(self, names: list[str], _types: Mapping[str, str] | None = None) -> GroupLooks:
         member = GroupMember("m-1", "client", "/127.0.0.1")
         there = [name for name in names if name in self.groups]
         gone = {name: Failure("GROUP_ID_NOT_FOUND") for name in names if name not in self.groups}
-        groups = {name: Group(name, "Stable", "classic", "range", 1, (member,)) for name in there}
+        plain = {name: Group(name, "Stable", "classic", "range", 1, (member,)) for name in there}
+        groups = {name: self.described.get(name, group) for name, group in plain.items()}
         return GroupLooks(groups, {name: self.groups[name] for name in there}, gone, gone)
 
     def _probe(self, named: frozenset[int]) -> tuple[frozenset[int], bool]:

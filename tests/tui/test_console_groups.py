@@ -1,0 +1,158 @@
+"""The panes of groups: trends, stuck partitions, members and their targets, on an embedded cluster and a model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.embedded.scenarios.group_kinds import NEWER
+from console.embedded.scenarios.quiet import GROUPS
+from console.embedded.spec import ClusterSpec
+from console.model.cluster import Group, GroupLag, GroupMember, PartitionLag
+from console.session import snapshot_reader
+from console.tui.panes.groups import GroupView
+from tests.tui.console_app import Driven, cluster, driven, driven_on
+from tests.tui.model_client import ModelClient
+
+WIDE = (140, 40)
+NARROW = (80, 24)
+
+
+@pytest.fixture(scope="module")
+def kinds() -> Iterator[ThreadedCluster]:
+    with run_in_thread(ClusterSpec(scenario="groups")) as thread:
+        yield thread
+
+
+class Clock:
+    """The time at which looks happen: so many seconds after a moment."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __call__(self) -> datetime:
+        return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=self.seconds)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """Looks are as far apart as a test says: a trend needs six seconds, a stuck partition twenty."""
+    made = Clock()
+    monkeypatch.setattr(snapshot_reader, "_now", made)
+    return made
+
+
+def row(topic: str, number: int, committed: int, end: int, member: str = "m-1") -> PartitionLag:
+    return PartitionLag(topic, number, committed, end, max(0, end - committed), member)
+
+
+async def looked_at(it: Driven, clock: Clock, seconds: float, lag: GroupLag) -> None:
+    """Let the time pass, and a look find this lag of `billing`."""
+    clock.seconds = seconds
+    it.client.groups["billing"] = lag
+    await it.until(lambda: it.app.session.snapshot.lags.get("billing") == lag)
+    at = clock().timestamp()
+    await it.until(lambda: it.app.session.snapshot.lag_trends["billing"].last.at == at)
+
+
+async def test_groups_of_all_kinds_with_their_lag(kinds: ThreadedCluster) -> None:
+    async with driven_on(kinds, WIDE) as it:
+        await it.press("6")
+        for name, (newer, _, _) in NEWER.items():
+            await it.shows(name)
+            words = it.line(name).split()
+            assert words[1:3] == [newer.state, newer.type], words
+            await it.until(lambda n=name, group=newer: f" {len(group.members)} " in it.line(n))
+        for name, _, clients, _ in GROUPS:
+            assert it.line(name).split()[1:3] == ["Stable" if clients else "Empty", "classic"]
+        await it.until(lambda: "·" not in " ".join(it.line("order-events").split()[:5]))
+
+
+async def test_who_should_have_a_partition_is_beside_who_has_it(kinds: ThreadedCluster) -> None:
+    async with driven_on(kinds, WIDE) as it:
+        await it.press("6")
+        await it.shows("order-events")
+        await it.press("slash")
+        await it.type("order-events")
+        await it.press("enter", "enter")
+        await it.shows("Reconciling  3 members  2 not at the target")
+        await it.shows("orders-2@10.0.4.12")
+        eighth = next(line for line in it.lines if "checkout.orders  " in line and " 8 " in line)
+        assert eighth.split()[-2:] == ["orders-2@10.0.4.12", "orders-3@10.0.4.13"]
+        first = next(line for line in it.lines if "checkout.orders" in line and " 1 " in line)
+        assert first.split()[-1] == "orders-1@10.0.4.11"
+
+
+async def test_a_share_groups_partition_has_several_members(kinds: ThreadedCluster) -> None:
+    async with driven_on(kinds, WIDE) as it:
+        await it.press("6")
+        await it.command("groups refund")
+        await it.shows("refund-workers")
+        await it.press("enter")
+        await it.shows("worker-1@10.0.4.11 +1")
+
+
+async def test_describe_has_targets_tasks_and_epochs(kinds: ThreadedCluster) -> None:
+    async with driven_on(kinds, WIDE) as it:
+        await it.command("describe group fraud-scores")
+        await it.shows("11 active, 2 standby, 1 warm-up")
+        await it.shows("1 not at the target")
+        await it.shows("epoch 12  topology 2")
+        assert "+1 -1" in it.line("scores-2")
+
+
+async def test_a_stuck_partition_is_marked_and_its_row_has_the_committed_offset(clock: Clock) -> None:
+    client = ModelClient(cluster(), groups={"billing": GroupLag((row("orders", 0, 5, 9), row("orders", 1, 0, 1)))})
+    async with driven(client, WIDE) as it:
+        await it.press("6")
+        await it.shows("billing")
+        for second in range(2, 31, 4):
+            lag = GroupLag((row("orders", 0, 5, 9 + 10 * second), row("orders", 1, 10 * second, 10 * second)))
+            await looked_at(it, clock, second, lag)
+        await it.shows("1 stuck")
+        await it.until(lambda: it.line("billing").split()[-5:] == ["304", "grows", "+10", "1", "1"])
+        await it.press("enter")
+        await it.until(lambda: "stuck" in it.line("  309  "))
+        assert it.line("  309  ").split()[2:7] == ["5", "309", "304", "stuck", "+10"]
+        assert isinstance(it.app.view, GroupView)
+        assert it.app.view.row() == row("orders", 0, 5, 309)
+
+
+async def test_a_lag_that_shrinks_says_how_long_it_takes(clock: Clock) -> None:
+    client = ModelClient(cluster(), groups={"billing": GroupLag((row("orders", 0, 0, 10_000),))})
+    async with driven(client, WIDE) as it:
+        await it.press("6")
+        await it.shows("billing")
+        await it.until(lambda: "10,000" in it.line("billing"))
+        for second in range(2, 21, 2):
+            await looked_at(it, clock, second, GroupLag((row("orders", 0, 100 * second, 10_000 + 50 * second),)))
+        await it.shows("shrinks")
+        await it.until(lambda: it.line("billing").split()[3:9] == ["1", "9,000", "shrinks", "-50", "3", "min"])
+
+
+@pytest.mark.parametrize("size", [NARROW, WIDE])
+async def test_hostile_names_and_counts(size: tuple[int, int]) -> None:
+    """A group with 100,000 partitions and 10,000 members, with control characters in every name."""
+    evil = "\x1b[31m\u202e[bold]\x07"
+    places = tuple((f"t{evil}", number) for number in range(100_000))
+    members = tuple(
+        GroupMember(
+            f"m{evil}{n}", f"c{evil}", f"/h{evil}", places[n * 10 : n * 10 + 10], target=places[n * 10 : n * 10 + 9]
+        )
+        for n in range(10_000)
+    )
+    group = Group(f"g{evil}", f"S{evil}", f"t{evil}", f"p{evil}", 1, members, 2**31 - 1, 7, f"a{evil}")
+    lag = GroupLag(tuple(PartitionLag(t, n, 2**62, 2**63 - 1, 2**63 - 1 - 2**62, f"m{evil}") for t, n in places))
+    client = ModelClient(cluster(), groups={group.name: lag}, described={group.name: group})
+    async with driven(client, size) as it:
+        await it.press("6")
+        await it.shows("g\\x1b[31m")
+        await it.until(lambda: group.name in it.app.session.snapshot.lags)
+        await it.press("enter")
+        await it.shows("t\\x1b[31m")
+        await it.press("G")
+        await it.shows("99999")
+        assert not any(char in it.text for char in "\x1b\u202e\x07")
