@@ -9,7 +9,7 @@ from typing import Protocol
 from textual.containers import Container
 
 from console.model.acl import Acl
-from console.model.changes import GroupOffsetTarget, GroupTarget, Target
+from console.model.changes import BrokerTarget, FeatureTarget, GroupOffsetTarget, GroupTarget, LogTarget, Target
 from console.model.codes import TOPIC
 from console.model.config import ConfigResource, topic_resource
 from console.model.quota import QuotaEntity
@@ -107,6 +107,12 @@ class Navigator:
                 self._start(pane_named(keymap.ACLS))
             case GroupTarget(name=group) | GroupOffsetTarget(group=group):
                 self._start(pane_named(keymap.GROUPS)._replace(view=keymap.GROUP, about=group))
+            case LogTarget(topic=topic):
+                self._start(pane_named(keymap.TOPICS)._replace(view=keymap.TOPIC, about=topic_resource(topic)))
+            case BrokerTarget():
+                self._start(pane_named(keymap.BROKERS))
+            case FeatureTarget():
+                self._start(pane_named(keymap.BROKERS)._replace(view=keymap.FEATURES))
             case str():
                 self.open_resource(topic_resource(target))
 

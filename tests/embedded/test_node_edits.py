@@ -12,7 +12,8 @@ from console.admin.settings import ConnectionSettings
 from console.contexts.context import Context, parse_bootstrap
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
 from console.embedded.faults import Cut, Fault, Moment
-from console.embedded.partition_log import PartitionLog, produced_batch
+from console.embedded.partition_log import PartitionLog
+from console.embedded.record_batch import produced_batch
 from console.embedded.scenarios.seed import add_topic, allow
 from console.embedded.spec import ClusterSpec
 from console.language.grammar import parse
@@ -185,6 +186,8 @@ async def test_the_parts_of_the_pane_of_brokers(cluster: ThreadedCluster) -> Non
         assert "*share.version" in it.line("share.version")
         await it.press("shift+tab", "shift+tab")
         await it.shows("<default>")
+        await it.press("7", "o")
+        await it.shows("4 of 4 nodes")
 
 
 async def test_a_broker_that_is_down_is_unregistered_from_its_row(cluster: ThreadedCluster) -> None:
@@ -215,6 +218,10 @@ async def test_records_are_deleted_from_the_row_of_a_partition(cluster: Threaded
         await it.press("7")
         await it.shows("delete the records before offset 4 (they begin at 0)")
         await it.shows("! records-deleted: up to 4 records of orders are deleted")
+        await it.press("o")
+        await it.shows("Leader")
+        await it.press("7")
+        await it.shows("! records-deleted")
         await it.press("A")
         await it.shows("name:")
         await it.type("orders")
