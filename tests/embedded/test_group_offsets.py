@@ -19,8 +19,9 @@ from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
 from console.embedded.state import ClusterState
 from console.model.changes import Status
+from console.plan.kinds.group_offsets import REQUEST_BYTES
 from tests.support.group_flow_cases import Case, parameters
-from tests.support.group_flows import change
+from tests.support.group_flows import change, revert
 
 STATIC = {"group.initial.rebalance.delay.ms": "0"}
 
@@ -105,3 +106,33 @@ async def test_a_member_that_joins_in_the_last_gap_is_named_as_the_reason(
     assert outcome.failure.message == "group billing has members now (UNKNOWN_MEMBER_ID): one has joined"
     assert outcome.failure.remedy == "The group has members: stop its consumers first."
     assert group.offsets["orders", 0].offset == 4
+
+
+@pytest.mark.parametrize("count", [2_000, pytest.param(10_000, marks=pytest.mark.long)])
+async def test_a_group_of_very_many_partitions_takes_few_requests(count: int) -> None:
+    """Staged, sent and taken back: no request for a single partition, and none without bounds."""
+    async with EmbeddedCluster(ClusterSpec(brokers=1, static_configs=STATIC)) as running:
+        running.state.put_topic(new_topic("orders", striped([1], count, 1), [1]))
+        ensure_topic(running.state)
+        group = Group("billing", protocol_type="consumer", written=True)
+        for number in range(count):
+            group.offsets["orders", number] = Committed(0, 0)
+            running.state.logs["orders", number] = PartitionLog()
+        running.state.groups["billing"] = group
+        (address,) = running.addresses.values()
+        made = AdminClient(ConnectionSettings((address,)))
+        made.start()
+        try:
+            text = "x" * 400
+            report = await change(made, f"reset group billing to offset 0 metadata {text}")
+            assert report.ok
+            assert {each.metadata for each in group.offsets.values()} == {text}
+            at_once = REQUEST_BYTES // (90 + len(f"billingorders{text}"))
+            commits = running.counters.total("offset_commit").requests
+            assert commits == -(-count // at_once)
+            _, back = await revert(made, report)
+            assert back.ok
+            assert {each.metadata for each in group.offsets.values()} == {""}
+            assert running.counters.total().requests < 40 + 20 * commits
+        finally:
+            made.close()
