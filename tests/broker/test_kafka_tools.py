@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from aiokafka import AIOKafkaProducer  # type: ignore[import-untyped]
 
 from console.admin.configs import alter_configs
 from console.admin.features import describe_features
@@ -36,7 +37,7 @@ from tests.support.kafka_commands import (
     TRANSACTIONS,
     KafkaCommands,
 )
-from tests.support.kafka_jars import KAFKA_3_9
+from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3
 from tests.support.kafka_tool_comparison import Said, compare, kac, ours_said, theirs_run, theirs_said
 from tests.support.real_clusters import running
 from tests.support.transactional_client import TransactionalClient
@@ -300,13 +301,52 @@ async def test_leaders_go_back(several: KafkaCluster, commands: KafkaCommands, n
         await link.close()
 
 
+@pytest.fixture(params=[KAFKA_4_3, KAFKA_3_9])
+def stoppable(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
+    """Three brokers, of which two can be stopped: the first is the only controller."""
+    version: str = request.param
+    properties = {"auto.leader.rebalance.enable": "false", "min.insync.replicas": "1"}
+    yield from running(lambda: KafkaCluster(version, brokers=3, controllers=1, properties=properties))
+
+
+@pytest.mark.long
+async def test_unclean_elections(stoppable: KafkaCluster, commands: KafkaCommands, name: str) -> None:
+    """The last replica in the ISR is down, another is up: each side elects it, and kac wants to be told so."""
+    link = Link(ConnectionSettings(bootstrap=stoppable.addresses[:1]))
+    topics = (f"{name}-a", f"{name}-b")
+    try:
+        assert await applied(link, CreateTopics(tuple(NewTopic(each, assignments=((2, 3),)) for each in topics)))
+        stoppable.stop(3)
+        producer = AIOKafkaProducer(bootstrap_servers=stoppable.bootstrap, acks=1)
+        await producer.start()
+        for topic in topics:
+            await producer.send_and_wait(topic, b"lost", partition=0)
+        await producer.stop()
+        stoppable.stop(2)
+        stoppable.restart(3)
+        words = [["--election-type", "unclean", "--topic", topic, "--partition", "0"] for topic in topics]
+        theirs = await asyncio.to_thread(theirs_run, stoppable, commands, ELECTION, words[0])
+        refused = await asyncio.to_thread(kac, stoppable, "topics", words[1])
+        assert refused.code
+        assert f"--accept unclean-loss={topics[1]}/0" in refused.err
+        accept = ["--accept", f"unclean-loss={topics[1]}/0"]
+        ours = await asyncio.to_thread(kac, stoppable, "topics", [*words[1], *accept])
+        assert theirs.out.replace(topics[0], "TOPIC") == ours.out.replace(topics[1], "TOPIC"), ours.err
+        assert theirs.out == f"Successfully completed leader election (UNCLEAN) for partitions {topics[0]}-0\n"
+        for topic in topics:
+            listing = await until_settled(
+                partial(describe_topics, link, [topic]), partial(leads_not_all, topic, 3), within=30
+            )
+            assert not leads_not_all(topic, 3, listing)
+    finally:
+        await link.close()
+
+
 # -- records -----------------------------------------------------------------------------------------------------------
 
 
 async def test_records(kafka: KafkaCluster, commands: KafkaCommands, link: Link, name: str, tmp_path: Path) -> None:
     """Each side deletes in a topic of its own: the same is printed, and the same records are left."""
-    from aiokafka import AIOKafkaProducer  # type: ignore[import-untyped]
-
     topics = (f"{name}-a", f"{name}-b")
     producer = AIOKafkaProducer(bootstrap_servers=kafka.bootstrap)
     await producer.start()
