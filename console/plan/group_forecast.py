@@ -90,4 +90,4 @@ def _by_topic(counts: Mapping[str, int], what: str) -> str:
     named = ", ".join(f"{some[topic]:,} of {topic}" for topic in largest)
     more = f" and {len(some) - NAMED} more topics" if len(some) > NAMED else ""
     text = _records(sum(some.values()), what)
-    return f"{text}: {named}{more}" if len(some) > 1 else f"{text} of {largest[0]}"
+    return f"{text}: {named}{more}" if len(some) > 1 else f"{text}, of {largest[0]}"

@@ -164,7 +164,7 @@ def _note(edit: CommitOffset, there: GroupOffset | None, _old: EffectiveValue, _
     if _is_outside(edit, there):
         return "outside of the log: readers begin as their auto.offset.reset says"
     if there.committed is None:
-        return "nothing was committed: readers would begin as their auto.offset.reset says"
+        return "nothing was committed"
     return forecast_text(*forecast(there, edit.offset))
 
 
