@@ -304,6 +304,28 @@ async def test_replicas_move_and_leaders_are_elected(plain_cluster: KafkaCluster
         await link.close()
 
 
+async def test_elections_and_moves_name_the_right_that_is_missing(secure_cluster: KafkaCluster, name: str) -> None:
+    """alice may do nothing: a check says so before anything is sent, by what the brokers say of her rights."""
+    alice = Link(
+        ConnectionSettings(
+            bootstrap=secure_cluster.addresses,
+            security_protocol="SASL_SSL",
+            sasl=SaslSettings("SCRAM-SHA-256", "alice", Secret(secure_cluster.users["alice"])),
+            tls=TlsSettings(trust=Store("PEM", path=secure_cluster.authority.pem)),
+        )
+    )
+    try:
+        for change in (ElectLeaders((PartitionTarget(name, 0),)), AlterReassignments({MoveTarget(name, 0): None})):
+            for check in (True, False):
+                (outcome,) = (await outcomes(alice, change, check=check)).values()
+                assert outcome.status is Status.FAILED
+                assert error(outcome) == "CLUSTER_AUTHORIZATION_FAILED"
+                assert outcome.failure is not None
+                assert "ALTER on CLUSTER kafka-cluster" in outcome.failure.remedy
+    finally:
+        await alice.close()
+
+
 async def test_an_unclean_election_where_a_leader_is(link: Link, topic: ConfigResource) -> None:
     place = PartitionTarget(topic.name, 0)
     outcome = (await outcomes(link, ElectLeaders((place,), unclean=True)))[place]

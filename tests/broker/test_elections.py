@@ -248,15 +248,12 @@ async def test_the_real_loss_of_an_unclean_election_lies_in_the_range_that_was_s
         await asyncio.to_thread(cluster.restart, broker)
     session, report = await staged(client, f"elect unclean topic {name} partition 0")
     would = report.added[0].was
-    print(would, session.snapshot.replica_logs, await described(client, name))
     assert isinstance(would, UncleanElection)
     assert (would.elected, would.first) == (THIRD, all_)
     assert (would.least, would.most) == (two if SECOND in back else 0, None)
     lines = effects(session.plan.staged, session.snapshot)[session.plan.staged[0].edit.slot]
-    print(lines)
     assert f"broker {THIRD} leads then: of the replicas {FIRST},{THIRD},{SECOND} the first that is alive" in lines
     (risk,) = await judge(session, session.plan.staged)
-    print(risk)
     assert (risk.name, risk.subject) == ("unclean-loss", f"{name}/0")
     forecast = predict(session.snapshot, session.plan).topics[name].partitions[0]
 
@@ -306,7 +303,6 @@ async def test_a_move_that_is_cancelled_leaves_the_replicas_that_were(
     session, report = await staged(client, f"cancel move topic {name}")
     assert [each.edit.target for each in report.added] == [MoveTarget(name, 0)]
     lines = effects(session.plan.staged, session.snapshot)[session.plan.staged[0].edit.slot]
-    print(lines)
     assert any(
         re.fullmatch(rf"what broker {THIRD} copied is dropped: ≈ .* [KM]iB of ≈ 2\d.* MiB", line) for line in lines
     )
