@@ -342,6 +342,23 @@ async def test_unclean_elections(stoppable: KafkaCluster, commands: KafkaCommand
         await link.close()
 
 
+@pytest.mark.long
+async def test_a_broker_is_unregistered(stoppable: KafkaCluster, commands: KafkaCommands) -> None:
+    """One by each side; kac refuses one that is alive."""
+    words = ["unregister", "--id"]
+    alive = await asyncio.to_thread(kac, stoppable, "brokers", [*words, "2"])
+    assert alive.code
+    assert "broker 2 is alive" in alive.err
+    for number in (2, 3):
+        stoppable.stop(number)
+    stoppable.await_brokers([1])
+    theirs = await asyncio.to_thread(theirs_run, stoppable, commands, CLUSTER, [*words, "2"])
+    ours = await asyncio.to_thread(kac, stoppable, "brokers", [*words, "3"])
+    assert (theirs.code, ours.code) == (0, 0), ours.err
+    assert theirs.out == "Broker 2 is no longer registered.\n"
+    assert ours.out == "Broker 3 is no longer registered.\n", ours.err
+
+
 # -- records -----------------------------------------------------------------------------------------------------------
 
 
