@@ -8,7 +8,7 @@ import pytest
 
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
 from console.embedded.group_coordinator import ensure_topic
-from console.embedded.groups import Committed, Group
+from console.embedded.groups import Committed, Group, Member
 from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
 from tests.support.group_flows import write
@@ -85,3 +85,20 @@ async def test_a_line_of_the_plan_opens_its_group_and_its_title_drops_all(cluste
         await it.shows("kafka-consumer-groups --reset-offsets --group billing --topic orders:0")
         await it.press("escape", "g", "x")
         await it.shows("taken out of the plan: 1 edit of group billing")
+
+
+async def test_a_member_that_joined_since_is_named_before_anything_is_sent(cluster: ThreadedCluster) -> None:
+    def join(running: EmbeddedCluster) -> None:
+        group = running.state.groups["billing"]
+        group.members["m"] = Member("m", None, "late", "/10.0.0.9", 9.0, 9.0, (("range", b""),))
+
+    async with driven_on(cluster, size=(120, 40)) as it:
+        await it.press("6")
+        await it.shows("billing")
+        await it.command("reset group billing to latest")
+        cluster.call(join)
+        await it.press("7")
+        await it.shows("reset from 4 to 10")
+        await it.press("A", "y")
+        await it.shows("group billing has a member: late at 10.0.0.9")
+        assert committed(cluster) == 4
