@@ -173,7 +173,8 @@ def add_noun_options(parser: argparse.ArgumentParser, noun: Noun) -> None:
     if noun.words:
         words = "; ".join(f"{word}: {help_}" for word, help_ in noun.words.items())
         what.add_argument("word", nargs="?", metavar="COMMAND", choices=tuple(noun.words), help=words)
-    actions = what.add_mutually_exclusive_group()
+    # argparse of Python 3.11 fails on the help of a group without options.
+    actions = what.add_mutually_exclusive_group() if noun.actions else what
     for action, help_ in noun.actions.items():
         also = [f"--{alias}" for alias, meant in noun.aliases if meant == action]
         actions.add_argument(f"--{action}", *also, dest="action", action="store_const", const=action, help=help_)

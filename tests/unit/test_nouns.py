@@ -114,6 +114,12 @@ def given_for(name: str, line: str) -> argparse.Namespace:
     return command_parser(command).parse_args(shlex.split(line))
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_each_has_help(name: str) -> None:
+    command = next(each for each in COMMANDS if each.name == name)
+    assert f"usage: kac {name}" in command_parser(command).format_help()
+
+
 @pytest.mark.parametrize(("name", "line", "statements"), SAID, ids=[f"{name} {line}" for name, line, _ in SAID])
 def test_options_mean_statements(name: str, line: str, statements: list[str]) -> None:
     options = given_for(name, line)
