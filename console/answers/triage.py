@@ -9,8 +9,9 @@ import msgspec
 
 from console.language.interpret import command_of
 from console.model.numbers import Data
-from console.present.names import partition, plural
+from console.present.names import plural
 from console.present.text import clean
+from console.present.triage import facts, since_text, subject_text
 from console.triage.cause import Claim, Next
 from console.triage.diagnosis import Named, Verdict
 from console.triage.symptoms import Subject
@@ -26,21 +27,6 @@ def exit_code(verdict: Verdict) -> int:
     if verdict.unexplained:
         return UNEXPLAINED
     return HEALTHY if verdict.is_healthy else NAMED
-
-
-def subject_text(subject: Subject) -> str:
-    """What a cause is about, in a few words; ``""`` for the whole cluster."""
-    if subject.group is not None:
-        where = f" {partition(subject.topic, subject.partition or 0)}" if subject.topic is not None else ""
-        return f"group {clean(subject.group)}{where}"
-    if subject.topic is not None:
-        topic = clean(subject.topic)
-        return f"topic {topic}" if subject.partition is None else partition(topic, subject.partition)
-    if subject.rack is not None:
-        return f"rack {clean(subject.rack)}"
-    if subject.broker is not None:
-        return f"broker {subject.broker}" + (f" {clean(subject.dir)}" if subject.dir is not None else "")
-    return ""
 
 
 def cause_id(claim: Claim) -> str:
@@ -67,14 +53,10 @@ def text_lines(verdict: Verdict, watched: float) -> Iterator[str]:
 
 def _cause_lines(named: Named) -> Iterator[str]:
     claim = named.claim
-    since = f"since {claim.since.astimezone():%H:%M:%S}" if claim.since is not None else "since before the first look"
-    times = f", {claim.times} times" if claim.times > 1 else ""
     yield f"{claim.severity.value.upper():<12} {clean(claim.title, 200)}"
-    yield f"  {claim.cause}, {claim.certainty.value}, {since}{times}"
-    for fact, source in claim.evidence:
-        yield f"  evidence   {clean(fact, 300)} ({source})"
-    if named.explains:
-        yield f"  explains   {', '.join(f'{count:,} {name}' for name, count in named.explains.items())}"
+    yield f"  {claim.cause}, {claim.certainty.value}, {since_text(claim)}"
+    for label, text in facts(named):
+        yield f"  {label:<10} {text}"
     commands = [line for step in claim.next for line in _next_lines(step)]
     yield from commands[:MOST_COMMANDS]
     if len(commands) > MOST_COMMANDS:
@@ -82,16 +64,27 @@ def _cause_lines(named: Named) -> Iterator[str]:
 
 
 def _next_lines(step: Next) -> Iterator[str]:
-    command = _command(step)
+    command = step_command(step)
     yield f"  next       {clean(step.text, 200)}" + (f": {command}" if command else "")
 
 
-def _command(step: Next) -> str:
+def step_command(step: Next) -> str:
+    """The statements of a step, ``""`` for one outside of Kafka."""
     return clean(step.command, 400) if step.command else "; ".join(command_of(edit) for edit in step.edits)
 
 
 def _subjects(subjects: tuple[Subject, ...]) -> str:
     return ", ".join(subject_text(each) for each in subjects)
+
+
+def markdown(verdict: Verdict, watched: float) -> str:
+    """The verdict as a report to paste: the same lines, under headings."""
+    lines = [f"# Kafka: {'healthy' if verdict.is_healthy else 'what is wrong'}, {_moment(verdict.at)}", ""]
+    lines += (
+        f"- {line.strip()}" if line.startswith(" ") else f"\n## {' '.join(line.split())}\n"
+        for line in text_lines(verdict, watched)
+    )
+    return "\n".join(lines) + "\n"
 
 
 # -- JSON --------------------------------------------------------------------------------------------------------------
@@ -127,7 +120,7 @@ def _cause_data(named: Named, at: str) -> dict[str, Data]:
         "evidence": [{"fact": each.fact, "source": each.source, "at": at} for each in claim.evidence],
         "explains": dict(named.explains),
         "examples": [_subject(each) for each in named.examples],
-        "next": [{"text": each.text, "command": _command(each)} for each in claim.next],
+        "next": [{"text": each.text, "command": step_command(each)} for each in claim.next],
     }
 
 

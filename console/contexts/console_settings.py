@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-PANES = ("brokers", "topics", "configs", "quotas", "acls", "groups", "plan", "history", "drift", "usage")
+PANES = ("brokers", "topics", "configs", "quotas", "acls", "groups", "plan", "history", "drift", "usage", "now")
 THEMES = ("dark", "light", "ansi")
 EDITING_MODES = ("emacs", "vi")
 SHORTEST_REFRESH = 1.0

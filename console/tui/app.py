@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from console.session.session import Applied, Session
     from console.tui.applying import Applying
     from console.tui.bar import Bar
+    from console.tui.watch import Watch
     from widgets.command_bar import CommandBar
 
 log = logging.getLogger(__name__)
@@ -356,6 +357,13 @@ class Console(KeysInOrder["Context"]):
         from console.tui.applying import Applying
 
         return Applying(self)
+
+    @cached_property
+    def triage(self) -> Watch:
+        """What is wrong with the cluster; begins when the pane of causes is first shown."""
+        from console.tui.watch import Watch
+
+        return Watch(self)
 
     @cached_property
     def bar(self) -> Bar:

@@ -14,7 +14,7 @@ from console.present.failures import failure_text
 from console.present.header import Facts, State, Who, facts, header
 from console.present.text import Line
 from console.tui.keymap import Key, KeyState, reason
-from console.tui.places import SHORT_TITLES, SHORTEST_TITLES, TITLES, Place
+from console.tui.places import DIGITS, ORDER, SHORT_TITLES, SHORTEST_TITLES, TITLES, Place
 from console.tui.text_lines import TextLines, wrap
 from themes import CONTEXTS
 from widgets.cells import cell_width
@@ -37,6 +37,7 @@ _KEY_SIGNS = {
     "question_mark": "?",
     "minus": "-",
     "plus": "+",
+    "full_stop": ".",
     "space": "Space",
 }
 
@@ -65,16 +66,17 @@ def tabs(current: int, staged: int, width: int) -> Line:
 def _tabs(titles: Sequence[str], current: int, staged: int, between: str, gap: str) -> Line:
     """between: what parts a pane's key from its title. gap: more blanks behind it."""
     line: Line = []
-    for number, title in enumerate(titles, 1):
+    for number in ORDER:
+        title = titles[number - 1]
         count = f"*{staged}" if TITLES[number - 1] == "Plan" and staged else ""
         meaning = "strong" if number == current else "pending" if count else "muted"
-        line += [(" ", ""), (f"{number % 10}{between}{title}{count}", meaning), (gap, "")]
+        line += [(" ", ""), (f"{DIGITS[number - 1]}{between}{title}{count}", meaning), (gap, "")]
     return line
 
 
 def tab_at(piece: int | None) -> int | None:
     """Which pane the piece of `tabs` belongs to."""
-    return piece // 3 + 1 if piece is not None and piece // 3 < len(TITLES) else None
+    return ORDER[piece // 3] if piece is not None and piece // 3 < len(ORDER) else None
 
 
 class Hint(NamedTuple):

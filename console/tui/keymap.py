@@ -11,7 +11,7 @@ from typing import NamedTuple
 EVERYWHERE = "everywhere"
 CONFIGS, TOPICS, TOPIC, BROKERS = "configs", "topics", "topic", "brokers"
 ENTITIES, QUOTAS, ACLS, GROUPS, GROUP, PLAN = "entities", "quotas", "acls", "groups", "group", "plan"
-HISTORY, DRIFT, USAGE = "history", "drift", "usage"
+HISTORY, DRIFT, USAGE, NOW = "history", "drift", "usage", "now"
 QUORUM, FEATURES = "quorum", "features"
 RECORDS = "records"
 TRANSACTIONS = "transactions"
@@ -51,6 +51,7 @@ KEYS: tuple[Key, ...] = (
     _key("history", "8", "history", "What changed, when, and who did it"),
     _key("drift", "9", "drift", "Configs that differ from their peers: by broker, by cluster, from the baseline"),
     _key("usage", "0", "usage", "Who uses how much of which quota"),
+    _key("now", "full_stop", "now", "What is wrong now, and why: causes with their evidence", rank=58),
     _key("back", "escape", "back", "Clear the filter, else go back to the view before", rank=70),
     _key("last", "minus", "last", "Switch between this view and the last one"),
     _key("command", "colon", "command", "Type a command", rank=50),
@@ -164,6 +165,15 @@ KEYS: tuple[Key, ...] = (
         RECORDS,
         needs=("writable", "row"),
         rank=18,
+    ),
+    _key(
+        "fix",
+        "F",
+        "fix",
+        "Stage what mends it, or put the command into the bar",
+        NOW,
+        needs=("writable", "row"),
+        rank=10,
     ),
     _key("effective", "f", "effective", "The effective quota of a user and a client", QUOTAS, rank=30),
     # Changing, all of it staged
@@ -305,7 +315,7 @@ def keys_of(view: str) -> tuple[Key, ...]:
 
 
 GLOBAL = keys_of(EVERYWHERE)
-PANE_KEYS = ("brokers", "topics", "configs", "quotas", "acls", "groups", "plan", "history", "drift", "usage")
+PANE_KEYS = ("brokers", "topics", "configs", "quotas", "acls", "groups", "plan", "history", "drift", "usage", "now")
 """The ids of the keys of the panes, in their order."""
 
 

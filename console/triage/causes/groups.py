@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from console.model.cluster import Group
-from console.model.lag_trend import GroupTrend
+from console.model.lag_trend import LagTrend
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, of
 from console.triage.course import Course
 from console.triage.symptoms import (
@@ -27,7 +27,7 @@ LONG = 30.0
 """Seconds of one rebalance that are too long."""
 
 
-def _trends(course: Course) -> Iterator[tuple[Group, GroupTrend]]:
+def _trends(course: Course) -> Iterator[tuple[Group, LagTrend]]:
     snapshot = course.last.snapshot
     for name, trend in snapshot.lag_trends.items():
         group = snapshot.groups.get(name)
@@ -35,7 +35,7 @@ def _trends(course: Course) -> Iterator[tuple[Group, GroupTrend]]:
             yield group, trend
 
 
-def _lag(trend: GroupTrend) -> Evidence:
+def _lag(trend: LagTrend) -> Evidence:
     seconds = trend.last.at - trend.base.at
     return Evidence(
         f"lag {trend.last.lag.total:,}, {trend.rate or 0:+,.0f} records/s over {seconds:.0f} s",
@@ -43,12 +43,12 @@ def _lag(trend: GroupTrend) -> Evidence:
     )
 
 
-def _moved(trend: GroupTrend) -> bool:
+def _moved(trend: LagTrend) -> bool:
     """Whether an offset was committed since the look with which the last one is compared."""
     return any(each.moved is not None and each.moved > trend.base.at for each in trend.standing.values())
 
 
-def _grows(trend: GroupTrend) -> bool:
+def _grows(trend: LagTrend) -> bool:
     return trend.rate is not None and trend.rate >= 1
 
 

@@ -46,6 +46,7 @@ _VIEWS = {
     "usage": ("usage", "UsageView"),
     "quorum": ("quorum", "QuorumView"),
     "features": ("features", "FeaturesView"),
+    "now": ("now", "NowView"),
     "records": ("records", "RecordsView"),
     "transactions": ("transactions", "TransactionsView"),
 }

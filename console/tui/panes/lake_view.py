@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar
 
-from textual.app import ComposeResult
 from textual.worker import Worker
 
 from console.answers.lake_tables import LakeFilter, lake_filter
@@ -18,9 +17,9 @@ from console.log_file import INTERNAL
 from console.present.failures import failure_text, left_out_text
 from console.present.names import plural
 from console.present.text import Line, clean
-from console.tui.panes.view import PaneHost, TableView
+from console.tui.panes.details import DetailsView
+from console.tui.panes.view import PaneHost
 from console.tui.reading import start
-from console.tui.text_lines import TextLines, clipped, rule, wrap
 from widgets.cells import cell_width
 from widgets.row_table import BadQuery, parse_query
 
@@ -45,7 +44,7 @@ class LakeAnswer(NamedTuple):
 NO_ANSWER = LakeAnswer((), None, (), ())
 
 
-class LakeView(TableView[Row]):
+class LakeView(DetailsView[Row]):
     """A table over a lake, with the details of the row under the cursor below. Asked again when a run has left newer
     tables, or the question is another."""
 
@@ -55,17 +54,11 @@ class LakeView(TableView[Row]):
 
     def __init__(self, host: PaneHost) -> None:
         super().__init__(host)
-        self.below = TextLines(classes="details")
         self._told = NO_ANSWER
         self._asked: object = None
         self._problem = ""
         self._is_known = False
         self._asking: Worker[None] | None = None
-
-    def compose(self) -> ComposeResult:
-        """Breadcrumbs, table, details."""
-        yield from super().compose()
-        yield self.below
 
     # -- what a pane says ----------------------------------------------------------------------------------------------
 
@@ -75,10 +68,6 @@ class LakeView(TableView[Row]):
 
     def find(self, tables: Tables) -> Sequence[Row]:
         """The answer; called beside the screen, and may take its time. Raises LakeError."""
-        raise NotImplementedError
-
-    def details(self, row: Row) -> list[Line]:
-        """A title's text as the first line, then what is to know of a row."""
         raise NotImplementedError
 
     async def without(self) -> None:
@@ -162,11 +151,6 @@ class LakeView(TableView[Row]):
 
     # -- drawing -------------------------------------------------------------------------------------------------------
 
-    def draw(self) -> None:
-        """The table and the details."""
-        super().draw()
-        self._show_details()
-
     def empty_text(self) -> str:
         """Why there is nothing: no lake, nothing of this cluster, nothing that passes."""
         if not self.known():
@@ -200,24 +184,6 @@ class LakeView(TableView[Row]):
         used = sum(cell_width(text) for text, _ in (*self.crumbs(), *line)) + cell_width(self.filter_text) + 8
         fits = used + cell_width(full) <= self.host.size.width
         return [(full if fits else f"{plural(len(unobserved), 'gap')}  ", "pending"), *line]
-
-    def on_line_view_highlighted(self) -> None:
-        """The details of the row under the cursor."""
-        self._show_details()
-
-    def on_resize(self) -> None:
-        """The details have another size."""
-        self._show_details()
-
-    def _show_details(self) -> None:
-        row = self.row()
-        if row is None:
-            self.below.set()
-            return
-        width, height = max(20, self.size.width - 2), max(1, self.below.size.height)
-        (title, _), *_ = (told := self.details(row))[0]
-        lines = [part for line in told[1:] for part in wrap(line, width, 2)]
-        self.below.set(*([(" ", ""), *line] for line in clipped([rule(title, width), *lines], height)))
 
     @staticmethod
     def parsed(text: str) -> LakeFilter:

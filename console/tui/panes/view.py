@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from console.session.session import Session
     from console.tui.past import Journal, OpenLake
     from console.tui.reading import Contact, Reading, Swept
+    from console.tui.watch import Watch
 
 Row = TypeVar("Row")
 
@@ -101,6 +102,11 @@ class PaneHost(Protocol):
     @property
     def lake(self) -> OpenLake:
         """The lake."""
+        ...
+
+    @property
+    def triage(self) -> Watch:
+        """What is wrong with the cluster."""
         ...
 
     @property
