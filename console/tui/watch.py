@@ -14,12 +14,19 @@ if TYPE_CHECKING:
     from console.session.triage_looks import Looker
     from console.triage.course import Course
     from console.triage.diagnosis import Verdict
-    from console.tui.panes.view import View
 
 log = logging.getLogger(__name__)
 
 EVERY = 2.0
 """Seconds between two looks."""
+
+
+class Shown(Protocol):
+    """A view."""
+
+    def update(self) -> None:
+        """Draw again what is made of another verdict."""
+        ...
 
 
 class WatchHost(Protocol):
@@ -31,7 +38,7 @@ class WatchHost(Protocol):
         ...
 
     @property
-    def view(self) -> View:
+    def view(self) -> Shown:
         """The view that is shown."""
         ...
 
