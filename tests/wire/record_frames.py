@@ -294,6 +294,7 @@ async def record(cluster: KafkaCluster) -> Recording:
         await _groups(ask, cluster)
         if major(cluster.version) >= 4:
             await _group_of_the_new_protocol(ask, cluster)
+        await _transactions(ask, cluster)
         await _moves_and_deletions(ask)
     finally:
         await recorder.link.close()
@@ -479,6 +480,49 @@ async def _group_of_the_new_protocol(ask: Ask, cluster: KafkaCluster) -> None:
     finally:
         consumer.kill()
         await consumer.wait()
+
+
+async def _transactions(ask: Ask, cluster: KafkaCluster) -> None:
+    """One that runs, a transactional id without one, and a marker for a producer that is not there."""
+    running = AIOKafkaProducer(bootstrap_servers=cluster.bootstrap, transactional_id="till-1")
+    idle = AIOKafkaProducer(bootstrap_servers=cluster.bootstrap, transactional_id="till-2")
+    await running.start()
+    await idle.start()
+    try:
+        await running.begin_transaction()
+        await running.send_and_wait("orders", b"paid", partition=0)
+        await ask(
+            "producers",
+            "describe_producers",
+            lambda kio: kio.DescribeProducersRequest(
+                topics=tuple(kio.TopicRequest(name=name, partition_indexes=(0, 7)) for name in ("orders", "missing"))
+            ),
+        )
+        await ask("transactions", "list_transactions", lambda kio: kio.ListTransactionsRequest())
+        await ask(
+            "transactions by id",
+            "describe_transactions",
+            lambda kio: kio.DescribeTransactionsRequest(transactional_ids=("till-1", "till-2", "missing")),
+        )
+        await running.abort_transaction()
+    finally:
+        await running.stop()
+        await idle.stop()
+    await ask("markers", "write_txn_markers", abort_markers)
+
+
+def abort_markers(kio: ModuleType) -> Any:
+    topics = tuple(kio.WritableTxnMarkerTopic(name=name, partition_indexes=(0,)) for name in ("orders", "missing"))
+    marker = for_version(
+        kio.WritableTxnMarker,
+        producer_id=999_999,
+        producer_epoch=0,
+        transaction_result=False,
+        topics=topics,
+        coordinator_epoch=0,
+        transaction_version=0,
+    )
+    return kio.WriteTxnMarkersRequest(markers=(marker,))
 
 
 def has_override(answer: Any, index: int, key: str) -> bool:
