@@ -228,10 +228,10 @@ def _question(session: Session, options: ApplyOptions, asks: Asks, found: tuple[
 def _accepting(found: tuple[Risk, ...]) -> list[Typed]:
     """What accepts these warnings: one word for all of them, and the subject of each that has one."""
     subjects = dict.fromkeys((risk.name, risk.subject) for risk in found if risk.subject)
-    typed = [Typed(f"{subject}, for {name}", subject, warns=True) for name, subject in subjects]
+    typed = [Typed(f"the subject of {name}", subject, warns=True) for name, subject in subjects]
     plain = sum(1 for risk in found if not risk.subject)
     if plain:
-        typed.insert(0, Typed(f"accept, for {plural(plain, 'warning')}", ACCEPT, warns=True))
+        typed.insert(0, Typed(f"for {plural(plain, 'warning')}", ACCEPT, warns=True))
     return typed
 
 

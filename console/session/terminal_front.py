@@ -16,6 +16,7 @@ from console.terminal import ask, ask_secret
 
 if TYPE_CHECKING:
     from console.plan.conflicts import Conflict
+    from console.plan.edit_kind import Typed
     from console.plan.risk_rules import Risk
     from console.plan.settle import ApplyReport
     from console.session.apply_flow import Question
@@ -130,7 +131,7 @@ class TerminalFront(Struct):
             if typed.warns and typed.text == ACCEPT:
                 if await self.operator.line("Type accept to go on: ") != ACCEPT:
                     return "the warnings were not accepted"
-            elif await self.operator.line(f"Type {typed.what} to apply to {context}: ") != typed.text:
+            elif await self.operator.line(f"Type {_asked(typed)} to apply to {context}: ") != typed.text:
                 return f"that was not {typed.what}"
         if question.yes:
             edits = plural(len(question.plan), "edit")
@@ -163,3 +164,10 @@ class TerminalFront(Struct):
             from console.present.failures import failure_text
 
             self.say(f"the journal does not say how it went: {failure_text(report.unrecorded)}")
+
+
+def _asked(typed: Typed) -> str:
+    """What is to be typed: a name is not shown, so that it is known; the subject of a warning is."""
+    from console.present.text import clean
+
+    return f"{clean(typed.text, 250)}, {typed.what}," if typed.warns else typed.what

@@ -582,7 +582,7 @@ async def test_the_screen_asks_about_a_warning_and_a_conflict(cluster: ThreadedC
         await stage(it, UNCLEAN, "true")
         # Typed ahead, before or after what the plan means was read: that is no answer to a warning.
         await it.press("7", "A", "y")
-        await it.shows("Type accept, accept, for 1 warning")
+        await it.shows("Type accept, for 1 warning")
         assert own(cluster, UNCLEAN) is None
         if "name: y" in it.text:
             await it.press("backspace")
@@ -606,13 +606,13 @@ async def test_the_screen_asks_about_each_warning(cluster: ThreadedCluster) -> N
             await it.command(case.statement)
             await it.shows("staged: ")
             await it.press("7", "A")
-            await it.shows("Type accept, accept, for 1 warning")
+            await it.shows("Type accept, for 1 warning")
             assert f"! {case.risk}: " in it.text
             await it.press("escape")
             await it.shows("nothing was sent")
             assert held(cluster) == before
             await it.press("A")
-            await it.shows("Type accept, accept, for 1 warning")
+            await it.shows("Type accept, for 1 warning")
             await it.type("accept")
             await it.press("enter")
             await it.shows("1 failed" if case.refused else "applied: 1 entity")

@@ -41,7 +41,7 @@ async def test_the_question_tells_what_is_deleted_and_asks_at_once() -> None:
     async with driven(client) as it:
         await it.command("set topic payments retention.ms=0")
         await it.press("7", "A")
-        await it.shows("Type accept, accept, for 1 warning")
+        await it.shows("Type accept, for 1 warning")
         await it.type("acc")
         assert "deleted within minutes" not in it.text.replace("everything but the active segments is deleted", "")
         client.goes_on.set()
