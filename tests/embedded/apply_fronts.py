@@ -133,9 +133,13 @@ WITH_TESTS_OF_THEIR_OWN = frozenset(
     {
         "transaction-aborted",
         "unclean-loss",
+        "records-deleted",
+        "replicas-remain",
+        "feature-irreversible",
+        "assigned-consumers",
     }
 )
-"""Warnings that have to be typed, of edits that few front ends have."""
+"""Warnings of edits that configs, quotas and ACLs are not: few front ends have them."""
 assert {case.risk for case in RISKY} == set(NAMES) - WITH_TESTS_OF_THEIR_OWN
 
 
