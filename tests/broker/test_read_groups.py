@@ -127,9 +127,13 @@ async def test_groups_of_the_newer_protocols(plain_cluster: KafkaCluster, name: 
         assert group.members is not None
         (member,) = group.members
         assert (member.member_id, member.host) == (f"{name}-member", "/127.0.0.1")
-        if protocol == "consumer":
-            lag = await group_lag(link, name)
-            assert lag.failures == ()
-            assert all(row.committed == -1 and row.lag == -1 for row in lag.partitions)
+        assert group.epoch > 0
+        assert member.epoch > 0
+        assert (member.target is None) is (protocol == "share")
+        assert (member.tasks is None) is (protocol != "streams")
+        assert (await groups.describe_groups(link, [name], {name: protocol})).groups[name].members is not None
+        lag = await group_lag(link, name)
+        assert lag.failures == ()
+        assert all(row.committed == -1 and row.lag == -1 for row in lag.partitions)
     finally:
         await link.close()
