@@ -139,7 +139,7 @@ TRANSACTION_LINES = (
     "describe --transactional-id {n}-no",
     "describe-producers --topic {n} --partition 0",
     "describe-producers --topic {n} --partition 1",
-    "describe-producers --topic {n} --partition 2 --broker-id 1",
+    *(f"describe-producers --topic {{n}} --partition {number} --broker-id 1" for number in range(3)),
     "find-hanging --topic {n}",
     "find-hanging --topic {n} --max-transaction-timeout 5",
     "find-hanging --topic {n} --max-transaction-timeout 30",

@@ -149,8 +149,11 @@ async def describe_producers(command: Running, session: Session) -> int:
     listing = await _producers(session, [place], given.broker_id)
     if place in listing.failures:
         where = "leader" if given.broker_id is None else f"broker {given.broker_id}"
-        what = f"Failed to describe producers for partition {safe(place[0])}-{place[1]} on {where}"
-        return _fail(command, what, listing.failures[place])
+        shown, failure = f"{safe(place[0])}-{place[1]}", listing.failures[place]
+        if failure.name == "NOT_LEADER_OR_FOLLOWER" and given.broker_id is not None:
+            text = f"Failed to describe active producers for partition {shown} on brokerId {given.broker_id}"
+            failure = Failure(failure.name, text, f"Broker {given.broker_id} has no replica of it: name another.")
+        return _fail(command, f"Failed to describe producers for partition {shown} on {where}", failure)
     rows = (
         (
             str(each.id),
