@@ -328,15 +328,10 @@ class Console(KeysInOrder["Context"]):
 
     def edit_entities(self, entities: Sequence[Subject], key: str = "") -> None:
         """Open the command bar to set something on an entity, or on all that are marked."""
-        from console.language.quoting import quote
-        from console.language.unparse import subject_text
-
-        if len(entities) == 1:
-            self.prefill(f"set {subject_text(entities[0])} " + (f"{quote(key)}=" if key else ""))
-        elif entities or self.view.left_out():
-            hidden = self.view.left_out()
+        hidden = self.view.left_out()
+        if len(entities) != 1 and (entities or hidden):
             self.say(f"for the {len(entities)} that are marked{left_out_text(hidden)}", "muted")
-            self.prefill("set ")
+        self.bar.edit(entities, key, hidden)
 
     def stage(self, edits: Sequence[Edit], lasts_ms: int | None = None, left_out: Sequence[str] = ()) -> None:
         """Put edits into the plan and say what became of them. lasts_ms: how long they are to hold once applied.
@@ -429,10 +424,7 @@ class Console(KeysInOrder["Context"]):
         elif message.place == self.place:
             self._touch(contact.heard(self.contact, now, message.silent, message.unread, message.since))
         self.journal.read_once()
-        self.call_after_refresh(self._prepare_bar)
-
-    async def _prepare_bar(self) -> None:
-        await self.bar.ready()
+        self.call_after_refresh(lambda: self.bar.ready())
 
     @on(ClusterLost)
     def _cluster_lost(self, message: ClusterLost) -> None:

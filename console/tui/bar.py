@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from textual.worker import Worker
 
     from console.language.errors import LanguageError
-    from console.language.statements import Statement
+    from console.language.statements import Statement, Subject
     from console.model.config import ConfigResource
     from console.model.quota import QuotaEntity
     from console.model.snapshot import Snapshot
@@ -154,6 +154,16 @@ class Bar:
         self._open(COMMAND, text)
         if text:
             self._host.start(partial(self._read_for, text), group=TYPING, name=TYPING, exclusive=True)
+
+    def edit(self, entities: Sequence[Subject], key: str, hidden: Sequence[str]) -> None:
+        """Open it to set something on an entity, or on all that are marked. hidden: marked, and not shown."""
+        from console.language.quoting import quote
+        from console.language.unparse import subject_text
+
+        if len(entities) == 1:
+            self.command(f"set {subject_text(entities[0])} " + (f"{quote(key)}=" if key else ""))
+        elif entities or hidden:
+            self.command("set ")
 
     def filter(self, text: str) -> None:
         """Open the line for a filter; `text` is the current one."""

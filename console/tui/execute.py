@@ -48,9 +48,9 @@ from console.session.reading import read_needs
 from console.tui import keymap
 from console.tui.applying import Applying
 from console.tui.navigator import Navigator
-from console.tui.panes.view import PaneHost, show_records
+from console.tui.panes.view import PaneHost
 from console.tui.panes.view import View as PaneView
-from console.tui.places import PANES, pane_named
+from console.tui.places import PANES, pane_named, records_in
 from console.tui.plan_script import show_runbook
 
 log = logging.getLogger(__name__)
@@ -228,7 +228,7 @@ class Executor:
         from console.session.record_reading import refuse_if_never
 
         refuse_if_never(self._app.session.context)
-        await show_records(self._app, pane_named(keymap.TOPICS), statement)
+        await self._app.navigator.goto(records_in(pane_named(keymap.TOPICS), statement))
 
     async def _show_history(self, entity: Entity | None, text: str) -> None:
         try:

@@ -57,20 +57,26 @@ def signs(keys: str) -> str:
 def tabs(current: int, staged: int, width: int) -> Line:
     """``1 Brokers  2 Topics …  7 Plan*3 …``, shorter where it is narrow, so that every pane is there: three spans for
     each, of which the second has its words."""
-    ways = ((TITLES, " ", " "), (SHORT_TITLES, " ", ""), (SHORT_TITLES, "", ""), (SHORTEST_TITLES, "", ""))
-    lines = (_tabs(titles, current, staged, between, gap) for titles, between, gap in ways)
+    ways = (
+        (TITLES, " ", " ", " "),
+        (SHORT_TITLES, " ", "", " "),
+        (SHORT_TITLES, "", "", " "),
+        (SHORTEST_TITLES, "", "", " "),
+        (SHORTEST_TITLES, "", "", ""),
+    )
+    lines = (_tabs(titles, current, staged, *gaps) for titles, *gaps in ways)
     *longer, shortest = lines
     return next((line for line in longer if sum(cell_width(text) for text, _ in line) <= width), shortest)
 
 
-def _tabs(titles: Sequence[str], current: int, staged: int, between: str, gap: str) -> Line:
-    """between: what parts a pane's key from its title. gap: more blanks behind it."""
+def _tabs(titles: Sequence[str], current: int, staged: int, between: str, gap: str, before: str) -> Line:
+    """between: what parts a pane's key from its title. gap: more blanks behind it; before: those before it."""
     line: Line = []
     for number in ORDER:
         title = titles[number - 1]
         count = f"*{staged}" if TITLES[number - 1] == "Plan" and staged else ""
         meaning = "strong" if number == current else "pending" if count else "muted"
-        line += [(" ", ""), (f"{DIGITS[number - 1]}{between}{title}{count}", meaning), (gap, "")]
+        line += [(before, ""), (f"{DIGITS[number - 1]}{between}{title}{count}", meaning), (gap, "")]
     return line
 
 

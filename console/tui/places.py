@@ -75,6 +75,21 @@ def title(place: Place) -> str:
     return f"{resource_word(about.type)} {DEFAULT if about.is_cluster_default else clean(about.name)}"
 
 
+def parts_of(place: Place) -> list[tuple[str, bool]]:
+    """The parts between which the tab key goes, each with whether it is this place: of a topic, or of the pane of
+    brokers; empty elsewhere."""
+    if place.topic is not None:
+        return [(title, view == place.view) for view, title in zip(SECTIONS, SECTION_TITLES, strict=True)]
+    if place.view in NODES and place.about is None:
+        return [(title, view == place.view) for view, title in zip(NODES, NODES_TITLES, strict=True)]
+    return []
+
+
+def records_in(place: Place, wanted: Records) -> Place:
+    """Records, inside the pane of a place."""
+    return Place(keymap.RECORDS, place.pane, wanted)
+
+
 def record_title(about: Records) -> str:
     """Which records, for the breadcrumbs."""
     where = clean(about.topic) if about.partition is None else f"{clean(about.topic)}-{about.partition}"

@@ -221,3 +221,4 @@ async def test_every_pane_is_in_the_line_of_panes_at_any_width() -> None:
         async with driven(size=(columns, 20)) as it:
             for number, name in enumerate(("Br", "To", "Co", "Qu", "AC", "Gr", "Pl", "Hi", "Dr", "Us"), 1):
                 assert re.search(rf"{number % 10} ?{name}", it.lines[1]), it.lines[1]
+            assert re.search(r"\. ?No", it.lines[1]), it.lines[1]

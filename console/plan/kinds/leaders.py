@@ -6,7 +6,6 @@ one loses does not come back.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -27,6 +26,7 @@ from console.model.elections import (
     why_not_preferred,
 )
 from console.model.inheritance import Inheritance
+from console.model.numbers import json_text
 from console.model.snapshot import Snapshot
 from console.plan.amounts import byte_count
 from console.plan.edit_kind import Batch, EditKind, Json, Reversal
@@ -421,7 +421,7 @@ def _all_commands(lines: Sequence[DiffLine]) -> Iterator[Command]:
             yield Command((*words, *place), config_option=ADMIN_CONFIG)
         elif edits:
             wanted = {"partitions": [{"topic": each.topic, "partition": each.partition} for each in edits]}
-            content = json.dumps(wanted) + "\n"
+            content = json_text(wanted) + "\n"
             yield Command((*words, "--path-to-json-file", STDIN), content, config_option=ADMIN_CONFIG)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from console.model.changes import AlterReassignments, MoveTarget, PartitionTarge
 from console.model.cluster import Partition, Reassignment
 from console.model.elections import NOBODY, partition_in
 from console.model.inheritance import Inheritance
+from console.model.numbers import json_text
 from console.model.snapshot import Snapshot
 from console.plan.amounts import byte_count
 from console.plan.edit_kind import Batch, EditKind, Json, Reversal
@@ -232,7 +232,7 @@ def _all_commands(lines: Sequence[DiffLine]) -> Iterator[Command]:
     }
     words = ("kafka-reassign-partitions", "--cancel", "--preserve-throttles", "--reassignment-json-file", STDIN)
     if wanted["partitions"]:
-        yield Command(words, json.dumps(wanted) + "\n")
+        yield Command(words, json_text(wanted) + "\n")
 
 
 # -- records -----------------------------------------------------------------------------------------------------------

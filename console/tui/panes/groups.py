@@ -18,8 +18,8 @@ from console.model.quota import QuotaEntity
 from console.present.groups import GROUPS, LAGS, GroupRow, PartitionRow, clients, group_line, partition_rows
 from console.present.text import Cell, Line
 from console.tui import keymap
-from console.tui.panes.view import PaneHost, TableView, bindings, show_records
-from console.tui.places import Place
+from console.tui.panes.view import PaneHost, TableView, bindings
+from console.tui.places import Place, records_in
 from console.tui.reading import Swept
 from widgets.row_table import RowTable
 
@@ -241,7 +241,7 @@ class GroupView(TableView[PartitionLag]):
         row = self.row()
         if row is not None:
             start = ("group", self.group) if row.committed >= 0 else ("last", "")
-            await show_records(self.host, self.place, Records(row.topic, row.partition, *start))
+            await self.host.navigator.goto(records_in(self.place, Records(row.topic, row.partition, *start)))
 
     def do_reset(self) -> None:
         """Set the group's offset of the partition, in the command bar."""

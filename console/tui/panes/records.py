@@ -30,7 +30,8 @@ from console.present.text import Cell, Line, clean
 from console.session.record_reading import is_masked, read_records
 from console.session.snapshot_reader import Refused
 from console.tui import keymap
-from console.tui.panes.view import PaneHost, TableView, bindings, show_records
+from console.tui.panes.view import PaneHost, TableView, bindings
+from console.tui.places import records_in
 from widgets.row_table import RowTable
 
 
@@ -206,7 +207,7 @@ class RecordsView(TableView[RecordRow]):
             self.host.show_text(title, lambda width: record_lines(row, width))
 
     async def _show(self, wanted: Records) -> None:
-        await show_records(self.host, self.place, wanted)
+        await self.host.navigator.goto(records_in(self.place, wanted))
 
     async def do_newest(self) -> None:
         """The newest records."""

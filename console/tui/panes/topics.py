@@ -30,7 +30,8 @@ from console.present.topics import (
     unread_count,
 )
 from console.tui import keymap
-from console.tui.panes.view import PaneHost, TableView, bindings, show_records
+from console.tui.panes.view import PaneHost, TableView, bindings
+from console.tui.places import records_in
 from widgets.row_table import RowTable
 
 if TYPE_CHECKING:
@@ -191,7 +192,7 @@ class TopicsView(TableView[Topic]):
 
         topic = self.row()
         if topic is not None:
-            await show_records(self.host, self.place, Records(topic.name))
+            await self.host.navigator.goto(records_in(self.place, Records(topic.name)))
 
     def do_elect(self) -> None:
         """Stage the elections of preferred leaders in these topics."""
@@ -282,7 +283,9 @@ class PartitionsView(TableView[PartitionRow]):
 
         row = self.row()
         if row is not None:
-            await show_records(self.host, self.place, Records(self.place.topic or "", row.partition.number))
+            await self.host.navigator.goto(
+                records_in(self.place, Records(self.place.topic or "", row.partition.number))
+            )
 
     def copied(self) -> str:
         """Topic and partition."""

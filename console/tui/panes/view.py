@@ -14,9 +14,8 @@ from textual.widget import Widget
 from console.present.columns import clock
 from console.present.failures import unread
 from console.present.text import Cell, Line, clean
-from console.tui import keymap
 from console.tui.keymap import keys_of
-from console.tui.places import NODES, NODES_TITLES, SECTION_TITLES, SECTIONS, Place
+from console.tui.places import Place, parts_of
 from console.tui.places import title as title_of
 from console.tui.reading import SWEEP_EVERY
 from console.tui.text_lines import TextLines
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from textual.geometry import Size
     from textual.worker import Worker
 
-    from console.language.statements import Records, Subject
+    from console.language.statements import Subject
     from console.model.changes import Target
     from console.model.config import ConfigResource
     from console.model.quota import QuotaEntity
@@ -315,14 +314,9 @@ class View(Widget):
 
     def crumbs(self) -> Line:
         """Where this is."""
-        about = title_of(self.place)
-        line: Line = [(about, "strong")] if about else []
-        if self.place.topic is not None:
-            for section, title in zip(SECTIONS, SECTION_TITLES, strict=True):
-                line += [("  ", ""), (title, "strong" if section == self.place.view else "muted")]
-        if self.place.view in NODES and self.place.about is None:
-            for number, (part, title) in enumerate(zip(NODES, NODES_TITLES, strict=True)):
-                line += [("  " if number else "", ""), (title, "strong" if part == self.place.view else "muted")]
+        line: Line = [(about, "strong")] if (about := title_of(self.place)) else []
+        for title, is_here in parts_of(self.place):
+            line += [("  " if line else "", ""), (title, "strong" if is_here else "muted")]
         return line
 
     def tell_where(self) -> None:
@@ -333,11 +327,6 @@ class View(Widget):
         right = self.status()
         space = self.host.size.width - sum(cell_width(t) for t, _ in (*left, *right)) - 1
         self.where.set([*left, (" " * max(2, space), ""), *right])
-
-
-async def show_records(host: PaneHost, place: Place, wanted: Records) -> None:
-    """Show records inside the pane of a place."""
-    await host.navigator.goto(Place(keymap.RECORDS, place.pane, wanted))
 
 
 class TableView(View, Generic[Row]):
