@@ -1,6 +1,6 @@
 """Takes every picture in this folder from the running console on an embedded cluster, by pressing keys.
 
-``python -m screenshots.take`` walks over `incident` and writes the SVG files; ``--check`` takes them anew and says
+``python -m screenshots.take`` walks over some scenarios and writes the SVG files; ``--check`` takes them anew and says
 which of the files are others. Nothing here is drawn by hand; `make pictures` runs it.
 """
 
@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime, timedelta
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -28,7 +29,6 @@ from console.tui.app import Console
 from tests.support.sample_lake import make_lake
 
 HERE = Path(__file__).parent
-SCENARIO = "incident"
 CLUSTER_ID = "a-demo-of-kac-00000000"
 PORT = 19092
 """It is in the pictures, as the cluster's id is. Nothing changes there but by the walk."""
@@ -38,6 +38,8 @@ SIZES = {"-120x40": (120, 40), "": (80, 24)}
 WEB_FONT = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
 TIME_OF_DAY = re.compile(r"\d\d:\d\d:\d\d([+-]\d\d:\d\d)?")
 MINUTE_OF_DAY = re.compile(r"((\d{4}-)?\d\d-\d\d(?: |&#160;))?\b\d\d:\d\d\b")
+WATCHED = re.compile(r"watched(&#160;| )for(&#160;| )\d+(&#160;| )\w+")
+AGE = re.compile(r"(?:&#160;| )*\b\d+(?:&#160;| )(?:s|min|h)\b")
 DATE = re.compile(r"\d{4}-\d\d-\d\d")
 ADDRESS = re.compile(r"127\.0\.0\.1:\d{5}")
 PICTURE_ID = re.compile(r"terminal-\d+")
@@ -49,7 +51,7 @@ Step = tuple[str, ...]
 """Keys to press one after another; ``text:…`` types, ``see:…`` waits until the screen shows a text, ``other:TOPIC
 KEY=VALUE`` is what somebody else sets meanwhile."""
 
-WALK: dict[str, Step] = {
+WALKS: dict[str, dict[str, Step]] = {"incident": {
     "topics": ("2", "see:URP 12", "see:internal topic hidden", "see:checkout.payments"),
     "brokers": ("1", "see:active controller", "see:zone-c"),
     "configs": (
@@ -103,7 +105,14 @@ WALK: dict[str, Step] = {
         "y",
         "see:Another client changed",
     ),
-}  # fmt: skip
+    "now": ("escape", "full_stop", "see:min ISR 2, 1 replica", "see:replication throttles"),
+}, "transactions": {
+    "transactions": ("colon", "text:transactions", "enter", "see:2 hang"),
+}, "groups": {
+    "group": ("6", "see:dispatch", "slash", "text:dispatch", "enter", "enter", "see:logistics.shipments"),
+    "records": ("j", "j", "v", "see:of group dispatch", "see:binary"),
+}}  # fmt: skip
+"""Scenario -> what is pressed, picture by picture."""
 
 
 def plain(svg: str) -> str:
@@ -116,6 +125,7 @@ def plain(svg: str) -> str:
 def lasting(svg: str) -> str:
     """What two pictures of the same things have in common: all but times of day, and ports that had to be others."""
     timeless = MINUTE_OF_DAY.sub("hh:mm", TIME_OF_DAY.sub("hh:mm:ss", ADDRESS.sub("host:port", svg)))
+    timeless = AGE.sub("age", WATCHED.sub("watched", timeless))
     return PICTURE_ID.sub("terminal", DATE.sub("date", timeless))
 
 
@@ -151,15 +161,17 @@ def shown(app: Console) -> str:
 
 def pictures() -> set[str]:
     """The names of all pictures, without the ending."""
-    return {name + suffix for suffix in SIZES for name in WALK}
+    return {name + suffix for suffix in SIZES for walk in WALKS.values() for name in walk}
 
 
-async def walk(client: AdminClient, cluster: ThreadedCluster, suffix: str) -> AsyncIterator[tuple[str, str]]:
-    """Press every key of the walk; gives a picture's name and what is in it after each part."""
-    context = context_of(SCENARIO, cluster.bootstrap, 1)
+async def walk(
+    scenario: str, client: AdminClient, cluster: ThreadedCluster, suffix: str
+) -> AsyncIterator[tuple[str, str]]:
+    """Press every key of a scenario's walk; gives a picture's name and what is in it after each part."""
+    context = context_of(scenario, cluster.bootstrap, 1)
     app = Console(Session(client, context), ConsoleSettings(theme="dark", refresh=NO_TICKS), contexts=Given([context]))
     async with app.run_test(size=SIZES[suffix]) as pilot:
-        for name, steps in WALK.items():
+        for name, steps in WALKS[scenario].items():
             for step in steps:
                 kind, _, rest = step.partition(":")
                 if kind == "see":
@@ -179,14 +191,14 @@ async def walk(client: AdminClient, cluster: ThreadedCluster, suffix: str) -> As
 def take(port: int = PORT) -> dict[str, str]:
     """All pictures by name. Raises OSError where the port is taken."""
     taken: dict[str, str] = {}
-    for suffix in SIZES:
+    for suffix, scenario in product(SIZES, WALKS):
         # A cluster and a journal for each walk: what one applied is not there for the next.
-        (spec,) = clusters_of(SCENARIO, ClusterSpec(port=port, cluster_id=CLUSTER_ID)).values()
+        (spec,) = clusters_of(scenario, ClusterSpec(port=port, cluster_id=CLUSTER_ID)).values()
         with TemporaryDirectory() as state, run_in_thread(spec) as cluster:
             _same_everywhere(state)
             make_lake(f"{state}/lake", CLUSTER_ID, _a_moment_ago(), prefix="checkout.", hostile=False)
-            with AdminClient(context_of(SCENARIO, cluster.bootstrap, 1).settings) as client:
-                taken |= asyncio.run(_collected(walk(client, cluster, suffix)))
+            with AdminClient(context_of(scenario, cluster.bootstrap, 1).settings) as client:
+                taken |= asyncio.run(_collected(walk(scenario, client, cluster, suffix)))
     return taken
 
 

@@ -96,7 +96,7 @@ def _labelled(label: str, text: str) -> Line:
 
 
 def _step(step: Next, command: str) -> Line:
-    line = _labelled("F stages" if command else "look at", clean(step.text, 200))
+    line = _labelled("F stages" if command else "next", clean(step.text, 200))
     return [*line, (f": {command}", "strong")] if command else line
 
 

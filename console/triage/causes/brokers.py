@@ -195,7 +195,7 @@ def _replication(course: Course) -> Iterator[Claim]:
             certainty=Certainty.LIKELY,
             title=f"broker {broker} is out of the ISR of {len(partitions):,} partitions",
             since=course.since(first) if first is not None else None,
-            times=sum(_out_of_isr(course, name) for name in names),
+            times=_times_out(course, topics[broker]),
             evidence=(
                 Evidence(f"broker {broker} answers, and is missing in the ISR of {shown}", "Metadata"),
                 Evidence(f"led by {from_}, which answer too", "Metadata"),
@@ -205,11 +205,15 @@ def _replication(course: Course) -> Iterator[Claim]:
         )
 
 
-def _out_of_isr(course: Course, topic: str) -> int:
-    return sum(
-        len(spells)
-        for (name, subject), spells in course.spells.items()
-        if name == UNDER_REPLICATED and subject.topic == topic
+def _times_out(course: Course, topics: set[str]) -> int:
+    """How often a replica of these topics left an ISR: of the partition where that was most often."""
+    return max(
+        (
+            len(spells)
+            for (name, subject), spells in course.spells.items()
+            if name == UNDER_REPLICATED and subject.topic in topics
+        ),
+        default=0,
     )
 
 
