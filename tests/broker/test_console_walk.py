@@ -49,7 +49,7 @@ async def test_the_walk(walk: Driven, plain_cluster: KafkaCluster, name: str) ->
         ("3", "broker          <default>"),
         ("4", f"user {name}"),
         ("5", "Principal"),
-        ("6", "Coord"),
+        ("6", "Stuck"),
     ):
         await walk.press(key)
         await walk.shows(part)
