@@ -253,11 +253,11 @@ async def test_elections(kafka: KafkaCluster, commands: KafkaCommands, link: Lin
     await asyncio.to_thread(compare, kafka, commands, ELECTION, "topics", lines, less_order)
 
 
-@pytest.fixture(params=["4.3", pytest.param("3.9", marks=pytest.mark.long)])
+@pytest.fixture(params=["plain_cluster", pytest.param("3.9", marks=pytest.mark.long)])
 def several(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
     """A cluster of several brokers."""
-    if request.param == "4.3":
-        yield request.getfixturevalue("plain_cluster")
+    if request.param == "plain_cluster":
+        yield request.getfixturevalue(request.param)
     else:
         yield from running(lambda: KafkaCluster(KAFKA_3_9, brokers=2))
 
