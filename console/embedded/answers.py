@@ -61,9 +61,14 @@ ITSELF = ""
 """Stands for the request's item itself, which the response's array names once."""
 
 ITEMS: Mapping[str, Sequence[tuple[str, str]]] = {
+    "add_partitions_to_txn": (
+        ("results_by_topic_v3_and_below", "v3_and_below_topics"),
+        ("results_by_partition", "partitions"),
+    ),
     "alter_client_quotas": (("entries", "entries"),),
     "alter_configs": (("responses", "resources"),),
     "alter_partition_reassignments": (("responses", "topics"), ("partitions", "partitions")),
+    "alter_share_group_offsets": (("responses", "topics"), ("partitions", "partitions")),
     "alter_user_scram_credentials": (("results", "deletions"), ("results", "upsertions")),
     "consumer_group_describe": (("groups", "group_ids"),),
     "create_acls": (("results", "creations"),),
@@ -72,12 +77,14 @@ ITEMS: Mapping[str, Sequence[tuple[str, str]]] = {
     "delete_acls": (("filter_results", "filters"),),
     "delete_groups": (("results", "groups_names"),),
     "delete_records": (("topics", "topics"), ("partitions", "partitions")),
+    "delete_share_group_offsets": (("responses", "topics"),),
     "delete_topics": (("responses", "topics"), ("responses", "topic_names")),
     "describe_acls": (("filter_results", "filters"),),
     "describe_client_quotas": (("filter_results", "filters"),),
     "describe_configs": (("results", "resources"),),
     "describe_groups": (("groups", "groups"),),
     "describe_producers": (("topics", "topics"), ("partitions", "partition_indexes")),
+    "describe_share_group_offsets": (("groups", "groups"),),
     "describe_transactions": (("transaction_states", "transactional_ids"),),
     "describe_topic_partitions": (("topics", "topics"),),
     "elect_leaders": (("replica_election_results", "topic_partitions"), ("partition_result", "partitions")),
@@ -100,6 +107,8 @@ ITEMS: Mapping[str, Sequence[tuple[str, str]]] = {
     "offset_delete": (("topics", "topics"), ("partitions", "partitions")),
     "offset_fetch": (("groups", "groups"), ("topics", "topics"), ("partitions", "partition_indexes")),
     "offset_for_leader_epoch": (("topics", "topics"), ("partitions", "partitions")),
+    "share_group_describe": (("groups", "group_ids"),),
+    "streams_group_describe": (("groups", "group_ids"),),
     "write_txn_markers": (("markers", "markers"), ("topics", "topics"), ("partitions", "partition_indexes")),
     "produce": (("responses", "topic_data"), ("partition_responses", "partition_data")),
 }
@@ -327,7 +336,7 @@ class WireFormat:
         return b"\x00" if self.flexible else b""
 
 
-_NAME_FIELDS = ("name", "resource_name", "topic", "group_id", "key", "entity_name")
+_NAME_FIELDS = ("name", "resource_name", "topic", "topic_name", "group_id", "key", "entity_name")
 
 
 async def answer_partly(

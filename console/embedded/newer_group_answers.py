@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from kio.schema.errors import ErrorCode
@@ -11,6 +11,16 @@ from console.embedded.answers import NO_OPERATIONS, group_operations
 from console.embedded.context import RequestContext
 from console.embedded.group_coordinator import group_error, visible_group
 from console.embedded.newer_groups import NewerGroup, Partitions
+
+SHARE_MESSAGES: Mapping[int, str] = {
+    ErrorCode.unknown_topic_or_partition: "This server does not host this topic-partition.",
+    ErrorCode.not_coordinator: "This is not the correct coordinator.",
+    ErrorCode.invalid_group_id: "The group id is invalid.",
+    ErrorCode.topic_authorization_failed: "Topic authorization failed.",
+    ErrorCode.group_authorization_failed: "Group authorization failed.",
+    ErrorCode.non_empty_group: "The group is not empty.",
+}
+"""Error code -> message, in answers about share groups; measured on 4.3.0."""
 
 _NOT_AUTHORIZED = "The group has described topic(s) that the client is not authorized to describe."
 
@@ -27,8 +37,9 @@ class Described(NamedTuple):
 def described(context: RequestContext, request: Any, group_id: str, type_: str) -> Described:
     """A group of this type, or why it can't be described (GroupMetadataManager.consumerGroup and its siblings)."""
     code = group_error(context, group_id, "DESCRIBE")
-    if code not in (0, ErrorCode.invalid_group_id):
-        return Described(code)
+    if code:
+        tells = type_ == "share" and code == ErrorCode.not_coordinator
+        return Described(code, SHARE_MESSAGES[code] if tells else None)
     group = visible_group(context, group_id)
     if group is None or group.newer is None or group.newer.type != type_:
         is_known = group_id in context.state.groups

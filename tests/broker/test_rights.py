@@ -244,6 +244,7 @@ ONE_BY_ONE = (
     (("TOPIC", SECRET, "DESCRIBE"),),
     (("TOPIC", SECRET, "ALTER_CONFIGS"), ("GROUP", GROUP, "READ")),
     (("TOPIC", SECRET, "READ"), ("GROUP", GROUP, "ALL")),
+    (("GROUP", GROUP, "ALL"),),
     (("TOPIC", "nope", "DELETE"), ("TOPIC", "new", "CREATE")),
     (("TOPIC", "*", "DESCRIBE"), ("GROUP", "*", "DESCRIBE_CONFIGS")),
 )

@@ -99,6 +99,17 @@ def _offsets_partition(m: ModuleType) -> Any:
     return m.ListOffsetsPartition(partition_index=0, current_leader_epoch=-1, timestamp=-1)
 
 
+def _share_offsets(m: ModuleType, topic_id: UUID) -> Any:
+    """Of one group for a partition, of another for all."""
+    topics = (m.DescribeShareGroupOffsetsRequestTopic(topic_name=SECRET, partitions=(0,)),)
+    return m.DescribeShareGroupOffsetsRequest(
+        groups=(
+            m.DescribeShareGroupOffsetsRequestGroup(group_id=GROUP, topics=topics),
+            m.DescribeShareGroupOffsetsRequestGroup(group_id="another", topics=None),
+        )
+    )
+
+
 def _fetch_partition(m: ModuleType) -> Any:
     return m.FetchPartition(
         partition=0,
@@ -430,6 +441,44 @@ CASES: Sequence[Case] = (
         [("groups", NO_GROUP, None)],
     ),
     Case(
+        "share_group_describe",
+        1,
+        lambda m, topic_id: m.ShareGroupDescribeRequest(group_ids=(GROUP,), include_authorized_operations=True),
+        [("groups", NO_GROUP, None)],
+    ),
+    Case(
+        "streams_group_describe",
+        0,
+        lambda m, topic_id: m.StreamsGroupDescribeRequest(group_ids=(GROUP,), include_authorized_operations=True),
+        [("groups", NO_GROUP, None)],
+    ),
+    *(
+        Case("describe_share_group_offsets", version, _share_offsets, _each("groups", NO_GROUP, None, 2))
+        for version in (0, 1)
+    ),
+    Case(
+        "alter_share_group_offsets",
+        0,
+        lambda m, topic_id: m.AlterShareGroupOffsetsRequest(
+            group_id=GROUP,
+            topics=(
+                m.AlterShareGroupOffsetsRequestTopic(
+                    topic_name=SECRET,
+                    partitions=(m.AlterShareGroupOffsetsRequestPartition(partition_index=0, start_offset=0),),
+                ),
+            ),
+        ),
+        [("", NO_GROUP, GROUP_REFUSED)],
+    ),
+    Case(
+        "delete_share_group_offsets",
+        0,
+        lambda m, topic_id: m.DeleteShareGroupOffsetsRequest(
+            group_id=GROUP, topics=(m.DeleteShareGroupOffsetsRequestTopic(topic_name=SECRET),)
+        ),
+        [("", NO_GROUP, GROUP_REFUSED)],
+    ),
+    Case(
         "delete_groups",
         2,
         lambda m, topic_id: m.DeleteGroupsRequest(groups_names=(GROUP,)),
@@ -598,6 +647,21 @@ CASES: Sequence[Case] = (
             v3_and_below_topics=(m.AddPartitionsToTxnTopic(name=SECRET, partitions=(0,)),),
         ),
         [("results_by_topic_v3_and_below.results_by_partition", NO_TRANSACTION, NO_PLACE)],
+    ),
+    Case(
+        "add_partitions_to_txn",
+        5,
+        lambda m, topic_id: m.AddPartitionsToTxnRequest(
+            transactions=(
+                m.AddPartitionsToTxnTransaction(
+                    transactional_id="tx",
+                    producer_id=1,
+                    producer_epoch=0,
+                    topics=(m.AddPartitionsToTxnTopic(name=SECRET, partitions=(0,)),),
+                ),
+            )
+        ),
+        [("", NO_CLUSTER, NO_PLACE)],
     ),
     Case(
         "end_txn",

@@ -236,11 +236,17 @@ def test_only_consumers_have_assignments() -> None:
     member = Answer(
         member_id="m", client_id="c", client_host="/h", member_assignment=assignment(0, "t", 0), group_instance_id="i"
     )
-    for protocol, expected in (("consumer", (("t", 0),)), ("connect", ())):
-        described = Answer(group_id="g", group_state="Stable", protocol_type=protocol, members=(member,))
+    for protocol, data, expected, assignor in (
+        ("consumer", "range", (("t", 0),), "range"),
+        ("connect", "sessioned", (), ""),
+    ):
+        described = Answer(
+            group_id="g", group_state="Stable", protocol_type=protocol, protocol_data=data, members=(member,)
+        )
         group = classic_group(described, 1)
         assert group.members is not None
         assert (group.members[0].assignment, group.members[0].instance_id) == (expected, "i")
+        assert group.assignor == assignor
 
 
 def test_lag_is_known_or_not() -> None:

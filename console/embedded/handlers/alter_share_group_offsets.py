@@ -10,23 +10,24 @@ from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
 from console.embedded.group_coordinator import get_or_create_group, group_error, topic_error, visible_group
 from console.embedded.groups import Committed
+from console.embedded.newer_group_answers import SHARE_MESSAGES
 from console.embedded.newer_groups import NewerGroup
 
 _SHARE: Literal["share"] = "share"
 _NOT_SHARE = "Group {} is not a share group."
-_NOT_HOSTED = "This server does not host this topic-partition."
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
     """v0."""
     schema = context.schema
-    code, message = group_error(context, request.group_id), None
+    code = group_error(context, request.group_id)
+    message = SHARE_MESSAGES.get(code)
     group = visible_group(context, request.group_id)
     if not code and group is not None:
         if group.type != _SHARE:
             code, message = ErrorCode.group_id_not_found, _NOT_SHARE.format(group.id)
         elif group.has_members:
-            code = ErrorCode.non_empty_group
+            code, message = ErrorCode.non_empty_group, SHARE_MESSAGES[ErrorCode.non_empty_group]
     topics = () if code else tuple(_topic(request.group_id, context, item) for item in request.topics)
     if not code:
         context.state.touch()
@@ -55,7 +56,7 @@ def _topic(group_id: str, context: RequestContext, item: Any) -> Any:
             schema.AlterShareGroupOffsetsResponsePartition(
                 partition_index=part.partition_index,
                 error_code=part_code,
-                error_message=_NOT_HOSTED if part_code == ErrorCode.unknown_topic_or_partition else None,
+                error_message=SHARE_MESSAGES.get(part_code),
             )
         )
     return schema.AlterShareGroupOffsetsResponseTopic(
