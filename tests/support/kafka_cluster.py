@@ -134,6 +134,11 @@ class KafkaCluster:
         return tuple((LOOPBACK, self._ports[node].client) for node in self.broker_ids)
 
     @property
+    def controller_addresses(self) -> tuple[tuple[str, int], ...]:
+        """(host, port) of every controller's listener, by id."""
+        return tuple((LOOPBACK, self._ports[node].controller) for node in self.broker_ids[: self._controllers])
+
+    @property
     def bootstrap(self) -> str:
         """The same as ``host:port,host:port``."""
         return ",".join(f"{host}:{port}" for host, port in self.addresses)

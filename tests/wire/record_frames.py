@@ -1,4 +1,4 @@
-"""Records the frames that tests/wire/test_recorded_frames.py replays, from real brokers.
+"""Records the frames that tests/wire/test_recorded_*.py replay, from real brokers.
 
 ``python -m tests.wire.record_frames`` starts a broker of each version, one after the other, and writes
 ``tests/wire/frames/VERSION.json.gz``. Every API that the product uses is there, with success and with errors. No
@@ -10,11 +10,11 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable
-from datetime import timedelta
-from types import ModuleType
 from typing import Any
+from uuid import UUID
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from kio.schema.errors import ErrorCode
 
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
@@ -23,15 +23,51 @@ from console.wire.schemas import for_version
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_jars import jars, java, major
 from tests.support.patience import PATIENCE
+from tests.wire.recorded_requests import (
+    ALICE_READS,
+    BOB_IS_DENIED,
+    BROKER,
+    GROUP,
+    LIMIT,
+    LOGGER,
+    METRICS,
+    NO_SUCH_CLUSTER,
+    SET,
+    SUBTRACT,
+    TOPIC,
+    Build,
+    abort_markers,
+    alter_quotas,
+    alter_scram,
+    api_versions,
+    cancel_reassignment,
+    check_features,
+    create_acls,
+    create_topics,
+    delete_acls,
+    delete_records,
+    delete_topics,
+    describe_acls,
+    describe_cluster,
+    describe_configs,
+    describe_quotas,
+    describe_scram,
+    elect,
+    fetch,
+    incremental,
+    latest_offsets,
+    legacy_alter,
+    metadata,
+    offsets_of,
+    partitions_of,
+    register_broker,
+    topic_partitions,
+    unregister_broker,
+)
 from tests.wire.recordings import VERSIONS, Recorded, Recording, write
 
-TOPIC, BROKER, LOGGER, METRICS, GROUP = 2, 4, 8, 16, 32
-SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
-LIMIT = timedelta(seconds=10)
 CLASSIC_GROUP = "billing"
 NEW_GROUP = "shipping"
-
-Build = Callable[[ModuleType], Any]
 
 
 class Recorder:
@@ -46,239 +82,18 @@ class Recorder:
         step, api = self._step
         self.kept.append(Recorded(step, api, exchange))
 
-    async def ask(self, step: str, api: str, build: Build, until: Callable[[Any], bool] = lambda _: True) -> None:
-        """Sends one request, under that name. until: ask again until this holds of the answer, and keep that exchange:
-        in KRaft a broker takes a moment to see what the controller did."""
+    async def ask(self, step: str, api: str, build: Build, until: Callable[[Any], bool] = lambda _: True) -> Any:
+        """The answer to one request, which is kept under that name.
+
+        until: ask again until this holds of the answer, and keep that exchange: in KRaft a broker takes a moment to see
+        what the controller did.
+        """
         self._step = (step, api)
         async with asyncio.timeout(PATIENCE):
-            while not until(await self.link.call(api, build)):
+            while not until(answer := await self.link.call(api, build)):
                 self.kept.pop()
                 await asyncio.sleep(0.05)
-
-
-# --- requests
-
-
-def metadata(names: list[str] | None) -> Build:
-    def build(kio: ModuleType) -> Any:
-        topic = kio.MetadataRequestTopic
-        topics = None if names is None else tuple(for_version(topic, name=name, topic_id=None) for name in names)
-        return for_version(
-            kio.MetadataRequest,
-            topics=topics,
-            allow_auto_topic_creation=False,
-            include_topic_authorized_operations=True,
-        )
-
-    return build
-
-
-def create_topics(topics: dict[str, tuple[int, int, dict[str, str]]], *, validate_only: bool = False) -> Build:
-    def build(kio: ModuleType) -> Any:
-        wanted = tuple(
-            kio.CreatableTopic(
-                name=name,
-                num_partitions=partitions,
-                replication_factor=replication,
-                assignments=(),
-                configs=tuple(kio.CreatableTopicConfig(name=key, value=value) for key, value in configs.items()),
-            )
-            for name, (partitions, replication, configs) in topics.items()
-        )
-        return kio.CreateTopicsRequest(topics=wanted, timeout=LIMIT, validate_only=validate_only)
-
-    return build
-
-
-def describe_configs(*resources: tuple[int, str], documentation: bool = False) -> Build:
-    def build(kio: ModuleType) -> Any:
-        return kio.DescribeConfigsRequest(
-            resources=tuple(
-                kio.DescribeConfigsResource(resource_type=type_, resource_name=name, configuration_keys=None)
-                for type_, name in resources
-            ),
-            include_synonyms=True,
-            include_documentation=documentation,
-        )
-
-    return build
-
-
-def incremental(
-    changes: dict[tuple[int, str], list[tuple[str, int, str | None]]], *, validate_only: bool = False
-) -> Build:
-    def build(kio: ModuleType) -> Any:
-        return kio.IncrementalAlterConfigsRequest(
-            resources=tuple(
-                kio.AlterConfigsResource(
-                    resource_type=type_,
-                    resource_name=name,
-                    configs=tuple(
-                        kio.AlterableConfig(name=key, config_operation=op, value=value) for key, op, value in ops
-                    ),
-                )
-                for (type_, name), ops in changes.items()
-            ),
-            validate_only=validate_only,
-        )
-
-    return build
-
-
-def legacy_alter(name: str, configs: dict[str, str]) -> Build:
-    def build(kio: ModuleType) -> Any:
-        alterable = tuple(kio.AlterableConfig(name=key, value=value) for key, value in configs.items())
-        resource = kio.AlterConfigsResource(resource_type=TOPIC, resource_name=name, configs=alterable)
-        return kio.AlterConfigsRequest(resources=(resource,), validate_only=False)
-
-    return build
-
-
-def alter_quotas(
-    entries: list[tuple[dict[str, str | None], dict[str, float | None]]], *, validate_only: bool = False
-) -> Build:
-    def build(kio: ModuleType) -> Any:
-        return kio.AlterClientQuotasRequest(
-            entries=tuple(
-                kio.EntryData(
-                    entity=tuple(kio.EntityData(entity_type=type_, entity_name=name) for type_, name in entity.items()),
-                    ops=tuple(
-                        kio.OpData(key=key, value=value or 0.0, remove=value is None) for key, value in ops.items()
-                    ),
-                )
-                for entity, ops in entries
-            ),
-            validate_only=validate_only,
-        )
-
-    return build
-
-
-def describe_quotas(*components: tuple[str, int, str | None], strict: bool = False) -> Build:
-    def build(kio: ModuleType) -> Any:
-        return kio.DescribeClientQuotasRequest(
-            components=tuple(
-                kio.ComponentData(entity_type=type_, match_type=match_type, match=match)
-                for type_, match_type, match in components
-            ),
-            strict=strict,
-        )
-
-    return build
-
-
-AclTuple = tuple[int, str, int, str, str, int, int]
-ALICE_READS: AclTuple = (TOPIC, "orders", 3, "User:alice", "*", 3, 3)
-BOB_IS_DENIED: AclTuple = (TOPIC, "ord", 4, "User:bob", "10.0.0.9", 4, 2)
-NO_SUCH_CLUSTER: AclTuple = (4, "not-the-cluster", 3, "User:alice", "*", 8, 3)
-
-
-def create_acls(*acls: AclTuple) -> Build:
-    def build(kio: ModuleType) -> Any:
-        return kio.CreateAclsRequest(
-            creations=tuple(
-                kio.AclCreation(
-                    resource_type=type_,
-                    resource_name=name,
-                    resource_pattern_type=pattern,
-                    principal=principal,
-                    host=host,
-                    operation=operation,
-                    permission_type=permission,
-                )
-                for type_, name, pattern, principal, host, operation, permission in acls
-            )
-        )
-
-    return build
-
-
-def describe_acls(kio: ModuleType) -> Any:
-    return kio.DescribeAclsRequest(
-        resource_type_filter=1,
-        resource_name_filter=None,
-        pattern_type_filter=1,
-        principal_filter=None,
-        host_filter=None,
-        operation=1,
-        permission_type=1,
-    )
-
-
-def delete_acls(kio: ModuleType) -> Any:
-    bob = kio.DeleteAclsFilter(
-        resource_type_filter=TOPIC,
-        resource_name_filter="ord",
-        pattern_type_filter=4,
-        principal_filter="User:bob",
-        host_filter=None,
-        operation=1,
-        permission_type=1,
-    )
-    return kio.DeleteAclsRequest(filters=(bob,))
-
-
-def describe_scram(*users: str) -> Build:
-    def build(kio: ModuleType) -> Any:
-        return kio.DescribeUserScramCredentialsRequest(users=tuple(kio.UserName(name=user) for user in users) or None)
-
-    return build
-
-
-def alter_scram(kio: ModuleType) -> Any:
-    def upsertion(user: str, iterations: int) -> Any:
-        return kio.ScramCredentialUpsertion(
-            name=user, mechanism=1, iterations=iterations, salt=bytes(16), salted_password=bytes(32)
-        )
-
-    return kio.AlterUserScramCredentialsRequest(
-        deletions=(kio.ScramCredentialDeletion(name="nobody", mechanism=2),),
-        upsertions=(upsertion("alice", 4096), upsertion("bob", 1)),
-    )
-
-
-def partitions_of(kio: ModuleType) -> Any:
-    orders = kio.CreatePartitionsTopic(name="orders", count=1, assignments=None)
-    audit = kio.CreatePartitionsTopic(name="audit.log", count=4, assignments=None)
-    return kio.CreatePartitionsRequest(topics=(audit, orders), timeout=LIMIT, validate_only=False)
-
-
-def delete_topics(kio: ModuleType) -> Any:
-    if hasattr(kio, "DeleteTopicState"):
-        topics = tuple(kio.DeleteTopicState(name=name, topic_id=None) for name in ("audit.log", "missing"))
-        return kio.DeleteTopicsRequest(topics=topics, timeout=LIMIT)
-    return kio.DeleteTopicsRequest(topic_names=("audit.log", "missing"), timeout=LIMIT)
-
-
-def cancel_reassignment(kio: ModuleType) -> Any:
-    partition = kio.ReassignablePartition(partition_index=0, replicas=None)
-    topic = kio.ReassignableTopic(name="orders", partitions=(partition,))
-    return for_version(kio.AlterPartitionReassignmentsRequest, topics=(topic,), timeout=LIMIT)
-
-
-def elect(kio: ModuleType) -> Any:
-    orders = kio.TopicPartitions(topic="orders", partitions=(0, 9))
-    return kio.ElectLeadersRequest(election_type=0, topic_partitions=(orders,), timeout=LIMIT)
-
-
-def offsets_of(group: str) -> Build:
-    def build(kio: ModuleType) -> Any:
-        asked = for_version(kio.OffsetFetchRequestGroup, group_id=group, topics=None, member_id=None, member_epoch=-1)
-        return kio.OffsetFetchRequest(groups=(asked,), require_stable=True)
-
-    return build
-
-
-def latest_offsets(kio: ModuleType) -> Any:
-    partitions = tuple(
-        for_version(kio.ListOffsetsPartition, partition_index=index, current_leader_epoch=-1, timestamp=-1)
-        for index in (0, 9)
-    )
-    topic = kio.ListOffsetsTopic(name="orders", partitions=partitions)
-    return for_version(kio.ListOffsetsRequest, replica_id=-1, isolation_level=0, topics=(topic,), timeout=LIMIT)
-
-
-# --- what is recorded
+        return answer
 
 
 async def record(cluster: KafkaCluster) -> Recording:
@@ -288,35 +103,28 @@ async def record(cluster: KafkaCluster) -> Recording:
     ask = recorder.ask
     try:
         await _the_cluster(ask)
-        await _topics(ask)
+        orders = await _topics(ask)
         await _configs(ask)
         await _quotas_acls_scram(ask)
         await _groups(ask, cluster)
         if major(cluster.version) >= 4:
             await _group_of_the_new_protocol(ask, cluster)
-        await _transactions(ask, cluster)
+        await _transactions(ask, cluster, orders)
+        await _records_deleted(ask, orders)
+        await _features(ask)
+        await _registrations(ask, cluster)
         await _moves_and_deletions(ask)
     finally:
         await recorder.link.close()
     return Recording(cluster.version, cluster.cluster_id, address[1], tuple(recorder.kept))
 
 
-Ask = Callable[..., Awaitable[None]]
+Ask = Callable[..., Awaitable[Any]]
 
 
 async def _the_cluster(ask: Ask) -> None:
-    await ask(
-        "versions",
-        "api_versions",
-        lambda kio: kio.ApiVersionsRequest(client_software_name="kac", client_software_version="1"),
-    )
-    await ask(
-        "cluster",
-        "describe_cluster",
-        lambda kio: for_version(
-            kio.DescribeClusterRequest, include_cluster_authorized_operations=True, include_fenced_brokers=True
-        ),
-    )
+    await ask("versions", "api_versions", api_versions)
+    await ask("cluster", "describe_cluster", describe_cluster)
     log = "__cluster_metadata"
     await ask(
         "quorum",
@@ -327,7 +135,8 @@ async def _the_cluster(ask: Ask) -> None:
     )
 
 
-async def _topics(ask: Ask) -> None:
+async def _topics(ask: Ask) -> UUID:
+    """The id of orders."""
     orders = {"orders": (3, 1, {"retention.ms": "86400000", "cleanup.policy": "compact,delete"})}
     await ask("topics checked", "create_topics", create_topics({"orders": (3, 9, {})}, validate_only=True))
     await ask(
@@ -341,7 +150,15 @@ async def _topics(ask: Ask) -> None:
         metadata(None),
         until=lambda answer: sum(len(t.partitions) for t in answer.topics) == 7,
     )
-    await ask("named topics", "metadata", metadata(["orders", "missing"]))
+    named = await ask("named topics", "metadata", metadata(["orders", "missing"]))
+    both = ("orders", "missing")
+    await ask("partitions, first page", "describe_topic_partitions", topic_partitions(*both, limit=2))
+    await ask(
+        "partitions, next page", "describe_topic_partitions", topic_partitions(*both, limit=2, cursor=("orders", 2))
+    )
+    (found,) = (topic.topic_id for topic in named.topics if topic.name == "orders")
+    assert isinstance(found, UUID)
+    return found
 
 
 async def _configs(ask: Ask) -> None:
@@ -482,8 +299,8 @@ async def _group_of_the_new_protocol(ask: Ask, cluster: KafkaCluster) -> None:
         await consumer.wait()
 
 
-async def _transactions(ask: Ask, cluster: KafkaCluster) -> None:
-    """One that runs, a transactional id without one, and a marker for a producer that is not there."""
+async def _transactions(ask: Ask, cluster: KafkaCluster, orders: UUID) -> None:
+    """One that runs and is aborted, a transactional id without one, and a marker for a producer that is not there."""
     running = AIOKafkaProducer(bootstrap_servers=cluster.bootstrap, transactional_id="till-1")
     idle = AIOKafkaProducer(bootstrap_servers=cluster.bootstrap, transactional_id="till-2")
     await running.start()
@@ -508,21 +325,60 @@ async def _transactions(ask: Ask, cluster: KafkaCluster) -> None:
     finally:
         await running.stop()
         await idle.stop()
+    await ask(
+        "records",
+        "fetch",
+        fetch("orders", orders, {0: 0, 1: 0, 2: 99, 9: 0}),
+        until=lambda answer: part_of(answer, 0).last_stable_offset == 6,
+    )
     await ask("markers", "write_txn_markers", abort_markers)
 
 
-def abort_markers(kio: ModuleType) -> Any:
-    topics = tuple(kio.WritableTxnMarkerTopic(name=name, partition_indexes=(0,)) for name in ("orders", "missing"))
-    marker = for_version(
-        kio.WritableTxnMarker,
-        producer_id=999_999,
-        producer_epoch=0,
-        transaction_result=False,
-        topics=topics,
-        coordinator_epoch=0,
-        transaction_version=0,
+async def _records_deleted(ask: Ask, orders: UUID) -> None:
+    """Partition 0's before offset 3, all of partition 1; more than partition 2 has is refused."""
+    await ask(
+        "records deleted", "delete_records", delete_records({"orders": {0: 3, 1: -1, 2: 99, 9: 0}, "missing": {0: 0}})
     )
-    return kio.WriteTxnMarkersRequest(markers=(marker,))
+    await ask("records left", "fetch", fetch("orders", orders, {0: 3, 1: 0}))
+
+
+async def _features(ask: Ask) -> None:
+    """Checks alone: of a level that both releases may go back to, and of a feature that neither knows."""
+    fine = ("group.version", 0, 2)
+    await ask("features checked", "update_features", check_features(fine))
+    await ask("features refused", "update_features", check_features(fine, ("nope", 2, 1)))
+    await ask("versions after the checks", "api_versions", api_versions)
+
+
+async def _registrations(ask: Ask, cluster: KafkaCluster) -> None:
+    """Of broker 2, which the controller knows and which never runs, and of one that nobody knows."""
+    (controller,) = cluster.controller_addresses
+    apart = Link(ConnectionSettings(bootstrap=(controller,)))
+    try:
+        versions = await apart.call_apart(controller, "api_versions", api_versions, PATIENCE)
+        register = register_broker(2, cluster.cluster_id, versions.supported_features)
+        registered = await apart.call_apart(controller, "broker_registration", register, PATIENCE)
+        assert registered.error_code == 0, registered
+    finally:
+        await apart.close()
+    if major(cluster.version) >= 4:
+        await ask("fenced broker", "describe_cluster", describe_cluster, until=lambda answer: len(answer.brokers) == 2)
+    await ask("broker unregistered", "unregister_broker", unregister_broker(2))
+    await ask("unknown broker", "unregister_broker", unregister_broker(77))
+    if major(cluster.version) >= 4:
+        await ask("broker gone", "describe_cluster", describe_cluster, until=lambda answer: len(answer.brokers) == 1)
+
+
+def part_of(answer: Any, number: int) -> Any:
+    """The partition in a Fetch of one topic."""
+    (topic,) = answer.responses
+    (found,) = (part for part in topic.partitions if part.partition_index == number)
+    return found
+
+
+def is_throttled(answer: Any) -> bool:
+    """Whether a topic was refused because of the quota."""
+    return any(each.error_code == ErrorCode.throttling_quota_exceeded for each in answer.responses)
 
 
 def has_override(answer: Any, index: int, key: str) -> bool:
@@ -543,7 +399,8 @@ async def _moves_and_deletions(ask: Ask) -> None:
     )
     await ask("nothing to cancel", "alter_partition_reassignments", cancel_reassignment)
     await ask("elections", "elect_leaders", elect)
-    await ask("topics deleted", "delete_topics", delete_topics)
+    # controller_mutation_rate of the default user is 0.5 a second since the quotas were altered.
+    await ask("topics deleted", "delete_topics", delete_topics, until=lambda answer: not is_throttled(answer))
 
 
 def main() -> int:

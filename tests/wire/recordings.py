@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from console.admin.errors import error_name
 from console.wire.aiokafka_request import Exchange
 from console.wire.frames import decode_body, split_response
 from console.wire.schemas import request_type, response_type
@@ -78,3 +79,15 @@ def _exchanges(rows: list[list[Any]]) -> Iterable[Recorded]:
     for step, api, version, request, response in rows:
         key = int(request_type(api, version).__api_key__)
         yield Recorded(step, api, Exchange(key, version, bytes.fromhex(request), bytes.fromhex(response)))
+
+
+def named(items: Any, *attributes: str) -> dict[Any, Any]:
+    """Items by one attribute, or by several as a tuple."""
+    keys = [tuple(getattr(item, name) for name in attributes) for item in items]
+    assert len(set(keys)) == len(keys)
+    return {key[0] if len(key) == 1 else key: item for key, item in zip(keys, items, strict=True)}
+
+
+def errors(items: Any, *attributes: str) -> dict[Any, str]:
+    """Error names by the same."""
+    return {key: error_name(item.error_code) for key, item in named(items, *attributes).items()}

@@ -22,7 +22,7 @@ from console.wire.frames import encode_header, encode_payload, open_reader
 from console.wire.quota_decoder import decode_quotas
 from console.wire.schemas import api_key, request_type, response_type
 from console.wire.tagged_fields import without_unknown_tags
-from tests.wire.recordings import FOLDER, VERSIONS, Recorded, Recording, read
+from tests.wire.recordings import FOLDER, VERSIONS, Recorded, Recording, errors, named, read
 
 ALL = [(kafka, recorded.step) for kafka in VERSIONS for recorded in read(kafka).exchanges]
 
@@ -36,18 +36,6 @@ def recording(request: pytest.FixtureRequest) -> Recording:
 def recorded(request: pytest.FixtureRequest) -> Recorded:
     kafka, step = request.param
     return read(kafka)[step]
-
-
-def named(items: Any, *attributes: str) -> dict[Any, Any]:
-    """Items by one attribute, or by several as a tuple."""
-    keys = [tuple(getattr(item, name) for name in attributes) for item in items]
-    assert len(set(keys)) == len(keys)
-    return {key[0] if len(key) == 1 else key: item for key, item in zip(keys, items, strict=True)}
-
-
-def errors(items: Any, *attributes: str) -> dict[Any, str]:
-    """Error names by the same."""
-    return {key: error_name(item.error_code) for key, item in named(items, *attributes).items()}
 
 
 # --- every frame
@@ -104,6 +92,33 @@ def test_finalized_features(recording: Recording) -> None:
     features = named(recording["versions"].decode().finalized_features, "name")
     level = {"3.9.1": 21, "4.3.0": 30}[recording.kafka]  # 3.9-IV0 and 4.3-IV0 of MetadataVersion
     assert features["metadata.version"].max_version_level == level
+
+
+def test_features_that_were_checked(recording: Recording) -> None:
+    """Up to v1 each feature has its result; v2 (Kafka 4) has one answer for all and names the one that is wrong."""
+    checked, refused = recording["features checked"].decode(), recording["features refused"].decode()
+    wrong = "Invalid update version 2 for feature nope. Local controller 1 does not support this feature."
+    if recording.kafka == "3.9.1":
+        assert errors(checked.results, "feature") == {"group.version": "NONE"}
+        assert errors(refused.results, "feature") == {"group.version": "NONE", "nope": "INVALID_UPDATE_VERSION"}
+        assert named(refused.results, "feature")["nope"].error_message == wrong
+    else:
+        assert error_name(refused.error_code) == "INVALID_UPDATE_VERSION"
+        assert refused.error_message.endswith(wrong)
+    assert error_name(checked.error_code) == "NONE"
+    before, after = recording["versions"].decode(), recording["versions after the checks"].decode()
+    assert set(after.finalized_features) == set(before.finalized_features)
+
+
+def test_registrations(recording: Recording) -> None:
+    """Broker 2 was registered and never ran."""
+    assert error_name(recording["broker unregistered"].decode().error_code) == "NONE"
+    assert error_name(recording["unknown broker"].decode().error_code) == "BROKER_ID_NOT_REGISTERED"
+    if recording.kafka == "4.3.0":  # DescribeCluster has fenced brokers from v2 on
+        known = named(recording["fenced broker"].decode().brokers, "broker_id")
+        assert {number: broker.is_fenced for number, broker in known.items()} == {1: False, 2: True}
+        assert (known[2].host, known[2].port, known[2].rack) == ("127.0.0.1", 9, "rack-2")
+        assert list(named(recording["broker gone"].decode().brokers, "broker_id")) == [1]
 
 
 def test_cluster(recording: Recording) -> None:
@@ -164,6 +179,22 @@ def test_metadata(recording: Recording) -> None:
     }
     made = named(recording["topics made"].decode().topics, "name")
     assert topics["orders"].topic_id == made["orders"].topic_id
+
+
+def test_pages_of_partitions(recording: Recording) -> None:
+    """At most two partitions a page."""
+    first, following = recording["partitions, first page"].decode(), recording["partitions, next page"].decode()
+    assert errors(first.topics, "name") == {"missing": "UNKNOWN_TOPIC_OR_PARTITION", "orders": "NONE"}
+    assert (first.next_cursor.topic_name, first.next_cursor.partition_index) == ("orders", 2)
+    (rest,) = following.topics
+    assert (rest.name, following.next_cursor) == ("orders", None)
+    orders = named(first.topics, "name")["orders"]
+    made = named(recording["topics made"].decode().topics, "name")
+    assert orders.topic_id == rest.topic_id == made["orders"].topic_id
+    assert [list(named(topic.partitions, "partition_index")) for topic in (orders, rest)] == [[0, 1], [2]]
+    for partition in (*orders.partitions, *rest.partitions):
+        assert (partition.error_code, partition.leader_id, partition.replica_nodes) == (0, 1, (1,))
+        assert (partition.isr_nodes, partition.eligible_leader_replicas, partition.last_known_elr) == ((1,), (), ())
 
 
 def test_topics_deleted(recording: Recording) -> None:
