@@ -38,8 +38,8 @@ def described(context: RequestContext, request: Any, group_id: str, type_: str) 
     """A group of this type, or why it can't be described (GroupMetadataManager.consumerGroup and its siblings)."""
     code = group_error(context, group_id, "DESCRIBE")
     if code:
-        tells = type_ == "share" and code == ErrorCode.not_coordinator
-        return Described(code, SHARE_MESSAGES[code] if tells else None)
+        has_message = type_ == "share" and code == ErrorCode.not_coordinator
+        return Described(code, SHARE_MESSAGES[code] if has_message else None)
     group = visible_group(context, group_id)
     if group is None or group.newer is None or group.newer.type != type_:
         is_known = group_id in context.state.groups

@@ -38,7 +38,7 @@ def _group(context: RequestContext, asked: Any) -> Any:
 
 
 def _error(context: RequestContext, asked: Any) -> int:
-    """Why the group is refused. Any broker tells the offsets of named topics, the coordinator of all (measured)."""
+    """Why the group is refused. Any broker reports offsets of named topics, the coordinator those of all (measured)."""
     code = group_error(context, asked.group_id, "DESCRIBE")
     return 0 if code == ErrorCode.not_coordinator and asked.topics is not None else code
 
