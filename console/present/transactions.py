@@ -260,7 +260,7 @@ def detail_lines(row: TransactionRow, width: int) -> list[Line]:
         facts += [
             ("Last stable offset", str(row.offsets.stable)),
             ("High watermark", str(row.offsets.end)),
-            ("Waiting", f"{row.offsets.waiting:,} offsets that consumers with read_committed can't read"),
+            ("Waiting", f"{plural(row.offsets.waiting, 'offset')} that consumers with read_committed can't read"),
         ]
     if row.transaction is not None:
         known = row.transaction

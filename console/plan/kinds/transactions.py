@@ -108,7 +108,7 @@ def _effects(edit: EndTransaction, seen: Described) -> tuple[str, ...]:
         end = others[0] if others else offsets.end
         count = max(0, end - offsets.stable)
         lines.append(
-            f"the last stable offset moves from {offsets.stable} to {end}: {count:,} offsets can be read again"
+            f"the last stable offset moves from {offsets.stable} to {end}: {count:,} {'offset' if count == 1 else 'offsets'} can be read again"
         )
     groups = _waiting(edit, seen.snapshot, offsets.stable)
     if groups:
