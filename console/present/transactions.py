@@ -21,7 +21,7 @@ from console.model.transactions import (
     verdict,
 )
 from console.present.columns import EVERYWHERE, Column, Columns
-from console.present.names import NOTHING
+from console.present.names import NOTHING, plural
 from console.present.text import Line, clean
 from widgets.row_source import Column as ScreenColumn
 

@@ -107,9 +107,8 @@ def _effects(edit: EndTransaction, seen: Described) -> tuple[str, ...]:
     else:
         end = others[0] if others else offsets.end
         count = max(0, end - offsets.stable)
-        lines.append(
-            f"the last stable offset moves from {offsets.stable} to {end}: {count:,} {'offset' if count == 1 else 'offsets'} can be read again"
-        )
+        again = f"{count:,} offset{'' if count == 1 else 's'} can be read again"
+        lines.append(f"the last stable offset moves from {offsets.stable} to {end}: {again}")
     groups = _waiting(edit, seen.snapshot, offsets.stable)
     if groups:
         more = f" and {len(groups) - 3} more" if len(groups) > 3 else ""
