@@ -101,7 +101,11 @@ async def looked(link: Link, snapshot: Snapshot, names: Sequence[str]) -> Snapsh
 async def undecoded(link: Link, asked: Sequence[Asked]) -> None:
     """The same requests; their answers stay bytes."""
     for each in asked:
-        await link.call_raw(each.api, lambda _, each=each: each.request, to=each.to)
+
+        def again(_: ModuleType, request: Any = each.request) -> Any:
+            return request
+
+        await link.call_raw(each.api, again, to=each.to)
 
 
 async def timed(work: Awaitable[Any]) -> float:
