@@ -19,7 +19,7 @@ AdminError                 everything below; `.failure` has the text for an oper
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from console.model.failure import Failure
 
@@ -191,6 +191,21 @@ REMEDIES: Mapping[str, str] = {
     "REBOOTSTRAP_REQUIRED": "The known brokers are out of date: connect again.",
 }
 """By name, for errors that an administrator sees. Other retriable errors get `_PASSES`."""
+
+
+T = TypeVar("T")
+
+
+def of_all_brokers(answers: Mapping[int, T | AdminError]) -> tuple[list[T], dict[str, Failure]]:
+    """What brokers answered that each have a part of a list, and the failures of the others, as ``broker N``.
+
+    answers: by broker. Raises the first error if none answered: that is not an empty list.
+    """
+    errors = {broker: answer for broker, answer in answers.items() if isinstance(answer, AdminError)}
+    if errors and len(errors) == len(answers):
+        raise next(iter(errors.values()))
+    found = [answer for answer in answers.values() if not isinstance(answer, AdminError)]
+    return found, {f"broker {broker}": error.failure for broker, error in errors.items()}
 
 
 def error_name(code: int) -> str:

@@ -16,6 +16,7 @@ from console.admin.errors import (
     AdminError,
     BrokerError,
     failure,
+    of_all_brokers,
 )
 from console.admin.link import Link
 from console.admin.routing import broker, until_settled
@@ -359,15 +360,8 @@ async def list_groups(link: Link, states: Sequence[str] = ()) -> GroupListing:
     """
     ids = sorted((await link.refresh()).brokers)
     answers = await asyncio.gather(*(_groups_at(link, broker_id, tuple(states)) for broker_id in ids))
-    groups: dict[str, Group] = {}
-    failures: dict[str, Failure] = {}
-    for broker_id, answer in zip(ids, answers, strict=True):
-        if isinstance(answer, AdminError):
-            failures[f"broker {broker_id}"] = answer.failure
-        else:
-            groups.update((group.name, group) for group in answer)
-    if answers and len(failures) == len(answers):
-        raise next(answer for answer in answers if isinstance(answer, AdminError))
+    parts, failures = of_all_brokers(dict(zip(ids, answers, strict=True)))
+    groups = {group.name: group for part in parts for group in part}
     return GroupListing(dict(sorted(groups.items())), failures)
 
 

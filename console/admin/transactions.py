@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from kio.schema.errors import ErrorCode
 
-from console.admin.errors import AdminError, BrokerError, failure
+from console.admin.errors import AdminError, BrokerError, failure, of_all_brokers
 from console.admin.groups import OF_TRANSACTIONS, SETTLE_SECONDS, find_coordinators
 from console.admin.link import Link
 from console.admin.partitions import by_topic, leaders_of
@@ -123,15 +123,8 @@ async def list_transactions(
     answers = await asyncio.gather(
         *(_listed_at(link, id_, least, needs, (states, tuple(producer_ids), longer_than_ms, pattern)) for id_ in ids)
     )
-    found: dict[str, Transaction] = {}
-    failures: dict[str, Failure] = {}
-    for broker_id, answer in zip(ids, answers, strict=True):
-        if isinstance(answer, AdminError):
-            failures[f"broker {broker_id}"] = answer.failure
-        else:
-            found.update((each.id, each) for each in answer)
-    if answers and len(failures) == len(answers):
-        raise next(answer for answer in answers if isinstance(answer, AdminError))
+    parts, failures = of_all_brokers(dict(zip(ids, answers, strict=True)))
+    found = {each.id: each for part in parts for each in part}
     return TransactionListing(dict(sorted(found.items())), failures)
 
 

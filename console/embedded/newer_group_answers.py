@@ -10,7 +10,8 @@ from kio.schema.errors import ErrorCode
 from console.embedded.answers import NO_OPERATIONS, group_operations
 from console.embedded.context import RequestContext
 from console.embedded.group_coordinator import group_error, visible_group
-from console.embedded.newer_groups import NewerGroup, Partitions
+from console.embedded.newer_groups import NewerGroup, NewerMember, Partitions
+from console.wire.schemas import for_version
 
 SHARE_MESSAGES: Mapping[int, str] = {
     ErrorCode.unknown_topic_or_partition: "This server does not host this topic-partition.",
@@ -54,6 +55,25 @@ def described(context: RequestContext, request: Any, group_id: str, type_: str) 
     if getattr(request, "include_authorized_operations", False):
         operations = context.operations(group_operations(context), "GROUP", group_id)
     return Described(0, None, newer, operations)
+
+
+def described_group(
+    context: RequestContext, found: Described, group_id: str, member: Callable[[NewerMember], Any], **own: Any
+) -> Any:
+    """The message of one group. member: makes a member's. own: the fields that only this API has."""
+    group = found.group
+    return for_version(
+        context.schema.DescribedGroup,
+        error_code=found.code,
+        error_message=found.message,
+        group_id=group_id,
+        group_state=group.state if group else "",
+        group_epoch=group.epoch if group else 0,
+        assignment_epoch=group.assignment_epoch if group else 0,
+        members=tuple(map(member, group.members)) if group else (),
+        authorized_operations=found.operations,
+        **own,
+    )
 
 
 def topic_partitions(context: RequestContext, make: Callable[..., Any], partitions: Partitions) -> tuple[Any, ...]:

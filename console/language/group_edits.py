@@ -15,6 +15,7 @@ from console.language.statements import (
 )
 from console.language.vocabulary import near, require_topic
 from console.model.cluster import GroupPosition, LogRange
+from console.model.elections import partition_in
 from console.model.snapshot import Snapshot, TopicPartition
 from console.plan.edits import CommitOffset, DeleteGroup, DeleteOffset, Edit
 from console.plan.group_forecast import SHARE, STREAMS
@@ -94,11 +95,11 @@ def _existing(snapshot: Snapshot, group: Name) -> GroupPosition:
 def _of_topic(snapshot: Snapshot, topic: Name, partition: int | None) -> list[TopicPartition]:
     name = topic.text or ""
     require_topic(snapshot, name, topic.span)
-    numbers = [each.number for each in snapshot.topics[name].partitions]
+    known = snapshot.topics[name]
     if partition is None:
-        return [(name, number) for number in numbers]
-    if partition not in numbers:
-        message = f"topic {_shown(topic)} has no partition {partition}: it has {len(numbers)}, from 0"
+        return [(name, each.number) for each in known.partitions]
+    if partition_in(known, partition) is None:
+        message = f"topic {_shown(topic)} has no partition {partition}: it has {len(known.partitions)}, from 0"
         raise CommandError(message, "", topic.span)
     return [(name, partition)]
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from heapq import heapify, heappop, heappush
 
 from msgspec import Struct, field
 
 from console.triage.cause import CauseRule, Certainty, Claim, Severity
 from console.triage.causes import brokers, groups, partitions, storage
-from console.triage.course import Course
+from console.triage.course import Course, Key
 from console.triage.symptoms import MOVING, Subject, Symptom
 
 RULES: tuple[CauseRule, ...] = (*brokers.CAUSES, *storage.CAUSES, *partitions.CAUSES, *groups.CAUSES)
@@ -77,24 +78,14 @@ def diagnose(course: Course, expected: Iterable[Subject] = ()) -> Verdict:
         if claim.subject in announced:
             _take(left, claim)
     claims = [claim for claim in claims if claim.subject not in announced]
-    found: list[Named] = []
     remaining = {
         key: symptom for key, symptom in left.items() if symptom.name != MOVING or _is_claimed(symptom, claims)
     }
-    explained = {id(claim): [s for s in remaining.values() if claim.predicts(s)] for claim in claims}
-    open_ = set(remaining)
-    waiting = list(claims)
-    while waiting:
-        best = max(waiting, key=lambda c: sum(1 for s in explained[id(c)] if (s.name, s.subject) in open_))
-        new = [s for s in explained[id(best)] if (s.name, s.subject) in open_]
-        if not new and explained[id(best)]:
-            break
-        waiting.remove(best)
-        if not new:
-            continue
-        found.append(_named(best, explained[id(best)]))
-        open_ -= {(s.name, s.subject) for s in new}
-    found += [_named(claim, []) for claim in claims if not explained[id(claim)] and _stands_alone(claim)]
+    order = {key: place for place, key in enumerate(remaining)}
+    explained = [_explained(claim, remaining, order) for claim in claims]
+    chosen, open_ = _cover(explained, set(remaining))
+    found = [_named(claims[n], [remaining[key] for key in explained[n]]) for n in chosen]
+    found += [_named(c, []) for c, mine in zip(claims, explained, strict=True) if not mine and _stands_alone(c)]
     found.sort(key=_order)
     return Verdict(
         course.last.at,
@@ -103,6 +94,33 @@ def diagnose(course: Course, expected: Iterable[Subject] = ()) -> Verdict:
         _ruled_out(course, {each.claim.cause for each in found}, bool(remaining)),
         _hidden(course),
     )
+
+
+def _explained(claim: Claim, seen: Mapping[Key, Symptom], order: Mapping[Key, int]) -> list[Key]:
+    """The symptoms that a claim explains, in their order. Where it names their subject they are looked up: of 10,000
+    partitions without a leader each has a claim of its own."""
+    if all(each.subject is not None for each in claim.predicted):
+        keys = ((name, each.subject) for each in claim.predicted for name in each.names if each.subject is not None)
+        found = {key for key in keys if key in seen and claim.predicts(seen[key])}
+        return sorted(found, key=order.__getitem__)
+    return [key for key, symptom in seen.items() if claim.predicts(symptom)]
+
+
+def _cover(explained: Sequence[Sequence[Key]], open_: set[Key]) -> tuple[list[int], set[Key]]:
+    """The places of the claims that are named: always the one next that explains most of what is open, the earlier of
+    two alike; and what stays open. What a claim adds only falls, so a count is taken again only at the top."""
+    heap = [(-len(mine), place) for place, mine in enumerate(explained) if mine]
+    heapify(heap)
+    chosen = []
+    while heap:
+        adds, place = heappop(heap)
+        new = [key for key in explained[place] if key in open_]
+        if len(new) == -adds:
+            chosen.append(place)
+            open_.difference_update(new)
+        elif new:
+            heappush(heap, (-len(new), place))
+    return chosen, open_
 
 
 def _is_claimed(symptom: Symptom, claims: Iterable[Claim]) -> bool:
@@ -114,7 +132,7 @@ def _stands_alone(claim: Claim) -> bool:
     return claim.certainty is not Certainty.POSSIBLE
 
 
-def _take(left: dict[tuple[str, Subject], Symptom], claim: Claim) -> None:
+def _take(left: dict[Key, Symptom], claim: Claim) -> None:
     for key in [key for key, symptom in left.items() if claim.predicts(symptom)]:
         del left[key]
 

@@ -90,11 +90,8 @@ class Watch:
         except (AdminError, Refused) as error:
             log.info("triage: %s", error.failure)  # the header says that no broker answers
             return
-        course = await asyncio.to_thread(begin if self.course is None else _after(after, self.course), look)
+        known = self.course
+        course = await (asyncio.to_thread(begin, look) if known is None else asyncio.to_thread(after, known, look))
         self.verdict = await asyncio.to_thread(diagnose, course)
         self.course = course
         self._host.view.update()
-
-
-def _after(after: Callable[..., Course], course: Course) -> Callable[..., Course]:
-    return lambda look: after(course, look)

@@ -9,7 +9,7 @@ from kio.schema.errors import ErrorCode
 
 from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
-from console.embedded.newer_group_answers import Described, described, topic_partitions
+from console.embedded.newer_group_answers import Described, described, described_group, topic_partitions
 from console.embedded.newer_groups import NewerMember, Partitions
 from console.wire.schemas import for_version
 
@@ -29,19 +29,8 @@ def _group(request: Any, context: RequestContext, group_id: str) -> Any:
     found = described(context, request, group_id, "consumer")
     if context.cluster.release.number < _ENABLED_FROM:
         found = Described(ErrorCode.unsupported_version)
-    group = found.group
-    return for_version(
-        context.schema.DescribedGroup,
-        error_code=found.code,
-        error_message=found.message,
-        group_id=group_id,
-        group_state=group.state if group else "",
-        group_epoch=group.epoch if group else 0,
-        assignment_epoch=group.assignment_epoch if group else 0,
-        assignor_name=group.assignor if group else "",
-        members=tuple(map(partial(_member, context), group.members)) if group else (),
-        authorized_operations=found.operations,
-    )
+    assignor = found.group.assignor if found.group else ""
+    return described_group(context, found, group_id, partial(_member, context), assignor_name=assignor)
 
 
 def _member(context: RequestContext, member: NewerMember) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
-from console.embedded.newer_group_answers import described, topic_partitions
+from console.embedded.newer_group_answers import described, described_group, topic_partitions
 from console.embedded.newer_groups import NewerMember
 from console.wire.schemas import for_version
 
@@ -21,19 +21,8 @@ async def handle(request: Any, context: RequestContext) -> Any:
 
 def _group(request: Any, context: RequestContext, group_id: str) -> Any:
     found = described(context, request, group_id, "share")
-    group = found.group
-    return for_version(
-        context.schema.DescribedGroup,
-        error_code=found.code,
-        error_message=found.message,
-        group_id=group_id,
-        group_state=group.state if group else "",
-        group_epoch=group.epoch if group else 0,
-        assignment_epoch=group.assignment_epoch if group else 0,
-        assignor_name=group.assignor if group else "",
-        members=tuple(map(partial(_member, context), group.members)) if group else (),
-        authorized_operations=found.operations,
-    )
+    assignor = found.group.assignor if found.group else ""
+    return described_group(context, found, group_id, partial(_member, context), assignor_name=assignor)
 
 
 def _member(context: RequestContext, member: NewerMember) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
-from console.embedded.newer_group_answers import described
+from console.embedded.newer_group_answers import described, described_group
 from console.embedded.newer_groups import NewerGroup, NewerMember, Partitions, Tasks
 from console.wire.schemas import for_version
 
@@ -22,18 +22,9 @@ async def handle(request: Any, context: RequestContext) -> Any:
 def _group(request: Any, context: RequestContext, group_id: str) -> Any:
     found = described(context, request, group_id, "streams")
     group = found.group
-    return for_version(
-        context.schema.DescribedGroup,
-        error_code=found.code,
-        error_message=found.message,
-        group_id=group_id,
-        group_state=group.state if group else "",
-        group_epoch=group.epoch if group else 0,
-        assignment_epoch=group.assignment_epoch if group else 0,
-        topology=_topology(context.schema, group) if group else None,
-        members=tuple(map(partial(_member, context.schema, group.topology_epoch), group.members)) if group else (),
-        authorized_operations=found.operations,
-    )
+    topology = _topology(context.schema, group) if group else None
+    member = partial(_member, context.schema, group.topology_epoch if group else 0)
+    return described_group(context, found, group_id, member, topology=topology)
 
 
 def _topology(schema: Any, group: NewerGroup) -> Any:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from console.model.changes import DeleteRecords, LogTarget
 from console.model.cluster import LogRange, TopicReaders
 from console.model.config import topic_resource
+from console.model.elections import partition_in
 from console.model.inheritance import Inheritance
 from console.model.numbers import json_text
 from console.model.snapshot import Snapshot
@@ -56,7 +57,7 @@ def _judge(edit: TrimLog, draft: Draft) -> Verdict:
     topic = draft.snapshot.topics.get(name)
     if topic is None and draft.read("topics"):
         return Refused(edit, f"there is no topic {name}", "Check the name, or refresh.")
-    if topic is not None and edit.partition not in {each.number for each in topic.partitions}:
+    if topic is not None and partition_in(topic, edit.partition) is None:
         return Refused(edit, f"topic {name} has no partition {edit.partition}", "Check the number, or refresh.")
     if topic is not None and topic.internal:
         return Refused(

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from console.model.cluster import Reassignment
 from console.model.codes import TOPIC
 from console.model.config import ConfigEntry, topic_resource
+from console.model.elections import partition_in
 from console.plan.stale_throttles import StaleThrottle, stale_throttles
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, of
 from console.triage.course import Course
@@ -63,7 +64,9 @@ def _leaderless(course: Course) -> Iterator[Claim]:
         topic, number = symptom.subject.topic, symptom.subject.partition
         if symptom.name != LEADERLESS or topic is None or number is None or topic in COORDINATORS:
             continue
-        partition = next(each for each in course.last.snapshot.topics[topic].partitions if each.number == number)
+        partition = partition_in(course.last.snapshot.topics[topic], number)
+        if partition is None:
+            continue
         alive = [broker for broker in partition.replicas if broker not in partition.offline]
         isr = ", ".join(map(str, partition.isr)) or "empty"
         command = f"elect unclean topic {topic} partition {number}" if alive else ""
