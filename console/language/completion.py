@@ -176,14 +176,22 @@ def _for_expected(expected: Expected, selected: Subject | None) -> Needs:
     return Needs(parts=frozenset({part})) if part else Needs()
 
 
+def _is_documented(resource: ConfigResource, snapshot: Snapshot) -> bool:
+    """Whether a resource was read, and most of its keys with their documentation: brokers have none for keys of
+    plugins, and the dynamic default of a type documents only the keys that are set there."""
+    keys = snapshot.configs.get(resource)
+    if keys is None:
+        return False
+    documented = sum((int(resource.type), entry.name) in snapshot.documentation for entry in keys.entries)
+    return 2 * documented >= len(keys.entries)
+
+
 def _not_yet(wanted: Needs, snapshot: Snapshot) -> Needs:
     """What was not read yet: the same must not be read again for each key pressed."""
-    types = {resource.type for resource in wanted.resources}
-    documented = all(any(code == type_ for code, _ in snapshot.documentation) for type_ in types)
     unread = frozenset(
         resource
         for resource in wanted.resources
-        if (resource not in snapshot.configs or not documented)
+        if not _is_documented(resource, snapshot)
         and (resource.type != TOPIC or not snapshot.topics or resource.name in snapshot.topics)
     )
     return Needs(

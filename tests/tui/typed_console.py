@@ -10,6 +10,7 @@ import asyncio
 import json
 import logging
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import ClassVar
 
@@ -24,6 +25,7 @@ from console.plan.diff import diff
 from console.session.session import Session
 from console.tui.app import Console
 from console.tui.key_order import PASSING, TYPING
+from widgets.line_view import LineView
 
 
 class TypedConsole(Console):
@@ -38,9 +40,18 @@ class TypedConsole(Console):
         self.run_worker(self._write_down(), group="writing", name="writing")
 
     async def _write_down(self) -> None:
-        """Wait until nothing is under way any more, and write."""
+        """Wait until nothing is under way any more, and write.
+
+        Lines that come in while keys are typed leave the cursor's line where it is on the screen: how far a list is
+        scrolled depends on when they came. So lists are written with the cursor in the middle, and put back.
+        """
         before = None
+        moved: Counter[LineView] = Counter()
         while True:
+            for lines in self.screen.query(LineView):
+                top = lines.scroll_y
+                lines.scroll_y = max(0, min(lines.cursor_index - lines.size.height // 2, lines.max_scroll_y))
+                moved[lines] += int(top - lines.scroll_y)
             await asyncio.sleep(0.02)
             at_work = self.keys_under_way or any(
                 worker.name in (*PASSING, TYPING) and not worker.is_finished for worker in self.workers
@@ -60,6 +71,8 @@ class TypedConsole(Console):
         shown = {"screen": before, "plan": plan, "bar": self.bar.line.text if self.bar.line.is_open else None}
         with self.into.open("a") as file:
             file.write(json.dumps(shown) + "\n")
+        for lines, by in moved.items():
+            lines.scroll_y += by
 
 
 def main() -> None:

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from console.language.candidates import LIMIT
-from console.language.completion import Completer, complete
+from console.language.completion import Completer, complete, completion_needs
 from console.language.grammar import parse, read
 from console.language.known_names import NameIndex
 from console.language.verbs import KINDS, VERBS, Where, verbs_for
 from console.model.codes import DYNAMIC_TOPIC_CONFIG
-from console.model.config import ConfigSet, topic_resource
+from console.model.config import CLUSTER_DEFAULT, ConfigSet, broker_resource, topic_resource
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
 from tests.unit.command_cluster import LONG, RETENTION_DOCS, SNAPSHOT, entry, topic
@@ -112,6 +112,23 @@ def test_the_selected_entity_gives_the_keys():
     assert "retention.ms=" not in texts("set |")
     assert "retention.ms=" in texts("set |", selected=topic_resource("orders"))
     assert texts("unset pro|", selected=QuotaEntity.of({"user": None})) == ["producer_byte_rate"]
+
+
+@given(documented=st.integers(0, 10), other=st.integers(0, 3))
+def test_keys_are_read_with_their_documentation_until_most_have_one(documented: int, other: int):
+    """Whichever few were read with it before: the overrides of a default, the key in a pane's details."""
+    names = [f"key.{number}" for number in range(10)]
+    mine, default = broker_resource(3), CLUSTER_DEFAULT
+    known = structs.replace(
+        SNAPSHOT,
+        configs={
+            mine: ConfigSet(tuple(entry(name, "1") for name in names)),
+            default: ConfigSet(tuple(entry(name, "1") for name in names[:other])),
+        },
+        documentation={(int(mine.type), name): "text" for name in names[:documented]},
+    )
+    wanted = completion_needs("set broker 3 ", Where.BAR, known, None)
+    assert (mine in wanted.resources, wanted.documentation) == (documented < 5, True)
 
 
 def test_a_key_comes_with_its_value_type_and_documentation():
