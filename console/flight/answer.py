@@ -1,0 +1,83 @@
+"""One answer of a broker as bytes, and what a record says about itself."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from msgspec import Struct
+
+FORMAT = 1
+"""The version of the format that this program writes, and the only one that it reads."""
+BOOTSTRAP = -1
+"""The node of an address that is not known as a broker's."""
+API_VERSIONS = 18
+CONNECTED = 0
+"""The version of ApiVersions under which a new connection is recorded: what it was told, or why there is none."""
+
+
+class Problem(NamedTuple):
+    """Why there is no answer. kind: the class of `console.admin.errors`. The others are its `Failure`'s."""
+
+    kind: str
+    name: str
+    message: str
+    remedy: str
+
+
+class Asked(NamedTuple):
+    """What was asked, and of whom: answers to the same are each other's predecessors.
+
+    node: broker id, `BOOTSTRAP` if the address is no known broker's. request: the body of the request, without header.
+    """
+
+    node: int
+    host: str
+    port: int
+    api_key: int
+    version: int
+    request: bytes
+
+
+class Answer(NamedTuple):
+    """An answer, or that none came.
+
+    at_ms: when it arrived (or was given up), milliseconds since 1970, UTC; never less than that of the answer before it
+    in the same part of a record. took_ms: since the request was sent. node, host, port, api_key, version, request: as
+    in `Asked`. body: the body of the response, without header; empty with a problem.
+    """
+
+    at_ms: int
+    took_ms: int
+    node: int
+    host: str
+    port: int
+    api_key: int
+    version: int
+    request: bytes
+    body: bytes
+    problem: Problem | None = None
+
+    @property
+    def asked(self) -> Asked:
+        """What it answers."""
+        return Asked(self.node, self.host, self.port, self.api_key, self.version, self.request)
+
+
+class Header(Struct, frozen=True, omit_defaults=True):
+    """What a part of a record says about itself: who was recorded, by what, since when (milliseconds since 1970, UTC).
+
+    format: first, so that a later version can be told. context: the name shown, not an address. carried: how many of
+    the first answers are those that the part before has last: what was known when this part began.
+    """
+
+    format: int
+    cluster_id: str = ""
+    context: str = ""
+    began_ms: int = 0
+    kac: str = ""
+    anonymous: bool = False
+    carried: int = 0
+
+
+class RecordError(ValueError):
+    """A file is no flight record, or one that can't be read. The text says why, for an operator."""

@@ -1,0 +1,71 @@
+"""Writes a flight record into a file, a frame at a time, so that it is whole whenever the process ends."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from console.flight.answer import Answer, Header, RecordError
+from console.flight.coding import Encoder
+from console.flight.frames import MAGIC, DamagedFrame, frames_of
+from console.safe_files import open_private
+
+
+class FlightWriter:
+    """An open file, for its owner alone. Each frame is handed to the system at once: what was added survives a killed
+    process. Not for several threads.
+
+    size: bytes of the file.
+    """
+
+    def __init__(self, path: Path, header: Header, append: bool = False) -> None:
+        """Make a file, or begin a new part of one. Raises FileExistsError, UntrustedPath, RecordError and OSError."""
+        self._file = open_private(path, os.O_RDWR | (0 if append else os.O_EXCL))
+        try:
+            self.size = _end_of(path, self._file)
+            self._encoder = Encoder(header)
+            self._write((b"" if self.size else MAGIC) + self._encoder.begin())
+        except BaseException:
+            os.close(self._file)
+            raise
+
+    def add(self, answer: Answer) -> None:
+        """Write an answer; one that did not change may wait for SAME_EVERY_MS. Raises OSError."""
+        self._write(self._encoder.add(answer))
+
+    def flush(self) -> None:
+        """Write what waits. Raises OSError."""
+        self._write(self._encoder.flush())
+
+    def close(self) -> None:
+        """Write what waits, bring it to the disk, and close the file. Raises OSError."""
+        try:
+            self.flush()
+            os.fsync(self._file)
+        finally:
+            os.close(self._file)
+
+    def _write(self, data: bytes) -> None:
+        while data:
+            written = os.write(self._file, data)
+            self.size += written
+            data = data[written:]
+
+
+def _end_of(path: Path, file: int) -> int:
+    """Where the next frame goes: after the last whole one. What was cut off in the middle is dropped."""
+    size = os.fstat(file).st_size
+    if not size:
+        return 0
+    data = path.read_bytes()
+    if not data.startswith(MAGIC):
+        raise RecordError(f"{path} is no flight record")
+    end = len(MAGIC)
+    try:
+        for frame in frames_of(data, end):
+            end = frame.end
+    except DamagedFrame as error:
+        raise RecordError(f"{path} is damaged: {error}") from error
+    os.ftruncate(file, end)
+    os.lseek(file, end, os.SEEK_SET)
+    return end
