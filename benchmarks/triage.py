@@ -1,0 +1,120 @@
+"""What triage is worth: precision, recall and times over the faults of `tests/faults`, made on three real brokers.
+
+``python -m benchmarks.triage [--version 4.3.0] [--only NAME]… [--no-singles] [--pairs N] [--healthy MINUTES]
+[--keep FILE]``: each fault by itself, then N pairs, then a cluster that is well, under load. FILE keeps what was named,
+of each version and fault the last time, and `--from FILE` counts that again without brokers. Needs Java and root.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from benchmarks.figures import load, report, report_ratio
+from tests.faults.catalogue import FAULTS, pairs
+from tests.faults.fault import Fault
+from tests.faults.laboratory import Laboratory, Told, Trial
+from tests.faults.score import Judged, judge, score
+from tests.support.kafka_jars import KAFKA_4_3
+
+PRECISION, RECALL, SECONDS = 0.95, 0.9, 15.0
+
+
+def kept(file: Path | None) -> list[Trial]:
+    """The trials in a file; none without one."""
+    return msgspec.json.decode(file.read_bytes(), type=list[Trial]) if file is not None and file.exists() else []
+
+
+def keep(file: Path, trial: Trial) -> None:
+    """Put a trial into a file, in place of the last one of the same faults and version."""
+    others = [each for each in kept(file) if (each.version, each.faults) != (trial.version, trial.faults)]
+    every = sorted([*others, trial], key=lambda each: (each.version, len(each.faults), each.faults))
+    lines = b",\n".join(msgspec.json.encode(each) for each in every)
+    file.write_bytes(b"[\n" + lines + b"\n]\n")
+
+
+async def run(options: argparse.Namespace) -> list[Trial]:
+    """The trials on one cluster. One that the laboratory could not make is reported, and not counted."""
+    chosen: list[tuple[Fault, ...]] = []
+    if not options.no_singles:
+        chosen += [(fault,) for name, fault in FAULTS.items() if not options.only or name in options.only]
+    chosen += pairs(options.pairs)
+    done = []
+    async with Laboratory(options.version) as lab:
+        for faults in chosen:
+            try:
+                trial = await lab.trial(*faults)
+            except (RuntimeError, TimeoutError, OSError) as error:
+                report("not made", faults=[fault.name for fault in faults], error=str(error)[:300])
+                await lab.bring_up()
+                continue
+            done.append(trial)
+            _report_trial(judge(trial))
+            if options.keep is not None:
+                keep(options.keep, trial)
+    return done
+
+
+def _report_trial(judged: Judged) -> None:
+    trial = judged.trial
+    report(
+        " + ".join(trial.faults),
+        named={name: _first(found) for name, found in judged.named.items()},
+        missed=judged.missed,
+        alarms=[_told(told) for told in judged.alarms],
+        guesses=[_told(told) for told in judged.guesses],
+        unexplained=trial.unexplained,
+        seconds=trial.seconds,
+        load=trial.load,
+    )
+
+
+def _first(found: Sequence[Told]) -> str:
+    first = min(found, key=lambda told: told.after)
+    return f"{first.after} s, {first.certainty}"
+
+
+def _told(told: Told) -> str:
+    subject = " ".join(f"{key} {value}" for key, value in told.subject.items())
+    return f"{told.cause} {subject}: {told.certainty} after {told.after} s".replace(" :", ":")
+
+
+def report_score(trials: Iterable[Trial]) -> None:
+    """The figures, with their targets, by version."""
+    by_version: dict[str, list[Judged]] = {}
+    for trial in trials:
+        by_version.setdefault(trial.version, []).append(judge(trial))
+    for version, judged in by_version.items():
+        found = score(judged)
+        report(f"score on {version}", **msgspec.structs.asdict(found))
+        report_ratio(f"{version}: share of false alarms", 1 - found.precision, round(1 - PRECISION, 3))
+        report_ratio(f"{version}: share of missed causes", 1 - found.recall, round(1 - RECALL, 3))
+        report_ratio(f"{version}: median seconds to the name", found.median, SECONDS)
+
+
+def main() -> int:
+    """Take the figures."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.triage", description=__doc__)
+    parser.add_argument("--version", default=KAFKA_4_3)
+    parser.add_argument("--only", action="append", choices=tuple(FAULTS), default=[])
+    parser.add_argument("--no-singles", action="store_true")
+    parser.add_argument("--pairs", type=int, default=0)
+    parser.add_argument("--keep", type=Path)
+    parser.add_argument("--from", dest="kept", type=Path, help="count what a file keeps, without brokers")
+    options = parser.parse_args()
+    if options.kept is not None:
+        report_score(kept(options.kept))
+        return 0
+    report("machine", **load())
+    report_score(asyncio.run(run(options)))
+    report("machine", **load())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

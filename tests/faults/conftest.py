@@ -1,0 +1,29 @@
+"""The laboratory of each version; it needs real brokers, and root for its small filesystem."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from tests.faults.laboratory import Laboratory
+from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3, BrokersUnavailableError
+
+VERSIONS = {"4.3": KAFKA_4_3, "3.9": KAFKA_3_9}
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=list(VERSIONS))
+async def lab(request: pytest.FixtureRequest) -> AsyncIterator[Laboratory]:
+    """Three brokers of a version, on which one fault after another is made and undone."""
+    if os.geteuid() != 0:
+        pytest.skip("the laboratory mounts a small filesystem, for which it has to be root")
+    try:
+        made = Laboratory(VERSIONS[request.param])
+    except BrokersUnavailableError as reason:
+        if os.environ.get("KAC_REQUIRE_BROKERS") == "1":
+            pytest.fail(f"KAC_REQUIRE_BROKERS=1, but {reason}", pytrace=False)
+        pytest.skip(str(reason))
+    async with made:
+        yield made

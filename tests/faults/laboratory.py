@@ -1,0 +1,352 @@
+"""The laboratory: a cluster that is started once, on which faults are made and undone, and the console's look at it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import time
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from typing import Any, Self
+
+import msgspec
+
+from console.admin.changes import send
+from console.admin.client import AdminClient
+from console.admin.errors import AdminError
+from console.admin.group_offsets import group_positions
+from console.admin.partitions import log_ranges
+from console.admin.settings import ConnectionSettings
+from console.admin.topics import describe_topics
+from console.contexts.context import Context
+from console.model.changes import (
+    AlterConfigs,
+    AlterReassignments,
+    ChangeRequest,
+    ConfigOp,
+    CreateTopics,
+    DeleteGroups,
+    DeleteTopics,
+    ElectLeaders,
+    MoveTarget,
+    NewTopic,
+    Outcome,
+    PartitionTarget,
+    Status,
+)
+from console.model.cluster import Partition
+from console.model.codes import DELETE, SET
+from console.model.config import ConfigResource
+from console.session.session import Session
+from console.session.triage_looks import Looker
+from console.triage.cause import Certainty
+from console.triage.course import after, begin
+from console.triage.diagnosis import Verdict, diagnose
+from console.triage.symptoms import Subject
+from tests.faults.cluster import FaultCluster
+from tests.faults.fault import Begin, Fault, Name
+from tests.faults.load import Consumer, Producer, now_ms, running
+
+PATIENCE = 90.0
+"""Seconds until a cluster has to be well again."""
+WARM = 12.0
+"""Seconds of looking before a fault begins."""
+AFTER = 6.0
+"""Seconds of looking after everything was named: what comes then is counted too."""
+EVERY = 2.0
+"""Seconds between two looks, as `kac triage`."""
+STEADY, READERS = "steady", "steady-readers"
+
+
+class Told(msgspec.Struct, frozen=True):
+    """A cause that was named. after: seconds from the beginning of the fault; certainty: the highest."""
+
+    cause: str
+    subject: dict[str, Any]
+    certainty: str
+    severity: str
+    after: float
+
+
+class Trial(msgspec.Struct, frozen=True, kw_only=True):
+    """What was named while faults were there. load: processes that wanted a processor, at the end."""
+
+    faults: tuple[str, ...]
+    version: str
+    told: tuple[Told, ...]
+    unexplained: tuple[str, ...]
+    load: float
+    seconds: float
+
+
+class Laboratory:
+    """A cluster with load, on which faults are made one after another; use as an async context manager."""
+
+    def __init__(self, version: str) -> None:
+        self.cluster = FaultCluster(version)
+        self.client = AdminClient(ConnectionSettings((("127.0.0.1", 1),)))
+
+    async def __aenter__(self) -> Self:
+        await asyncio.to_thread(self.cluster.__enter__)
+        self.client = self.connected(self.cluster.addresses)
+        await self.create(STEADY, partitions=6)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await asyncio.to_thread(self.client.close)
+        await asyncio.to_thread(self.cluster.__exit__)
+
+    @staticmethod
+    def connected(addresses: tuple[tuple[str, int], ...]) -> AdminClient:
+        """A client of these brokers, started."""
+        client = AdminClient(ConnectionSettings(addresses, request_timeout=20.0))
+        client.start()
+        return client
+
+    # -- what faults are made of ---------------------------------------------------------------------------------------
+
+    async def send(self, change: ChangeRequest) -> tuple[Outcome, ...]:
+        """Send a change; a refusal is an error of the laboratory."""
+        outcomes = await self.client.run(send, change, validate_only=False)
+        refused = [outcome for outcome in outcomes if outcome.status is not Status.APPLIED]
+        if refused:
+            raise RuntimeError(f"{type(change).__name__}: {refused[0]}")
+        return outcomes
+
+    async def create(
+        self,
+        topic: str,
+        partitions: int = 2,
+        *,
+        on: Sequence[Sequence[int]] = (),
+        configs: Mapping[str, str] | None = None,
+    ) -> None:
+        """Create a topic of three replicas, or with these replicas."""
+        assignments = tuple(map(tuple, on)) or tuple(
+            tuple((first + k) % 3 + 1 for k in range(3)) for first in range(partitions)
+        )
+        await self.send(CreateTopics((NewTopic(topic, assignments=assignments, configs=dict(configs or {})),)))
+
+    @contextlib.asynccontextmanager
+    async def topic(self, name: str, partitions: int = 2, **options: Any) -> AsyncIterator[str]:
+        """A topic, until this is left."""
+        await self.create(name, partitions, **options)
+        try:
+            yield name
+        finally:
+            await self.drop(name)
+
+    async def drop(self, topic: str) -> None:
+        """Delete a topic, once the cluster does that again."""
+        await self.until(lambda: self._sent(DeleteTopics((topic,))), f"topic {topic} is deleted")
+
+    async def drop_group(self, group: str) -> None:
+        """Delete a group that has no members."""
+        await self.until(lambda: self._sent(DeleteGroups((group,))), f"group {group} is deleted")
+
+    async def _sent(self, change: ChangeRequest) -> bool:
+        outcomes = await self.client.run(send, change, validate_only=False)
+        gone = ("UNKNOWN_TOPIC_OR_PARTITION", "GROUP_ID_NOT_FOUND")
+        return all(each.ok or (each.failure is not None and each.failure.name in gone) for each in outcomes)
+
+    async def configure(self, resource: ConfigResource, configs: Mapping[str, str]) -> None:
+        """Set configs of a resource."""
+        await self.send(AlterConfigs({resource: tuple(ConfigOp(key, SET, value) for key, value in configs.items())}))
+
+    async def unset(self, resource: ConfigResource, *keys: str) -> None:
+        """Remove configs of a resource."""
+        await self.send(AlterConfigs({resource: tuple(ConfigOp(key, DELETE) for key in keys)}))
+
+    async def move(self, topic: str, partition: int, replicas: tuple[int, ...] | None) -> None:
+        """Begin a reassignment, or with None cancel it."""
+        await self.send(AlterReassignments({MoveTarget(topic, partition): replicas}))
+
+    async def partitions(self, topic: str) -> tuple[Partition, ...]:
+        """The partitions of a topic as they are."""
+        listing = await self.client.run(describe_topics, [topic])
+        return listing.topics[topic].partitions
+
+    async def end_of(self, topic: str) -> int:
+        """The end of the log of partition 0."""
+        found, _ = await self.client.run(log_ranges, [(topic, 0)])
+        return found[topic, 0].end
+
+    async def committed(self, group: str, topic: str) -> None:
+        """Wait until a group has committed something of a topic."""
+
+        async def has_committed() -> bool:
+            found, _ = await self.client.run(group_positions, [group])
+            return group in found and any(place[0] == topic for place in found[group].committed)
+
+        await self.until(has_committed, f"group {group} reads {topic}")
+
+    @staticmethod
+    def now_ms() -> int:
+        """The time of a record."""
+        return now_ms()
+
+    def producer(self, topic: str, partitions: int, rate: float, ahead_ms: int = 0) -> Producer:
+        """A producer that does not run yet. ahead_ms: by which its records' timestamps are ahead."""
+        return Producer(self.cluster.bootstrap, topic, partitions, rate, lambda: now_ms() + ahead_ms)
+
+    def consumer(self, topic: str, group: str, client_id: str | None = None) -> Consumer:
+        """A member of a group that does not run yet."""
+        return Consumer(self.cluster.bootstrap, topic, group, client_id)
+
+    async def kill(self, broker: int) -> None:
+        """End a broker at once."""
+        await asyncio.to_thread(self.cluster.kill, broker)
+
+    async def bring_up(self) -> None:
+        """Start the brokers that are down."""
+        await asyncio.to_thread(self.cluster.bring_up)
+
+    # -- green ---------------------------------------------------------------------------------------------------------
+
+    async def until(self, is_so: Any, what: str) -> None:
+        """Wait for something. Raises TimeoutError."""
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            with contextlib.suppress(AdminError):
+                if await is_so():
+                    return
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{what}: not after {PATIENCE:g} s")
+            await asyncio.sleep(0.1)
+
+    async def green(self) -> None:
+        """Wait until every replica of every topic is in sync and led by its preferred replica."""
+        await self.until(self._is_green, "the cluster is well again")
+
+    async def _is_green(self) -> bool:
+        listing = await self.client.run(describe_topics)
+        places = [(topic.name, each) for topic in listing.topics.values() for each in topic.partitions]
+        if any(len(each.isr) < len(each.replicas) or each.leader < 0 for _, each in places):
+            return False
+        others = tuple(PartitionTarget(name, each.number) for name, each in places if each.leader != each.replicas[0])
+        if others:
+            await self.client.run(send, ElectLeaders(others), validate_only=False)
+        return not others
+
+    # -- trials --------------------------------------------------------------------------------------------------------
+
+    @contextlib.asynccontextmanager
+    async def load(self) -> AsyncIterator[None]:
+        """A topic that is written to, and a group of two that reads it."""
+        clients = [self.producer(STEADY, 6, 60.0), *(self.consumer(STEADY, READERS) for _ in range(2))]
+        async with running(*clients):
+            yield
+
+    async def trial(self, *faults: Fault) -> Trial:
+        """Make faults at once in a cluster that is well, look until all is named or it is too late, and undo them."""
+        await self.green()
+        async with self.load(), contextlib.AsyncExitStack() as stack:
+            begins = [(fault, await stack.enter_async_context(fault.make(self))) for fault in faults]
+            try:
+                return await self._watched(begins)
+            finally:
+                self.cluster.relays.heal()
+
+    async def _watched(self, begins: Sequence[tuple[Fault, Begin]]) -> Trial:
+        """Faults that stand are there before the console is opened, others begin after it looked for a while."""
+        faults = [fault for fault, _ in begins]
+        wanted = [name for fault in faults for name in fault.named]
+        within = max(fault.within for fault in faults)
+        await asyncio.gather(*(begin() for fault, begin in begins if fault.stands))
+        later = [begin for fault, begin in begins if not fault.stands]
+        async with Watch(self) as watch:
+            if later:
+                await watch.look_for(WARM)
+            watch.clock = began = time.monotonic()
+            making = asyncio.gather(*(begin() for begin in later))
+            try:
+                while time.monotonic() - began < within and not (making.done() and watch.has_all(wanted)):
+                    await watch.look_again()
+                await watch.look_for(AFTER)
+            finally:
+                await making
+        return watch.trial(tuple(fault.name for fault in faults), self.cluster.version)
+
+
+class Watch:
+    """The console's look at the cluster, from opening it: a session and a course of its own. Use as an async context
+    manager. clock: what times are counted from; what was named before is not counted."""
+
+    def __init__(self, lab: Laboratory, expected: Iterable[Subject] = ()) -> None:
+        self._lab, self._expected = lab, tuple(expected)
+        self._client = lab.connected(lab.cluster.addresses)
+        self._looker = Looker(Session(self._client, Context("faults", "faults", self._client.settings, journal=False)))
+        self._course: Any = None
+        self._told: dict[tuple[str, str], Told] = {}
+        self._unexplained: set[str] = set()
+        self._next = 0.0
+        self.clock: float | None = None
+        self.verdict: Verdict | None = None
+
+    async def __aenter__(self) -> Self:
+        await self._looker.__aenter__()
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._looker.__aexit__(*error)
+        await asyncio.to_thread(self._client.close)
+
+    async def look_for(self, seconds: float) -> None:
+        """Look for so long."""
+        ends = time.monotonic() + seconds
+        while time.monotonic() < ends:
+            await self.look_again()
+
+    async def look_again(self) -> None:
+        """Look once, at its time, and keep what is named."""
+        await asyncio.sleep(max(0.0, self._next - time.monotonic()))
+        try:
+            look = await self._looker.look()
+        except AdminError:
+            self._next = time.monotonic() + EVERY
+            return
+        self._next = time.monotonic() + EVERY
+        self._course = begin(look) if self._course is None else after(self._course, look)
+        verdict = self.verdict = await asyncio.to_thread(diagnose, self._course, self._expected)
+        self._keep(verdict)
+
+    def has_all(self, wanted: Iterable[Name]) -> bool:
+        """Whether each of these was named since the clock began."""
+        return all(any(name.fits(told.cause, told.subject) for told in self._told.values()) for name in wanted)
+
+    def _keep(self, verdict: Verdict) -> None:
+        if self.clock is None:
+            return
+        seconds = round(time.monotonic() - self.clock, 1)
+        self._unexplained |= {each.symptom for each in verdict.unexplained}
+        for named in verdict.causes:
+            claim = named.claim
+            subject = self._subject(claim.subject)
+            key = claim.cause, repr(subject)
+            known = self._told.get(key)
+            certainty = claim.certainty.value
+            if known is None:
+                self._told[key] = Told(claim.cause, subject, certainty, claim.severity.value, seconds)
+            elif _CERTAINTIES.index(certainty) < _CERTAINTIES.index(known.certainty):
+                self._told[key] = msgspec.structs.replace(known, certainty=certainty)
+
+    def _subject(self, subject: Subject) -> dict[str, Any]:
+        found: dict[str, Any] = msgspec.to_builtins(subject)
+        if "dir" in found:
+            found["dir"] = "spare" if found["dir"] == str(self._lab.cluster.spare_dir) else "first"
+        return found
+
+    def trial(self, faults: tuple[str, ...], version: str) -> Trial:
+        """What was named since the clock began."""
+        assert self.clock is not None
+        return Trial(
+            faults=faults,
+            version=version,
+            told=tuple(self._told.values()),
+            unexplained=tuple(sorted(self._unexplained)),
+            load=round(os.getloadavg()[0], 1),
+            seconds=round(time.monotonic() - self.clock, 1),
+        )
+
+
+_CERTAINTIES = [each.value for each in Certainty]

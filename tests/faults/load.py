@@ -1,0 +1,123 @@
+"""Clients that make load: producers, and consumers that read well, stand still, are slow, or come and go."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition  # type: ignore[import-untyped]
+from aiokafka.errors import KafkaError  # type: ignore[import-untyped]
+
+VALUE = b"v" * 100
+_TICK = 0.25
+
+
+class Producer:
+    """Writes records to a topic, one partition after another. rate: records a second, can be changed."""
+
+    def __init__(self, bootstrap: str, topic: str, partitions: int, rate: float, timestamps: Callable[[], int]) -> None:
+        self.rate = rate
+        self._topic, self._partitions, self._timestamps = topic, partitions, timestamps
+        self._client = AIOKafkaProducer(
+            bootstrap_servers=bootstrap, client_id=f"writer-{topic}", linger_ms=20, request_timeout_ms=5_000
+        )
+
+    async def run(self) -> None:
+        """Write until cancelled. A broker that is away loses records, and stops nothing."""
+        await _started(self._client.start)
+        sent = began = 0.0
+        began = time.monotonic()
+        try:
+            while True:
+                await asyncio.sleep(_TICK)
+                due = int((time.monotonic() - began) * self.rate - sent)
+                if due < 0 or due > 10 * self.rate:  # the rate was changed, or this process had no time
+                    began, sent = time.monotonic(), 0.0
+                    continue
+                for _ in range(due):
+                    sent += 1
+                    with contextlib.suppress(KafkaError, asyncio.TimeoutError):
+                        # Not awaited for long: what has no leader now is dropped with its batch.
+                        await asyncio.wait_for(
+                            self._client.send(
+                                self._topic,
+                                VALUE,
+                                partition=int(sent) % self._partitions,
+                                timestamp_ms=self._timestamps(),
+                            ),
+                            _TICK,
+                        )
+        finally:
+            with contextlib.suppress(KafkaError, asyncio.TimeoutError):
+                await asyncio.wait_for(self._client.stop(), 5)
+
+
+class Consumer:
+    """A member of a group that reads a topic and commits every 2 s.
+
+    stuck: partitions that it no longer gets on with. pause: seconds that it takes for ten records.
+    """
+
+    def __init__(self, bootstrap: str, topic: str, group: str, client_id: str | None = None) -> None:
+        self.pause = 0.0
+        self.stuck: set[int] = set()
+        self._topic = topic
+        self._client = AIOKafkaConsumer(
+            topic,
+            bootstrap_servers=bootstrap,
+            client_id=client_id or f"{group}-reader",
+            group_id=group,
+            auto_offset_reset="earliest",
+            auto_commit_interval_ms=2_000,
+            metadata_max_age_ms=5_000,
+            request_timeout_ms=8_000,
+        )
+
+    async def run(self) -> None:
+        """Read until cancelled."""
+        await _started(self._client.start)
+        try:
+            while True:
+                places = [TopicPartition(self._topic, number) for number in self.stuck]
+                held = [place for place in places if place in self._client.assignment()]
+                if held:
+                    self._client.pause(*held)
+                with contextlib.suppress(KafkaError):
+                    await self._client.getmany(timeout_ms=250, max_records=10 if self.pause else None)
+                await asyncio.sleep(self.pause)
+        finally:
+            with contextlib.suppress(KafkaError, asyncio.TimeoutError):
+                await asyncio.wait_for(self._client.stop(), 10)
+
+
+async def _started(start: Callable[[], Awaitable[Any]]) -> None:
+    while True:
+        try:
+            return await start()
+        except KafkaError:
+            await asyncio.sleep(_TICK)
+
+
+@contextlib.asynccontextmanager
+async def running(*clients: Producer | Consumer) -> AsyncIterator[list[asyncio.Task[None]]]:
+    """The clients run; each ends with its task at the latest when this is left."""
+    tasks = [asyncio.create_task(client.run()) for client in clients]
+    try:
+        yield tasks
+    finally:
+        await ended(*tasks)
+
+
+async def ended(*tasks: asyncio.Task[None]) -> None:
+    """End clients in order: consumers leave their groups."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def now_ms() -> int:
+    """The time of records."""
+    return int(time.time() * 1000)

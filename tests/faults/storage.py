@@ -1,0 +1,142 @@
+"""Faults of disks, of logs and of records."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from console.model.changes import DeleteRecords, LogTarget
+from console.model.config import topic_resource
+from tests.faults.cluster import SPARE_ON
+from tests.faults.fault import Begin, Fault, beside, cause
+from tests.faults.laboratory import Laboratory
+from tests.faults.load import ended, running
+
+SPARE = frozenset({"the spare directory"})
+LEFT = 0.05
+"""The share of the small filesystem that is left usable."""
+DAYS_MS = 86_400_000
+
+
+@asynccontextmanager
+async def _unreadable(lab: Laboratory) -> AsyncIterator[Begin]:
+    """The directory is not where it was: the next checkpoint of a high watermark (5 s) fails."""
+    spare = lab.cluster.spare_dir
+    away = spare.with_name("away")
+
+    async def begin() -> None:
+        spare.rename(away)
+
+    try:
+        yield begin
+    finally:
+        await asyncio.to_thread(lab.cluster.stop, SPARE_ON)
+        shutil.rmtree(spare, ignore_errors=True)  # what the broker may have made again
+        away.rename(spare)
+        await lab.bring_up()
+
+
+@asynccontextmanager
+async def _filled(lab: Laboratory) -> AsyncIterator[Begin]:
+    ballast = lab.cluster.spare_mount / "ballast"
+
+    async def begin() -> None:
+        usage = shutil.disk_usage(lab.cluster.spare_mount)
+        ballast.write_bytes(bytes(max(0, int(usage.free - LEFT * usage.total))))
+
+    try:
+        yield begin
+    finally:
+        ballast.unlink(missing_ok=True)
+
+
+@asynccontextmanager
+async def _retention_cut(lab: Laboratory) -> AsyncIterator[Begin]:
+    made = lab.topic("short-lived", configs={"segment.bytes": str(2**20)})
+    async with made as topic, running(lab.producer("short-lived", 2, 200.0)):
+        await asyncio.sleep(3)  # records that can be deleted
+
+        async def begin() -> None:
+            await lab.configure(topic_resource(topic), {"retention.ms": "1000"})
+
+        yield begin
+
+
+@asynccontextmanager
+async def _out_of_range(lab: Laboratory) -> AsyncIterator[Begin]:
+    """Nothing is written any more, so that nothing but the range is wrong with the group."""
+    group = "behind-readers"
+    async with lab.topic("behind", partitions=1) as topic:
+        producer, reader = lab.producer(topic, 1, 200.0), lab.consumer(topic, group)
+        async with running(producer, reader) as (writing, _):
+            await lab.committed(group, topic)
+            reader.stuck = {0}
+            await asyncio.sleep(2)
+            await ended(writing)
+
+            async def begin() -> None:
+                end = await lab.end_of(topic)
+                await lab.send(DeleteRecords({LogTarget(topic, 0): end - 1}))
+
+            yield begin
+        await lab.drop_group(group)
+
+
+@asynccontextmanager
+async def _future(lab: Laboratory) -> AsyncIterator[Begin]:
+    configs = {"message.timestamp.after.max.ms": str(2**53)}
+    async with lab.topic("ahead", configs=configs) as topic:
+
+        async def begin() -> None:
+            async with running(lab.producer(topic, 2, 50.0, ahead_ms=30 * DAYS_MS)):
+                await lab.until(lambda: _has_records(lab, topic), "records ahead")
+
+        yield begin
+
+
+async def _has_records(lab: Laboratory, topic: str) -> bool:
+    return await lab.end_of(topic) > 0
+
+
+FAULTS = (
+    Fault(
+        name="log directory unreadable",
+        how=f"the spare log directory of broker {SPARE_ON} is renamed; back, and the broker started again",
+        make=_unreadable,
+        named=(cause("log-dir-failed", broker=SPARE_ON, dir="spare"),),
+        takes=SPARE | {"a broker"},
+    ),
+    Fault(
+        name="disk filled",
+        how=f"a file fills the filesystem of the spare log directory but for {LEFT:.0%}",
+        make=_filled,
+        named=(cause("disk-filling", broker=SPARE_ON, dir="spare"),),
+        takes=SPARE,
+    ),
+    Fault(
+        name="retention cut",
+        how="retention.ms of a topic with records is set to 1 s",
+        make=_retention_cut,
+        named=(cause("records-deleted", topic="short-lived"),),
+        beside=(beside("that is the change", "changed-lately", topic="short-lived"),),
+        takes=frozenset({"short-lived"}),
+    ),
+    Fault(
+        name="offsets out of range",
+        how="records that a group has not read are deleted",
+        make=_out_of_range,
+        named=(cause("offsets-out-of-range", group="behind-readers", topic="behind", partition=0),),
+        beside=(beside("they were deleted", "records-deleted", topic="behind"),),
+        takes=frozenset({"behind"}),
+    ),
+    Fault(
+        name="future timestamps",
+        how="records of a topic are 30 days ahead",
+        make=_future,
+        named=(cause("future-records", topic="ahead"),),
+        takes=frozenset({"ahead"}),
+        stands=True,
+    ),
+)

@@ -1,0 +1,26 @@
+"""Every fault by itself on 4.3 and 3.9, and forty pairs: precision and recall over all of them. An hour and more."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.faults.catalogue import FAULTS, PAIRS, pairs
+from tests.faults.laboratory import Laboratory
+from tests.faults.score import judge, score
+
+pytestmark = [pytest.mark.long, pytest.mark.broker, pytest.mark.asyncio(loop_scope="module")]
+
+
+async def test_singles(lab: Laboratory) -> None:
+    found = score([judge(await lab.trial(fault)) for fault in FAULTS.values()])
+    assert found.precision >= 0.95, found
+    assert found.recall >= 0.9, found
+    assert found.median <= 15, found
+
+
+async def test_pairs(lab: Laboratory) -> None:
+    chosen = pairs()
+    assert len(chosen) == PAIRS
+    found = score([judge(await lab.trial(*pair)) for pair in chosen])
+    assert found.precision >= 0.95, found
+    assert found.recall >= 0.9, found

@@ -1,0 +1,19 @@
+"""A handful of faults on three real brokers: each is named, with its subject, and nothing that is not there."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.faults.catalogue import CHOSEN, FAULTS
+from tests.faults.laboratory import Laboratory
+from tests.faults.score import judge
+
+pytestmark = [pytest.mark.broker, pytest.mark.asyncio(loop_scope="module")]
+
+
+@pytest.mark.parametrize("lab", ["4.3"], indirect=True)
+@pytest.mark.parametrize("name", CHOSEN)
+async def test_it_is_named(lab: Laboratory, name: str) -> None:
+    found = judge(await lab.trial(FAULTS[name]))
+    assert not found.missed, found.trial
+    assert not found.alarms, found.alarms

@@ -1,0 +1,57 @@
+"""The laboratory's records hold together, and its score counts what it says; no brokers here."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from tests.faults.catalogue import CHOSEN, FAULTS, PAIRS, pairs
+from tests.faults.laboratory import Told, Trial
+from tests.faults.score import judge, score
+
+
+def told(cause: str, certainty: str = "certain", after: float = 3.0, severity: str = "high", **subject: Any) -> Told:
+    return Told(cause, subject, certainty, severity, after)
+
+
+def trial(*faults: str, named: tuple[Told, ...]) -> Trial:
+    return Trial(faults=faults, version="4.3.0", told=named, unexplained=(), load=0.0, seconds=9.0)
+
+
+def test_names_are_unique_and_pairs_can_be_made_at_once() -> None:
+    assert set(CHOSEN) <= FAULTS.keys()
+    chosen = pairs()
+    assert len({frozenset((a.name, b.name)) for a, b in chosen}) == PAIRS
+    assert not any(a.takes & b.takes for a, b in chosen)
+    often = Counter(fault.name for pair in chosen for fault in pair)
+    assert often.keys() == FAULTS.keys()
+    assert max(often.values()) <= 3 * min(often.values())
+
+
+def test_what_is_named_right_wrong_and_not_at_all() -> None:
+    found = judge(
+        trial(
+            "broker stopped",
+            "consumer stopped",
+            named=(
+                told("broker-unresponsive", broker=3),
+                told("broker-down", broker=3),  # allowed beside
+                told("broker-down", broker=1),  # another broker: a false alarm
+                told("leader-skew", "possible", broker=2),
+                told("reassignment-running", severity="info", topic="t", partition=0),
+            ),
+        )
+    )
+    assert found.named.keys() == {"broker-unresponsive broker 3"}
+    assert found.missed == ("group-stopped group stopped-readers",)
+    assert [each.subject for each in found.alarms] == [{"broker": 1}]
+    assert [each.cause for each in found.guesses] == ["leader-skew"]
+    total = score([found])
+    assert (total.wanted, total.named, total.alarms, total.guesses) == (2, 1, 1, 1)
+    assert (total.precision, total.strict, total.recall) == (0.5, 0.333, 0.5)
+
+
+def test_times_are_those_of_single_faults() -> None:
+    single = judge(trial("broker killed", named=(told("broker-down", after=7.0, broker=3),)))
+    pair = judge(trial("broker killed", "consumer stopped", named=(told("broker-down", after=70.0, broker=3),)))
+    assert score([single, pair]).worst == 7.0
