@@ -10,7 +10,7 @@ from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 
-from console.admin.errors import AdminError, BadAnswer, BrokerError, failure
+from console.admin.errors import AdminError, BadAnswer, BrokerError, NothingListens, failure
 from console.admin.gc_pause import gc_paused
 from console.admin.link import Link
 from console.admin.routing import broker, until_settled
@@ -25,6 +25,7 @@ from console.model.cluster import (
     QuorumReplica,
     ReplicaSize,
     ReplicaSizes,
+    Silence,
     VoterEndpoint,
 )
 from console.model.codes import AclOperation
@@ -200,6 +201,13 @@ def ask_versions(kio: ModuleType) -> Any:
 async def silent_brokers(link: Link, within: float) -> frozenset[int]:
     """The ids of the known brokers that do not answer within so many seconds. Raises AdminError if no broker does."""
     return frozenset(await link.silence(within))
+
+
+async def silence(link: Link, within: float) -> Silence:
+    """The known brokers that do not answer within so many seconds, and those of them whose hosts refuse connections.
+    Raises AdminError if no broker answers."""
+    found = await link.silence(within)
+    return Silence(frozenset(found), frozenset(id_ for id_, why in found.items() if isinstance(why, NothingListens)))
 
 
 async def begin_anew(link: Link) -> None:

@@ -10,7 +10,14 @@ from datetime import datetime
 
 from kio.schema.errors import ErrorCode
 
-from console.admin.errors import AdminError, AuthenticationFailed, NotKafkaBroker, TlsFailed, Unreachable
+from console.admin.errors import (
+    AdminError,
+    AuthenticationFailed,
+    NothingListens,
+    NotKafkaBroker,
+    TlsFailed,
+    Unreachable,
+)
 from console.admin.settings import Address, ConnectionSettings, show_address
 from console.model.failure import Failure
 from console.wire.connection import ConnectFailed, NotKafka, Stage
@@ -131,7 +138,7 @@ def _opening_error(cause: BaseException, where: str, settings: ConnectionSetting
         return Unreachable(Failure("UNREACHABLE", message, "Check its spelling, DNS, and whether a VPN is up."))
     if isinstance(cause, ConnectionRefusedError):
         message = f"{where}: nothing listens there (connection refused)"
-        return Unreachable(Failure("UNREACHABLE", message, "Check the port, and that the broker is up."))
+        return NothingListens(Failure("UNREACHABLE", message, "Check the port, and that the broker is up."))
     if isinstance(cause, TimeoutError):
         message = f"{where}: no connection within {settings.connect_timeout:g} s"
         return Unreachable(Failure("UNREACHABLE", message, "Check the address, firewalls, and whether a VPN is up."))

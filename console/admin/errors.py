@@ -1,7 +1,8 @@
 """Errors of requests, and hints for an operator by a broker's error code.
 
 AdminError                 everything below; `.failure` has the text for an operator
-├── Unreachable            no connection: unknown host, refused, timed out while connecting
+├── Unreachable            no connection: unknown host, timed out while connecting
+│   └── NothingListens     the connection was refused
 ├── TlsFailed              the TLS handshake failed, or one side speaks TLS and the other does not
 ├── AuthenticationFailed   the broker refused the credentials or the mechanism
 ├── NotKafkaBroker         the peer is not a Kafka broker
@@ -37,6 +38,10 @@ class AdminError(Exception):
 
 class Unreachable(AdminError):
     """No connection could be made."""
+
+
+class NothingListens(Unreachable):
+    """The host refused the connection: no process has the port."""
 
 
 class TlsFailed(AdminError):

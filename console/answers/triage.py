@@ -136,9 +136,18 @@ def _moment(at: datetime) -> str:
 # -- Prometheus --------------------------------------------------------------------------------------------------------
 
 
-def prometheus_text(verdict: Verdict) -> str:
-    """The verdict for node_exporter's textfile collector: a metric for each cause, and how many symptoms have none."""
+def prometheus_text(verdict: Verdict | None) -> str:
+    """The verdict for node_exporter's textfile collector: a metric for each cause, and how many symptoms have none.
+    None: no broker answers."""
+    answered = [
+        "# HELP kac_triage_up 1 if any broker answers.",
+        "# TYPE kac_triage_up gauge",
+        f"kac_triage_up {int(verdict is not None)}",
+    ]
+    if verdict is None:
+        return "\n".join(answered) + "\n"
     lines = [
+        *answered,
         "# HELP kac_triage_healthy 1 if nothing is wrong.",
         "# TYPE kac_triage_healthy gauge",
         f"kac_triage_healthy {int(verdict.is_healthy)}",

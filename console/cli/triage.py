@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from console.triage.symptoms import Subject
 
 DEFAULT_SECONDS = 20.0
-WAIT = 2.0
-"""Seconds between two looks."""
 
 
 def triage_options(parser: argparse.ArgumentParser) -> None:
@@ -84,29 +83,45 @@ async def _watch(session: Session, options: argparse.Namespace) -> Verdict:
     from console.session.triage_looks import Looker
 
     async with Looker(session) as looker:
-        return await _verdicts(looker, options)
+        return await watch_verdicts(looker, options)
 
 
-async def _verdicts(looker: Looker, options: argparse.Namespace) -> Verdict:
-    """Look until it is time, and return the last verdict; with --watch, until interrupted."""
+async def watch_verdicts(looker: Looker, options: argparse.Namespace) -> Verdict:
+    """Look until it is time, and return the last verdict; with --watch, until interrupted. Raises AdminError if no
+    broker answers at the beginning, or at the end; Refused for another cluster than the context's."""
+    from console.admin.errors import AdminError
     from console.triage.course import after, begin
     from console.triage.diagnosis import diagnose
 
     began = time.monotonic()
-    course = begin(await looker.look())
+    course = begin(await looker.look(whole=options.seconds == 0))
     told: dict[str, str] | None = None
+    lost = False
     while True:
         verdict = await asyncio.to_thread(diagnose, course, options.expect)
-        ended = time.monotonic() - began >= options.seconds
         if options.watch:
             told = _tell_changes(verdict, told)
             _write_metrics(options.prometheus, verdict)
-        elif ended:
+        elif time.monotonic() - began >= options.seconds:
             _tell(verdict, course, options.output)
             _write_metrics(options.prometheus, verdict)
             return verdict
-        await asyncio.sleep(WAIT)
-        course = after(course, await looker.look())
+        while True:
+            await looker.rest()
+            try:
+                course = after(course, await looker.look())
+            except AdminError as error:
+                if not options.watch and time.monotonic() - began >= options.seconds:
+                    raise
+                if options.watch and not lost:
+                    put(f"{_clock()}  !  no broker answers: {error.failure}\n")
+                    _write_metrics(options.prometheus, None)
+                lost = True
+                continue
+            break
+        if options.watch and lost:
+            put(f"{_clock()}  !  brokers answer again\n")
+        lost = False
 
 
 def _tell(verdict: Verdict, course: Course, output: str) -> None:
@@ -138,7 +153,11 @@ def _tell_changes(verdict: Verdict, told: dict[str, str] | None) -> dict[str, st
     return now
 
 
-def _write_metrics(file: Path | None, verdict: Verdict) -> None:
+def _clock() -> str:
+    return f"{datetime.now(UTC).astimezone():%H:%M:%S}"
+
+
+def _write_metrics(file: Path | None, verdict: Verdict | None) -> None:
     if file is None:
         return
     from console.answers.triage import prometheus_text

@@ -105,6 +105,13 @@ class Broker(Struct, frozen=True):
     fenced: bool = False
 
 
+class Silence(NamedTuple):
+    """The known brokers that do not answer. refusing: those of them whose hosts refuse connections."""
+
+    brokers: frozenset[int] = frozenset()
+    refusing: frozenset[int] = frozenset()
+
+
 class ClusterInfo(Struct, frozen=True):
     """Who the cluster is.
 

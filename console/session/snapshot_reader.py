@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from console.model import snapshot as refresh
 from console.model.acl import AclFilter
-from console.model.cluster import Group
+from console.model.cluster import Group, Silence
 from console.model.config import ConfigListing, ConfigResource
 from console.model.failure import Failure
 from console.model.quota import CLIENT_ID, IP, USER, Match, QuotaFilter, QuotaMatch
@@ -157,6 +157,12 @@ class SnapshotReader:
         from console.admin import cluster
 
         return await self.client.run(cluster.silent_brokers, within)
+
+    async def silence(self, within: float) -> Silence:
+        """Return the brokers that do not answer within so many seconds, and how. Raises AdminError if none answers."""
+        from console.admin import cluster
+
+        return await self.client.run(cluster.silence, within)
 
     async def begin_anew(self) -> None:
         """Close all connections; the next request opens new ones."""

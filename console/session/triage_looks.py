@@ -1,4 +1,4 @@
-"""Reads what triage looks at: the brokers, partitions and groups on each look, the rest now and then.
+"""Reads what triage looks at: brokers, quorum and partitions all the time, the rest now and then.
 
 A part that a broker is slow with holds up no look: it is read on, and what it brings counts in a later one.
 """
@@ -6,34 +6,52 @@ A part that a broker is slow with holds up no look: it is read on, and what it b
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from console.language.needs import Needs
+from console.log_file import INTERNAL
 from console.model import snapshot as refresh
-from console.model.codes import BROKER, TOPIC
-from console.model.config import CLUSTER_DEFAULT
+from console.model.cluster import Silence
+from console.model.config import CLUSTER_DEFAULT, broker_resource, topic_resource
+from console.model.failure import Failure
 from console.model.snapshot import Snapshot
-from console.session.reading import read_needs
-from console.session.session import Session
+from console.session.snapshot_reader import Refused
 from console.triage.symptoms import Look
 
-LOOK_SECONDS = 2.0
-"""The longest that a look waits for its parts, and the time in which a broker has to answer ApiVersions."""
+if TYPE_CHECKING:
+    from console.admin.errors import AdminError
+    from console.session.session import Session
+
+log = logging.getLogger(__name__)
+
+EVERY = 1.0
+"""Seconds from one look to the next."""
+LOOK_SECONDS = 1.0
+"""The longest that a look waits for its parts."""
+ANSWER_SECONDS = 1.5
+"""The time in which a broker has to answer ApiVersions on a new connection."""
+SHORT_SECONDS = 3.0
+"""The longest that the reads of a look's quick parts may take: they are small, and a broker that was just stopped would
+keep them until the request times out."""
+REST = 20
+"""A part that took t seconds is not read again for so many times t, and not for more than LONGEST_REST seconds."""
+LONGEST_REST = 60.0
 MOST_GROUPS = 500
 """Groups whose offsets are read in a round; of more, the next round reads others."""
 
-_CONFIGS = Needs(every=frozenset({BROKER, TOPIC}), resources=frozenset({CLUSTER_DEFAULT}))
-
 
 class _Part(NamedTuple):
-    """What is read together. every: seconds between two reads, 0 for each look."""
+    """What is read together. every: seconds from one read to the next. after: parts that are read before it is read
+    for the first time. quick: it asks for little."""
 
     name: str
     every: float
     read: Callable[[], Awaitable[object]]
+    after: tuple[str, ...] = ("cluster",)
+    quick: bool = False
 
 
 class Looker:
@@ -42,19 +60,26 @@ class Looker:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._next_group = ""
-        self._silent: frozenset[int] = frozenset()
+        self._silence = Silence()
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._began: dict[str, float] = {}
+        self._due: dict[str, float] = {}
+        self._read: set[str] = set()
+        self._unread: dict[str, Failure] = {}
+        self._answered_at = float("-inf")
+        self._lost: AdminError | None = None
+        self._refused: AdminError | Refused | None = None
+        self._noticed = asyncio.Event()
+        self._began = float("-inf")
         self._parts = (
-            _Part("cluster", 0, session.read_cluster),
-            _Part("quorum", 0, session.read_quorum),
-            _Part("topics", 0, session.read_topics),
-            _Part("silent", 0, self._ask_brokers),
-            _Part("groups", 0, session.read_groups),
+            _Part("cluster", 1.5, session.read_cluster, (), quick=True),
+            _Part("silent", 1.5, self._ask_brokers, quick=True),
+            _Part("quorum", 2, session.read_quorum, quick=True),
+            _Part("topics", 2, session.read_topics),
+            _Part("groups", 2, session.read_groups),
+            _Part("offsets", 2.5, self._read_offsets, ("groups",)),
             _Part("reassignments", 10, session.read_reassignments),
             _Part("log_dirs", 10, session.read_log_dirs),
-            _Part("offsets", 5, self._read_offsets),
-            _Part("configs", 60, lambda: read_needs(session, _CONFIGS)),
+            _Part("configs", 60, self._read_configs, ("topics",)),
         )
 
     async def __aenter__(self) -> Looker:
@@ -66,33 +91,122 @@ class Looker:
             task.cancel()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
-    async def look(self) -> Look:
-        """Read, and return what was found. Raises AdminError if no broker answers; before the first answer it waits for
-        every part."""
-        is_first = "cluster" not in self._session.snapshot.read_at
-        if is_first:
-            await self._session.read_cluster()
-        now = time.monotonic()
+    async def look(self, *, whole: bool = False) -> Look:
+        """Read, and return what is known. whole: wait for every part.
+
+        Raises AdminError if no broker answers, Refused for another cluster than the context's; the next look tries
+        again.
+        """
+        self._noticed.clear()
+        self._began = time.monotonic()
+        if not self._tasks:
+            self._take_known()
         for part in self._parts:
             running = self._tasks.get(part.name)
-            if (running is None or running.done()) and now - self._began.get(part.name, float("-inf")) >= part.every:
-                self._began[part.name] = now
-                self._tasks[part.name] = asyncio.create_task(self._read(part))
-        await asyncio.wait(self._tasks.values(), timeout=None if is_first else LOOK_SECONDS)
-        return Look(datetime.now(UTC), self._session.snapshot, self._silent)
+            if (running is None or running.done()) and self._began >= self._due.get(part.name, self._began):
+                self._due[part.name] = self._began + part.every
+                self._tasks[part.name] = asyncio.create_task(self._read_part(part))
+        if "cluster" not in self._read:  # of nothing at all nothing can be said
+            await asyncio.wait({self._tasks["cluster"]})
+        await self._wait(None if whole else LOOK_SECONDS)
+        if (why := self._refused or self._lost) is not None:
+            raise why
+        silent, refusing = self._silence
+        unread = tuple(part.name for part in self._parts if part.name not in self._read)
+        return Look(datetime.now(UTC), self._with_failures(self._session.snapshot), silent, refusing, unread)
 
-    async def _read(self, part: _Part) -> None:
-        """Read a part; that it could not be read is kept in the snapshot's failures."""
-        from console.admin.errors import AdminError
+    def _take_known(self) -> None:
+        """Count brokers and topics as read where the session read them a moment ago: the screen's first rows are."""
+        now = datetime.now(UTC)
+        for name in ("cluster", "topics"):
+            at = self._session.snapshot.read_at.get(name)
+            if at is not None and 0 <= (age := (now - at).total_seconds()) < EVERY:
+                self._read.add(name)
+                self._due[name] = self._began + EVERY - age
 
+    async def rest(self) -> None:
+        """Wait until the next look is due: at once where brokers were found to be silent, or to answer again."""
+        left = self._began + EVERY - time.monotonic()
         try:
-            await part.read()
+            await asyncio.wait_for(self._noticed.wait(), max(0.0, left))
+        except TimeoutError:
+            return
+
+    async def _wait(self, seconds: float | None) -> None:
+        """Until all is read, or brokers were noticed, or it is time."""
+        read = asyncio.ensure_future(asyncio.wait(self._tasks.values()))
+        noticed = asyncio.ensure_future(self._noticed.wait())
+        until = {read} if seconds is None else {read, noticed}
+        try:
+            await asyncio.wait(until, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            read.cancel()
+            noticed.cancel()
+
+    async def _read_part(self, part: _Part) -> None:
+        """Read a part, and keep why it could not be read until it is."""
+        from console.admin.errors import AdminError, AuthenticationFailed
+
+        for name in part.after:
+            if name not in self._read:
+                await asyncio.wait({self._tasks[name]})
+            if name not in self._read:
+                self._due[part.name] = 0.0
+                return
+        began = time.monotonic()
+        try:
+            async with asyncio.timeout(SHORT_SECONDS if part.quick else None):
+                await part.read()
+        except TimeoutError:
+            text = f"{part.name} was not answered within {SHORT_SECONDS:g} s"
+            self._unread[part.name] = Failure("TIMED_OUT", text, "Look at the brokers' load.")
         except AdminError as error:
-            why = [("", error.failure)]
-            self._session.learn(lambda snapshot: refresh.with_failures(snapshot, part.name, why), part.name)
+            self._unread[part.name] = error.failure
+            if isinstance(error, AuthenticationFailed):
+                self._refused = error
+            elif part.name == "cluster" and part.name not in self._read:
+                self._lost = error
+        except Refused as error:
+            self._unread[part.name] = error.failure
+            self._refused = error
+        except Exception:  # a part that goes wrong must not end the others
+            log.exception("reading %s for triage", part.name)
+            self._unread[part.name] = Failure("INTERNAL", INTERNAL)
+        else:
+            now = time.monotonic()
+            self._unread.pop(part.name, None)
+            self._read.add(part.name)
+            if part.name == "cluster":
+                self._answered_at, self._lost, self._refused = now, None, None
+            if not part.quick:
+                self._due[part.name] = max(self._due[part.name], now + min(LONGEST_REST, REST * (now - began)))
 
     async def _ask_brokers(self) -> None:
-        self._silent = await self._session.silent_brokers(LOOK_SECONDS * 0.75)
+        """Which brokers do not answer. What was asked of one that fell silent may never be answered: it is asked
+        again, of others. Raises AdminError if no broker answers."""
+        from console.admin.errors import AdminError
+
+        began = time.monotonic()
+        try:
+            found = await self._session.silence(ANSWER_SECONDS)
+        except AdminError as error:
+            if self._answered_at < began:
+                if self._lost is None:
+                    self._noticed.set()
+                self._lost = error
+            raise
+        was_lost, self._lost = self._lost is not None, None
+        if self._silence.brokers - found.brokers:
+            await self._session.read_cluster()  # it answers again, or was fenced and is asked no more
+        fell_silent = found.brokers - self._silence.brokers
+        if was_lost or fell_silent or found != self._silence:
+            self._noticed.set()
+        self._silence = found
+        if fell_silent or was_lost:
+            for name, task in self._tasks.items():
+                if name != "silent":
+                    task.cancel()
+                    self._due[name] = 0.0
 
     async def _read_offsets(self) -> None:
         """Read the offsets of the next groups, in turn where there are many, and where their logs begin."""
@@ -103,6 +217,23 @@ class Looker:
         await self._session.look_at_groups(chosen)
         if places := _behind(self._session.snapshot, chosen):
             await self._session.read_log_ranges(places)
+
+    async def _read_configs(self) -> None:
+        """Read the configs of all topics, and of the brokers that can be asked."""
+        snapshot = self._session.snapshot
+        silent = self._silence.brokers
+        brokers = [each.id for each in snapshot.cluster.brokers if not each.fenced and each.id not in silent]
+        resources = [*map(topic_resource, snapshot.topics), *map(broker_resource, brokers)]
+        await self._session.read_configs([*resources, CLUSTER_DEFAULT], at_once=True)
+
+    def _with_failures(self, snapshot: Snapshot) -> Snapshot:
+        """The snapshot with what could not be read as a whole. The session's own is left alone: nobody else would take
+        it out again."""
+        for name, why in self._unread.items():
+            known = [(each.entity, each.failure) for each in snapshot.failures if each.part == name]
+            if why not in [failure for _, failure in known]:
+                snapshot = refresh.with_failures(snapshot, name, [*known, ("", why)])
+        return snapshot
 
 
 def _behind(snapshot: Snapshot, groups: Iterable[str]) -> list[tuple[str, int]]:

@@ -168,8 +168,13 @@ def _ruled_out(course: Course, named: set[str], is_ill: bool) -> tuple[RuledOut,
 
 
 def _hidden(course: Course) -> tuple[Hidden, ...]:
-    """What could not be read, each reason once."""
-    seen: dict[tuple[str, str], Hidden] = {}
+    """What could not be read, each reason once; and what was not answered yet."""
+    failed = {each.part for each in course.last.snapshot.failures}
+    seen = {
+        (part, ""): Hidden(f"{part}: not answered yet", "a longer look, or the brokers' load")
+        for part in course.last.unread
+        if part not in failed
+    }
     for each in course.last.snapshot.failures:
         part = each.part.partition(" ")[0]
         key = (part, each.failure.name)

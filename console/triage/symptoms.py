@@ -72,11 +72,14 @@ class Symptom(Struct, frozen=True):
 
 
 class Look(Struct, frozen=True):
-    """What was read at one time. at: UTC. silent: listed brokers that did not answer in time."""
+    """What was read at one time. at: UTC. silent: listed brokers that did not answer in time; refusing: those of them
+    whose hosts refuse connections. unread: parts that were never read so far."""
 
     at: datetime
     snapshot: Snapshot
     silent: frozenset[int] = frozenset()
+    refusing: frozenset[int] = frozenset()
+    unread: tuple[str, ...] = ()
 
 
 def symptoms(look: Look) -> Iterator[Symptom]:

@@ -29,6 +29,7 @@ from console.model.cluster import (
     QuorumReplica,
     ReplicaSize,
     ReplicaSizes,
+    Silence,
     Topic,
     TopicListing,
 )
@@ -89,6 +90,9 @@ class ModelClient:
 
     def _silent_brokers(self, _within: float) -> frozenset[int]:
         return frozenset(self.silent)
+
+    def _silence(self, _within: float) -> Silence:
+        return Silence(frozenset(self.silent))
 
     def _begin_anew(self) -> None:
         pass

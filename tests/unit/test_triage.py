@@ -336,6 +336,33 @@ def test_a_trouble_has_the_time_at_which_it_began() -> None:
     assert known.claim.since is None
 
 
+def test_a_broker_that_refuses_connections_is_down_before_it_is_fenced() -> None:
+    second = timedelta(seconds=1)
+    base = healthy()
+    fenced = without_broker(base, [3])
+    course = begin(Look(START, base))
+    seen = []
+    for n in range(1, 12):
+        refusing = frozenset({3}) if 2 <= n < 8 else frozenset[int]()
+        course = after(course, Look(START + n * second, fenced if n >= 8 else base, refusing, refusing))
+        seen.append([(c.claim.cause, c.claim.certainty.value, c.claim.since) for c in diagnose(course).causes])
+    began = START + 2 * second
+    assert seen[0] == []
+    assert seen[1:7] == [[("broker-down", "likely", began)]] * 6
+    assert seen[7:] == [[("broker-down", "certain", began)]] * 4
+
+
+def test_a_broker_that_stays_in_the_cluster_is_only_out_of_reach() -> None:
+    """A listener that refuses us says nothing of a broker whose heartbeats arrive."""
+    base, refusing = healthy(), frozenset({3})
+    course = begin(Look(START, base, refusing, refusing))
+    for n in range(1, 8):
+        course = after(course, Look(START + n * TICK, base, refusing, refusing))
+    (cause,) = diagnose(course).causes
+    assert (cause.claim.cause, cause.claim.certainty.value) == ("broker-unresponsive", "possible")
+    assert "refuses connections" in cause.claim.evidence[0].fact
+
+
 def test_a_clock_that_is_set_back_begins_anew() -> None:
     course = watched(_flapping)
     again = after(course, Look(START - timedelta(hours=1), healthy()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 from itertools import pairwise
 from statistics import median
 
@@ -23,6 +24,8 @@ from console.triage.symptoms import (
     gone,
 )
 
+FENCED_AFTER = 30.0
+"""Seconds without a heartbeat after which a broker is fenced for certain: three times broker.session.timeout.ms."""
 FLAPS = 3
 """Times that a broker has to go away within the course until that is more than a restart."""
 
@@ -78,27 +81,59 @@ def _rack_down(course: Course) -> Iterator[Claim]:
 
 
 def _down(course: Course) -> Iterator[Claim]:
-    for broker in sorted(_away(course)):
-        key = (BROKER_GONE, Subject(broker=broker))
-        if course.times(key) >= FLAPS:
+    """Brokers that are fenced; before that, those whose hosts refuse connections: a process that ended is fenced only
+    when its session times out."""
+    away = _away(course)
+    for broker in sorted(away | _refusing(course)):
+        subject = Subject(broker=broker)
+        if course.times((BROKER_GONE, subject)) >= FLAPS:
             continue
+        refuses = broker in course.last.refusing
         yield Claim(
             cause="broker-down",
-            subject=Subject(broker=broker),
+            subject=subject,
             severity=Severity.CRITICAL,
-            certainty=Certainty.CERTAIN,
+            certainty=Certainty.CERTAIN if broker in away else Certainty.LIKELY,
             title=f"broker {broker} is down",
-            since=course.since(course.seen[key]),
-            times=course.times(key),
-            evidence=(Evidence(_absence(course, broker), "DescribeCluster"),),
+            since=_since_away(course, subject),
+            times=max(1, course.times((BROKER_GONE, subject))),
+            evidence=(
+                *((Evidence(_absence(course, broker), "DescribeCluster"),) if broker in away else ()),
+                *((Evidence(f"{_host(course, broker)} refuses connections", "a new connection"),) if refuses else ()),
+            ),
             predicted=_follows(broker),
             next=(Next(f"look at {_address(course, broker)}: its process, host, disk, network"),),
         )
 
 
+def _refusing(course: Course) -> frozenset[int]:
+    """Brokers whose hosts refuse connections, for no longer than until they must have been fenced: one that stays in
+    the cluster is up, and only out of reach from here."""
+    return frozenset(
+        broker
+        for broker in course.last.refusing
+        if (symptom := course.seen.get((BROKER_SILENT, Subject(broker=broker)))) is not None
+        and (course.last.at - (course.since(symptom) or course.began)).total_seconds() < FENCED_AFTER
+    )
+
+
+def _since_away(course: Course, subject: Subject) -> datetime | None:
+    """When a broker went away: it stops answering before it is fenced. None if it was away at the first look."""
+    fenced, silent = (course.spells.get((name, subject), ())[-1:] for name in (BROKER_GONE, BROKER_SILENT))
+    fenced = tuple(each for each in fenced if each.ended is None)
+    until = {None, *(each.began for each in fenced)}
+    began = min(each.began for each in (*fenced, *(each for each in silent if each.ended in until)))
+    return began if began > course.began else None
+
+
 def _absence(course: Course, broker: int) -> str:
     known = any(each.id == broker for each in course.last.snapshot.cluster.brokers)
     return f"broker {broker} is fenced" if known else f"broker {broker} has replicas and is not in the cluster's list"
+
+
+def _host(course: Course, broker: int) -> str:
+    found = next((each for each in course.last.snapshot.cluster.brokers if each.id == broker), None)
+    return f"{found.host}:{found.port}" if found is not None else f"broker {broker}"
 
 
 def _address(course: Course, broker: int) -> str:
@@ -152,8 +187,9 @@ def _rhythm(spells: tuple[Spell, ...]) -> str:
 def _unresponsive(course: Course) -> Iterator[Claim]:
     for symptom in course.seen.values():
         broker = symptom.subject.broker
-        if symptom.name != BROKER_SILENT or broker is None:
+        if symptom.name != BROKER_SILENT or broker is None or broker in _refusing(course):
             continue
+        how = "refuses connections" if broker in course.last.refusing else "did not answer ApiVersions in time"
         fits = any(each.brokers == (broker,) for each in course.seen.values() if each.name == UNDER_REPLICATED)
         yield Claim(
             cause="broker-unresponsive",
@@ -163,9 +199,7 @@ def _unresponsive(course: Course) -> Iterator[Claim]:
             title=f"broker {broker} does not answer",
             since=course.since(symptom),
             times=course.times((symptom.name, symptom.subject)),
-            evidence=(
-                Evidence(f"broker {broker} is registered, and did not answer ApiVersions in time", "ApiVersions"),
-            ),
+            evidence=(Evidence(f"broker {broker} is registered, and {how}", "ApiVersions"),),
             predicted=_follows(broker),
             next=(Next(f"look at {_address(course, broker)}: a stopped process, garbage collection, a hanging disk"),),
         )
@@ -243,7 +277,7 @@ def _rack_is_up(course: Course) -> str:
 CAUSES = (
     CauseRule("rack-down", _rack_down, _rack_is_up),
     CauseRule("broker-flapping", _flapping),
-    CauseRule("broker-down", _down, lambda course: "" if _away(course) else "no broker is fenced or missing"),
+    CauseRule("broker-down", _down, lambda c: "" if _away(c) | c.last.refusing else "no broker is fenced or missing"),
     CauseRule("broker-unresponsive", _unresponsive, lambda c: "" if c.last.silent else "every broker answers in time"),
     CauseRule("replication-broken", _replication),
     CauseRule("leader-skew", _skew),

@@ -31,8 +31,11 @@ class NowView(DetailsView[Named]):
         self._rows: tuple[object, Sequence[Named]] = (None, ())
 
     def inputs(self) -> tuple[object, ...]:
-        """The verdict."""
-        return (self.host.triage.verdict,)
+        """The verdict, without its time."""
+        verdict = self.host.triage.verdict
+        if verdict is None:
+            return (None,)
+        return verdict.causes, verdict.unexplained, verdict.ruled_out, verdict.unknowable
 
     def known(self) -> bool:
         """Whether there is a verdict."""

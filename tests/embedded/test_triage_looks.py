@@ -1,0 +1,207 @@
+"""Looks at an embedded cluster: what is lost, refused or denied is said, and what was read again is forgotten."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+from kio.schema.errors import ErrorCode
+
+from console.admin.client import AdminClient
+from console.admin.errors import AdminError, BrokerError
+from console.admin.settings import ConnectionSettings
+from console.cli.triage import watch_verdicts
+from console.contexts.context import Context, parse_bootstrap
+from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.embedded.replicas import new_topic, striped
+from console.embedded.spec import ClusterSpec
+from console.model.failure import Failure
+from console.session.session import Session
+from console.session.snapshot_reader import Refused
+from console.session.triage_looks import Looker
+from console.triage.course import begin
+from console.triage.diagnosis import diagnose
+from tests.support.patience import PATIENCE
+
+T = TypeVar("T")
+
+
+class Asked:
+    """A client that counts what it is asked, and refuses what a test names."""
+
+    def __init__(self, client: AdminClient) -> None:
+        self._client = client
+        self.names: list[str] = []
+        self.refused: dict[str, AdminError] = {}
+
+    async def run(self, operation: Callable[..., Awaitable[T]], *args: Any, **options: Any) -> T:
+        """Run an operation."""
+        self.names.append(operation.__name__)
+        if operation.__name__ in self.refused:
+            raise self.refused[operation.__name__]
+        return await self._client.run(operation, *args, **options)
+
+
+@pytest.fixture
+def cluster() -> Iterator[ThreadedCluster]:
+    with run_in_thread(ClusterSpec(brokers=3)) as running:
+        running.call(lambda c: c.state.put_topic(new_topic("orders", striped([1, 2, 3], 6, 3), [1, 2, 3])))
+        yield running
+
+
+@asynccontextmanager
+async def looking(cluster: ThreadedCluster, **changes: Any) -> AsyncIterator[tuple[Looker, Asked, Session]]:
+    settings = ConnectionSettings(parse_bootstrap(cluster.bootstrap))
+    with AdminClient(settings) as client:
+        asked = Asked(client)
+        session = Session(asked, Context("test", "tests", settings, **changes))
+        async with Looker(session) as looker:
+            yield looker, asked, session
+
+
+async def until_raised(looker: Looker) -> AdminError:
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            try:
+                await looker.look()
+            except AdminError as error:
+                return error
+            await looker.rest()
+
+
+async def test_the_first_look_reads_each_part_once(cluster: ThreadedCluster) -> None:
+    async with looking(cluster) as (looker, asked, _):
+        look = await looker.look(whole=True)
+        assert look.unread == ()
+        first = [name for name in asked.names if name in ("describe_quorum", "list_groups", "describe_log_dirs")]
+        assert sorted(first) == ["describe_log_dirs", "describe_quorum", "list_groups"]
+        assert asked.names.count("describe_cluster") == 1
+        assert asked.names.count("describe_topics") == 1
+
+
+async def test_all_brokers_are_lost_and_come_back(cluster: ThreadedCluster) -> None:
+    async with looking(cluster) as (looker, _, _):
+        await looker.look(whole=True)
+        for broker in (1, 2, 3):
+            cluster.run(lambda c, id_=broker: c.broker_down(id_))
+        error = await until_raised(looker)
+        assert "refused" in str(error.failure)
+        with pytest.raises(AdminError):
+            await looker.look()
+        for broker in (1, 2, 3):
+            cluster.run(lambda c, id_=broker: c.broker_up(id_))
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                try:
+                    look = await looker.look()
+                except AdminError:
+                    await looker.rest()
+                    continue
+                if not look.silent and not any(broker.fenced for broker in look.snapshot.cluster.brokers):
+                    break
+                await looker.rest()
+
+
+async def test_another_cluster_than_the_contexts(cluster: ThreadedCluster) -> None:
+    async with looking(cluster, cluster_id="some-other") as (looker, _, _):
+        with pytest.raises(Refused, match="some-other"):
+            await looker.look()
+
+
+async def test_a_broker_whose_port_is_closed(cluster: ThreadedCluster) -> None:
+    """Before its session times out the cluster still lists it."""
+    async with looking(cluster) as (looker, _, _):
+        course = begin(await looker.look(whole=True))
+        assert diagnose(course).is_healthy
+        cluster.run(lambda c: c._listeners[3].stop())
+        async with asyncio.timeout(PATIENCE):
+            while 3 not in (look := await looker.look()).refusing:
+                await looker.rest()
+        (down,) = diagnose(begin(look)).causes
+        assert (down.claim.cause, down.claim.subject.broker, down.claim.certainty) == ("broker-down", 3, "likely")
+
+
+@pytest.mark.parametrize(
+    ("operation", "part"),
+    [("list_groups", "groups"), ("describe_log_dirs", "log_dirs"), ("describe_configs", "configs")],
+)
+async def test_what_failed_once_is_forgotten_when_it_was_read(
+    cluster: ThreadedCluster, operation: str, part: str
+) -> None:
+    async with looking(cluster) as (looker, asked, session):
+        asked.refused[operation] = AdminError(Failure("TIMED_OUT", "too late"))
+        look = await looker.look(whole=True)
+        assert [str(each.what) for each in diagnose(begin(look)).unknowable if "too late" in each.what]
+        asked.refused.clear()
+        looker._due.clear()
+        look = await looker.look(whole=True)
+        assert diagnose(begin(look)).unknowable == ()
+        assert [each for each in session.snapshot.failures if each.part == part] == []
+
+
+async def test_a_missing_right_is_unknowable() -> None:
+    with run_in_thread(ClusterSpec(brokers=1, super_users=frozenset())) as cluster:
+        async with looking(cluster) as (looker, _, _):
+            verdict = diagnose(begin(await looker.look(whole=True)))
+    hidden = {each.what.partition(" ")[0].rstrip(":"): each.where for each in verdict.unknowable}
+    assert {"log_dirs", "reassignments"} <= hidden.keys()
+    assert "DESCRIBE" in hidden["log_dirs"].upper()
+    assert "DESCRIBE" in hidden["reassignments"].upper()
+
+
+async def test_a_refused_part_is_unknowable(cluster: ThreadedCluster) -> None:
+    failure = Failure(ErrorCode.cluster_authorization_failed.name.upper(), "", "Ask for DESCRIBE on the cluster.")
+    async with looking(cluster) as (looker, asked, _):
+        asked.refused["describe_configs"] = BrokerError(failure)
+        verdict = diagnose(begin(await looker.look(whole=True)))
+    (hidden,) = verdict.unknowable
+    assert hidden.what.startswith("configs: CLUSTER_AUTHORIZATION_FAILED")
+    assert hidden.where == failure.remedy
+
+
+async def test_watching_says_when_no_broker_answers(
+    cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    metrics = tmp_path / "kac.prom"
+    options = argparse.Namespace(seconds=0.0, watch=True, expect=[], output="text", prometheus=metrics)
+    printed = ""
+
+    async def shows(text: str) -> None:
+        nonlocal printed
+        async with asyncio.timeout(PATIENCE):
+            while text not in (printed := printed + capsys.readouterr().out):  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+
+    async with looking(cluster) as (looker, _, _):
+        watching = asyncio.create_task(watch_verdicts(looker, options))
+        await shows("healthy")
+        for broker in (1, 2, 3):
+            cluster.run(lambda c, id_=broker: c.broker_down(id_))
+        await shows("no broker answers: ")
+        assert "kac_triage_up 0" in metrics.read_text()
+        for broker in (1, 2, 3):
+            cluster.run(lambda c, id_=broker: c.broker_up(id_))
+        await shows("brokers answer again")
+        assert printed.count("no broker answers") == 1
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
+
+
+async def test_a_look_that_ends_without_brokers_raises(cluster: ThreadedCluster) -> None:
+    options = argparse.Namespace(seconds=2.0, watch=False, expect=[], output="text", prometheus=None)
+    async with looking(cluster) as (looker, _, _):
+        watching = asyncio.create_task(watch_verdicts(looker, options))
+        await asyncio.sleep(0)
+        await asyncio.wait({asyncio.create_task(_all_down(cluster))})
+        with pytest.raises(AdminError):
+            await watching
+
+
+async def _all_down(cluster: ThreadedCluster) -> None:
+    for broker in (1, 2, 3):
+        await asyncio.to_thread(cluster.run, lambda c, id_=broker: c.broker_down(id_))
