@@ -9,8 +9,11 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from console.triage.symptoms import (
+    BROKER_GONE,
+    BROKER_SILENT,
     CLUSTER,
     EPOCH_JUMPS,
+    LAG_GROWS,
     Look,
     Subject,
     Symptom,
@@ -19,6 +22,9 @@ from console.triage.symptoms import (
 
 KEPT = timedelta(minutes=30)
 """How far back the course reaches."""
+SETTLES = timedelta(seconds=20)
+"""After a broker went or came: clients look for leaders and coordinators, and a lag that grows is theirs, not a
+consumer's."""
 MOST_SPELLS = 64
 MOST_SAMPLES = 32
 
@@ -80,7 +86,18 @@ def after(course: Course, look: Look) -> Course:
 def _advanced(course: Course, look: Look) -> Course:
     known = replace(course, last=look, dirs=_with_dirs(course.dirs, look), epochs=_epochs(course, look))
     now = {(each.name, each.subject): each for each in (*symptoms(look), *_over_time(known))}
-    return replace(known, seen=now, spells=_spells(course.spells, now, look.at))
+    spells = _spells(course.spells, now, look.at)
+    if not _is_settled(spells, course.began, look.at):
+        now = {key: symptom for key, symptom in now.items() if key[0] != LAG_GROWS}
+        spells = _spells(course.spells, now, look.at)
+    return replace(known, seen=now, spells=spells)
+
+
+def _is_settled(spells: Mapping[Key, tuple[Spell, ...]], began: datetime, at: datetime) -> bool:
+    """Whether no broker went or came lately."""
+    last = [mine[-1] for (name, _), mine in spells.items() if name in (BROKER_GONE, BROKER_SILENT)]
+    moments = [spell.ended or spell.began for spell in last]
+    return all(moment <= max(began, at - SETTLES) for moment in moments)
 
 
 def _spells(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import pairwise
 from statistics import median
 
@@ -24,6 +24,8 @@ from console.triage.symptoms import (
     gone,
 )
 
+CATCHES_UP = timedelta(minutes=5)
+"""For so long after a broker came back its replicas may be behind."""
 FENCED_AFTER = 30.0
 """Seconds without a heartbeat after which a broker is fenced for certain: three times broker.session.timeout.ms."""
 FLAPS = 3
@@ -210,9 +212,12 @@ def _replication(course: Course) -> Iterator[Claim]:
     away = _away(course) | course.last.silent
     pairs: dict[int, list[Partition]] = {}
     topics: dict[int, set[str]] = {}
+    lonely = _lonely(course)
     for topic in course.last.snapshot.topics.values():
         for partition in topic.partitions:
             missing = [broker for broker in partition.replicas if broker not in partition.isr]
+            if partition.leader in lonely:
+                continue
             if len(missing) == 1 and missing[0] not in away and partition.leader >= 0:
                 pairs.setdefault(missing[0], []).append(partition)
                 topics.setdefault(missing[0], set()).add(topic.name)
@@ -222,21 +227,86 @@ def _replication(course: Course) -> Iterator[Claim]:
         from_ = ", ".join(map(str, leaders))
         shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
         first = next((s for s in course.seen.values() if s.name == UNDER_REPLICATED and s.brokers == (broker,)), None)
+        back = _back_since(course, broker)
         yield Claim(
             cause="replication-broken",
             subject=Subject(broker=broker),
             severity=Severity.HIGH,
-            certainty=Certainty.LIKELY,
+            certainty=Certainty.LIKELY if back is None else Certainty.POSSIBLE,
             title=f"broker {broker} is out of the ISR of {len(partitions):,} partitions",
             since=course.since(first) if first is not None else None,
             times=_times_out(course, topics[broker]),
             evidence=(
                 Evidence(f"broker {broker} answers, and is missing in the ISR of {shown}", "Metadata"),
                 Evidence(f"led by {from_}, which answer too", "Metadata"),
+                *(
+                    (Evidence(f"it came back at {back:%H:%M:%S}, and may be catching up", "DescribeCluster"),)
+                    if back
+                    else ()
+                ),
             ),
             predicted=_follows(broker, alone=True),
             next=(Next(f"look at the network from {_address(course, broker)} to brokers {from_}, and at its disk"),),
         )
+
+
+def _lonely(course: Course) -> dict[int, list[Subject]]:
+    """Leaders that answer and are alone in every ISR they lead, though more than one follower is up: leader -> its
+    partitions."""
+    away = _away(course) | course.last.silent
+    alone: dict[int, list[Subject]] = {}
+    followers: dict[int, set[int]] = {}
+    accompanied = set(away)
+    for topic in course.last.snapshot.topics.values():
+        for partition in topic.partitions:
+            leader = partition.leader
+            up = set(partition.replicas) - {leader} - away
+            if leader < 0 or not up:
+                continue
+            if partition.isr == (leader,):
+                alone.setdefault(leader, []).append(Subject(topic=topic.name, partition=partition.number))
+                followers.setdefault(leader, set()).update(up)
+            else:
+                accompanied.add(leader)
+    return {
+        leader: places for leader, places in alone.items() if leader not in accompanied and len(followers[leader]) > 1
+    }
+
+
+def _unfollowed(course: Course) -> Iterator[Claim]:
+    """A leader from which nobody fetches: its listener for the others, its network, or a disk that hangs."""
+    for broker, places in sorted(_lonely(course).items()):
+        firsts = [course.since(Symptom(UNDER_REPLICATED, each)) for each in places]
+        known = [each for each in firsts if each is not None]
+        yield Claim(
+            cause="replication-broken",
+            subject=Subject(broker=broker),
+            severity=Severity.HIGH,
+            certainty=Certainty.LIKELY,
+            title=f"nobody follows broker {broker}: it is alone in the ISR of {len(places):,} partitions",
+            since=min(known) if len(known) == len(firsts) else None,
+            times=_times_out(course, {each.topic for each in places if each.topic is not None}),
+            evidence=(
+                Evidence(f"broker {broker} is alone in the ISR of every partition that it leads", "Metadata"),
+                Evidence("their other replicas are on brokers that are up", "Metadata"),
+            ),
+            predicted=tuple(
+                prediction for each in places for prediction in of(UNDER_REPLICATED, UNDER_MIN_ISR, subject=each)
+            ),
+            next=(
+                Next(
+                    f"look at {_address(course, broker)}: its listener for other brokers, the network to it, its disk"
+                ),
+            ),
+        )
+
+
+def _back_since(course: Course, broker: int) -> datetime | None:
+    """When a broker came back, if that is not long ago: until then its replicas are behind for a good reason."""
+    spells = [course.spells.get((name, Subject(broker=broker)), ()) for name in (BROKER_GONE, BROKER_SILENT)]
+    ended = [mine[-1].ended for mine in spells if mine]
+    last = max((each for each in ended if each is not None), default=None)
+    return last if last is not None and last > course.last.at - CATCHES_UP else None
 
 
 def _times_out(course: Course, topics: set[str]) -> int:
@@ -279,6 +349,6 @@ CAUSES = (
     CauseRule("broker-flapping", _flapping),
     CauseRule("broker-down", _down, lambda c: "" if _away(c) | c.last.refusing else "no broker is fenced or missing"),
     CauseRule("broker-unresponsive", _unresponsive, lambda c: "" if c.last.silent else "every broker answers in time"),
-    CauseRule("replication-broken", _replication),
+    CauseRule("replication-broken", lambda course: (*_unfollowed(course), *_replication(course))),
     CauseRule("leader-skew", _skew),
 )

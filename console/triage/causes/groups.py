@@ -105,7 +105,8 @@ def _stuck(course: Course) -> Iterator[Claim]:
 
 def _slow(course: Course) -> Iterator[Claim]:
     for group, trend in _trends(course):
-        if group.state == "Empty" or not _grows(trend) or not _moved(trend):
+        seen = (LAG_GROWS, Subject(group=group.name)) in course.seen
+        if group.state == "Empty" or not seen or not _moved(trend):
             continue
         yield Claim(
             cause="consumer-slow",

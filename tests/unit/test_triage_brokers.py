@@ -1,0 +1,75 @@
+"""What brokers explain of others: lags for a while after one went or came, and a leader that nobody follows."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from console.model.cluster import Partition
+from console.model.snapshot import Snapshot
+from console.triage.cause import Certainty
+from console.triage.diagnosis import diagnose
+from console.triage.symptoms import Subject
+from tests.unit.test_triage import BROKER, moved, named, watched, without_broker
+
+
+@pytest.mark.parametrize(("ticks", "is_slow"), [(5, False), (7, True)])
+def test_a_lag_after_a_broker_went_is_a_consumers_only_if_it_stays(ticks: int, is_slow: bool) -> None:
+    """The broker goes with the second look, 5 s apart; 20 s later the lag still grows."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        lagging = moved(snapshot, {0: (100 + 5 * tick, 100 + 50 * tick)})
+        return without_broker(lagging, [3]) if tick >= 2 else lagging
+
+    verdict = diagnose(watched(change, ticks=ticks))
+    slow = {("consumer-slow", Subject(group="billing"))} if is_slow else set()
+    assert named(verdict) == {("broker-down", BROKER[3]), *slow}
+    assert not verdict.unexplained
+
+
+def test_a_broker_that_was_away_from_the_first_look_holds_back_no_lag() -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        return without_broker(moved(snapshot, {0: (100 + 5 * tick, 100 + 50 * tick)}), [3])
+
+    first = change(watched(lambda s, _: s, ticks=1).last.snapshot, 0)
+    verdict = diagnose(watched(change, ticks=4, before=first))
+    assert ("consumer-slow", Subject(group="billing")) in named(verdict)
+
+
+@pytest.mark.parametrize(("ticks", "certainty"), [(6, Certainty.POSSIBLE), (70, Certainty.LIKELY)])
+def test_a_broker_that_came_back_may_be_catching_up(ticks: int, certainty: Certainty) -> None:
+    """It is away for two looks and out of the ISRs from then on; a look every 5 s."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        away = without_broker(snapshot, [3])
+        return away if tick in (2, 3) else replace(away, cluster=snapshot.cluster) if tick > 3 else snapshot
+
+    verdict = diagnose(watched(change, ticks=ticks))
+    found = {each.claim.cause: each.claim for each in verdict.causes}
+    assert found["replication-broken"].subject == BROKER[3]
+    assert found["replication-broken"].certainty is certainty
+
+
+def _alone(partition: Partition, leader: int) -> Partition:
+    return partition._replace(isr=(leader,)) if partition.leader == leader else partition
+
+
+def _with(snapshot: Snapshot, leader: int, *, spared: int | None = None) -> Snapshot:
+    topic = snapshot.topics["orders"]
+    partitions = tuple(each if each.number == spared else _alone(each, leader) for each in topic.partitions)
+    return replace(snapshot, topics={"orders": replace(topic, partitions=partitions)})
+
+
+def test_a_leader_that_nobody_follows_is_named_and_not_its_followers() -> None:
+    verdict = diagnose(watched(lambda snapshot, _: _with(snapshot, 1)))
+    assert named(verdict) == {("replication-broken", BROKER[1])}
+    assert not verdict.unexplained
+
+
+def test_a_leader_that_is_followed_somewhere_is_not_named() -> None:
+    led = next(
+        each.number for each in watched(lambda s, _: s).last.snapshot.topics["orders"].partitions if each.leader == 1
+    )
+    verdict = diagnose(watched(lambda snapshot, _: _with(snapshot, 1, spared=led)))
+    assert not named(verdict)
+    assert [each.symptom for each in verdict.unexplained] == ["under-replicated"]
