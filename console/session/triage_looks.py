@@ -18,6 +18,7 @@ from console.model.cluster import Silence
 from console.model.config import CLUSTER_DEFAULT, broker_resource, topic_resource
 from console.model.failure import Failure
 from console.model.snapshot import Snapshot
+from console.session.slow_looks import SlowLooks
 from console.session.snapshot_reader import Refused
 from console.triage.symptoms import Look
 
@@ -70,6 +71,7 @@ class Looker:
         self._refused: AdminError | Refused | None = None
         self._noticed = asyncio.Event()
         self._began = float("-inf")
+        self._slow = SlowLooks(session)
         self._parts = (
             _Part("cluster", 1.5, session.read_cluster, (), quick=True),
             _Part("silent", 1.5, self._ask_brokers, quick=True),
@@ -80,6 +82,7 @@ class Looker:
             _Part("reassignments", 10, session.read_reassignments),
             _Part("log_dirs", 10, session.read_log_dirs),
             _Part("configs", 60, self._read_configs, ("topics",)),
+            *(_Part(part.name, part.every, part.read, ("topics",)) for part in self._slow.parts),
         )
 
     async def __aenter__(self) -> Looker:
@@ -113,7 +116,9 @@ class Looker:
             raise why
         silent, refusing = self._silence
         unread = tuple(part.name for part in self._parts if part.name not in self._read)
-        return Look(datetime.now(UTC), self._with_failures(self._session.snapshot), silent, refusing, unread)
+        return Look(
+            datetime.now(UTC), self._with_failures(self._session.snapshot), silent, refusing, unread, self._slow.facts
+        )
 
     def _take_known(self) -> None:
         """Count brokers and topics as read where the session read them a moment ago: the screen's first rows are."""

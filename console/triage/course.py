@@ -8,12 +8,15 @@ from datetime import datetime, timedelta
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from console.triage.past import NOTHING, Past, past_after
 from console.triage.symptoms import (
     BROKER_GONE,
     BROKER_SILENT,
     CLUSTER,
     EPOCH_JUMPS,
     LAG_GROWS,
+    RECORDS_LOST,
+    UNCLEAN_LEADER,
     Look,
     Subject,
     Symptom,
@@ -49,7 +52,7 @@ class DirSample(Struct, frozen=True):
 class Course(Struct, frozen=True):
     """What was seen. began: of the first look, UTC. spells: symptom -> when it was seen, the earliest first. seen: the
     symptoms of the last look. dirs: samples, the earliest first. epochs: of the quorum, with when it was seen
-    first."""
+    first. past: what happened in between."""
 
     began: datetime
     last: Look
@@ -57,6 +60,7 @@ class Course(Struct, frozen=True):
     spells: Mapping[Key, tuple[Spell, ...]]
     dirs: Mapping[tuple[int, str], tuple[DirSample, ...]] = field(default_factory=dict)
     epochs: tuple[tuple[int, datetime], ...] = ()
+    past: Past = NOTHING
 
     @property
     def watched(self) -> timedelta:
@@ -84,7 +88,13 @@ def after(course: Course, look: Look) -> Course:
 
 
 def _advanced(course: Course, look: Look) -> Course:
-    known = replace(course, last=look, dirs=_with_dirs(course.dirs, look), epochs=_epochs(course, look))
+    known = replace(
+        course,
+        last=look,
+        dirs=_with_dirs(course.dirs, look),
+        epochs=_epochs(course, look),
+        past=past_after(course.past, course.last, look),
+    )
     now = {(each.name, each.subject): each for each in (*symptoms(look), *_over_time(known))}
     spells = _spells(course.spells, now, look.at)
     if not _is_settled(spells, course.began, look.at):
@@ -123,6 +133,10 @@ def _spells(
 def _over_time(course: Course) -> Iterator[Symptom]:
     if len(course.epochs) > 2:
         yield Symptom(EPOCH_JUMPS, CLUSTER, count=len(course.epochs) - 1)
+    for each in dict.fromkeys((loss.jump.topic, loss.jump.partition) for loss in course.past.losses):
+        yield Symptom(RECORDS_LOST, Subject(topic=each[0], partition=each[1]))
+    for place in dict.fromkeys((led.topic, led.was.number) for led in course.past.unclean):
+        yield Symptom(UNCLEAN_LEADER, Subject(topic=place[0], partition=place[1]))
 
 
 def _epochs(course: Course, look: Look) -> tuple[tuple[int, datetime], ...]:

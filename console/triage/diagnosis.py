@@ -10,11 +10,17 @@ from heapq import heapify, heappop, heappush
 from msgspec import Struct, field
 
 from console.triage.cause import CauseRule, Certainty, Claim, Severity
-from console.triage.causes import brokers, groups, partitions, storage
+from console.triage.causes import brokers, groups, partitions, records, storage
 from console.triage.course import Course, Key
 from console.triage.symptoms import MOVING, Subject, Symptom
 
-RULES: tuple[CauseRule, ...] = (*brokers.CAUSES, *storage.CAUSES, *partitions.CAUSES, *groups.CAUSES)
+RULES: tuple[CauseRule, ...] = (
+    *brokers.CAUSES,
+    *storage.CAUSES,
+    *partitions.CAUSES,
+    *records.CAUSES,
+    *groups.CAUSES,
+)
 """All causes. Where two claims explain equally much, the one of the earlier rule is named."""
 
 SHOWN = 5

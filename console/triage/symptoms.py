@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from console.model.cluster import Group, GroupLag, Partition, Topic
 from console.model.config import topic_resource
 from console.model.numbers import long_number
 from console.model.snapshot import Snapshot
+from console.model.transactions import OpenTransaction, Standing, Verdict, verdict
+from console.triage.facts import Facts
 
 BROKER_GONE = "broker-gone"
 BROKER_SILENT = "broker-silent"
@@ -30,6 +32,9 @@ REBALANCING = "rebalancing"
 LAG_GROWS = "lag-grows"
 COMMIT_STANDS_STILL = "commit-stands-still"
 OFFSET_OUT_OF_RANGE = "offset-out-of-range"
+LSO_STANDS_STILL = "lso-stands-still"
+RECORDS_LOST = "records-lost"
+UNCLEAN_LEADER = "unclean-leader"
 
 MOVING_STATES = frozenset({"PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling"})
 """States of a group that is not at work."""
@@ -73,13 +78,15 @@ class Symptom(Struct, frozen=True):
 
 class Look(Struct, frozen=True):
     """What was read at one time. at: UTC. silent: listed brokers that did not answer in time; refusing: those of them
-    whose hosts refuse connections. unread: parts that were never read so far."""
+    whose hosts refuse connections. unread: parts that were never read so far. facts: what is read
+    now and then."""
 
     at: datetime
     snapshot: Snapshot
     silent: frozenset[int] = frozenset()
     refusing: frozenset[int] = frozenset()
     unread: tuple[str, ...] = ()
+    facts: Facts = field(default_factory=Facts)
 
 
 def symptoms(look: Look) -> Iterator[Symptom]:
@@ -91,6 +98,7 @@ def symptoms(look: Look) -> Iterator[Symptom]:
     yield from _of_quorum(look)
     for group in look.snapshot.groups.values():
         yield from _of_group(group, look.snapshot)
+    yield from _of_transactions(look.facts)
 
 
 # -- brokers -----------------------------------------------------------------------------------------------------------
@@ -186,7 +194,9 @@ def _of_quorum(look: Look) -> Iterator[Symptom]:
     if quorum.leader_id < 0:
         yield Symptom(NO_QUORUM_LEADER, CLUSTER)
         return
-    now = int(look.at.timestamp() * 1000)
+    # By the leader's clock (LeaderState.describeQuorum: it caught up with itself just now): this host's may be wrong.
+    told = [voter.last_caught_up_ms for voter in quorum.voters if voter.id == quorum.leader_id]
+    now = told[0] if told and told[0] >= 0 else int(look.at.timestamp() * 1000)
     for voter in quorum.voters:
         caught_up = voter.last_caught_up_ms
         if voter.id != quorum.leader_id and voter.lag > 0 and 0 <= caught_up < now - VOTER_LAG_MS:
@@ -217,3 +227,33 @@ def _of_offsets(group: str, lag: GroupLag, snapshot: Snapshot) -> Iterator[Sympt
         start = known.start if known is not None else 0
         if 0 <= each.committed < start or 0 <= each.end < each.committed:
             yield Symptom(OFFSET_OUT_OF_RANGE, Subject(group=group, topic=each.topic, partition=each.partition))
+
+
+# -- transactions ------------------------------------------------------------------------------------------------------
+
+
+def held_by(facts: Facts) -> Iterator[tuple[OpenTransaction, Verdict]]:
+    """The open transactions that hold a last stable offset and that no coordinator ends, as far as that shows. One that
+    no coordinator knows counts before it is too old if two looks saw it: its coordinator knows a transaction
+    before its first record is written, and until its markers are."""
+    seen = facts.transactions
+    for each in seen.open:
+        judged = verdict(each, seen)
+        again = (each.place, each.producer.id, each.producer.start_offset) in facts.open_before
+        lost = judged.standing is Standing.YOUNG and each.confirmed and not seen.gaps and again
+        if (
+            lost
+            or judged.standing in (Standing.HANGS, Standing.SLOW)
+            or (judged.standing is Standing.POSSIBLE and again)
+        ):
+            yield each, judged
+
+
+def _of_transactions(facts: Facts) -> Iterator[Symptom]:
+    seen = facts.transactions
+    places = {each.place for each, _ in held_by(facts)}
+    # What can't be looked into is a symptom once it is older than any transaction may be.
+    places |= {place for place in seen.failures if facts.logs.stood(place) * 1000 > seen.max_timeout_ms}
+    for topic, number in sorted(places):
+        if facts.logs.stood((topic, number)) >= 0:
+            yield Symptom(LSO_STANDS_STILL, Subject(topic=topic, partition=number))

@@ -8,10 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from console.admin.settings import ConnectionSettings
 from console.cli import main as cli
+from console.contexts.context import parse_bootstrap
 from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
+from console.session import slow_looks
+from console.triage.symptoms import Subject
+from tests.support.triage_watch import watching
 
 
 @pytest.fixture
@@ -58,3 +63,25 @@ def test_what_can_not_be_expected(expected: str, capsys: pytest.CaptureFixture[s
         cli.run(["triage", "--expect", expected])
     assert ended.value.code == 2
     assert "broker" in capsys.readouterr().err or "whole number" in capsys.readouterr().err
+
+
+async def test_the_scenario_of_transactions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two that hang are certain; one that is two minutes old, which no coordinator knows, is likely; others run."""
+    for name in ("LOGS_EVERY", "STANDS", "TRANSACTIONS_EVERY"):
+        monkeypatch.setattr(slow_looks, name, 0.2)
+    with run_in_thread(ClusterSpec(scenario="transactions")) as cluster:
+        async with watching(ConnectionSettings(bootstrap=parse_bootstrap(cluster.bootstrap))) as it:
+            young = Subject(topic="checkout.orders", partition=5)
+            await it.names("transaction-hanging", young)
+            verdict = await it.look()
+            certain = {
+                each.claim.subject: each.claim.certainty.value
+                for each in verdict.causes
+                if each.claim.cause == "transaction-hanging"
+            }
+            assert certain == {
+                Subject(topic="checkout.orders", partition=3): "certain",
+                young: "likely",
+                Subject(topic="logistics.shipments", partition=0): "certain",
+            }
+            assert not verdict.unexplained

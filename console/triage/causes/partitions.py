@@ -16,6 +16,8 @@ from console.triage.symptoms import (
     LEADERLESS,
     MIN_ISR_ABOVE_REPLICATION,
     MOVING,
+    OFFSET_OUT_OF_RANGE,
+    UNCLEAN_LEADER,
     UNDER_MIN_ISR,
     UNDER_REPLICATED,
     Subject,
@@ -83,6 +85,37 @@ def _leaderless(course: Course) -> Iterator[Claim]:
             next=(
                 Next(f"bring back broker {_list(partition.isr) or _list(partition.replicas)}"),
                 *((Next("accept the loss of records", command),) if command else ()),
+            ),
+        )
+
+
+def _unclean(course: Course) -> Iterator[Claim]:
+    """A leader from outside of the ISR: what only the ISR had is lost. That the end of the log fell proves it too."""
+    falls = {(each.topic, each.partition): each for each in course.last.facts.logs.falls}
+    for led in course.past.unclean:
+        topic, number = led.topic, led.was.number
+        subject = Subject(topic=topic, partition=number)
+        fall = falls.get((topic, number))
+        isr = _list(led.was.isr)
+        jump = f"leader epoch {led.was.leader_epoch} became {led.epoch}"
+        yield Claim(
+            cause="unclean-election",
+            subject=subject,
+            severity=Severity.CRITICAL,
+            certainty=Certainty.CERTAIN if led.sure or fall is not None else Certainty.LIKELY,
+            title=f"{topic}/{number}: broker {led.leader} was elected from outside of the ISR",
+            since=led.at,
+            evidence=(
+                Evidence(f"the ISR was {isr}, all of it down; broker {led.leader} leads now, {jump}", "Metadata"),
+                *((Evidence(f"its end was {fall.was:,}, and is {fall.end:,}", "ListOffsets"),) if fall else ()),
+            ),
+            predicted=(
+                *of(UNCLEAN_LEADER, subject=subject),
+                *of(OFFSET_OUT_OF_RANGE, topic=topic),
+            ),
+            next=(
+                Next(f"records that only {isr} had are lost: tell who writes and reads {topic}"),
+                Next("refuse it from now on", f"set topic {topic} unclean.leader.election.enable=false"),
             ),
         )
 
@@ -156,6 +189,7 @@ def _move(course: Course, move: Reassignment) -> Claim:
 CAUSES = (
     CauseRule("min-isr-impossible", _min_isr),
     CauseRule("leaderless", _leaderless),
+    CauseRule("unclean-election", _unclean),
     CauseRule(
         "replication-throttled",
         _throttles,

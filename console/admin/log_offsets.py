@@ -1,0 +1,111 @@
+"""Where logs begin, end and are stable, and their newest records: of very many partitions, from leaders that are known.
+
+What a leader does not answer is missing: the next round asks again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from types import ModuleType
+from typing import Any, TypeVar
+
+from console.admin.errors import AdminError
+from console.admin.link import Link
+from console.admin.partitions import CONSUMER, EARLIEST, LATEST, PARTITIONS_AT_ONCE, Place, by_topic
+from console.admin.routing import broker
+from console.model.log_course import LogOffsets, Newest
+
+MAX_TIMESTAMP = -3
+"""The special timestamp of ListOffsets for the record with the highest timestamp (KIP-734)."""
+MAX_TIMESTAMP_SINCE = 7
+"""The first version of ListOffsets with it, Kafka 3.0: older brokers take it for a time."""
+ANSWER_SECONDS = 5.0
+"""Seconds that a leader has for one request."""
+
+T = TypeVar("T")
+
+
+async def log_offsets(link: Link, led: Mapping[int, Sequence[Place]], *, stable: bool) -> dict[Place, LogOffsets]:
+    """(topic, partition) -> its offsets, for the partitions that each broker leads. stable: ask for the last stable
+    offsets too. Two or three requests to each leader for so many partitions as fit. Raises nothing but what cancels."""
+
+    async def at_leader(leader: int, places: Sequence[Place]) -> dict[Place, LogOffsets]:
+        # The stable one first: where it is behind, it was behind already before the end was read.
+        held = await _asked(link, leader, places, LATEST, stable=True) if stable else {}
+        starts = await _asked(link, leader, places, EARLIEST)
+        ends = await _asked(link, leader, places, LATEST)
+        return {
+            place: LogOffsets(starts[place][1], held[place][1] if stable else end, end)
+            for place, (_, end) in ends.items()
+            if place in starts and (not stable or place in held)
+        }
+
+    return await _of_leaders(led, at_leader)
+
+
+async def newest_records(link: Link, led: Mapping[int, Sequence[Place]]) -> dict[Place, Newest]:
+    """(topic, partition) -> the record with the highest timestamp, for the partitions that each broker leads; empty
+    ones are missing, as are all of a broker before Kafka 3.0."""
+
+    async def at_leader(leader: int, places: Sequence[Place]) -> dict[Place, Newest]:
+        version = await link.version("list_offsets", broker(leader))
+        if version is None or version < MAX_TIMESTAMP_SINCE:
+            return {}
+        found = await _asked(link, leader, places, MAX_TIMESTAMP)
+        return {place: Newest(*each) for place, each in found.items() if each[1] >= 0}
+
+    return await _of_leaders(led, at_leader)
+
+
+async def _of_leaders(
+    led: Mapping[int, Sequence[Place]], ask: Callable[[int, Sequence[Place]], Awaitable[dict[Place, T]]]
+) -> dict[Place, T]:
+    async def answered(leader: int, places: Sequence[Place]) -> dict[Place, T]:
+        found: dict[Place, T] = {}
+        try:
+            for start in range(0, len(places), PARTITIONS_AT_ONCE):
+                found.update(await ask(leader, places[start : start + PARTITIONS_AT_ONCE]))
+        except AdminError:
+            return found
+        return found
+
+    parts = await asyncio.gather(*(answered(leader, places) for leader, places in led.items()))
+    return {place: each for part in parts for place, each in part.items()}
+
+
+async def _asked(
+    link: Link, leader: int, places: Sequence[Place], timestamp: int, *, stable: bool = False
+) -> dict[Place, tuple[int, int]]:
+    """(topic, partition) -> (timestamp, offset), of those without an error. Raises AdminError."""
+
+    def build(kio: ModuleType) -> Any:
+        from datetime import timedelta
+
+        from console.wire.schemas import for_version
+
+        topics = (
+            kio.ListOffsetsTopic(
+                name=name,
+                partitions=tuple(
+                    for_version(kio.ListOffsetsPartition, partition_index=number, timestamp=timestamp)
+                    for number in numbers
+                ),
+            )
+            for name, numbers in by_topic(places).items()
+        )
+        return for_version(
+            kio.ListOffsetsRequest,
+            replica_id=CONSUMER,
+            isolation_level=int(stable),
+            topics=tuple(topics),
+            timeout=timedelta(seconds=ANSWER_SECONDS),
+        )
+
+    response = await link.call("list_offsets", build, to=broker(leader), timeout=ANSWER_SECONDS)
+    return {
+        (topic.name, part.partition_index): (part.timestamp, part.offset)
+        for topic in response.topics
+        for part in topic.partitions
+        if not part.error_code
+    }

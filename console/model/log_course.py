@@ -1,0 +1,124 @@
+"""How the logs of partitions move between looks: a first offset that jumps, an end that falls, a last stable offset
+that stands still. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from msgspec import Struct, field
+
+Place = tuple[str, int]
+"""A topic and the number of a partition of it."""
+
+MOST_JUMPS = 2_000
+"""Jumps and falls that are kept of each kind, the latest."""
+KEPT_SECONDS = 1_800.0
+
+
+class LogOffsets(NamedTuple):
+    """A partition's log at one time. stable: the last stable offset, read before `end`, the high watermark; equal to
+    the end where it was not asked for."""
+
+    start: int
+    stable: int
+    end: int
+
+    @property
+    def waiting(self) -> int:
+        """The records that are written, and not readable with read_committed."""
+        return max(0, self.end - self.stable)
+
+
+class Newest(NamedTuple):
+    """The record of a partition with the highest timestamp (ListOffsets -3): Unix milliseconds, and its offset."""
+
+    timestamp: int
+    offset: int
+
+
+class LogCourse(NamedTuple):
+    """A log as it was seen. at: of the last look, Unix seconds; first_at: of the first, first_end: its end then.
+    stable_since: since when the last stable offset has been this one, and below the end; None where it is not."""
+
+    last: LogOffsets
+    at: float
+    first_at: float
+    first_end: int
+    stable_since: float | None = None
+
+
+class Jump(NamedTuple):
+    """The first offset of a log that rose. after, at: the look before and the one that saw it, Unix seconds. known_at,
+    known_end: an earlier look and the log's end then: records from there on are younger than that."""
+
+    topic: str
+    partition: int
+    was: int
+    start: int
+    after: float
+    at: float
+    known_at: float
+    known_end: int
+
+
+class Fall(NamedTuple):
+    """The end of a log that fell. at: Unix seconds."""
+
+    topic: str
+    partition: int
+    was: int
+    end: int
+    at: float
+
+
+class LogCourses(Struct, frozen=True):
+    """The logs that were read so far. at: of the last read, Unix seconds."""
+
+    at: float = 0.0
+    logs: Mapping[Place, LogCourse] = field(default_factory=dict)
+    jumps: tuple[Jump, ...] = ()
+    falls: tuple[Fall, ...] = ()
+
+    def standing(self, seconds: float) -> tuple[Place, ...]:
+        """The partitions whose last stable offset has stood still below the end for so long, sorted."""
+        return tuple(sorted(place for place in self.logs if self.stood(place) >= seconds))
+
+    def stood(self, place: Place) -> float:
+        """Seconds for which the last stable offset has stood still below the end; -1 where it does not."""
+        known = self.logs.get(place)
+        return -1.0 if known is None or known.stable_since is None else known.at - known.stable_since
+
+
+def look_at_logs(before: LogCourses, found: Mapping[Place, LogOffsets], at: float) -> LogCourses:
+    """The courses after another read of some logs, `at` Unix seconds. After a clock that went back they begin again. A
+    log that begins earlier than before is another one: its topic was made again."""
+    if at <= before.at:
+        before = LogCourses()
+    logs = dict(before.logs)
+    jumps = [each for each in before.jumps if each.at > at - KEPT_SECONDS]
+    falls = [each for each in before.falls if each.at > at - KEPT_SECONDS]
+    for place, now in found.items():
+        known = logs.get(place)
+        if known is None or now.start < known.last.start:
+            logs[place] = LogCourse(now, at, at, now.end, at if now.waiting else None)
+            continue
+        was = known.last
+        if now.start > was.start:
+            jumps.append(Jump(*place, was.start, now.start, known.at, at, known.first_at, known.first_end))
+        if now.end < was.end:
+            falls.append(Fall(*place, was.end, now.end, at))
+        stands = now.waiting > 0 and known.stable_since is not None and now.stable == was.stable
+        since = known.stable_since if stands else at if now.waiting else None
+        first_end = min(known.first_end, now.end)
+        logs[place] = LogCourse(now, at, known.first_at, first_end, since)
+    return LogCourses(at, logs, tuple(jumps[-MOST_JUMPS:]), tuple(falls[-MOST_JUMPS:]))
+
+
+def without_logs(before: LogCourses, kept: Mapping[str, object]) -> LogCourses:
+    """The courses of the topics that there still are."""
+    if all(topic in kept for topic, _ in before.logs):
+        return before
+    logs = {place: known for place, known in before.logs.items() if place[0] in kept}
+    return LogCourses(before.at, logs, before.jumps, before.falls)

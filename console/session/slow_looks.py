@@ -1,0 +1,144 @@
+"""What triage reads beside the snapshot, and how often: how logs move, and what follows. All of it is bounded."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec.structs import replace
+
+from console.model.config import topic_resource
+from console.model.elections import partition_in
+from console.model.log_course import LogOffsets, Place, look_at_logs, without_logs
+from console.triage.facts import Facts, opened
+
+if TYPE_CHECKING:
+    from console.session.session import Session
+
+LOGS_EVERY, LOGS_AT_ONCE = 5.0, 4_000
+"""Seconds between two reads of offsets, and the partitions of one."""
+STANDS = 4.0
+"""Seconds for which a last stable offset has to stand still before its producers are asked for: two reads of it."""
+TRANSACTIONS_EVERY, TRANSACTIONS_AT_ONCE = 2.0, 200
+NEWEST_EVERY, NEWEST_AT_ONCE, NEWEST_AGAIN = 10.0, 2_000, 3_600.0
+"""Seconds between two reads of newest records, the partitions of one, and the seconds until one is read again."""
+OF_TRANSACTIONS = "__transaction_state"
+
+
+class SlowPart(NamedTuple):
+    """What is read together. every: seconds from one read to the next."""
+
+    name: str
+    every: float
+    read: Callable[[], Awaitable[None]]
+
+
+class SlowLooks:
+    """Reads what does not belong into a snapshot. facts: what was found so far."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._next_log: Place = ("", -1)
+        self._stood_at = 0.0
+        self._newest_at: dict[Place, float] = {}
+        self.facts = Facts()
+        self.parts = (
+            SlowPart("logs", LOGS_EVERY, self._read_logs),
+            SlowPart("open transactions", TRANSACTIONS_EVERY, self._read_transactions),
+            SlowPart("newest records", NEWEST_EVERY, self._read_newest),
+        )
+
+    # -- logs ----------------------------------------------------------------------------------------------------------
+
+    async def _read_logs(self) -> None:
+        """Read where logs begin, end and are stable: of those that groups read, those that stand still, and of the
+        others the next ones in turn. Stable offsets are asked for where the cluster has transactions."""
+        from console.admin import log_offsets
+
+        topics = self._session.snapshot.topics
+        places = self._next_logs()
+        stable = OF_TRANSACTIONS in topics or not any(topic.internal for topic in topics.values())
+        found = await self._session.client.run(log_offsets.log_offsets, self._led(places), stable=stable)
+        self._keep_logs(found)
+        jumped = {each.topic for each in self.facts.logs.jumps if each.at == self.facts.logs.at}
+        if jumped:
+            # Whether the retention was changed is to be known with the jump.
+            await self._session.read_configs([topic_resource(name) for name in sorted(jumped)][:50])
+
+    def _keep_logs(self, found: Mapping[Place, LogOffsets]) -> None:
+        known = without_logs(self.facts.logs, self._session.snapshot.topics)
+        self.facts = replace(self.facts, logs=look_at_logs(known, found, time.time()))
+
+    def _next_logs(self) -> list[Place]:
+        """The partitions of the next read."""
+        every = [
+            (name, each.number) for name, topic in self._session.snapshot.topics.items() for each in topic.partitions
+        ]
+        if len(every) <= LOGS_AT_ONCE:
+            return every
+        first = dict.fromkeys(self.facts.logs.standing(0)[: LOGS_AT_ONCE // 4])
+        first |= dict.fromkeys(_of_groups(self._session)[: LOGS_AT_ONCE // 4])
+        every.sort()
+        later = [place for place in every if place > self._next_log]
+        turn = (later + every)[: LOGS_AT_ONCE - len(first)]
+        self._next_log = turn[-1]
+        return list(dict.fromkeys((*first, *turn)))
+
+    def _led(self, places: Iterable[Place]) -> dict[int, list[Place]]:
+        """Leader -> its partitions; those without one are left out."""
+        led: dict[int, list[Place]] = {}
+        topics = self._session.snapshot.topics
+        for place in places:
+            partition = partition_in(topics.get(place[0]), place[1])
+            if partition is not None and partition.leader >= 0:
+                led.setdefault(partition.leader, []).append(place)
+        return led
+
+    # -- transactions --------------------------------------------------------------------------------------------------
+
+    async def _read_transactions(self) -> None:
+        """Look into the partitions whose last stable offset stands still, after each read of it."""
+        from console.admin import open_transactions
+        from console.admin.errors import AdminError
+        from console.model.transactions import NOTHING_SEEN
+
+        read_at = self.facts.logs.at
+        if read_at == self._stood_at:
+            return
+        places = self.facts.logs.standing(STANDS)[:TRANSACTIONS_AT_ONCE]
+        seen = NOTHING_SEEN
+        if places:
+            try:
+                seen = await self._session.client.run(open_transactions.look_at_transactions, places)
+            except AdminError as error:
+                seen = replace(NOTHING_SEEN, failures=dict.fromkeys(places, error.failure))
+        self.facts = replace(self.facts, transactions=seen, open_before=opened(self.facts.transactions))
+        self._stood_at = read_at
+
+    # -- newest records ------------------------------------------------------------------------------------------------
+
+    async def _read_newest(self) -> None:
+        """Read the newest records of logs that have some, of each hourly."""
+        from console.admin import log_offsets
+
+        now, logs = time.monotonic(), self.facts.logs.logs
+        again = now - NEWEST_AGAIN
+        self._newest_at = {place: at for place, at in self._newest_at.items() if at > again and place in logs}
+        due = [
+            place for place, known in logs.items() if place not in self._newest_at and known.last.end > known.last.start
+        ][:NEWEST_AT_ONCE]
+        if not due:
+            return
+        found = await self._session.client.run(log_offsets.newest_records, self._led(due))
+        self._newest_at |= dict.fromkeys(due, now)
+        kept = {place: newest for place, newest in self.facts.newest.items() if place in logs}
+        self.facts = replace(self.facts, newest={**kept, **found})
+
+
+def _of_groups(session: Session) -> list[Place]:
+    """The partitions that groups have offsets for."""
+    found: Iterator[Place] = (
+        (each.topic, each.partition) for lag in session.snapshot.lags.values() for each in lag.partitions
+    )
+    return list(dict.fromkeys(found))

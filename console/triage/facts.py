@@ -1,0 +1,28 @@
+"""What is read now and then, beside the snapshot: how logs move, open transactions, the newest records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct, field
+
+from console.model.log_course import LogCourses, Newest, Place
+from console.model.transactions import NOTHING_SEEN, Transactions
+
+OpenPlace = tuple[Place, int, int]
+"""An open transaction: the partition, the producer's id, and the offset at which it begins."""
+
+
+class Facts(Struct, frozen=True):
+    """What was found so far. transactions: the last look at the partitions whose last stable offset stands still;
+    open_before: the open transactions of the look before it. newest: the newest record of partitions, read hourly."""
+
+    logs: LogCourses = LogCourses()
+    transactions: Transactions = NOTHING_SEEN
+    open_before: frozenset[OpenPlace] = frozenset()
+    newest: Mapping[Place, Newest] = field(default_factory=dict)
+
+
+def opened(seen: Transactions) -> frozenset[OpenPlace]:
+    """The open transactions of a look."""
+    return frozenset((each.place, each.producer.id, each.producer.start_offset) for each in seen.open)

@@ -1,0 +1,230 @@
+"""What happened between looks, and is no more to be seen: settings that changed, leaders elected from outside of the
+ISR, records that were deleted before their time. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from console.model.cluster import Partition, Topic
+from console.model.codes import TOPIC
+from console.model.config import ConfigResource, ConfigSet, is_override, topic_resource
+from console.model.log_course import Jump
+from console.model.numbers import long_number
+from console.model.snapshot import Snapshot
+from console.triage.symptoms import Look, gone
+
+KEPT = timedelta(minutes=30)
+"""How long it is kept."""
+MOST = 500
+"""Of each kind, the latest."""
+RETENTION = ("retention.ms", "retention.bytes", "cleanup.policy")
+UNCLEAN = "unclean.leader.election.enable"
+NOTICED = 120.0
+"""Seconds after a deletion in which a change of the retention is still looked for: configs are read each minute."""
+PURGED = "-repartition"
+"""Ends the names of topics that Kafka Streams deletes from as it reads them (RepartitionTopicConfig)."""
+
+
+class ConfigChange(NamedTuple):
+    """A setting that changed between two reads. was, became: None for one that is not set."""
+
+    resource: ConfigResource
+    key: str
+    was: str | None
+    became: str | None
+    after: datetime
+    at: datetime
+
+
+class Unclean(NamedTuple):
+    """A leader from outside of the ISR. was: the partition before. sure: no broker of that ISR was there in between;
+    else the topic allows it, and none of them is there now."""
+
+    topic: str
+    was: Partition
+    leader: int
+    epoch: int
+    at: datetime
+    sure: bool
+
+
+class Loss(NamedTuple):
+    """Records that were deleted before their time. change: of the retention, which made it happen."""
+
+    jump: Jump
+    why: str
+    change: ConfigChange | None
+
+
+class Past(Struct, frozen=True):
+    """What happened while it was looked, the earliest first."""
+
+    changes: tuple[ConfigChange, ...] = ()
+    unclean: tuple[Unclean, ...] = ()
+    losses: tuple[Loss, ...] = ()
+
+
+NOTHING = Past()
+
+
+def past_after(past: Past, before: Look, now: Look) -> Past:
+    """What happened up to `now`."""
+    oldest = now.at - KEPT
+    changes = [each for each in past.changes if each.at > oldest]
+    changes += _config_changes(before, now)
+    unclean = [each for each in past.unclean if each.at > oldest]
+    unclean += _elections(before, now)
+    return Past(
+        tuple(changes[-MOST:]), tuple(unclean[-MOST:]), tuple(_losses(past.losses, before, now, changes)[-MOST:])
+    )
+
+
+# -- settings ----------------------------------------------------------------------------------------------------------
+
+
+def _config_changes(before: Look, now: Look) -> Iterator[ConfigChange]:
+    old, new = before.snapshot.configs, now.snapshot.configs
+    if new is old:
+        return
+    after = before.snapshot.read_at.get("configs", before.at)
+    for resource, configs in new.items():
+        known = old.get(resource)
+        if known is not None and known is not configs and known != configs:
+            yield from _changes_of(resource, known, configs, after, now.at)
+
+
+def _changes_of(
+    resource: ConfigResource, old: ConfigSet, new: ConfigSet, after: datetime, at: datetime
+) -> Iterator[ConfigChange]:
+    for key in dict.fromkeys((*(each.name for each in old), *(each.name for each in new))):
+        was, became = old.get(key), new.get(key)
+        # An inherited value may differ only because another broker described the topic.
+        if any(each is not None and not each.sensitive and is_override(each, resource) for each in (was, became)):
+            values = (was.value if was is not None else None, became.value if became is not None else None)
+            if values[0] != values[1]:
+                yield ConfigChange(resource, key, *values, after, at)
+
+
+# -- leaders -----------------------------------------------------------------------------------------------------------
+
+
+def _elections(before: Look, now: Look) -> Iterator[Unclean]:
+    old, new = before.snapshot.topics, now.snapshot.topics
+    if new is old:
+        return
+    away, were_away = gone(now.snapshot), gone(before.snapshot)
+    for name, topic in new.items():
+        known = old.get(name)
+        if known is None or known is topic or known.topic_id != topic.topic_id:
+            continue
+        for was, partition in _led_anew(known, topic):
+            left = frozenset(was.isr)
+            if not left or partition.leader in left or not left <= away | frozenset(partition.offline):
+                continue
+            sure = was.leader < 0 and left <= were_away | frozenset(was.offline)
+            if sure or _may_be_unclean(now.snapshot, name):
+                yield Unclean(name, was, partition.leader, partition.leader_epoch, now.at, sure)
+
+
+def _led_anew(old: Topic, new: Topic) -> Iterator[tuple[Partition, Partition]]:
+    for was, partition in zip(old.partitions, new.partitions, strict=False):
+        if was is not partition and 0 <= partition.leader != was.leader and partition.leader_epoch > was.leader_epoch:
+            yield was, partition
+
+
+def _may_be_unclean(snapshot: Snapshot, topic: str) -> bool:
+    configs = snapshot.configs.get(topic_resource(topic))
+    entry = configs.get(UNCLEAN) if configs is not None else None
+    return entry is not None and entry.value == "true"
+
+
+# -- deleted records ---------------------------------------------------------------------------------------------------
+
+
+def _losses(known: tuple[Loss, ...], before: Look, now: Look, changes: list[ConfigChange]) -> list[Loss]:
+    moment = now.at.timestamp()
+    kept = [each for each in known if each.jump.at > moment - KEPT.total_seconds()]
+    logs = now.facts.logs
+    if not logs.jumps:
+        return kept
+    seen = {each.jump for each in kept}
+    tightened = {each.resource.name: each for each in changes if _tightens(each)}
+    # A jump is judged when it is seen; again only for a change of the retention that was read after it.
+    new = before.facts.logs.at
+    recent = [each for each in logs.jumps if each not in seen and (each.at > new or each.at > moment - NOTICED)]
+    for jump in recent:
+        found = _loss(jump, now, tightened.get(jump.topic), is_new=jump.at > new)
+        if found is not None:
+            kept.append(found)
+    return kept
+
+
+def _tightens(change: ConfigChange) -> bool:
+    """Whether a change of a topic's retention makes it shorter."""
+    if change.resource.type != TOPIC or change.key not in RETENTION:
+        return False
+    if change.key == "cleanup.policy":
+        return "delete" in (change.became or "") and "delete" not in (change.was or "delete")
+    was, became = long_number(change.was), long_number(change.became)
+    return was is not None and became is not None and became >= 0 and (was < 0 or became < was)
+
+
+def _loss(jump: Jump, look: Look, change: ConfigChange | None, *, is_new: bool) -> Loss | None:
+    if change is not None and change.after.timestamp() <= jump.at:
+        return Loss(jump, f"{change.key} was {change.was}, and became {change.became}", change)
+    if not is_new or jump.topic.endswith(PURGED) or _was_read(jump, look.snapshot):
+        return None
+    why = _too_early(jump, look)
+    return Loss(jump, why, None) if why else None
+
+
+def _was_read(jump: Jump, snapshot: Snapshot) -> bool:
+    """Whether groups read the partition, and all had read what was deleted: then it is the habit of a program that
+    deletes what it has read."""
+    offsets = [
+        each.committed
+        for lag in snapshot.lags.values()
+        for each in lag.partitions
+        if (each.topic, each.partition) == (jump.topic, jump.partition) and each.committed >= 0
+    ]
+    return bool(offsets) and min(offsets) >= jump.start
+
+
+def _too_early(jump: Jump, look: Look) -> str:
+    """Why the retention can't have deleted these records, ``""`` where it can."""
+    topic = look.snapshot.topics.get(jump.topic)
+    configs = look.snapshot.configs.get(topic_resource(jump.topic))
+    if topic is None or topic.internal or configs is None:
+        return ""
+    policy, time_limit, size_limit = (_value(configs, key) for key in ("cleanup.policy", *RETENTION[:2]))
+    if policy and "delete" not in policy:
+        return f"cleanup.policy is {policy}: only a request deletes from the beginning of the log"
+    limit = long_number(time_limit)
+    if limit is None or long_number(size_limit) != -1:
+        return ""
+    if limit < 0:
+        return "the topic keeps records for ever: only a request deletes them"
+    newest = look.facts.newest.get((jump.topic, jump.partition))
+    if newest is None or jump.start <= newest.offset:
+        return ""
+    age = jump.at - newest.timestamp / 1000
+    if age * 1000 >= limit:
+        return ""
+    return f"record {newest.offset:,} was {max(0, age):,.0f} s old, retention.ms is {limit:,}"
+
+
+def _value(configs: ConfigSet, key: str) -> str:
+    entry = configs.get(key)
+    return entry.value or "" if entry is not None else ""
+
+
+def lost_places(past: Past) -> Mapping[str, tuple[Loss, ...]]:
+    """Topic -> its losses."""
+    found: dict[str, list[Loss]] = {}
+    for each in past.losses:
+        found.setdefault(each.jump.topic, []).append(each)
+    return {topic: tuple(losses) for topic, losses in found.items()}

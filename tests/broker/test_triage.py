@@ -1,0 +1,133 @@
+"""What is named on real brokers, 4.3 and 3.9: from what happened on them, and nothing of what is well."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+from aiokafka import AIOKafkaProducer  # type: ignore[import-untyped]
+
+from console.admin.changes import send
+from console.admin.client import AdminClient
+from console.admin.configs import alter_configs
+from console.admin.link import Link
+from console.admin.settings import ConnectionSettings, SaslSettings
+from console.model.changes import AlterConfigs, ConfigOp, CreateTopics, DeleteRecords, LogTarget, NewTopic
+from console.model.codes import BROKER, DELETE, SET
+from console.model.config import ConfigResource, topic_resource
+from console.model.secret import Secret
+from console.triage.cause import Certainty
+from console.triage.symptoms import Subject
+from tests.broker.test_transactions import LONG_AGO, VERIFICATION, client_of, leave_hanging, now_ms
+from tests.support.changing import applied
+from tests.support.kafka_cluster import KafkaCluster
+from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3
+from tests.support.real_clusters import running
+from tests.support.triage_watch import bootstrap, found, watching
+
+
+async def write(addresses: tuple[tuple[str, int], ...], topic: str, count: int, acks: int | str = "all") -> None:
+    """So many records, one by one."""
+    where = ",".join(f"{host}:{port}" for host, port in addresses)
+    async with AIOKafkaProducer(bootstrap_servers=where, acks=acks) as producer:
+        for number in range(count):
+            await producer.send_and_wait(topic, f"{number}".encode(), partition=0)
+
+
+@pytest.fixture
+async def unverified(link: Link) -> AsyncIterator[None]:
+    """Leaders take transactional records that no coordinator knows of."""
+    everyone = ConfigResource(BROKER, "")
+    await alter_configs(link, AlterConfigs({everyone: (ConfigOp(VERIFICATION, SET, "false"),)}), validate_only=False)
+    yield
+    await alter_configs(link, AlterConfigs({everyone: (ConfigOp(VERIFICATION, DELETE),)}), validate_only=False)
+
+
+async def test_transactions_that_hang_are_named_and_slow_ones_are_not(
+    kafka: KafkaCluster, link: Link, name: str, unverified: None
+) -> None:
+    """One is older than transactions may be, one is a moment old and no coordinator knows it, one is a client's."""
+    assert await applied(link, CreateTopics((NewTopic(name, 3, 1),)))
+    with client_of(kafka, f"{name}-a") as hanging, client_of(kafka, f"{name}-b") as healthy:
+        hanging.begin()
+        healthy.begin()
+        leave_hanging(hanging, name, 0, at=now_ms() - LONG_AGO)
+        leave_hanging(hanging, name, 2, at=now_ms())
+        healthy.add(name, 1)
+        healthy.write(name, 1, b"its coordinator will end it", times=[now_ms()])
+        async with watching(bootstrap(kafka.addresses)) as it:
+            began = time.monotonic()
+            old = await it.names("transaction-hanging", Subject(topic=name, partition=0))
+            young = await it.names("transaction-hanging", Subject(topic=name, partition=2))
+            print(f"named after {time.monotonic() - began:.1f} s")
+            assert (old.claim.certainty, young.claim.certainty) == (Certainty.CERTAIN, Certainty.LIKELY)
+            assert old.explains == {"lso-stands-still": 1}
+            command = f"abort transaction topic {name} partition 0 producer {hanging.producer_id}"
+            assert [step.command for step in old.claim.next] == [command]
+            verdict = await it.look()
+            assert found(verdict, "transaction-hanging", Subject(topic=name, partition=1)) is None
+            healthy.end()
+
+
+async def test_records_that_are_deleted_before_their_time_are_named(kafka: KafkaCluster, link: Link, name: str) -> None:
+    """By a request, of a topic that keeps them for a week; a topic that lost nothing is not named."""
+    assert await applied(link, CreateTopics((NewTopic(name, 1, 1), NewTopic(f"{name}-kept", 1, 1))))
+    for topic in (name, f"{name}-kept"):
+        await write(kafka.addresses, topic, 20)
+    async with watching(bootstrap(kafka.addresses)) as it:
+        await it.until(lambda _: it.course is not None and (name, 0) in it.course.last.facts.newest, "a newest record")
+        made = DeleteRecords({LogTarget(name, 0): 20})
+        assert await applied(link, made)
+        named = await it.names("records-deleted", Subject(topic=name))
+        assert named.claim.certainty is Certainty.CERTAIN
+        assert f"{name}/0 begins at 20, and began at 0" in named.claim.evidence[0].fact
+        assert found(await it.look(), "records-deleted", Subject(topic=f"{name}-kept")) is None
+
+
+async def test_what_a_principal_may_not_see_is_said(kafka: KafkaCluster, link: Link) -> None:
+    """Somebody without rights: what could not be looked at is in the verdict, with what to ask for."""
+    sasl = SaslSettings("PLAIN", "alice", Secret(kafka.users["alice"]))
+    settings = ConnectionSettings(bootstrap=kafka.login_addresses, security_protocol="SASL_PLAINTEXT", sasl=sasl)
+    async with watching(settings) as it:
+        verdict = await it.until(lambda v: len(v.unknowable) > 1, "what can't be seen")
+        hidden = {each.what.partition(" ")[0].rstrip(":"): each.where for each in verdict.unknowable}
+        assert {"log_dirs", "reassignments"} <= hidden.keys()
+        assert all("DESCRIBE" in hidden[part].upper() for part in ("log_dirs", "reassignments")), hidden
+
+
+# -- elections ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module", params=[KAFKA_4_3, KAFKA_3_9], ids=["4.3", "3.9"])
+def three(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
+    """Three brokers, of which the first is the only controller."""
+    version: str = request.param
+    yield from running(lambda: KafkaCluster(version, brokers=3, controllers=1, properties={"min.insync.replicas": "1"}))
+
+
+async def test_a_leader_from_outside_of_the_isr_is_named(three: KafkaCluster, name: str) -> None:
+    """The follower goes, the leader writes on and goes too; the follower comes back and may lead: records are lost."""
+    three.bring_up()
+    client = AdminClient(ConnectionSettings(bootstrap=three.addresses[:1]))
+    client.start()
+    topic = NewTopic(name, assignments=((2, 3),), configs={"min.insync.replicas": "1"})
+    assert all(each.ok for each in await client.run(send, CreateTopics((topic,)), validate_only=False))
+    await write(three.addresses, name, 20)
+    async with watching(bootstrap(three.addresses[:1])) as it:
+        for broker in (3, 2):
+            await asyncio.to_thread(three.kill, broker)
+            await it.names("broker-down", Subject(broker=broker))
+            if broker == 3:
+                await write(three.addresses[:2], name, 10)
+        place = Subject(topic=name, partition=0)
+        await it.until(lambda _: it.course is not None and ("leaderless", place) in it.course.seen, "a leaderless one")
+        await asyncio.to_thread(three.restart, 3)
+        change = AlterConfigs({topic_resource(name): (ConfigOp("unclean.leader.election.enable", SET, "true"),)})
+        await client.run(send, change, validate_only=False)
+        named = await it.names("unclean-election", place)
+        assert named.claim.certainty is Certainty.CERTAIN
+        assert "broker 3 leads now" in named.claim.evidence[0].fact
+        await asyncio.to_thread(three.restart, 2)
+    client.close()

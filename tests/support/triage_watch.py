@@ -1,0 +1,86 @@
+"""Watches a cluster as the pane of causes does, until a verdict is the one that is waited for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+
+from console.admin.client import AdminClient
+from console.admin.settings import ConnectionSettings
+from console.contexts.context import Context
+from console.session.session import Session
+from console.session.triage_looks import Looker
+from console.triage.course import Course, after, begin
+from console.triage.diagnosis import Named, Verdict, diagnose
+from console.triage.symptoms import Subject
+from tests.support.patience import PATIENCE
+
+EVERY = 0.5
+"""Seconds between two looks."""
+
+
+class Watching:
+    """Looks at a cluster. course, verdict: of the last look."""
+
+    def __init__(self, looker: Looker) -> None:
+        self._looker = looker
+        self.course: Course | None = None
+        self.verdict: Verdict | None = None
+
+    async def look(self) -> Verdict:
+        """Look once more."""
+        look = await self._looker.look()
+        self.course = begin(look) if self.course is None else after(self.course, look)
+        self.verdict = diagnose(self.course)
+        return self.verdict
+
+    async def until(self, holds: Callable[[Verdict], bool], what: str) -> Verdict:
+        """Look until a verdict is as wanted."""
+        deadline = asyncio.get_running_loop().time() + PATIENCE
+        while not holds(verdict := await self.look()):
+            assert asyncio.get_running_loop().time() < deadline, f"no verdict with {what}: {verdict}"
+            await asyncio.sleep(EVERY)
+        return verdict
+
+    async def names(self, cause: str, subject: Subject) -> Named:
+        """Look until this cause is named, and return it."""
+        verdict = await self.until(lambda v: found(v, cause, subject) is not None, f"{cause} of {subject}")
+        named = found(verdict, cause, subject)
+        assert named is not None
+        return named
+
+    async def looks(self, count: int) -> Verdict:
+        """So many looks more, with the time of their parts between them."""
+        for _ in range(count):
+            await asyncio.sleep(EVERY)
+            verdict = await self.look()
+        return verdict
+
+
+def found(verdict: Verdict, cause: str, subject: Subject) -> Named | None:
+    """A cause of a verdict."""
+    return next((n for n in verdict.causes if (n.claim.cause, n.claim.subject) == (cause, subject)), None)
+
+
+def causes(verdict: Verdict) -> set[tuple[str, Subject]]:
+    """What a verdict names."""
+    return {(named.claim.cause, named.claim.subject) for named in verdict.causes}
+
+
+@asynccontextmanager
+async def watching(settings: ConnectionSettings) -> AsyncIterator[Watching]:
+    """Watch a cluster, after a first look."""
+    client = AdminClient(settings)
+    client.start()
+    try:
+        session = Session(client, Context("test", "tests", settings, journal=False))
+        async with Looker(session) as looker:
+            yield Watching(looker)
+    finally:
+        client.close()
+
+
+def bootstrap(addresses: Iterable[tuple[str, int]]) -> ConnectionSettings:
+    """The settings for plain brokers."""
+    return ConnectionSettings(bootstrap=tuple(addresses))
