@@ -7,11 +7,14 @@ import concurrent.futures
 import logging
 import threading
 from collections.abc import Awaitable, Callable
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from console.admin.happy_eyeballs import ClientLoop
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
+
+if TYPE_CHECKING:
+    from console.flight.tap import Tap
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -25,10 +28,11 @@ log = logging.getLogger(__name__)
 class AdminClient:
     """One cluster's link in a thread of its own. Connects when the first operation needs it."""
 
-    def __init__(self, settings: ConnectionSettings) -> None:
+    def __init__(self, settings: ConnectionSettings, tap: Tap | None = None) -> None:
+        """tap: gets, on the client's thread, what a flight record keeps."""
         self.settings = settings
         self._loop = ClientLoop()
-        self._link = Link(settings)
+        self._link = Link(settings, tap=tap)
         self._thread = threading.Thread(target=self._serve, name=f"{settings.client_id}-client", daemon=True)
         self._operations: set[asyncio.Task[Any] | None] = set()
         self._closed = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterable
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from console.admin.settings import Address, ConnectionSettings, SaslSettings
 from console.model.failure import Failure
 
 if TYPE_CHECKING:
+    from console.flight.tap import Tap
     from console.wire.aiokafka_request import Exchange
     from console.wire.connection import Connection
 
@@ -36,9 +38,12 @@ class Connections:
     aiokafka and kio are imported at the first connection.
     """
 
-    def __init__(self, settings: ConnectionSettings, record: Callable[[Exchange], None] | None = None) -> None:
+    def __init__(
+        self, settings: ConnectionSettings, record: Callable[[Exchange], None] | None = None, tap: Tap | None = None
+    ) -> None:
         self._settings = settings
         self._record = record
+        self._tap = tap
         self._open: dict[Address, Connection] = {}
         self._opening: dict[Address, asyncio.Task[Connection]] = {}
         self._electing: asyncio.Task[Connection] | None = None
@@ -169,6 +174,18 @@ class Connections:
             self._open[address] = task.result()
 
     async def _connect(self, address: Address) -> Connection:
+        if self._tap is None:
+            return await self._opened_at(address)
+        began = time.monotonic()
+        try:
+            connection = await self._opened_at(address)
+        except AdminError as error:
+            self._tap.not_connected(address, error, time.monotonic() - began)
+            raise
+        self._tap.connected(address, connection.versions, time.monotonic() - began)
+        return connection
+
+    async def _opened_at(self, address: Address) -> Connection:
         from console.admin.connect_errors import connect_error, lacks_mechanism, not_a_broker, refused_credentials
         from console.wire.connection import connect, enabled_mechanisms
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AsyncExitStack
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,19 +21,28 @@ from console.admin.errors import (
     OutcomeUnknown,
     ReadOnly,
     RequestTimedOut,
-    UnknownBroker,
     Unreachable,
     Unsupported,
+)
+from console.admin.link_errors import (
+    TurnedAway,
+    flood,
+    lost,
+    no_answer,
+    no_such_broker,
+    not_at_its_address,
+    timed_out,
+    turned_away,
 )
 from console.admin.routing import ANY, ATTEMPTS, Destination, Route, delays, forwards_to_controller
 from console.admin.settings import Address, ConnectionSettings, show_address
 from console.model.failure import Failure
 
 if TYPE_CHECKING:
-    from console.wire.aiokafka_request import Exchange, RawResponse
+    from console.flight.tap import Tap
+    from console.wire.aiokafka_request import AiokafkaRequest, Exchange, RawResponse
     from console.wire.connection import Connection
 
-_LOOK_FIRST = "It may have been applied: look before repeating it."
 Build = Callable[[ModuleType], Any]
 Prepare = Callable[[str, int], object]
 """Prepares decoding, called with the API and its version."""
@@ -64,9 +74,13 @@ class Link:
     raises; nothing else.
     """
 
-    def __init__(self, settings: ConnectionSettings, record: Callable[[Exchange], None] | None = None) -> None:
+    def __init__(
+        self, settings: ConnectionSettings, record: Callable[[Exchange], None] | None = None, tap: Tap | None = None
+    ) -> None:
+        """record: gets all frames. tap: gets what a flight record keeps."""
         self.settings = settings
-        self._connections = Connections(settings, record)
+        self._tap = tap
+        self._connections = Connections(settings, record, tap)
         self._nodes = Nodes({})
         self._refreshing: asyncio.Task[Nodes] | None = None
         self._was_answered = False
@@ -128,11 +142,11 @@ class Link:
             async with asyncio.timeout(within):
                 connection = await self._connections.open_apart(address)
                 try:
-                    return await _asked(connection, api, build)
+                    return await self._asked(connection, api, build)
                 finally:
                     await connection.close()
         except TimeoutError:
-            raise _no_answer([address], within) from None
+            raise self._not_connected(address, no_answer([address], within), within) from None
 
     async def version(self, api: str, to: Route = ANY) -> int | None:
         """The version that `call` would use with this destination; None if either side lacks the API."""
@@ -164,14 +178,14 @@ class Link:
             async with asyncio.timeout(within):
                 nodes = dict(sorted((await self.nodes()).brokers.items())[:BREADTH])
         except TimeoutError:
-            raise _no_answer(self.settings.bootstrap, within) from None
+            raise no_answer(self.settings.bootstrap, within) from None
 
         async def reason(address: Address) -> AdminError | None:
             try:
                 async with asyncio.timeout(within):
                     await self._connections.try_anew(address)
             except TimeoutError:
-                return _no_answer([address], within)
+                return self._not_connected(address, no_answer([address], within), within)
             except AdminError as error:
                 return error
             return None
@@ -210,13 +224,13 @@ class Link:
             raise ReadOnly(request.api)
         loop = asyncio.get_running_loop()
         waits = delays()
-        turned_away = 0
+        refusals = 0
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 return await self._attempt(request)
             except (Unreachable, Disconnected) as error:
-                turned_away += isinstance(error, TurnedAway)
-                if turned_away > 1:
+                refusals += isinstance(error, TurnedAway)
+                if refusals > 1:
                     raise AuthenticationFailed(error.failure) from error
                 wait = next(waits)
                 is_hopeless = isinstance(error, Unreachable) and not self._was_answered
@@ -258,9 +272,10 @@ class Link:
         from console.wire.frames import Unencodable
         from console.wire.schemas import FIRST_RELEASE
 
-        api, to, deadline, change = request.api, request.to, request.deadline, request.change
+        api, to = request.api, request.to
+        began = time.monotonic()
         try:
-            async with asyncio.timeout_at(deadline):
+            async with asyncio.timeout_at(request.deadline):
                 connection = await self._connection(to)
         except TimeoutError as error:
             where = (
@@ -269,7 +284,8 @@ class Link:
             problem = Failure(
                 "TIMED_OUT", f"no connection to {where} in time for {api}", "Try again; check the network."
             )
-            raise RequestTimedOut(problem) from error
+            address = self._nodes.brokers.get(to.broker_id, self.settings.bootstrap[0])
+            raise self._not_connected(address, RequestTimedOut(problem), time.monotonic() - began) from error
         version = connection.version(api)
         if request.proposed is not None:
             version = request.proposed if connection.proposes(api, request.proposed) else None
@@ -279,27 +295,67 @@ class Link:
             encoded = connection.prepare(api, version, request.build)
         except Unencodable as error:
             raise NotSendable(Failure("NOT_SENDABLE", str(error), "Nothing was sent; correct the value.")) from error
+        if self._tap is None:
+            return await self._answer(request, connection, encoded)
+        from console.flight.tap import Sent
+
+        sent, began = Sent((connection.host, connection.port), api, version, encoded.body), time.monotonic()
         try:
-            async with asyncio.timeout_at(deadline):
+            answer = await self._answer(request, connection, encoded)
+        except AdminError as error:
+            self._tap.missed(sent, error, time.monotonic() - began)
+            raise
+        self._tap.answered(sent, answer.body, time.monotonic() - began)
+        return answer
+
+    async def _answer(self, request: _Request, connection: Connection, encoded: AiokafkaRequest) -> RawResponse:
+        api, change = request.api, request.change
+        try:
+            async with asyncio.timeout_at(request.deadline):
                 answering = connection.send(encoded)
                 if request.prepare is not None:
-                    request.prepare(api, version)
+                    request.prepare(api, encoded.version)
                 answer = await answering
         except TimeoutError as error:
             self._connections.retire(connection)
-            problem = _timed_out(api, connection, change)
+            problem = timed_out(api, connection, change)
             raise (OutcomeUnknown(problem) if change else RequestTimedOut(problem)) from error
         except Exception as error:
-            flood = _flood(api, connection, error)
+            too_long = flood(api, connection, error)
             if change and encoded.sent:
-                raise OutcomeUnknown(_lost(api, connection, change)) from error
-            if flood is not None:
-                raise BadAnswer(flood) from error
+                raise OutcomeUnknown(lost(api, connection, change)) from error
+            if too_long is not None:
+                raise BadAnswer(too_long) from error
             if not self._was_answered and self.settings.sasl is None:
-                raise TurnedAway(_turned_away(connection)) from error
-            raise Disconnected(_lost(api, connection, change)) from error
+                raise TurnedAway(turned_away(connection)) from error
+            raise Disconnected(lost(api, connection, change)) from error
         self._was_answered = True
         return answer
+
+    async def _asked(self, connection: Connection, api: str, build: Build) -> Any:
+        """The decoded response to one request. Raises AdminError and TimeoutError."""
+        version = connection.version(api)
+        if version is None:
+            raise Unsupported(api, "")
+        request = connection.prepare(api, version, build)
+        began = time.monotonic()
+        try:
+            answer = await connection.send(request)
+        except TimeoutError:
+            raise
+        except Exception as error:
+            raise Disconnected(lost(api, connection, change=False)) from error
+        if self._tap is not None:
+            from console.flight.tap import Sent
+
+            sent = Sent((connection.host, connection.port), api, version, request.body)
+            self._tap.answered(sent, answer.body, time.monotonic() - began)
+        return decode(answer)
+
+    def _not_connected(self, address: Address, error: AdminError, took: float) -> AdminError:
+        if self._tap is not None:
+            self._tap.not_connected(address, error, took)
+        return error
 
     async def _connection(self, to: Route) -> Connection:
         if to.where is Destination.BROKER:
@@ -316,11 +372,11 @@ class Link:
         if address is None:
             address = (nodes := await self.refresh()).brokers.get(broker_id)
             if address is None:
-                raise _no_such_broker(broker_id, nodes)
+                raise no_such_broker(broker_id, nodes.brokers)
         try:
             return await self._connections.to(address)
         except Unreachable as error:
-            raise _not_at_its_address(broker_id, error.failure) from error
+            raise not_at_its_address(broker_id, error.failure) from error
 
     async def _read_nodes(self) -> Nodes:
         from console.wire.schemas import for_version
@@ -336,27 +392,14 @@ class Link:
 
         response = await self.call("metadata", no_topics)
         self._nodes = Nodes({b.node_id: (b.host, b.port) for b in response.brokers}, response.controller_id)
+        if self._tap is not None:
+            self._tap.name_nodes(self._nodes.brokers)
         return self._nodes
 
     def _refreshed(self, task: asyncio.Task[Nodes]) -> None:
         self._refreshing = None
         if not task.cancelled():
             task.exception()  # the waiting callers have it
-
-
-async def _asked(connection: Connection, api: str, build: Build) -> Any:
-    """The decoded response to one request. Raises AdminError and TimeoutError."""
-    version = connection.version(api)
-    if version is None:
-        raise Unsupported(api, "")
-    request = connection.prepare(api, version, build)
-    try:
-        answer = await connection.send(request)
-    except TimeoutError:
-        raise
-    except Exception as error:
-        raise Disconnected(_lost(api, connection, change=False)) from error
-    return decode(answer)
 
 
 def _prepare_decoding(api: str, version: int) -> None:
@@ -402,66 +445,3 @@ def _codes_of_items(entity: Any) -> Iterator[int]:
                 yield item.error_code
             else:
                 yield from _codes_of_items(item)
-
-
-class TurnedAway(Disconnected):
-    """The connection was closed at its first request, as listeners do that require SASL."""
-
-
-def _timed_out(api: str, connection: Connection, change: bool) -> Failure:
-    remedy = _LOOK_FIRST if change else "Look at that broker's load, and try again."
-    return Failure(
-        "TIMED_OUT", f"{show_address((connection.host, connection.port))} did not answer {api} in time", remedy
-    )
-
-
-def _flood(api: str, connection: Connection, error: Exception) -> Failure | None:
-    """The failure of an answer that was too long, None if the connection was lost for another reason."""
-    from console.wire.connection import MAX_FRAME, too_long
-
-    frame = too_long(error)
-    if frame is None:
-        return None
-    return Failure(
-        "ANSWER_TOO_LONG",
-        f"{show_address((connection.host, connection.port))} answers {api} with {frame.size:,} bytes; "
-        f"at most {MAX_FRAME:,} are read",
-        "No broker answers so much: check what listens there; if it is the broker, read less at a time.",
-    )
-
-
-def _no_answer(addresses: Sequence[Address], within: float) -> RequestTimedOut:
-    where = ", ".join(map(show_address, addresses[:3])) + (
-        f" and {len(addresses) - 3} more" if len(addresses) > 3 else ""
-    )
-    remedy = "The brokers hang, or the network drops what is sent to them: look at their logs and load."
-    return RequestTimedOut(Failure("TIMED_OUT", f"no answer from {where} within {within:g} s", remedy))
-
-
-def _lost(api: str, connection: Connection, change: bool) -> Failure:
-    where = show_address((connection.host, connection.port))
-    return Failure(
-        "DISCONNECTED", f"{where} was lost before it answered {api}", _LOOK_FIRST if change else "Try again."
-    )
-
-
-def _turned_away(connection: Connection) -> Failure:
-    return Failure(
-        "AUTHENTICATION_FAILED",
-        f"{show_address((connection.host, connection.port))} closes the connection at the first request: "
-        "it seems to want SASL",
-        "Set security.protocol=SASL_SSL or SASL_PLAINTEXT, and sasl.mechanism with its credentials.",
-    )
-
-
-def _not_at_its_address(broker_id: int, failure: Failure) -> Unreachable:
-    remedy = f"{failure.remedy} That is where broker {broker_id} says it is: see its advertised.listeners."
-    return Unreachable(Failure(failure.name, f"broker {broker_id} at {failure.message}", remedy))
-
-
-def _no_such_broker(broker_id: int, nodes: Nodes) -> UnknownBroker:
-    if broker_id < 0:
-        return UnknownBroker(Failure("UNKNOWN_BROKER", "the cluster has no controller just now", "Try again soon."))
-    alive = ", ".join(map(str, sorted(nodes.brokers)))
-    message = f"no broker {broker_id} is alive: there are {alive}"
-    return UnknownBroker(Failure("UNKNOWN_BROKER", message, "Check the id, and whether that broker is down."))

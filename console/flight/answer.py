@@ -10,9 +10,9 @@ FORMAT = 1
 """The version of the format that this program writes, and the only one that it reads."""
 BOOTSTRAP = -1
 """The node of an address that is not known as a broker's."""
-API_VERSIONS = 18
 CONNECTED = 0
-"""The version of ApiVersions under which a new connection is recorded: what it was told, or why there is none."""
+"""The version of ApiVersions as whose answer a new connection is recorded, with an empty request: the broker's API keys
+and versions, or why there is no connection."""
 
 
 class Problem(NamedTuple):

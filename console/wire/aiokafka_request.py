@@ -54,6 +54,11 @@ class AiokafkaRequest:
         self._header = b""
         self._record = record
 
+    @property
+    def body(self) -> bytes:
+        """The payload, encoded, without header."""
+        return self._body
+
     def __repr__(self) -> str:
         return f"<{self.api} v{self.version}>"
 

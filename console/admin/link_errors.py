@@ -1,0 +1,83 @@
+"""What went wrong with a request that was not answered, in words for an operator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from console.admin.errors import Disconnected, RequestTimedOut, UnknownBroker, Unreachable
+from console.admin.settings import Address, show_address
+from console.model.failure import Failure
+
+if TYPE_CHECKING:
+    from console.wire.connection import Connection
+
+_LOOK_FIRST = "It may have been applied: look before repeating it."
+
+
+class TurnedAway(Disconnected):
+    """The connection was closed at its first request, as listeners do that require SASL."""
+
+
+def timed_out(api: str, connection: Connection, change: bool) -> Failure:
+    """A request was sent and not answered in time."""
+    remedy = _LOOK_FIRST if change else "Look at that broker's load, and try again."
+    return Failure(
+        "TIMED_OUT", f"{show_address((connection.host, connection.port))} did not answer {api} in time", remedy
+    )
+
+
+def flood(api: str, connection: Connection, error: Exception) -> Failure | None:
+    """The failure of an answer that was too long, None if the connection was lost for another reason."""
+    from console.wire.connection import MAX_FRAME, too_long
+
+    frame = too_long(error)
+    if frame is None:
+        return None
+    return Failure(
+        "ANSWER_TOO_LONG",
+        f"{show_address((connection.host, connection.port))} answers {api} with {frame.size:,} bytes; "
+        f"at most {MAX_FRAME:,} are read",
+        "No broker answers so much: check what listens there; if it is the broker, read less at a time.",
+    )
+
+
+def no_answer(addresses: Sequence[Address], within: float) -> RequestTimedOut:
+    """None of these addresses answered within so many seconds."""
+    where = ", ".join(map(show_address, addresses[:3])) + (
+        f" and {len(addresses) - 3} more" if len(addresses) > 3 else ""
+    )
+    remedy = "The brokers hang, or the network drops what is sent to them: look at their logs and load."
+    return RequestTimedOut(Failure("TIMED_OUT", f"no answer from {where} within {within:g} s", remedy))
+
+
+def lost(api: str, connection: Connection, change: bool) -> Failure:
+    """The connection ended before the answer came."""
+    where = show_address((connection.host, connection.port))
+    return Failure(
+        "DISCONNECTED", f"{where} was lost before it answered {api}", _LOOK_FIRST if change else "Try again."
+    )
+
+
+def turned_away(connection: Connection) -> Failure:
+    """The connection was closed at its first request."""
+    return Failure(
+        "AUTHENTICATION_FAILED",
+        f"{show_address((connection.host, connection.port))} closes the connection at the first request: "
+        "it seems to want SASL",
+        "Set security.protocol=SASL_SSL or SASL_PLAINTEXT, and sasl.mechanism with its credentials.",
+    )
+
+
+def not_at_its_address(broker_id: int, failure: Failure) -> Unreachable:
+    """A broker is not where Metadata says it is."""
+    remedy = f"{failure.remedy} That is where broker {broker_id} says it is: see its advertised.listeners."
+    return Unreachable(Failure(failure.name, f"broker {broker_id} at {failure.message}", remedy))
+
+
+def no_such_broker(broker_id: int, alive: Iterable[int]) -> UnknownBroker:
+    """No broker of this id is known. alive: the ids that are."""
+    if broker_id < 0:
+        return UnknownBroker(Failure("UNKNOWN_BROKER", "the cluster has no controller just now", "Try again soon."))
+    message = f"no broker {broker_id} is alive: there are {', '.join(map(str, sorted(alive)))}"
+    return UnknownBroker(Failure("UNKNOWN_BROKER", message, "Check the id, and whether that broker is down."))

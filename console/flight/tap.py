@@ -1,0 +1,106 @@
+"""Copies what a client was answered, and where it was not: the answers of an allow-list of APIs, and connections."""
+
+from __future__ import annotations
+
+import struct
+import time
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from console.flight.answer import BOOTSTRAP, CONNECTED, Answer, Problem
+from console.model.failure import Failure
+
+RECORDED = frozenset(
+    {
+        "api_versions",
+        "consumer_group_describe",
+        "describe_acls",
+        "describe_client_quotas",
+        "describe_cluster",
+        "describe_configs",
+        "describe_groups",
+        "describe_log_dirs",
+        "describe_producers",
+        "describe_quorum",
+        "describe_share_group_offsets",
+        "describe_topic_partitions",
+        "describe_transactions",
+        "find_coordinator",
+        "list_config_resources",
+        "list_groups",
+        "list_offsets",
+        "list_partition_reassignments",
+        "list_transactions",
+        "metadata",
+        "offset_fetch",
+        "share_group_describe",
+        "streams_group_describe",
+    }
+)
+"""kio's names of the APIs that are recorded: reads whose answers hold no record's bytes, credential or token. In their
+answers to DescribeConfigs brokers leave out what is sensitive (ConfigHelper)."""
+
+Address = tuple[str, int]
+
+
+class Sent(NamedTuple):
+    """A request. api: kio's name. request: its body, without header."""
+
+    address: Address
+    api: str
+    version: int
+    request: bytes
+
+
+class Tap:
+    """Makes an `Answer` of what one client is answered. For the thread of the client's loop."""
+
+    def __init__(self, keep: Callable[[Answer], None]) -> None:
+        """keep: gets each answer at once; it must not block."""
+        self._keep = keep
+        self._nodes: Mapping[Address, int] = {}
+        # Time goes on where the clock of the system is set back, and through suspension.
+        self._zero_ms = time.time_ns() // 1_000_000 - _elapsed_ms()
+
+    def name_nodes(self, brokers: Mapping[int, Address]) -> None:
+        """From now on addresses are those of these brokers."""
+        self._nodes = {address: node for node, address in brokers.items()}
+
+    def answered(self, sent: Sent, body: bytes, took: float) -> None:
+        """An answer came. took: seconds."""
+        self._put(sent, body, took, None)
+
+    def missed(self, sent: Sent, error: Exception, took: float) -> None:
+        """No answer came. error: an AdminError."""
+        self._put(sent, b"", took, problem_of(error))
+
+    def connected(self, address: Address, versions: Mapping[int, tuple[int, int]], took: float) -> None:
+        """A connection was opened. versions: as its exchange of ApiVersions has them, API key -> (lowest, highest)."""
+        body = struct.pack(">hi", 0, len(versions))
+        body += b"".join(struct.pack(">hhh", key, *between) for key, between in versions.items())
+        self._put(Sent(address, "api_versions", CONNECTED, b""), body, took, None)
+
+    def not_connected(self, address: Address, error: Exception, took: float) -> None:
+        """No connection could be opened, or not in time. error: an AdminError."""
+        self._put(Sent(address, "api_versions", CONNECTED, b""), b"", took, problem_of(error))
+
+    def _put(self, sent: Sent, body: bytes, took: float, problem: Problem | None) -> None:
+        from console.wire.schemas import api_key
+
+        if sent.api in RECORDED:
+            node, at = self._nodes.get(sent.address, BOOTSTRAP), self._zero_ms + _elapsed_ms()
+            key = api_key(sent.api)
+            self._keep(
+                Answer(at, round(took * 1000), node, *sent.address, key, sent.version, sent.request, body, problem)
+            )
+
+
+def problem_of(error: Exception) -> Problem:
+    """The problem of an AdminError."""
+    failure = getattr(error, "failure", None) or Failure(type(error).__name__, str(error))
+    return Problem(type(error).__name__, failure.name, failure.message, failure.remedy)
+
+
+def _elapsed_ms() -> int:
+    clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+    return time.clock_gettime_ns(clock) // 1_000_000
