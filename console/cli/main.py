@@ -99,6 +99,9 @@ COMMANDS = (
         "fill and keep a lake: what was, who did it, what differs, who uses what",
     ),
     Command("triage", "console.cli.triage", "triage_options", "name what is wrong with a cluster, and why"),
+    Command(
+        "record", "console.cli.record", "record_options", "keep what brokers answer in a file, to look at it later"
+    ),
     Command("due", "console.cli.scheduled", "due_options", "list what was set for a time, and take back what is due"),
     Command(
         "leftovers",

@@ -16,6 +16,7 @@ from console.terminal import complain, put
 if TYPE_CHECKING:
     from console.admin.client import AdminClient
     from console.contexts import Context, Contexts
+    from console.flight.recorder import Recorder
     from console.session.session import Session
 
 
@@ -51,13 +52,19 @@ def context_of(options: argparse.Namespace) -> Context | None:
     return replace(context, read_only=True) if getattr(options, "read_only", False) else context
 
 
-def client_of(context: Context) -> AdminClient:
-    """A client of the context's cluster, started on its own thread; the caller closes it."""
+def client_of(context: Context, recorder: Recorder | None = None) -> AdminClient:
+    """A client of the context's cluster, started on its own thread; the caller closes it. recorder: takes what it is
+    answered."""
     from msgspec.structs import replace
 
     from console.admin.client import AdminClient
 
-    client = AdminClient(replace(context.settings, read_only=context.read_only))
+    tap = None
+    if recorder is not None:
+        from console.flight.tap import Tap
+
+        tap = Tap(recorder.take)
+    client = AdminClient(replace(context.settings, read_only=context.read_only), tap)
     client.start()
     return client
 
@@ -74,8 +81,14 @@ def open_log_file() -> None:
 # A command that does one thing with a session: connects, does it, and says in a line why it could not.
 
 
-def with_session(options: argparse.Namespace, door: str, work: Callable[[Session], Awaitable[int]]) -> int:
-    """What `work` gives for a session on the cluster of the options: the exit code. door: for the journal."""
+def with_session(
+    options: argparse.Namespace,
+    door: str,
+    work: Callable[[Session], Awaitable[int]],
+    recorder: Recorder | None = None,
+) -> int:
+    """What `work` gives for a session on the cluster of the options: the exit code. door: for the journal. recorder:
+    takes what brokers answer."""
     context = context_of(options)
     if context is None:
         return USAGE
@@ -86,7 +99,7 @@ def with_session(options: argparse.Namespace, door: str, work: Callable[[Session
     from console.session.snapshot_reader import Refused
 
     open_log_file()
-    client = client_of(context)
+    client = client_of(context, recorder)
 
     async def working() -> int:
         return await work(Session(client, context, door))

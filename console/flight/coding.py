@@ -31,13 +31,14 @@ class _Body:
 
 
 class _Kept:
-    """The last answers to one question. levels: the last BODY frame whose count is divisible by that power of LEAP.
-    problem: why there was no answer the last time, empty if there was one."""
+    """The last answers to one question. last: the last one. levels: the last BODY frame whose count is divisible by
+    that power of LEAP. problem: why there was no answer the last time, empty if there was one."""
 
-    __slots__ = ("changes", "key", "levels", "problem")
+    __slots__ = ("changes", "key", "last", "levels", "problem")
 
-    def __init__(self, key: int) -> None:
+    def __init__(self, key: int, last: Answer) -> None:
         self.key = key
+        self.last = last
         self.changes = 0
         self.levels: list[_Body] = []
         self.problem = b""
@@ -51,8 +52,10 @@ class _Kept:
 class Encoder:
     """Makes the frames of one part of a record. Not for several threads."""
 
-    def __init__(self, header: Header) -> None:
+    def __init__(self, header: Header, most_kept: int = MOST_KEPT) -> None:
+        """header: of the part. most_kept: bytes of answers that are held."""
         self.header = header
+        self._most_kept = most_kept
         self._kept: dict[Asked, _Kept] = {}
         self._size = 0
         self._keys = self._bodies = 0
@@ -73,12 +76,14 @@ class Encoder:
         kept = self._kept.pop(asked, None)
         made = bytearray()
         if kept is None:
-            kept = _Kept(self._keys)
+            kept = _Kept(self._keys, answer)
             made += self._key(asked)
         self._kept[asked] = kept  # the last one asked comes last
+        former, kept.last = kept.last, answer
         problem = b"" if answer.problem is None else _problem(answer.problem)
         is_known = bool(kept.levels) or bool(kept.problem)
-        if is_known and problem == kept.problem and (problem or kept.levels[0].body == answer.body):
+        if is_known and problem == kept.problem and (problem or former.body == answer.body):
+            kept.last = answer._replace(body=former.body)  # one body is held, not two equal ones
             return self._unchanged(kept, answer)
         if kept.key in self._pending:
             made += self.flush()
@@ -89,6 +94,10 @@ class Encoder:
         kept.problem = problem
         made += framed(PROBLEM, head + packed(problem).data) if problem else self._body(kept, asked, answer.body, head)
         return bytes(made)
+
+    def last_answers(self) -> list[Answer]:
+        """The last answer to each question that is still held, in the order of time."""
+        return sorted((kept.last for kept in self._kept.values()), key=lambda answer: answer.at_ms)
 
     def flush(self) -> bytes:
         """The frame of the answers that were only counted; empty if there are none."""
@@ -147,7 +156,7 @@ class Encoder:
         self._alike[alike] = now
         self._bodies += 1
         self._size += kept.size - before
-        while self._size > MOST_KEPT and len(self._kept) > 1:
+        while self._size > self._most_kept and len(self._kept) > 1:
             self._forget(next(iter(self._kept)))
         return framed(BODY, head + found.data)
 

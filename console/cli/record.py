@@ -1,0 +1,199 @@
+"""``kac record``: keeps in a file what brokers answer, so that the past can be looked at later."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from console.cli.opening import DONE, FAILED, USAGE, complain, with_session
+from console.model.numbers import option
+from console.terminal import drawn_on, put
+
+if TYPE_CHECKING:
+    from console.flight.flight_writer import FlightWriter
+    from console.flight.recorder import Recorder
+    from console.session.session import Session
+
+EVERY_SECONDS = 2.0
+
+
+def record_options(parser: argparse.ArgumentParser) -> None:
+    """The options of ``kac record``."""
+    parser.set_defaults(run=run_record)
+    parser.add_argument("file", metavar="FILE", type=Path, help="where the answers are kept; made for you alone")
+    parser.add_argument(
+        "--every",
+        metavar="DURATION",
+        type=option(_seconds),
+        default=EVERY_SECONDS,
+        help="time between two looks (default: 2s)",
+    )
+    parser.add_argument(
+        "--for",
+        dest="seconds",
+        metavar="DURATION",
+        type=option(_seconds),
+        help="how long to record, as 2h (default: until Ctrl-C)",
+    )
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument("--append", action="store_true", help="go on with a file that is there")
+    group.add_argument(
+        "--anonymous", action="store_true", help="replace all names by others, for somebody who must not know them"
+    )
+
+
+def _seconds(text: str) -> float:
+    from console.plan.amounts import parse_duration
+
+    return parse_duration(text) / 1000
+
+
+def run_record(options: argparse.Namespace) -> int:
+    """0 recorded, also where Ctrl-C ended it; 1 no broker answered or the file can't be written, 2 usage."""
+    from console.flight.answer import RecordError
+    from console.flight.recorder import Recorder
+
+    why = _refusal(options.file, append=options.append)
+    if why:
+        complain(why)
+        return USAGE
+    recorder = Recorder()
+
+    async def work(session: Session) -> int:
+        try:
+            return await _record(session, options, recorder)
+        except (OSError, RecordError) as error:
+            complain(f"{options.file} can't be written: {getattr(error, 'strerror', None) or error}")
+            return FAILED
+
+    return with_session(options, "record", work, recorder)
+
+
+def _refusal(file: Path, *, append: bool) -> str:
+    """Why this file can't be recorded into, empty if it can. Only what is known without writing."""
+    from console.flight.answer import RecordError
+    from console.flight.flight_reader import FlightReader
+
+    try:
+        if not file.exists():
+            return "" if file.parent.is_dir() else f"{file}: there is no folder {file.parent}"
+        if not append:
+            return f"{file} is there already: --append goes on with it, or give another name"
+        if file.stat().st_size and FlightReader(file).header.anonymous:
+            return f"{file} is anonymous, and what is appended would not be: give another name"
+    except (OSError, RecordError) as error:
+        return f"{file} can't be appended to: {error}"
+    return ""
+
+
+async def _record(session: Session, options: argparse.Namespace, recorder: Recorder) -> int:
+    from console.admin.errors import AdminError
+    from console.session.triage_looks import Looker
+
+    stopping = asyncio.Event()
+    began = time.monotonic()
+    async with Looker(session) as looker:
+        with _ends(stopping), _line() as line:
+            await looker.look(whole=True)
+            writer = _opened(session, options)
+            recorder.begin(lambda: writer)
+            looks, lost = 1, ""
+            try:
+                while not stopping.is_set() and recorder.problem is None:
+                    left = None if options.seconds is None else options.seconds - (time.monotonic() - began)
+                    if left is not None and left <= 0:
+                        break
+                    line.show(_text(session, options.file, writer.size, looks, time.monotonic() - began) + lost)
+                    wait = options.every if left is None else min(options.every, left)
+                    try:
+                        await asyncio.wait_for(stopping.wait(), wait)
+                    except TimeoutError:
+                        pass
+                    else:
+                        break
+                    try:
+                        await looker.look()
+                        looks, lost = looks + 1, ""
+                    except AdminError as error:
+                        lost = f"  no broker answers: {error.failure.name}"
+            finally:
+                await asyncio.to_thread(recorder.close)
+    if recorder.problem is not None:
+        raise recorder.problem
+    put(f"{_text(session, options.file, writer.size, looks, time.monotonic() - began)}\n")
+    if recorder.lost:
+        complain(f"{recorder.lost:,} answers came faster than they could be kept, and are not in the record")
+    return DONE
+
+
+def _opened(session: Session, options: argparse.Namespace) -> FlightWriter:
+    """The file. Raises OSError and RecordError."""
+    from importlib.metadata import version
+
+    from console.flight.answer import FORMAT, Header
+    from console.flight.flight_writer import FlightWriter
+
+    header = Header(
+        FORMAT,
+        session.snapshot.cluster.cluster_id or "",
+        session.context.name,
+        time.time_ns() // 1_000_000,
+        version("kafka-admin-console"),
+    )
+    return FlightWriter(options.file, header, options.append)
+
+
+def _text(session: Session, file: Path, size: int, looks: int, seconds: float) -> str:
+    mib = size / (1 << 20)
+    return f"{session.context.name} into {file}: {timedelta(seconds=int(seconds))}, {looks:,} looks, {mib:.1f} MiB"
+
+
+class _Line:
+    """A line that is written again and again on a terminal, and not at all elsewhere."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._is_terminal = stream.isatty()
+
+    def show(self, text: str) -> None:
+        """Put another text into the line."""
+        from console.present.text import clean
+
+        if self._is_terminal:
+            self._stream.write(f"\r\x1b[K{clean(text, 200)}  (Ctrl-C ends)")
+            self._stream.flush()
+
+    def clear(self) -> None:
+        """Take the line away."""
+        if self._is_terminal:
+            self._stream.write("\r\x1b[K")
+            self._stream.flush()
+
+
+@contextmanager
+def _line() -> Iterator[_Line]:
+    line = _Line(drawn_on("stderr"))
+    try:
+        yield line
+    finally:
+        line.clear()
+
+
+@contextmanager
+def _ends(stopping: asyncio.Event) -> Iterator[None]:
+    """Ctrl-C and SIGTERM end the record instead of the process, until the block is left."""
+    loop = asyncio.get_running_loop()
+    for each in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(each, stopping.set)
+    try:
+        yield
+    finally:
+        for each in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(each)

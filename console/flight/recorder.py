@@ -1,0 +1,127 @@
+"""Takes answers from a client's thread and keeps them in a thread of its own, so that none waits for the record."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import logging
+import queue
+import threading
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+from console.flight.answer import Answer
+
+T = TypeVar("T")
+
+PAUSE = 1.0
+"""Seconds between rounds of keeping: answers come in bursts, and a screen that starts goes first."""
+MOST_WAITING = 24 << 20
+"""Bytes of answers that wait to be kept; further ones are lost."""
+
+log = logging.getLogger(__name__)
+
+
+class Sink(Protocol):
+    """Where answers are kept."""
+
+    def add(self, answer: Answer) -> None:
+        """Keep an answer. Raises OSError."""
+        ...
+
+    def flush(self) -> None:
+        """Keep what waits. Raises OSError."""
+        ...
+
+    def close(self) -> None:
+        """The end. Raises OSError."""
+        ...
+
+
+class Recorder:
+    """Keeps answers in a sink, on a thread that `begin` starts; what is taken before waits for it.
+
+    lost: answers that came faster than they could be kept. problem: why nothing more is kept, None while all is well.
+    """
+
+    def __init__(self) -> None:
+        self.lost = 0
+        self.problem: OSError | None = None
+        self._waiting: queue.SimpleQueue[Answer | Callable[[Sink], None] | None] = queue.SimpleQueue()
+        self._waiting_bytes = 0
+        self._counting = threading.Lock()
+        self._hurry = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def take(self, answer: Answer) -> None:
+        """Keep an answer soon. From any thread; never blocks."""
+        with self._counting:
+            if self._waiting_bytes > MOST_WAITING:
+                self.lost += 1
+                self._hurry.set()
+                return
+            self._waiting_bytes += len(answer.body)
+        self._waiting.put(answer)
+
+    def begin(self, make_sink: Callable[[], Sink]) -> None:
+        """Start the thread. make_sink: called there; raises nothing."""
+        self._thread = threading.Thread(target=self._serve, args=(make_sink,), name="flight record", daemon=True)
+        self._thread.start()
+
+    def run(self, work: Callable[[Sink], T]) -> concurrent.futures.Future[T]:
+        """Have something done with the sink, once what was taken so far is kept. Only after `begin`."""
+        future: concurrent.futures.Future[T] = concurrent.futures.Future()
+
+        def do(sink: Sink) -> None:
+            if future.set_running_or_notify_cancel():
+                try:
+                    future.set_result(work(sink))
+                except Exception as error:  # noqa: BLE001 - it is the caller's
+                    future.set_exception(error)
+
+        self._waiting.put(do)
+        self._hurry.set()
+        return future
+
+    def close(self) -> None:
+        """Keep what waits, and close the sink. Only after `begin`; may be called twice."""
+        if self._thread is not None:
+            self._waiting.put(None)
+            self._hurry.set()
+            self._thread.join()
+            self._thread = None
+
+    def _serve(self, make_sink: Callable[[], Sink]) -> None:
+        first = self._waiting.get()
+        self._hurry.wait(PAUSE)
+        sink = make_sink()
+        self._keep(sink, first)
+        is_open = first is not None
+        while is_open:
+            try:
+                item = self._waiting.get_nowait()
+            except queue.Empty:
+                self._hurry.clear()
+                item = self._waiting.get()
+                self._hurry.wait(PAUSE)
+            is_open = item is not None
+            self._keep(sink, item)
+        try:
+            sink.close()
+        except OSError as error:
+            self._fail(error)
+
+    def _keep(self, sink: Sink, item: Answer | Callable[[Sink], None] | None) -> None:
+        if isinstance(item, Answer):
+            with self._counting:
+                self._waiting_bytes -= len(item.body)
+            if self.problem is None:
+                try:
+                    sink.add(item)
+                except OSError as error:
+                    self._fail(error)
+        elif item is not None:
+            item(sink)
+
+    def _fail(self, error: OSError) -> None:
+        self.problem = self.problem or error
+        log.warning("the flight record ends: %s", error)
