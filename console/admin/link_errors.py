@@ -1,4 +1,4 @@
-"""What went wrong with a request that was not answered, in words for an operator."""
+"""The failures of requests that were not answered, for an operator."""
 
 from __future__ import annotations
 

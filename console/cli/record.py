@@ -45,7 +45,7 @@ def record_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_mutually_exclusive_group()
     group.add_argument("--append", action="store_true", help="go on with a file that is there")
     group.add_argument(
-        "--anonymous", action="store_true", help="replace all names by others, for somebody who must not know them"
+        "--anonymous", action="store_true", help="replace all names by pseudonyms, so that the file can be given away"
     )
 
 

@@ -68,7 +68,7 @@ class Recorder:
         self._thread.start()
 
     def run(self, work: Callable[[Sink], T]) -> concurrent.futures.Future[T]:
-        """Have something done with the sink, once what was taken so far is kept. Only after `begin`."""
+        """Run something with the sink, once what was taken so far is kept. Only after `begin`."""
         future: concurrent.futures.Future[T] = concurrent.futures.Future()
 
         def do(sink: Sink) -> None:
