@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import signal
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -110,6 +111,9 @@ def main() -> int:
     if options.kept is not None:
         report_score(kept(options.kept))
         return 0
+    # Ended politely or not, the brokers end and the small filesystem is unmounted.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
     report("machine", **load())
     report_score(asyncio.run(run(options)))
     report("machine", **load())

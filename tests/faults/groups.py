@@ -77,6 +77,13 @@ async def _rebalancing(lab: Laboratory) -> AsyncIterator[Begin]:
 
 
 @asynccontextmanager
+async def _out_of_range(lab: Laboratory) -> AsyncIterator[Begin]:
+    """Someone commits for a member that is there, as a reset by hand with a wrong number."""
+    async with _reading(lab, "beyond") as (reader, _, _producer):
+        yield lambda: reader.commit_wrong(0, 10**7)
+
+
+@asynccontextmanager
 async def _above_quota(lab: Laboratory) -> AsyncIterator[Begin]:
     """The quota is a tenth of what is written: so the group lags, and its client is the one that is throttled."""
     entity = QuotaEntity.of({"client-id": "bounded-readers-reader"})
@@ -122,6 +129,13 @@ FAULTS = (
         beside=(beside("it gets on with less than is written", "consumer-slow", group="restless-readers"),),
         takes=frozenset({"restless"}),
         within=60,
+    ),
+    Fault(
+        name="offsets out of range",
+        how="an offset far beyond the end of a partition is committed, and the member stands there",
+        make=_out_of_range,
+        named=(cause("offsets-out-of-range", group="beyond-readers", topic="beyond", partition=0),),
+        takes=frozenset({"beyond"}),
     ),
     Fault(
         name="client above its quota",

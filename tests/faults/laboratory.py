@@ -53,8 +53,6 @@ WARM = 12.0
 """Seconds of looking before a fault begins."""
 AFTER = 6.0
 """Seconds of looking after everything was named: what comes then is counted too."""
-EVERY = 2.0
-"""Seconds between two looks, as `kac triage`."""
 STEADY, READERS = "steady", "steady-readers"
 
 
@@ -279,7 +277,6 @@ class Watch:
         self._course: Any = None
         self._told: dict[tuple[str, str], Told] = {}
         self._unexplained: set[str] = set()
-        self._next = 0.0
         self.clock: float | None = None
         self.verdict: Verdict | None = None
 
@@ -298,14 +295,13 @@ class Watch:
             await self.look_again()
 
     async def look_again(self) -> None:
-        """Look once, at its time, and keep what is named."""
-        await asyncio.sleep(max(0.0, self._next - time.monotonic()))
+        """Look once, when a look is due, and keep what is named."""
+        if self._course is not None:
+            await self._looker.rest()
         try:
             look = await self._looker.look()
         except AdminError:
-            self._next = time.monotonic() + EVERY
-            return
-        self._next = time.monotonic() + EVERY
+            return  # no broker answers: the next look tries again
         self._course = begin(look) if self._course is None else after(self._course, look)
         verdict = self.verdict = await asyncio.to_thread(diagnose, self._course, self._expected)
         self._keep(verdict)

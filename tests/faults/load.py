@@ -76,6 +76,13 @@ class Consumer:
             request_timeout_ms=8_000,
         )
 
+    async def commit_wrong(self, partition: int, offset: int) -> None:
+        """Go on from an offset that is not in the log, without noticing: nothing of the partition is fetched."""
+        place = TopicPartition(self._topic, partition)
+        self._client.pause(place)
+        self._client.seek(place, offset)
+        await self._client.commit({place: offset})
+
     async def run(self) -> None:
         """Read until cancelled."""
         await _started(self._client.start)

@@ -65,7 +65,7 @@ async def _retention_cut(lab: Laboratory) -> AsyncIterator[Begin]:
 
 
 @asynccontextmanager
-async def _out_of_range(lab: Laboratory) -> AsyncIterator[Begin]:
+async def _unread_deleted(lab: Laboratory) -> AsyncIterator[Begin]:
     """Nothing is written any more, so that nothing but the range is wrong with the group."""
     group = "behind-readers"
     async with lab.topic("behind", partitions=1) as topic:
@@ -124,11 +124,13 @@ FAULTS = (
         takes=frozenset({"short-lived"}),
     ),
     Fault(
-        name="offsets out of range",
+        name="unread records deleted",
         how="records that a group has not read are deleted",
-        make=_out_of_range,
-        named=(cause("offsets-out-of-range", group="behind-readers", topic="behind", partition=0),),
-        beside=(beside("they were deleted", "records-deleted", topic="behind"),),
+        make=_unread_deleted,
+        named=(cause("records-deleted", topic="behind"),),
+        beside=(
+            beside("that is what it does", "offsets-out-of-range", group="behind-readers", topic="behind", partition=0),
+        ),
         takes=frozenset({"behind"}),
     ),
     Fault(
