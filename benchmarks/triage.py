@@ -17,6 +17,7 @@ from pathlib import Path
 import msgspec
 
 from benchmarks.figures import load, report, report_ratio
+from tests.faults import healthy
 from tests.faults.catalogue import FAULTS, pairs
 from tests.faults.fault import Fault
 from tests.faults.laboratory import Laboratory, Told, Trial
@@ -55,6 +56,11 @@ async def run(options: argparse.Namespace) -> list[Trial]:
                 await lab.bring_up()
                 continue
             done.append(trial)
+            _report_trial(judge(trial))
+            if options.keep is not None:
+                keep(options.keep, trial)
+        for well in (healthy.quiet, healthy.rolling_restart) if options.healthy else ():
+            trial = await well(lab, 30 * options.healthy)
             _report_trial(judge(trial))
             if options.keep is not None:
                 keep(options.keep, trial)
@@ -105,6 +111,7 @@ def main() -> int:
     parser.add_argument("--only", action="append", choices=tuple(FAULTS), default=[])
     parser.add_argument("--no-singles", action="store_true")
     parser.add_argument("--pairs", type=int, default=0)
+    parser.add_argument("--healthy", type=float, default=0, metavar="MINUTES")
     parser.add_argument("--keep", type=Path)
     parser.add_argument("--from", dest="kept", type=Path, help="count what a file keeps, without brokers")
     options = parser.parse_args()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime, timedelta
 
 from msgspec import Struct, field
@@ -28,6 +28,8 @@ KEPT = timedelta(minutes=30)
 SETTLES = timedelta(seconds=20)
 """After a broker went or came: clients look for leaders and coordinators, and a lag that grows is theirs, not a
 consumer's."""
+FEWEST_JUMPS = 2
+"""Elections of the quorum within the course that are more than a restart."""
 MOST_SPELLS = 64
 MOST_SAMPLES = 32
 
@@ -127,11 +129,32 @@ def _spells(
     return spells
 
 
+def without_restarts(course: Course, announced: Collection[Subject]) -> Course:
+    """The course without the elections of the quorum that announced restarts make: a controller that ends, or comes
+    back, may hand over."""
+    spells = [
+        spell
+        for (name, subject), mine in course.spells.items()
+        if name in (BROKER_GONE, BROKER_SILENT) and subject in announced
+        for spell in mine
+    ]
+    if not spells or (EPOCH_JUMPS, CLUSTER) not in course.seen:
+        return course
+    jumps = [
+        at
+        for _, at in course.epochs[1:]
+        if not any(each.began - SETTLES <= at <= (each.ended or course.last.at) + SETTLES for each in spells)
+    ]
+    if len(jumps) >= FEWEST_JUMPS:
+        return course
+    return replace(course, seen={key: each for key, each in course.seen.items() if key != (EPOCH_JUMPS, CLUSTER)})
+
+
 # -- what takes several looks ------------------------------------------------------------------------------------------
 
 
 def _over_time(course: Course) -> Iterator[Symptom]:
-    if len(course.epochs) > 2:
+    if len(course.epochs) > FEWEST_JUMPS:
         yield Symptom(EPOCH_JUMPS, CLUSTER, count=len(course.epochs) - 1)
     for each in dict.fromkeys((loss.jump.topic, loss.jump.partition) for loss in course.past.losses):
         yield Symptom(RECORDS_LOST, Subject(topic=each[0], partition=each[1]))

@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from console.triage.cause import CauseRule, Certainty, Claim, Severity
 from console.triage.causes import brokers, groups, partitions, records, storage
-from console.triage.course import Course, Key
+from console.triage.course import Course, Key, without_restarts
 from console.triage.symptoms import MOVING, Subject, Symptom
 
 RULES: tuple[CauseRule, ...] = (
@@ -78,6 +78,7 @@ def diagnose(course: Course, expected: Iterable[Subject] = ()) -> Verdict:
     """The verdict over a course. expected: what is announced, as a broker that is restarted: it is no trouble, and what
     it explains is not either."""
     announced = frozenset(expected)
+    course = without_restarts(course, announced)
     claims = [claim for rule in RULES for claim in rule.claims(course)]
     left = dict(course.seen)
     for claim in claims:
@@ -91,7 +92,9 @@ def diagnose(course: Course, expected: Iterable[Subject] = ()) -> Verdict:
     explained = [_explained(claim, remaining, order) for claim in claims]
     chosen, open_ = _cover(explained, set(remaining))
     found = [_named(claims[n], [remaining[key] for key in explained[n]]) for n in chosen]
-    found += [_named(c, []) for c, mine in zip(claims, explained, strict=True) if not mine and _stands_alone(c)]
+    taken = [symptom for key, symptom in course.seen.items() if key not in left]
+    alone = [claim for claim, mine in zip(claims, explained, strict=True) if not mine and _stands_alone(claim)]
+    found += [_named(claim, []) for claim in alone if not any(map(claim.predicts, taken))]
     found.sort(key=_order)
     return Verdict(
         course.last.at,

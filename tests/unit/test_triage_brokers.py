@@ -50,6 +50,36 @@ def test_a_broker_that_came_back_may_be_catching_up(ticks: int, certainty: Certa
     assert found["replication-broken"].certainty is certainty
 
 
+def _rolling(snapshot: Snapshot, tick: int) -> Snapshot:
+    """Each broker in turn is away for two looks, and the quorum elects when it goes."""
+    assert snapshot.quorum is not None
+    epoch = 7 + (tick + 2) // 4
+    away = [1 + tick // 4] if tick % 4 in (2, 3) and tick < 12 else []
+    return without_broker(replace(snapshot, quorum=replace(snapshot.quorum, leader_epoch=epoch)), away)
+
+
+def test_elections_of_a_rolling_restart_are_announced_with_it() -> None:
+    course = watched(_rolling, ticks=14)
+    assert diagnose(course, BROKER.values()).is_healthy
+    assert ("quorum-unstable", Subject()) in named(diagnose(course))
+    assert ("quorum-unstable", Subject()) in named(diagnose(course, [BROKER[1]]))
+
+
+def test_what_an_announced_broker_explains_is_no_trouble_by_another_name() -> None:
+    """A partition has its only replica there: it has no leader, and that is announced."""
+
+    def lonely(snapshot: Snapshot, tick: int) -> Snapshot:
+        topic = snapshot.topics["orders"]
+        first, *rest = topic.partitions
+        alone = first._replace(replicas=(3,), isr=(3,), leader=3)
+        changed = replace(snapshot, topics={"orders": replace(topic, partitions=(alone, *rest))})
+        return without_broker(changed, [3]) if tick > 2 else changed
+
+    course = watched(lonely)
+    assert diagnose(course, [BROKER[3]]).is_healthy
+    assert not diagnose(course).is_healthy
+
+
 def _alone(partition: Partition, leader: int) -> Partition:
     return partition._replace(isr=(leader,)) if partition.leader == leader else partition
 
