@@ -28,11 +28,18 @@ log = logging.getLogger(__name__)
 class AdminClient:
     """One cluster's link in a thread of its own. Connects when the first operation needs it."""
 
-    def __init__(self, settings: ConnectionSettings, tap: Tap | None = None) -> None:
-        """tap: gets, on the client's thread, what a flight record keeps."""
+    def __init__(
+        self,
+        settings: ConnectionSettings,
+        tap: Tap | None = None,
+        link: Link | None = None,
+        loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        """tap: gets, on the client's thread, what a flight record keeps. link, loop: others than those for brokers, as
+        for a record that is replayed."""
         self.settings = settings
-        self._loop = ClientLoop()
-        self._link = Link(settings, tap=tap)
+        self._loop = loop or ClientLoop()
+        self._link = link or Link(settings, tap=tap)
         self._thread = threading.Thread(target=self._serve, name=f"{settings.client_id}-client", daemon=True)
         self._operations: set[asyncio.Task[Any] | None] = set()
         self._closed = False

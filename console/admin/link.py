@@ -75,12 +75,17 @@ class Link:
     """
 
     def __init__(
-        self, settings: ConnectionSettings, record: Callable[[Exchange], None] | None = None, tap: Tap | None = None
+        self,
+        settings: ConnectionSettings,
+        record: Callable[[Exchange], None] | None = None,
+        tap: Tap | None = None,
+        connections: Connections | None = None,
     ) -> None:
-        """record: gets all frames. tap: gets what a flight record keeps."""
+        """record: gets all frames. tap: gets what a flight record keeps. connections: others than those to the brokers
+        of the settings, as a record's."""
         self.settings = settings
         self._tap = tap
-        self._connections = Connections(settings, record, tap)
+        self._connections = connections or Connections(settings, record, tap)
         self._nodes = Nodes({})
         self._refreshing: asyncio.Task[Nodes] | None = None
         self._was_answered = False

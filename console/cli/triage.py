@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from console.cli.opening import with_session
+from console.cli.opening import USAGE, with_session
 from console.model.numbers import natural_number, option
 from console.terminal import complain, put
 
@@ -47,6 +47,10 @@ def triage_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--prometheus", metavar="FILE", type=Path, help="write metrics for a textfile collector into this file"
     )
+    parser.add_argument("--replay", metavar="FILE", type=Path, help="read this flight record instead of a cluster")
+    parser.add_argument(
+        "--at", metavar="TIME", help="the time of the record to judge, as 03:11 or 2026-11-20T03:11 (default: its end)"
+    )
 
 
 def _seconds(text: str) -> float:
@@ -69,6 +73,11 @@ def _expected(text: str) -> Subject:
 
 def run_triage(options: argparse.Namespace) -> int:
     """0 healthy, 4 causes are named, 5 a symptom has no cause, 1 no broker answered, 2 usage."""
+    if options.replay is not None:
+        return _replayed(options)
+    if options.at is not None:
+        complain("--at is a time of a record: name it with --replay FILE")
+        return USAGE
 
     async def work(session: Session) -> int:
         from console.answers.triage import exit_code
@@ -77,6 +86,27 @@ def run_triage(options: argparse.Namespace) -> int:
         return exit_code(verdict)
 
     return with_session(options, "triage", work)
+
+
+def _replayed(options: argparse.Namespace) -> int:
+    """The same for a flight record."""
+    from console.answers.triage import exit_code
+    from console.cli.replay import replay_verdict
+
+    told: dict[str, str] | None = None
+
+    def tell(verdict: Verdict, course: Course) -> None:
+        nonlocal told
+        if options.watch:
+            told = _tell_changes(verdict, told)
+        else:
+            _tell(verdict, course, options.output)
+
+    found = replay_verdict(options.replay, options.at, options.expect, tell, every=options.watch)
+    if isinstance(found, int):
+        return found
+    _write_metrics(options.prometheus, found)
+    return exit_code(found)
 
 
 async def _watch(session: Session, options: argparse.Namespace) -> Verdict:

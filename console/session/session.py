@@ -17,7 +17,7 @@ from console.model.failure import Failure
 from console.plan import plan as planning
 from console.plan.edits import Edit
 from console.plan.plan import EMPTY, Plan, StageReport
-from console.session.snapshot_reader import Client, PlanChanged, Progress, Refused, SnapshotReader
+from console.session.snapshot_reader import WALL, Client, Clock, PlanChanged, Progress, Refused, SnapshotReader
 
 if TYPE_CHECKING:
     from console.contexts import Context
@@ -63,8 +63,8 @@ class Session(SnapshotReader):
     former_told: the operator was told what former changes left open.
     """
 
-    def __init__(self, client: Client, context: Context, door: str = "console") -> None:
-        super().__init__(client, context)
+    def __init__(self, client: Client, context: Context, door: str = "console", clock: Clock = WALL) -> None:
+        super().__init__(client, context, clock)
         self.door = door
         self._plan: Plan = EMPTY
         self._staging: planning.Staging | None = None

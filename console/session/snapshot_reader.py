@@ -7,9 +7,10 @@ one (console.admin.client).
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -86,12 +87,27 @@ class Refused(Exception):
         self.failure = failure
 
 
+class Clock(NamedTuple):
+    """Where the time comes from: the wall, or a record that is replayed. now: UTC. monotonic: seconds."""
+
+    now: Callable[[], datetime]
+    monotonic: Callable[[], float]
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+WALL = Clock(_now, time.monotonic)
+
+
 class SnapshotReader:
     """Reads a cluster into a snapshot, part by part."""
 
-    def __init__(self, client: Client, context: Context) -> None:
+    def __init__(self, client: Client, context: Context, clock: Clock = WALL) -> None:
         self.client = client
         self.context = context
+        self.clock = clock
         self.snapshot = Snapshot()
         self._listeners: list[Callable[[SessionEvent], None]] = []
 
@@ -132,7 +148,7 @@ class SnapshotReader:
                     "Check bootstrap.servers of the context, or correct its cluster_id.",
                 )
             )
-        self._learn(refresh.with_cluster(self.snapshot, info, _now()), "cluster")
+        self._learn(refresh.with_cluster(self.snapshot, info, self.clock.now()), "cluster")
 
     async def read_quorum(self) -> None:
         """Read the KRaft quorum. Without the API there is none; where brokers refuse to describe it, it is unknown;
@@ -145,12 +161,12 @@ class SnapshotReader:
         except AdminError as error:
             self._fail("quorum", [("quorum", error.failure)])
             if isinstance(error, Unsupported):
-                self._learn(refresh.with_quorum(self.snapshot, None, _now()), "quorum")
+                self._learn(refresh.with_quorum(self.snapshot, None, self.clock.now()), "quorum")
             elif isinstance(error, BrokerError):
                 self._learn(refresh.without_quorum(self.snapshot), "quorum")
         else:
             self._fail("quorum", [])
-            self._learn(refresh.with_quorum(self.snapshot, quorum, _now()), "quorum")
+            self._learn(refresh.with_quorum(self.snapshot, quorum, self.clock.now()), "quorum")
 
     async def silent_brokers(self, within: float) -> frozenset[int]:
         """Return the brokers that do not answer within so many seconds. Raises AdminError if no broker answers."""
@@ -175,14 +191,14 @@ class SnapshotReader:
         from console.admin import cluster
 
         versions = await self.client.run(cluster.describe_versions)
-        self._learn(refresh.with_versions(self.snapshot, versions, _now()), "versions")
+        self._learn(refresh.with_versions(self.snapshot, versions, self.clock.now()), "versions")
 
     async def read_features(self) -> None:
         """Read the finalized features, and what each node supports."""
         from console.admin import features
 
         found = await self.client.run(features.describe_features)
-        self._learn(refresh.with_features(self.snapshot, found, _now()), "features")
+        self._learn(refresh.with_features(self.snapshot, found, self.clock.now()), "features")
 
     async def read_topics(self, names: Sequence[str] | None = None) -> None:
         """Read all topics, or some."""
@@ -193,7 +209,7 @@ class SnapshotReader:
             # Comparing 100,000 topics would block this loop.
             shared = await asyncio.to_thread(refresh.share, self.snapshot.topics, listing.topics)
             listing = replace(listing, topics=shared)
-        self._learn(refresh.with_topics(self.snapshot, listing, whole=names is None, at=_now()), "topics")
+        self._learn(refresh.with_topics(self.snapshot, listing, whole=names is None, at=self.clock.now()), "topics")
 
     async def read_configs(
         self, resources: Sequence[ConfigResource], documentation: bool = False, *, at_once: bool = False
@@ -216,7 +232,7 @@ class SnapshotReader:
                 described_by=pending[-1].described_by,
             )
             pending.clear()
-            at = _now()
+            at = self.clock.now()
             known = refresh.with_configs(self.snapshot, listing, at, described_by=listing.described_by)
             self._learn(known, "configs")
             self.notify(Progress("configs", int(state["done"]), len(resources)))
@@ -244,7 +260,7 @@ class SnapshotReader:
 
         found = await self._part("quotas", self.client.run(quotas.describe_quotas))
         if found is not None:
-            self._learn(refresh.with_quotas(self.snapshot, found, _now()), "quotas")
+            self._learn(refresh.with_quotas(self.snapshot, found, self.clock.now()), "quotas")
 
     async def look_at_quotas(self, filters: Sequence[QuotaFilter] = ()) -> None:
         """Read quotas for a screen: all of them if they are few. If they are many, those that the filters find, and at
@@ -266,7 +282,7 @@ class SnapshotReader:
             return False
         entities = {e: values for part in found if not isinstance(part, Failure) for e, values in part.items()}
         if len(entities) > refresh.MANY_QUOTAS:
-            known = await asyncio.to_thread(refresh.with_quota_survey, self.snapshot, entities, _now())
+            known = await asyncio.to_thread(refresh.with_quota_survey, self.snapshot, entities, self.clock.now())
             self._learn(
                 replace(self.snapshot, quotas=known.quotas, quotas_sparse=True, read_at=known.read_at), "quotas"
             )
@@ -308,7 +324,7 @@ class SnapshotReader:
             if len(found) > MANY and self.snapshot.acls:
                 same = await asyncio.to_thread(self.snapshot.acls.__eq__, found)
                 found = self.snapshot.acls if same is True else found
-            self._learn(refresh.with_acls(self.snapshot, found, _now()), "acls")
+            self._learn(refresh.with_acls(self.snapshot, found, self.clock.now()), "acls")
 
     async def read_scram(self) -> None:
         """Read all SCRAM users, without their secrets."""
@@ -316,7 +332,7 @@ class SnapshotReader:
 
         found = await self._part("scram", self.client.run(scram.describe_scram))
         if found is not None:
-            self._learn(refresh.with_scram(self.snapshot, found, _now()), "scram")
+            self._learn(refresh.with_scram(self.snapshot, found, self.clock.now()), "scram")
 
     async def read_groups(self) -> None:
         """Read the names and states of all groups."""
@@ -325,7 +341,7 @@ class SnapshotReader:
         listing = await self._part("groups", self.client.run(groups.list_groups))
         if listing is not None:
             found = {**_of_silent(self.snapshot.groups, listing.failures), **listing.groups}
-            known = refresh.with_groups(self.snapshot, found, whole=True, at=_now())
+            known = refresh.with_groups(self.snapshot, found, whole=True, at=self.clock.now())
             known = refresh.with_failures(known, "groups", listing.failures.items())
             self._learn(known, "groups")
 
@@ -344,7 +360,7 @@ class SnapshotReader:
             looks = await self._part("lags", self.client.run(group_lag.look_at_groups, some, types))
             if looks is None:
                 continue
-            at, before = _now(), self.snapshot.lag_trends
+            at, before = self.clock.now(), self.snapshot.lag_trends
             if sum(len(lag.partitions) for lag in looks.lags.values()) > MANY:
                 trends = await asyncio.to_thread(refresh.trends_after, before, looks.lags, at)
             else:
@@ -360,7 +376,7 @@ class SnapshotReader:
         from console.admin import group_offsets
 
         found, failures = await self.client.run(group_offsets.group_positions, names)
-        known = refresh.with_group_positions(self.snapshot, names, found, _now())
+        known = refresh.with_group_positions(self.snapshot, names, found, self.clock.now())
         part = [(name, each) for name, position in found.items() for each in position.failures]
         self._learn(refresh.with_failures(known, "group_positions", [*failures.items(), *part]), "groups")
 
@@ -389,7 +405,7 @@ class SnapshotReader:
         if listing is not None:
             kept = {id_: dirs for id_, dirs in self.snapshot.log_dirs.items() if id_ in listing.failures}
             dirs = await asyncio.to_thread(refresh.share, self.snapshot.log_dirs, {**kept, **listing.dirs})
-            known = refresh.with_log_dirs(self.snapshot, dirs, _now())
+            known = refresh.with_log_dirs(self.snapshot, dirs, self.clock.now())
             failures = [(f"broker {broker}", failure) for broker, failure in listing.failures.items()]
             self._learn(refresh.with_failures(known, "log_dirs", failures), "log_dirs")
 
@@ -398,7 +414,7 @@ class SnapshotReader:
         from console.admin import open_transactions
 
         look = await self._part("transactions", self.client.run(open_transactions.look_at_transactions, places))
-        self._learn(refresh.with_transactions(self.snapshot, places, look, _now()), "transactions")
+        self._learn(refresh.with_transactions(self.snapshot, places, look, self.clock.now()), "transactions")
 
     async def read_reassignments(self) -> None:
         """Read the partitions that are being reassigned."""
@@ -406,7 +422,7 @@ class SnapshotReader:
 
         moves = await self._part("reassignments", self.client.run(partitions.list_reassignments))
         if moves is not None:
-            self._learn(refresh.with_reassignments(self.snapshot, moves, _now()), "reassignments")
+            self._learn(refresh.with_reassignments(self.snapshot, moves, self.clock.now()), "reassignments")
 
     async def list_resources(self, types: Iterable[int]) -> tuple[ConfigResource, ...]:
         """Return resources that Metadata does not list: groups and client metrics with configs."""
@@ -439,10 +455,6 @@ def _of_silent(groups: Mapping[str, Group], failures: Mapping[str, Failure]) -> 
 def _once(results: Iterable[object]) -> list[tuple[str, Failure]]:
     """The failures among the results, equal ones (a missing right) once."""
     return [("", failure) for failure in dict.fromkeys(each for each in results if isinstance(each, Failure))]
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
 
 
 async def replica_logs_of(

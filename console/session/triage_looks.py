@@ -112,13 +112,15 @@ class Looker:
         if "cluster" not in self._read:  # of nothing at all nothing can be said
             await asyncio.wait({self._tasks["cluster"]})
         await self._wait(None if whole else LOOK_SECONDS)
+        return self._seen(datetime.now(UTC))
+
+    def _seen(self, at: datetime) -> Look:
+        """What is known at a time. Raises as `look`."""
         if (why := self._refused or self._lost) is not None:
             raise why
         silent, refusing = self._silence
         unread = tuple(part.name for part in self._parts if part.name not in self._read)
-        return Look(
-            datetime.now(UTC), self._with_failures(self._session.snapshot), silent, refusing, unread, self._slow.facts
-        )
+        return Look(at, self._with_failures(self._session.snapshot), silent, refusing, unread, self._slow.facts)
 
     def _take_known(self) -> None:
         """Count brokers and topics as read where the session read them a moment ago: the screen's first rows are."""

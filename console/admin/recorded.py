@@ -1,0 +1,172 @@
+"""Connections that answer from a record in place of brokers: everything above them is as on a live cluster.
+
+`RecordedConnections` takes the place of `Connections` in a link, `InstantLoop` that of the client's event loop: a wait
+for an answer that never came, or before a retry, takes no time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import selectors
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from console.admin import errors
+from console.admin.connections import Connections
+from console.admin.errors import AdminError, BrokerError, Unreachable
+from console.admin.settings import Address, ConnectionSettings
+from console.flight.answer import CONNECTED, Problem
+from console.flight.tape import Tape
+from console.model.failure import Failure
+from console.wire.aiokafka_request import AiokafkaRequest, Build, RawResponse
+from console.wire.schemas import api_key, version_range
+
+NOT_RECORDED = "NOT_RECORDED"
+
+
+class NotRecorded(BrokerError):
+    """The record has no answer to a request by its time."""
+
+    def __init__(self, api: str) -> None:
+        super().__init__(
+            Failure(
+                NOT_RECORDED,
+                f"not in the record: it has no answer to {api} by this time",
+                "A record has what was asked while it was made; a later time may have more.",
+            )
+        )
+
+
+class RecordedConnection:
+    """The connection to a broker of the record, or to any. Has what `Link` uses of `Connection`."""
+
+    is_open = is_idle = True
+
+    def __init__(self, tape: Tape, address: Address | None) -> None:
+        self._tape = tape
+        self._address = address
+        self.host, self.port = address or tape.in_use() or ("the record", 0)
+        self.versions = _versions(tape, address)
+
+    def version(self, api: str) -> int | None:
+        """The version in which the record has the API; else the highest that both sides have, None without one."""
+        key = api_key(api)
+        lowest, highest = version_range(api)
+        recorded = [each for each in self._tape.versions(key) if lowest <= each <= highest]
+        if recorded:
+            return max(recorded)
+        if not self.versions:
+            return highest
+        theirs = self.versions.get(key, (0, -1))
+        chosen = min(highest, theirs[1])
+        return chosen if chosen >= max(lowest, theirs[0]) else None
+
+    def proposes(self, api: str, version: int) -> bool:
+        """Whether the record has a proposal's version of an API."""
+        return version > version_range(api)[1] and version in self._tape.versions(api_key(api))
+
+    def prepare(self, api: str, version: int, build: Build) -> AiokafkaRequest:
+        """The request, encoded. Raises NotRecorded, and what `build` raises."""
+        request = AiokafkaRequest(api, version, build)
+        if self._found(request) is None:
+            raise NotRecorded(api)
+        return request
+
+    async def send(self, request: AiokafkaRequest) -> RawResponse:
+        """The recorded answer; none where none came in time. Raises ConnectionError where the connection was lost."""
+        found = self._found(request)
+        if isinstance(found, bytes):
+            return RawResponse(request.api, request.version, found)
+        if found is not None and found.kind == errors.RequestTimedOut.__name__:
+            await asyncio.get_running_loop().create_future()
+        raise ConnectionError(found.message if found is not None else NOT_RECORDED)
+
+    def _found(self, request: AiokafkaRequest) -> bytes | Problem | None:
+        return self._tape.answer(api_key(request.api), request.version, request.encode(), self._address)
+
+    async def close(self, wait: float = 0.0) -> None:
+        """Nothing is open."""
+
+
+def _versions(tape: Tape, address: Address | None) -> Mapping[int, tuple[int, int]]:
+    """API key -> (lowest, highest version) of a broker; empty if the record does not say."""
+    from console.wire.bounds_check import MalformedFrame
+    from console.wire.frames import decode_body
+    from console.wire.schemas import response_type
+
+    greeting = tape.greeting(address)
+    if greeting is None:
+        return {}
+    try:
+        response = decode_body(response_type("api_versions", CONNECTED), greeting)
+    except MalformedFrame:
+        return {}
+    return {each.api_key: (each.min_version, each.max_version) for each in response.api_keys}
+
+
+class RecordedConnections(Connections):
+    """The connections of a record. None of them is ever opened."""
+
+    def __init__(self, settings: ConnectionSettings, tape: Tape) -> None:
+        super().__init__(settings)
+        self._tape = tape
+
+    async def to(self, address: Address) -> Any:
+        """The connection to this address. Raises the AdminError that was recorded."""
+        problem = self._tape.refusal(address)
+        if problem is not None:
+            raise error_of(problem)
+        return RecordedConnection(self._tape, address)
+
+    async def any_of(self, addresses: Iterable[Address]) -> Any:
+        """The connection to whoever answers. Raises AdminError if the record has no broker that did."""
+        asked = tuple(addresses)
+        problems = [problem for each in asked if (problem := self._tape.refusal(each)) is not None]
+        if asked and len(problems) == len(asked):
+            raise error_of(problems[0])
+        return RecordedConnection(self._tape, None)
+
+    async def try_anew(self, address: Address) -> None:
+        """Raises the AdminError that was recorded for a new connection to this address."""
+        await self.to(address)
+
+    open_apart = to
+
+    def retire(self, connection: Any) -> None:
+        """Nothing is open."""
+
+
+def error_of(problem: Problem) -> AdminError:
+    """The error that was recorded."""
+    kind = getattr(errors, problem.kind, Unreachable)
+    found = Failure(problem.name, problem.message, problem.remedy)
+    if not (isinstance(kind, type) and issubclass(kind, AdminError)) or kind in (errors.ReadOnly, errors.Unsupported):
+        kind = Unreachable
+    return kind(found)
+
+
+class _Impatient(selectors.DefaultSelector):
+    """Skips waits. skipped: seconds that were not waited."""
+
+    skipped = 0.0
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        """As usual, but a time-out passes at once."""
+        if timeout is None or timeout <= 0:
+            return super().select(timeout)
+        found = super().select(0)
+        if not found:
+            self.skipped += timeout
+        return found
+
+
+class InstantLoop(asyncio.SelectorEventLoop):
+    """An event loop on which waiting takes no time: where only timers are left, its clock goes on to the next."""
+
+    def __init__(self) -> None:
+        self._impatient = _Impatient()
+        super().__init__(self._impatient)
+
+    def time(self) -> float:
+        """Seconds, those that were skipped included."""
+        return super().time() + self._impatient.skipped

@@ -1,0 +1,249 @@
+"""A record as it stands at a time: the newest answer to each question, and to what was asked in other lists.
+
+A question that the record does not have is answered from parts of other answers, where they have all of it; never by a
+guess.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from contextvars import ContextVar
+from copy import copy
+from typing import NamedTuple
+
+from console.flight.answer import API_VERSIONS, CONNECTED, Answer, Asked, Problem
+from console.wire.answer_parts import Answered, Part, answered_parts, asked_parts, likeness, put_together
+from console.wire.bounds_check import MalformedFrame
+
+Address = tuple[str, int]
+MOST_TAKEN_APART = 128
+"""Answers that stay decoded."""
+_OF_ANY_BROKER = (60, 3)
+"""DescribeCluster and Metadata are asked of any broker: who answered last is the one in use."""
+
+
+class Entry(NamedTuple):
+    """An answer in a record. at_ms: when it came. new: whether it differs from the one before. read: reads all of it.
+
+    asked: whom, and what."""
+
+    asked: Asked
+    at_ms: int
+    new: bool
+    read: Callable[[], Answer]
+
+
+class Used(NamedTuple):
+    """What was taken from a tape: the keys of APIs that were asked, and the tracks that answered."""
+
+    keys: set[int]
+    tracks: set[Track]
+
+
+USED: ContextVar[Used] = ContextVar("used")
+"""Where the present operation notes what it takes."""
+
+
+class Track:
+    """All answers of one address to one question, the earliest first."""
+
+    def __init__(self, asked: Asked) -> None:
+        self.asked = asked
+        self.address: Address = (asked.host, asked.port)
+        self._times: list[int] = []
+        self._entries: list[Entry] = []
+
+    def add(self, entry: Entry) -> None:
+        """Add the next answer."""
+        self._times.append(entry.at_ms)
+        self._entries.append(entry)
+
+    def newest(self, at_ms: int) -> Answer | None:
+        """What had come last by then."""
+        place = bisect_right(self._times, at_ms)
+        return self._entries[place - 1].read() if place else None
+
+    def time(self, at_ms: int) -> int:
+        """When that came, 0 if nothing had."""
+        place = bisect_right(self._times, at_ms)
+        return self._times[place - 1] if place else 0
+
+    def well(self, at_ms: int) -> Answer | None:
+        """The last answer by then that is no problem, else the first one after."""
+        place = bisect_right(self._times, at_ms)
+        found = (each.read() for each in (*reversed(self._entries[:place]), *self._entries[place:]))
+        return next((answer for answer in found if answer.problem is None), None)
+
+
+class Tape:
+    """What is in force at `at_ms`, milliseconds since 1970; set it to go to another time. Entries come in the order of
+    their times."""
+
+    def __init__(self, entries: Iterable[Entry]) -> None:
+        self.at_ms = 0
+        self._questions: dict[Hashable, dict[Address, Track]] = {}
+        self._contacts: dict[Address, Track] = {}
+        self._versions: dict[int, set[int]] = {}
+        self._holding: dict[tuple[int, int, Part], list[Track]] = {}
+        self._whole: dict[tuple[int, int], list[Track]] = {}
+        self._changes: dict[int, list[int]] = {}
+        self._arrivals: dict[int, list[int]] = {}
+        self._apart: OrderedDict[tuple[Asked, bytes], Answered | None] = OrderedDict()
+        tracks: dict[Asked, Track] = {}
+        for entry in entries:
+            if entry.asked not in tracks:
+                tracks[entry.asked] = self._track(entry.asked)
+            tracks[entry.asked].add(entry)
+            self._arrivals.setdefault(entry.asked.api_key, []).append(entry.at_ms)
+            if entry.new:
+                self._changes.setdefault(entry.asked.api_key, []).append(entry.at_ms)
+
+    def _track(self, asked: Asked) -> Track:
+        made = Track(asked)
+        if (asked.api_key, asked.version) == (API_VERSIONS, CONNECTED):
+            return self._contacts.setdefault(made.address, made)
+        key = asked.api_key, asked.version
+        known = self._questions.setdefault(likeness(*key, asked.request), {})
+        if made.address in known:
+            return known[made.address]
+        known[made.address] = made
+        self._versions.setdefault(asked.api_key, set()).add(asked.version)
+        parts = asked_parts(*key, asked.request)
+        for part in parts or ():
+            self._holding.setdefault((*key, part), []).append(made)
+        if parts is None:
+            self._whole.setdefault(key, []).append(made)
+        return made
+
+    def beside(self) -> Tape:
+        """The same record at a time of its own, for another thread."""
+        made = copy(self)
+        made._apart = OrderedDict()
+        return made
+
+    def addresses(self) -> list[Address]:
+        """Of the brokers that were asked, the first first."""
+        asked = (address for known in self._questions.values() for address in known)
+        return list(dict.fromkeys((*self._contacts, *asked)))
+
+    def changes(self, api_key: int) -> int:
+        """How many other answers of an API had come by now: while it is the same, so is what is answered."""
+        return bisect_right(self._changes.get(api_key, ()), self.at_ms)
+
+    def arrivals(self, api_key: int) -> int:
+        """How many answers of an API had come by now, equal ones too."""
+        return bisect_right(self._arrivals.get(api_key, ()), self.at_ms)
+
+    def versions(self, api_key: int) -> Iterable[int]:
+        """The versions in which an API was asked."""
+        return self._versions.get(api_key, ())
+
+    def refusal(self, address: Address) -> Problem | None:
+        """Why there is no connection to an address now, None if there is one."""
+        found = self._contact(address)
+        return found.problem if found is not None else None
+
+    def greeting(self, address: Address | None = None) -> bytes | None:
+        """What a broker answers ApiVersions when it is connected to, at an address or, where that is not known,
+        anywhere; None if the record has none."""
+        mine = [self._contacts[address]] if address in self._contacts else []
+        found = (track.well(self.at_ms) for track in (*mine, *self._contacts.values()))
+        return next((answer.body for answer in found if answer is not None), None)
+
+    def answer(self, key: int, version: int, request: bytes, address: Address | None) -> bytes | Problem | None:
+        """The body that was answered last, the problem if there was none, None if the record has neither.
+
+        address: of the broker that has to answer, None for any.
+        """
+        known = self._questions.get(likeness(key, version, request), {})
+        _note(key)
+        found = self._best(track for each, track in known.items() if address is None or each == address)
+        if found is None:
+            return self._from_parts(key, version, request, address)
+        return found.problem or found.body
+
+    def in_use(self) -> Address | None:
+        """The address of the broker that is asked what any can answer, None before the first answer."""
+        for key in _OF_ANY_BROKER:
+            held = [track for (api, _), tracks in self._whole.items() if api == key for track in tracks]
+            found = self._best(held)
+            if found is not None and found.problem is None:
+                return found.host, found.port
+        return None
+
+    def _contact(self, address: Address) -> Answer | None:
+        track = self._contacts.get(address)
+        return track.newest(self.at_ms) if track is not None else None
+
+    def _is_gone(self, answer: Answer) -> bool:
+        """Whether the connection failed after that answer."""
+        contact = self._contact((answer.host, answer.port))
+        return contact is not None and contact.problem is not None and contact.at_ms >= answer.at_ms
+
+    def _best(self, tracks: Iterable[Track]) -> Answer | None:
+        """Of several brokers' answers the one that counts: no problem, where the broker is there, the newest."""
+        answers = [(answer, track) for track in tracks if (answer := track.newest(self.at_ms)) is not None]
+        if not answers:
+            return None
+        best, track = max(
+            answers, key=lambda each: (each[0].problem is None, not self._is_gone(each[0]), each[0].at_ms)
+        )
+        _note(best.api_key, track)
+        return best
+
+    # -- from parts ------------------------------------------------------------------------------------------------
+
+    def _from_parts(self, key: int, version: int, request: bytes, address: Address | None) -> bytes | None:
+        wanted = asked_parts(key, version, request)
+        if wanted is None:
+            return None
+        found = []
+        envelope: Answer | None = None
+        around: Answered | None = None
+        for part in wanted:
+            held = next(self._holders(key, version, part, address), None)
+            if held is None:
+                return None
+            answer, apart = held
+            if envelope is None or answer.at_ms > envelope.at_ms:
+                envelope, around = answer, apart
+            found.append(apart.parts[part])
+        return put_together(key, version, around.response, found) if around is not None else None
+
+    def _holders(
+        self, key: int, version: int, part: Part, address: Address | None
+    ) -> Iterator[tuple[Answer, Answered]]:
+        """The answers that have a part, the newest first."""
+        tracks = (*self._holding.get((key, version, part), ()), *self._whole.get((key, version), ()))
+        mine = [track for track in tracks if address is None or track.address == address]
+        for track in sorted(mine, key=lambda each: -each.time(self.at_ms)):
+            answer = track.newest(self.at_ms)
+            apart = self._taken_apart(answer) if answer is not None and answer.problem is None else None
+            if answer is not None and apart is not None and part in apart.parts:
+                _note(key, track)
+                yield answer, apart
+
+    def _taken_apart(self, answer: Answer) -> Answered | None:
+        known = answer.asked, answer.body
+        if known in self._apart:
+            self._apart.move_to_end(known)
+            return self._apart[known]
+        try:
+            found = answered_parts(answer.api_key, answer.version, answer.request, answer.body)
+        except MalformedFrame:
+            found = None
+        self._apart[known] = found
+        if len(self._apart) > MOST_TAKEN_APART:
+            self._apart.popitem(last=False)
+        return found
+
+
+def _note(key: int, track: Track | None = None) -> None:
+    """Note what the present operation takes."""
+    used = USED.get(None)
+    if used is not None:
+        used.keys.add(key)
+        if track is not None:
+            used.tracks.add(track)

@@ -1,0 +1,191 @@
+"""What an answer says of each thing that was asked for, and answers put together again from such parts.
+
+So that one topic is found in an answer for all, and a list in other lists, in another order or cut otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import replace
+from functools import cache
+from typing import Any, NamedTuple
+
+from console.wire.frames import decode_body, decode_request, encode_body, with_open_codes
+from console.wire.schemas import messages
+
+Part = Hashable
+"""What is asked for: one item of a request, with what else in the request changes its answer."""
+
+
+class _Lists(NamedTuple):
+    """The lists of an API. asked, answered: their fields in request and answer. name, told: of an item in each, the
+    same where they belong together. flags: fields of the request that change what is answered of each item. all:
+    whether a request without a list asks for everything; its items are then asked by their names. inside: the same of
+    the lists in the items: partitions in topics."""
+
+    asked: str
+    answered: str
+    name: Callable[[Any], Hashable]
+    told: Callable[[Any], Hashable]
+    flags: tuple[str, ...] = ()
+    all: bool = False
+    inside: _Inside | None = None
+
+
+class _Inside(NamedTuple):
+    """The lists in items of lists, as in `_Lists`."""
+
+    asked: str
+    answered: str
+    name: Callable[[Any], Hashable]
+    told: Callable[[Any], Hashable]
+
+
+def _of(*fields: str) -> Callable[[Any], Hashable]:
+    """The first of these fields that an item has; of an item that is a plain value, the value."""
+
+    def named(item: Any) -> Hashable:
+        return next((getattr(item, field) for field in fields if hasattr(item, field)), item)
+
+    return named
+
+
+def _config_name(item: Any) -> Hashable:
+    return item.resource_type, item.resource_name
+
+
+_GROUP = _of("group_id")
+_TOPIC = _of("name", "topic")
+_PARTITION = _of("partition_index", "partition")
+_LISTS: Mapping[str, _Lists] = {
+    "metadata": _Lists("topics", "topics", _TOPIC, _TOPIC, all=True),
+    "describe_configs": _Lists("resources", "results", _config_name, _config_name, ("include_synonyms",)),
+    "describe_groups": _Lists("groups", "groups", _GROUP, _GROUP),
+    "consumer_group_describe": _Lists("group_ids", "groups", _GROUP, _GROUP),
+    "share_group_describe": _Lists("group_ids", "groups", _GROUP, _GROUP),
+    "streams_group_describe": _Lists("group_ids", "groups", _GROUP, _GROUP),
+    "offset_fetch": _Lists("groups", "groups", _GROUP, _GROUP, ("require_stable",)),
+    "describe_share_group_offsets": _Lists("groups", "groups", _GROUP, _GROUP),
+    "find_coordinator": _Lists("coordinator_keys", "coordinators", _of("key"), _of("key"), ("key_type",)),
+    "describe_transactions": _Lists(
+        "transactional_ids", "transaction_states", _of("transactional_id"), _of("transactional_id")
+    ),
+    "list_offsets": _Lists(
+        "topics",
+        "topics",
+        _TOPIC,
+        _TOPIC,
+        ("replica_id", "isolation_level"),
+        inside=_Inside("partitions", "partitions", _PARTITION, _PARTITION),
+    ),
+    "offset_for_leader_epoch": _Lists(
+        "topics", "topics", _TOPIC, _TOPIC, inside=_Inside("partitions", "partitions", _PARTITION, _PARTITION)
+    ),
+    "describe_producers": _Lists(
+        "topics", "topics", _TOPIC, _TOPIC, inside=_Inside("partition_indexes", "partitions", _PARTITION, _PARTITION)
+    ),
+}
+_PASSING = frozenset({"timeout", "client_software_name", "client_software_version", "include_documentation"})
+"""Fields of requests that change nothing in what is answered, or only how much is said of it."""
+
+
+def _request(key: int, version: int, body: bytes) -> tuple[str, Any] | None:
+    """The API and the decoded request, None for one that is unknown or can't be read."""
+    from console.wire.bounds_check import MalformedFrame
+
+    known = messages(key, version)
+    if known is None:
+        return None
+    try:
+        return known.api, decode_request(known.request, body)
+    except MalformedFrame:
+        return None
+
+
+@cache
+def likeness(key: int, version: int, body: bytes) -> Hashable:
+    """Equal for requests that ask for the same: time-outs and the client's name set aside, lists in any order."""
+    found = _request(key, version, body)
+    if found is None:
+        return key, version, body
+    return key, version, _sorted(found[1])
+
+
+def _sorted(value: Any) -> Hashable:
+    if isinstance(value, tuple):
+        return tuple(sorted(map(_sorted, value), key=repr))
+    fields = getattr(type(value), "__dataclass_fields__", None)
+    if fields is None:
+        return value if isinstance(value, Hashable) else repr(value)
+    return tuple((name, _sorted(getattr(value, name))) for name in fields if name not in _PASSING)
+
+
+@cache
+def asked_parts(key: int, version: int, body: bytes) -> tuple[Part, ...] | None:
+    """What a request asks for, in its order; None for one that can't be taken apart, and where it asks for
+    everything."""
+    found = _request(key, version, body)
+    lists = _LISTS.get(found[0]) if found is not None else None
+    if found is None or lists is None or not hasattr(found[1], lists.asked):
+        return None
+    items = getattr(found[1], lists.asked)
+    if not items:
+        return None
+    return tuple(part for part, _ in _asked(found[1], items, lists))
+
+
+def _asked(request: Any, items: Iterable[Any], lists: _Lists) -> Iterable[tuple[Part, Hashable]]:
+    """Each part with the name under which it is answered."""
+    flags = tuple(getattr(request, name, None) for name in lists.flags)
+    for item in items:
+        name = lists.name(item)
+        if lists.inside is None:
+            yield ((flags, name if lists.all else item), name)
+        else:
+            for each in getattr(item, lists.inside.asked):
+                yield ((flags, name, each), (name, lists.inside.name(each)))
+
+
+class Answered(NamedTuple):
+    """An answer taken apart. response: as decoded. parts: what was asked -> its item, and the item that it lies in."""
+
+    response: Any
+    parts: Mapping[Part, tuple[Any, Any]]
+
+
+def answered_parts(key: int, version: int, request: bytes, body: bytes) -> Answered | None:
+    """An answer taken apart, None where that can't be done. Raises MalformedFrame for a body that can't be read."""
+    known, found = messages(key, version), _request(key, version, request)
+    lists = _LISTS.get(found[0]) if found is not None else None
+    if known is None or found is None or lists is None or not hasattr(found[1], lists.asked):
+        return None
+    response = decode_body(known.response, body)
+    if not hasattr(response, lists.answered):
+        return None
+    told: dict[Hashable, tuple[Any, Any]] = {}
+    for item in getattr(response, lists.answered):
+        if lists.inside is None:
+            told[lists.told(item)] = item, None
+        else:
+            inner = getattr(item, lists.inside.answered)
+            told.update({(lists.told(item), lists.inside.told(each)): (each, item) for each in inner})
+    items = getattr(found[1], lists.asked)
+    if items is None:
+        flags = tuple(getattr(found[1], name, None) for name in lists.flags)
+        return Answered(response, {(flags, name): pair for name, pair in told.items()} if lists.all else {})
+    return Answered(response, {part: told[name] for part, name in _asked(found[1], items, lists) if name in told})
+
+
+def put_together(key: int, version: int, envelope: Any, items: Iterable[tuple[Any, Any]]) -> bytes:
+    """The body of an answer with these items. envelope: an answer with what stands around them."""
+    known = messages(key, version)
+    assert known is not None
+    lists = _LISTS[known.api]
+    if lists.inside is None:
+        whole = tuple(item for item, _ in items)
+    else:
+        by_holder: dict[Hashable, tuple[Any, list[Any]]] = {}
+        for item, holder in items:
+            by_holder.setdefault(lists.told(holder), (holder, []))[1].append(item)
+        whole = tuple(replace(holder, **{lists.inside.answered: tuple(inner)}) for holder, inner in by_holder.values())
+    return encode_body(with_open_codes(known.response), replace(envelope, **{lists.answered: whole}))
