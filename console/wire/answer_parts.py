@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
 
-from console.wire.frames import decode_body, decode_request, encode_body, with_open_codes
+from console.wire.frames import decode_body, decode_request, encode_body
 from console.wire.schemas import messages
 
 Part = Hashable
@@ -45,7 +45,8 @@ def _of(*fields: str) -> Callable[[Any], Hashable]:
     """The first of these fields that an item has; of an item that is a plain value, the value."""
 
     def named(item: Any) -> Hashable:
-        return next((getattr(item, field) for field in fields if hasattr(item, field)), item)
+        name: Hashable = next((getattr(item, field) for field in fields if hasattr(item, field)), item)
+        return name
 
     return named
 
@@ -188,4 +189,4 @@ def put_together(key: int, version: int, envelope: Any, items: Iterable[tuple[An
         for item, holder in items:
             by_holder.setdefault(lists.told(holder), (holder, []))[1].append(item)
         whole = tuple(replace(holder, **{lists.inside.answered: tuple(inner)}) for holder, inner in by_holder.values())
-    return encode_body(with_open_codes(known.response), replace(envelope, **{lists.answered: whole}))
+    return encode_body(known.response, replace(envelope, **{lists.answered: whole}))

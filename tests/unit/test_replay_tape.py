@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from console.flight.answer import API_VERSIONS, CONNECTED, Answer, Problem
 from console.flight.tape import Entry, Tape
 from console.wire.frames import decode_body, encode_body, encode_payload
-from console.wire.schemas import request_module, request_type, response_type
+from console.wire.schemas import request_module, response_type
 
 CONFIGS, METADATA, OFFSETS, QUORUM = 32, 3, 2, 55
 A, B = ("a", 9092), ("b", 9092)
@@ -147,7 +147,7 @@ def test_one_topic_out_of_all() -> None:
     def request(names: Sequence[str] | None) -> bytes:
         topics = None if names is None else tuple(kio.MetadataRequestTopic(name=n, topic_id=None) for n in names)
         return encode_payload(
-            request_type("metadata", version)(
+            kio.MetadataRequest(
                 topics=topics, allow_auto_topic_creation=False, include_topic_authorized_operations=False
             )
         )
