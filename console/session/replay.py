@@ -180,6 +180,7 @@ class RecordedLooker(Looker):
             used = Used(set(), set())
             token = USED.set(used)
             try:
+                self._due[part.name] = 0.0
                 await self._read_part(part)
             finally:
                 USED.reset(token)
