@@ -119,7 +119,7 @@ class RecordedConnections(Connections):
         return RecordedConnection(self._tape, address)
 
     async def any_of(self, addresses: Iterable[Address]) -> Any:
-        """The connection to whoever answers. Raises AdminError if the record has no broker that did."""
+        """The connection to the broker that answers. Raises AdminError if the record has no broker that did."""
         asked = tuple(addresses)
         problems = [problem for each in asked if (problem := self._tape.refusal(each)) is not None]
         if asked and len(problems) == len(asked):
