@@ -13,11 +13,12 @@ from contextvars import ContextVar
 from copy import copy
 from typing import NamedTuple
 
-from console.flight.answer import API_VERSIONS, CONNECTED, Answer, Asked, Problem
+from console.flight.answer import CONNECTED, Answer, Asked, Problem
 from console.wire.answer_parts import Answered, Part, answered_parts, asked_parts, likeness, put_together
 from console.wire.bounds_check import MalformedFrame
 
 Address = tuple[str, int]
+API_VERSIONS = 18
 MOST_TAKEN_APART = 128
 """Answers that stay decoded."""
 _OF_ANY_BROKER = (60, 3)

@@ -17,8 +17,8 @@ from console.admin.recorded import RecordedConnections
 from console.admin.settings import ConnectionSettings
 from console.contexts import Context
 from console.contexts.context import NEVER
-from console.flight.answer import API_VERSIONS, Header
-from console.flight.tape import USED, Entry, Tape, Track, Used
+from console.flight.answer import Header
+from console.flight.tape import API_VERSIONS, USED, Entry, Tape, Track, Used
 from console.session.session import Session
 from console.session.snapshot_reader import Clock, Refused
 from console.session.triage_looks import Looker

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.flight.answer import API_VERSIONS, CONNECTED, Answer, Problem
-from console.flight.tape import Entry, Tape
+from console.flight.answer import CONNECTED, Answer, Problem
+from console.flight.tape import API_VERSIONS, Entry, Tape
 from console.wire.frames import decode_body, encode_body, encode_payload
 from console.wire.schemas import request_module, response_type
 
