@@ -50,7 +50,7 @@ async def run(options: argparse.Namespace) -> list[Trial]:
     async with Laboratory(options.version) as lab:
         for faults in chosen:
             try:
-                trial = await lab.trial(*faults)
+                trial = await lab.trial(*faults, record=_record(options.records, options.version, faults))
             except (RuntimeError, TimeoutError, OSError) as error:
                 report("not made", faults=[fault.name for fault in faults], error=str(error)[:300])
                 await lab.bring_up()
@@ -65,6 +65,11 @@ async def run(options: argparse.Namespace) -> list[Trial]:
             if options.keep is not None:
                 keep(options.keep, trial)
     return done
+
+
+def _record(folder: Path | None, version: str, faults: Sequence[Fault]) -> Path | None:
+    names = "+".join(fault.name.replace(" ", "-") for fault in faults)
+    return folder / f"{names}-{version}.kacrec" if folder is not None else None
 
 
 def _report_trial(judged: Judged) -> None:
@@ -113,6 +118,7 @@ def main() -> int:
     parser.add_argument("--pairs", type=int, default=0)
     parser.add_argument("--healthy", type=float, default=0, metavar="MINUTES")
     parser.add_argument("--keep", type=Path)
+    parser.add_argument("--records", type=Path, metavar="FOLDER", help="keep a flight record of each trial")
     parser.add_argument("--from", dest="kept", type=Path, help="count what a file keeps, without brokers")
     options = parser.parse_args()
     if options.kept is not None:

@@ -31,7 +31,7 @@ async def _watched(
 ) -> Trial:
     await lab.green()
     async with lab.load(), Watch(lab, announced) as watch:
-        watch.clock = began = time.monotonic()
+        began = watch.start()
         working = asyncio.ensure_future(work())
         while not working.done() or time.monotonic() - began < seconds:
             await watch.look_again()

@@ -7,6 +7,7 @@ import contextlib
 import os
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Self
 
 import msgspec
@@ -19,6 +20,10 @@ from console.admin.partitions import log_ranges
 from console.admin.settings import ConnectionSettings
 from console.admin.topics import describe_topics
 from console.contexts.context import Context
+from console.flight.answer import FORMAT, Header
+from console.flight.flight_writer import FlightWriter
+from console.flight.recorder import Recorder
+from console.flight.tap import Tap
 from console.model.changes import (
     AlterConfigs,
     AlterReassignments,
@@ -67,7 +72,8 @@ class Told(msgspec.Struct, frozen=True):
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
-    """What was named while faults were there. load: processes that wanted a processor, at the end."""
+    """What was named while faults were there. load: processes that wanted a processor, at the end. began_ms: when the
+    faults began, milliseconds since 1970."""
 
     faults: tuple[str, ...]
     version: str
@@ -75,6 +81,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     unexplained: tuple[str, ...]
     load: float
     seconds: float
+    began_ms: int = 0
 
 
 class Laboratory:
@@ -95,9 +102,9 @@ class Laboratory:
         await asyncio.to_thread(self.cluster.__exit__)
 
     @staticmethod
-    def connected(addresses: tuple[tuple[str, int], ...]) -> AdminClient:
+    def connected(addresses: tuple[tuple[str, int], ...], tap: Tap | None = None) -> AdminClient:
         """A client of these brokers, started."""
-        client = AdminClient(ConnectionSettings(addresses, request_timeout=20.0))
+        client = AdminClient(ConnectionSettings(addresses, request_timeout=20.0), tap)
         client.start()
         return client
 
@@ -235,27 +242,28 @@ class Laboratory:
         async with running(*clients):
             yield
 
-    async def trial(self, *faults: Fault) -> Trial:
-        """Make faults at once in a cluster that is well, look until all is named or it is too late, and undo them."""
+    async def trial(self, *faults: Fault, record: Path | None = None) -> Trial:
+        """Make faults at once in a cluster that is well, look until all is named or it is too late, and undo them.
+        record: where what brokers answered the console is kept."""
         await self.green()
         async with self.load(), contextlib.AsyncExitStack() as stack:
             begins = [(fault, await stack.enter_async_context(fault.make(self))) for fault in faults]
             try:
-                return await self._watched(begins)
+                return await self._watched(begins, record)
             finally:
                 self.cluster.relays.heal()
 
-    async def _watched(self, begins: Sequence[tuple[Fault, Begin]]) -> Trial:
+    async def _watched(self, begins: Sequence[tuple[Fault, Begin]], record: Path | None) -> Trial:
         """Faults that stand are there before the console is opened, others begin after it looked for a while."""
         faults = [fault for fault, _ in begins]
         wanted = [name for fault in faults for name in fault.named]
         within = max(fault.within for fault in faults)
         await asyncio.gather(*(begin() for fault, begin in begins if fault.stands))
         later = [begin for fault, begin in begins if not fault.stands]
-        async with Watch(self) as watch:
+        async with Watch(self, record=record) as watch:
             if later:
                 await watch.look_for(WARM)
-            watch.clock = began = time.monotonic()
+            began = watch.start()
             making = asyncio.gather(*(begin() for begin in later))
             try:
                 while time.monotonic() - began < within and not (making.done() and watch.has_all(wanted)):
@@ -268,25 +276,37 @@ class Laboratory:
 
 class Watch:
     """The console's look at the cluster, from opening it: a session and a course of its own. Use as an async context
-    manager. clock: what times are counted from; what was named before is not counted."""
+    manager. record: a file for what it was answered."""
 
-    def __init__(self, lab: Laboratory, expected: Iterable[Subject] = ()) -> None:
+    def __init__(self, lab: Laboratory, expected: Iterable[Subject] = (), record: Path | None = None) -> None:
         self._lab, self._expected = lab, tuple(expected)
-        self._client = lab.connected(lab.cluster.addresses)
+        self._recorder, self._record = Recorder(), record
+        self._client = lab.connected(lab.cluster.addresses, Tap(self._recorder.take) if record is not None else None)
         self._looker = Looker(Session(self._client, Context("faults", "faults", self._client.settings, journal=False)))
         self._course: Any = None
         self._told: dict[tuple[str, str], Told] = {}
         self._unexplained: set[str] = set()
-        self.clock: float | None = None
-        self.verdict: Verdict | None = None
+        self._clock: float | None = None
+        self._began_ms = 0
 
     async def __aenter__(self) -> Self:
+        if (file := self._record) is not None:
+            file.unlink(missing_ok=True)
+            header = Header(FORMAT, self._lab.cluster.cluster_id, "faults", now_ms(), self._lab.cluster.version)
+            self._recorder.begin(lambda: FlightWriter(file, header, append=False))
         await self._looker.__aenter__()
         return self
+
+    def start(self) -> float:
+        """The faults begin: what is named from now on counts, by the seconds from now."""
+        self._began_ms = now_ms()
+        self._clock = time.monotonic()
+        return self._clock
 
     async def __aexit__(self, *error: object) -> None:
         await self._looker.__aexit__(*error)
         await asyncio.to_thread(self._client.close)
+        await asyncio.to_thread(self._recorder.close)
 
     async def look_for(self, seconds: float) -> None:
         """Look for so long."""
@@ -303,17 +323,16 @@ class Watch:
         except AdminError:
             return  # no broker answers: the next look tries again
         self._course = begin(look) if self._course is None else after(self._course, look)
-        verdict = self.verdict = await asyncio.to_thread(diagnose, self._course, self._expected)
-        self._keep(verdict)
+        self._keep(await asyncio.to_thread(diagnose, self._course, self._expected))
 
     def has_all(self, wanted: Iterable[Name]) -> bool:
         """Whether each of these was named since the clock began."""
         return all(any(name.fits(told.cause, told.subject) for told in self._told.values()) for name in wanted)
 
     def _keep(self, verdict: Verdict) -> None:
-        if self.clock is None:
+        if self._clock is None:
             return
-        seconds = round(time.monotonic() - self.clock, 1)
+        seconds = round(time.monotonic() - self._clock, 1)
         self._unexplained |= {each.symptom for each in verdict.unexplained}
         for named in verdict.causes:
             claim = named.claim
@@ -334,14 +353,15 @@ class Watch:
 
     def trial(self, faults: tuple[str, ...], version: str) -> Trial:
         """What was named since the clock began."""
-        assert self.clock is not None
+        assert self._clock is not None
         return Trial(
             faults=faults,
             version=version,
             told=tuple(self._told.values()),
             unexplained=tuple(sorted(self._unexplained)),
             load=round(os.getloadavg()[0], 1),
-            seconds=round(time.monotonic() - self.clock, 1),
+            seconds=round(time.monotonic() - self._clock, 1),
+            began_ms=self._began_ms,
         )
 
 
