@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from console.model.cluster import Partition
+from console.model.cluster import LogDir, Partition, ReplicaSizes
 from console.model.snapshot import Snapshot
 from console.triage.cause import Certainty
 from console.triage.diagnosis import diagnose
@@ -48,6 +48,18 @@ def test_a_broker_that_came_back_may_be_catching_up(ticks: int, certainty: Certa
     found = {each.claim.cause: each.claim for each in verdict.causes}
     assert found["replication-broken"].subject == BROKER[3]
     assert found["replication-broken"].certainty is certainty
+
+
+@pytest.mark.parametrize(("a_look", "is_named"), [(2, False), (20, True)])
+def test_a_trend_of_a_disk_is_believed_for_a_while(a_look: int, *, is_named: bool) -> None:
+    """A look every 5 s: at 2 bytes a look there is more than half an hour left, after 40 s."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        shrunk = LogDir("/data", ReplicaSizes(), 1_000, 900 - a_look * tick)
+        return replace(snapshot, log_dirs={**snapshot.log_dirs, 2: (shrunk,)})
+
+    found = named(diagnose(watched(change)))
+    assert found == ({("disk-filling", Subject(broker=2, dir="/data"))} if is_named else set())
 
 
 def _rolling(snapshot: Snapshot, tick: int) -> Snapshot:

@@ -23,6 +23,9 @@ SOON = 24 * 3600.0
 """Seconds until a disk is full, under which it is said."""
 LEAST = 30.0
 """Seconds that the trend of a disk has to cover."""
+FORESIGHT = 30
+"""How far a trend is believed, in times of what it covers: one of half a minute, in which someone wrote a file, for a
+quarter of an hour."""
 
 
 def _failed(course: Course) -> Iterator[Claim]:
@@ -55,7 +58,8 @@ def _filling(course: Course) -> Iterator[Claim]:
         left = seconds_left(samples)
         subject = Subject(broker=broker, dir=path)
         symptom = course.seen.get((DIR_NEARLY_FULL, subject))
-        if symptom is None and (left is None or left > SOON):
+        covered = (samples[-1].at - samples[0].at).total_seconds()
+        if symptom is None and (left is None or left > min(SOON, FORESIGHT * covered)):
             continue
         total = next((d.total_bytes for d in course.last.snapshot.log_dirs.get(broker, ()) if d.path == path), -1)
         usable = samples[-1].usable
