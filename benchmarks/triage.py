@@ -20,24 +20,13 @@ from benchmarks.figures import load, report, report_ratio
 from tests.faults import healthy
 from tests.faults.catalogue import FAULTS, pairs
 from tests.faults.fault import Fault
-from tests.faults.laboratory import Laboratory, Told, Trial
+from tests.faults.kept import keep, record_name, trials
+from tests.faults.laboratory import Laboratory
 from tests.faults.score import Judged, judge, score
+from tests.faults.trial import Told, Trial
 from tests.support.kafka_jars import KAFKA_4_3
 
 PRECISION, RECALL, SECONDS = 0.95, 0.9, 15.0
-
-
-def kept(file: Path | None) -> list[Trial]:
-    """The trials in a file; none without one."""
-    return msgspec.json.decode(file.read_bytes(), type=list[Trial]) if file is not None and file.exists() else []
-
-
-def keep(file: Path, trial: Trial) -> None:
-    """Put a trial into a file, in place of the last one of the same faults and version."""
-    others = [each for each in kept(file) if (each.version, each.faults) != (trial.version, trial.faults)]
-    every = sorted([*others, trial], key=lambda each: (each.version, len(each.faults), each.faults))
-    lines = b",\n".join(msgspec.json.encode(each) for each in every)
-    file.write_bytes(b"[\n" + lines + b"\n]\n")
 
 
 async def run(options: argparse.Namespace) -> list[Trial]:
@@ -68,8 +57,7 @@ async def run(options: argparse.Namespace) -> list[Trial]:
 
 
 def _record(folder: Path | None, version: str, faults: Sequence[Fault]) -> Path | None:
-    names = "+".join(fault.name.replace(" ", "-") for fault in faults)
-    return folder / f"{names}-{version}.kacrec" if folder is not None else None
+    return folder / record_name(version, [fault.name for fault in faults]) if folder is not None else None
 
 
 def _report_trial(judged: Judged) -> None:
@@ -96,10 +84,10 @@ def _told(told: Told) -> str:
     return f"{told.cause} {subject}: {told.certainty} after {told.after} s".replace(" :", ":")
 
 
-def report_score(trials: Iterable[Trial]) -> None:
+def report_score(done: Iterable[Trial]) -> None:
     """The figures, with their targets, by version."""
     by_version: dict[str, list[Judged]] = {}
-    for trial in trials:
+    for trial in done:
         by_version.setdefault(trial.version, []).append(judge(trial))
     for version, judged in by_version.items():
         found = score(judged)
@@ -122,7 +110,7 @@ def main() -> int:
     parser.add_argument("--from", dest="kept", type=Path, help="count what a file keeps, without brokers")
     options = parser.parse_args()
     if options.kept is not None:
-        report_score(kept(options.kept))
+        report_score(trials(options.kept))
         return 0
     # Ended politely or not, the brokers end and the small filesystem is unmounted.
     for number in (signal.SIGINT, signal.SIGTERM):

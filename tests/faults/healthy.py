@@ -8,8 +8,9 @@ from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 
 from console.triage.symptoms import Subject
-from tests.faults.laboratory import STEADY, Laboratory, Trial, Watch
+from tests.faults.laboratory import STEADY, Laboratory, Watch
 from tests.faults.load import ended, running
+from tests.faults.trial import Trial
 
 QUIET, RESTART = "healthy", "rolling restart"
 _GROUP = "deployed-readers"

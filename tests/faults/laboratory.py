@@ -10,8 +10,6 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-import msgspec
-
 from console.admin.changes import send
 from console.admin.client import AdminClient
 from console.admin.errors import AdminError
@@ -44,13 +42,13 @@ from console.model.codes import DELETE, SET
 from console.model.config import ConfigResource
 from console.session.session import Session
 from console.session.triage_looks import Looker
-from console.triage.cause import Certainty
 from console.triage.course import after, begin
-from console.triage.diagnosis import Verdict, diagnose
+from console.triage.diagnosis import diagnose
 from console.triage.symptoms import Subject
 from tests.faults.cluster import FaultCluster
 from tests.faults.fault import Begin, Fault, Name
 from tests.faults.load import Consumer, Producer, now_ms, running
+from tests.faults.trial import Names, Trial
 
 PATIENCE = 90.0
 """Seconds until a cluster has to be well again."""
@@ -59,29 +57,6 @@ WARM = 12.0
 AFTER = 6.0
 """Seconds of looking after everything was named: what comes then is counted too."""
 STEADY, READERS = "steady", "steady-readers"
-
-
-class Told(msgspec.Struct, frozen=True):
-    """A cause that was named. after: seconds from the beginning of the fault; certainty: the highest."""
-
-    cause: str
-    subject: dict[str, Any]
-    certainty: str
-    severity: str
-    after: float
-
-
-class Trial(msgspec.Struct, frozen=True, kw_only=True):
-    """What was named while faults were there. load: processes that wanted a processor, at the end. began_ms: when the
-    faults began, milliseconds since 1970."""
-
-    faults: tuple[str, ...]
-    version: str
-    told: tuple[Told, ...]
-    unexplained: tuple[str, ...]
-    load: float
-    seconds: float
-    began_ms: int = 0
 
 
 class Laboratory:
@@ -284,8 +259,7 @@ class Watch:
         self._client = lab.connected(lab.cluster.addresses, Tap(self._recorder.take) if record is not None else None)
         self._looker = Looker(Session(self._client, Context("faults", "faults", self._client.settings, journal=False)))
         self._course: Any = None
-        self._told: dict[tuple[str, str], Told] = {}
-        self._unexplained: set[str] = set()
+        self._names = Names()
         self._clock: float | None = None
         self._began_ms = 0
 
@@ -323,33 +297,13 @@ class Watch:
         except AdminError:
             return  # no broker answers: the next look tries again
         self._course = begin(look) if self._course is None else after(self._course, look)
-        self._keep(await asyncio.to_thread(diagnose, self._course, self._expected))
+        verdict = await asyncio.to_thread(diagnose, self._course, self._expected)
+        if self._clock is not None:
+            self._names.add(verdict, time.monotonic() - self._clock)
 
     def has_all(self, wanted: Iterable[Name]) -> bool:
         """Whether each of these was named since the clock began."""
-        return all(any(name.fits(told.cause, told.subject) for told in self._told.values()) for name in wanted)
-
-    def _keep(self, verdict: Verdict) -> None:
-        if self._clock is None:
-            return
-        seconds = round(time.monotonic() - self._clock, 1)
-        self._unexplained |= {each.symptom for each in verdict.unexplained}
-        for named in verdict.causes:
-            claim = named.claim
-            subject = self._subject(claim.subject)
-            key = claim.cause, repr(subject)
-            known = self._told.get(key)
-            certainty = claim.certainty.value
-            if known is None:
-                self._told[key] = Told(claim.cause, subject, certainty, claim.severity.value, seconds)
-            elif _CERTAINTIES.index(certainty) < _CERTAINTIES.index(known.certainty):
-                self._told[key] = msgspec.structs.replace(known, certainty=certainty)
-
-    def _subject(self, subject: Subject) -> dict[str, Any]:
-        found: dict[str, Any] = msgspec.to_builtins(subject)
-        if "dir" in found:
-            found["dir"] = "spare" if found["dir"] == str(self._lab.cluster.spare_dir) else "first"
-        return found
+        return all(any(name.fits(told.cause, told.subject) for told in self._names.told) for name in wanted)
 
     def trial(self, faults: tuple[str, ...], version: str) -> Trial:
         """What was named since the clock began."""
@@ -357,12 +311,9 @@ class Watch:
         return Trial(
             faults=faults,
             version=version,
-            told=tuple(self._told.values()),
-            unexplained=tuple(sorted(self._unexplained)),
+            told=self._names.told,
+            unexplained=self._names.unexplained,
             load=round(os.getloadavg()[0], 1),
             seconds=round(time.monotonic() - self._clock, 1),
             began_ms=self._began_ms,
         )
-
-
-_CERTAINTIES = [each.value for each in Certainty]

@@ -10,7 +10,7 @@ from msgspec import Struct
 from console.triage.cause import Certainty, Severity
 from tests.faults.catalogue import FAULTS
 from tests.faults.fault import Name
-from tests.faults.laboratory import Told, Trial
+from tests.faults.trial import Told, Trial
 
 _POSSIBLE, _INFO = Certainty.POSSIBLE.value, Severity.INFO.value
 

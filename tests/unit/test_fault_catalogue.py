@@ -6,8 +6,8 @@ from collections import Counter
 from typing import Any
 
 from tests.faults.catalogue import CHOSEN, FAULTS, PAIRS, pairs
-from tests.faults.laboratory import Told, Trial
 from tests.faults.score import judge, score
+from tests.faults.trial import Told, Trial
 
 
 def told(cause: str, certainty: str = "certain", after: float = 3.0, severity: str = "high", **subject: Any) -> Told:

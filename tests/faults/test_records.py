@@ -1,0 +1,29 @@
+"""Flight records of the laboratory, replayed: each fault is named of what the brokers answered then."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.faults.kept import RECORDS, judged_again, record_name, trials
+from tests.faults.score import judge
+from tests.faults.trial import Trial
+
+KEPT = {record_name(trial.version, trial.faults): trial for trial in trials()}
+FILES = sorted(RECORDS.glob("*.kacrec"))
+MOST_EACH, MOST_IN_ALL = 100 << 10, 3 << 20
+
+
+def test_records_are_small_and_known() -> None:
+    sizes = {file.name: file.stat().st_size for file in FILES}
+    assert sizes
+    assert sizes.keys() <= KEPT.keys()
+    assert max(sizes.values()) <= MOST_EACH
+    assert sum(sizes.values()) <= MOST_IN_ALL
+
+
+@pytest.mark.parametrize("name", [file.name for file in FILES])
+def test_what_was_named_is_named_of_the_record(name: str) -> None:
+    trial: Trial = KEPT[name]
+    live, again = judge(trial), judge(judged_again(trial, RECORDS / name))
+    assert live.named.keys() <= again.named.keys(), again.trial.told
+    assert not again.alarms, again.alarms

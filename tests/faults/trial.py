@@ -1,0 +1,78 @@
+"""What was named in a trial of faults: causes with their subjects, when first, and how surely at most."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from console.triage.cause import Certainty
+from console.triage.diagnosis import Verdict
+from console.triage.symptoms import Subject
+
+SPARE = "/spare/logs"
+"""How the path of the spare log directory ends."""
+_CERTAINTIES = [each.value for each in Certainty]
+
+
+class Told(Struct, frozen=True):
+    """A cause that was named. after: seconds from the beginning of the fault; certainty: the highest."""
+
+    cause: str
+    subject: dict[str, Any]
+    certainty: str
+    severity: str
+    after: float
+
+
+class Trial(Struct, frozen=True, kw_only=True):
+    """What was named while faults were there. load: processes that wanted a processor, at the end. began_ms: when the
+    faults began, milliseconds since 1970."""
+
+    faults: tuple[str, ...]
+    version: str
+    told: tuple[Told, ...]
+    unexplained: tuple[str, ...]
+    load: float
+    seconds: float
+    began_ms: int = 0
+
+
+class Names:
+    """What the verdicts of a trial named, one after the other: all of it, not what stands at the end."""
+
+    def __init__(self) -> None:
+        self._told: dict[tuple[str, str], Told] = {}
+        self._unexplained: set[str] = set()
+
+    def add(self, verdict: Verdict, after: float) -> None:
+        """A verdict so many seconds after the beginning."""
+        self._unexplained |= {each.symptom for each in verdict.unexplained}
+        for named in verdict.causes:
+            claim = named.claim
+            subject = _subject(claim.subject)
+            key = claim.cause, repr(subject)
+            certainty = claim.certainty.value
+            known = self._told.setdefault(
+                key, Told(claim.cause, subject, certainty, claim.severity.value, round(after, 1))
+            )
+            if _CERTAINTIES.index(certainty) < _CERTAINTIES.index(known.certainty):
+                self._told[key] = msgspec.structs.replace(known, certainty=certainty)
+
+    @property
+    def told(self) -> tuple[Told, ...]:
+        """Every cause that was named."""
+        return tuple(self._told.values())
+
+    @property
+    def unexplained(self) -> tuple[str, ...]:
+        """Every symptom that had no cause at some time."""
+        return tuple(sorted(self._unexplained))
+
+
+def _subject(subject: Subject) -> dict[str, Any]:
+    found: dict[str, Any] = msgspec.to_builtins(subject)
+    if "dir" in found:
+        found["dir"] = "spare" if found["dir"].endswith(SPARE) else "first"
+    return found
