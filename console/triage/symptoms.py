@@ -222,10 +222,15 @@ def _of_group(group: Group, snapshot: Snapshot) -> Iterator[Symptom]:
 
 
 def _of_offsets(group: str, lag: GroupLag, snapshot: Snapshot) -> Iterator[Symptom]:
+    trend = snapshot.lag_trends.get(group)
+    # Commits and ends are answered by two brokers: one that moves is ahead of the end for as long as that takes.
+    before = trend.base.lag.partitions if trend is not None and trend.base.at < trend.last.at else ()
+    stood = {(each.topic, each.partition, each.committed) for each in before}
     for each in lag.partitions:
         known = snapshot.log_ranges.get((each.topic, each.partition))
         start = known.start if known is not None else 0
-        if 0 <= each.committed < start or 0 <= each.end < each.committed:
+        beyond = 0 <= each.end < each.committed and (each.topic, each.partition, each.committed) in stood
+        if 0 <= each.committed < start or beyond:
             yield Symptom(OFFSET_OUT_OF_RANGE, Subject(group=group, topic=each.topic, partition=each.partition))
 
 

@@ -10,7 +10,7 @@ from console.model.snapshot import Snapshot
 from console.triage.cause import Certainty
 from console.triage.diagnosis import diagnose
 from console.triage.symptoms import Subject
-from tests.unit.test_triage import BROKER, moved, named, watched, without_broker
+from tests.unit.test_triage import AT_0, BROKER, moved, named, watched, without_broker
 
 
 @pytest.mark.parametrize(("ticks", "is_slow"), [(5, False), (7, True)])
@@ -60,6 +60,14 @@ def test_a_trend_of_a_disk_is_believed_for_a_while(a_look: int, *, is_named: boo
 
     found = named(diagnose(watched(change)))
     assert found == ({("disk-filling", Subject(broker=2, dir="/data"))} if is_named else set())
+
+
+@pytest.mark.parametrize(("a_look", "is_named"), [(0, True), (10, False)])
+def test_a_commit_beyond_the_end_is_out_of_range_if_it_stands(a_look: int, *, is_named: bool) -> None:
+    """One that moves was read a moment after the end."""
+    verdict = diagnose(watched(lambda s, t: moved(s, {0: (500 + a_look * t, 490 + a_look * t)})))
+    assert (("offsets-out-of-range", AT_0) in named(verdict)) is is_named
+    assert verdict.is_healthy is not is_named
 
 
 def _rolling(snapshot: Snapshot, tick: int) -> Snapshot:
