@@ -44,6 +44,7 @@ class Snapshot(Struct, frozen=True):
     """Everything that was read so far. A part that was not read yet is empty and missing from `read_at`.
 
     configs_from: the broker that described the topics, whose inherited values they show, None if any.
+    configs_at: when the configs of each resource were last read, UTC.
     documentation: (resource type code, key) -> text, asked for once for each key.
     read_at: part ("topics", "quotas", …) -> when it was last read whole, UTC.
     group_positions: members and offsets, read at once, of the groups that were asked for by name.
@@ -62,6 +63,7 @@ class Snapshot(Struct, frozen=True):
     topics: Mapping[str, Topic] = field(default_factory=dict)
     configs: Mapping[ConfigResource, ConfigSet] = field(default_factory=dict)
     configs_from: int | None = None
+    configs_at: Mapping[ConfigResource, datetime] = field(default_factory=dict)
     documentation: Mapping[tuple[int, str], str] = field(default_factory=dict)
     quotas: Mapping[QuotaEntity, QuotaValues] = field(default_factory=dict)
     quotas_sparse: bool = False
@@ -192,6 +194,7 @@ def with_configs(snapshot: Snapshot, listing: ConfigListing, at: datetime, *, de
         snapshot,
         configs=share(snapshot.configs, configs),
         configs_from=described_by if topics else snapshot.configs_from,
+        configs_at={**snapshot.configs_at, **dict.fromkeys(listing.sets, at)},
         documentation={**snapshot.documentation, **documentation} if documentation else snapshot.documentation,
         read_at=_read_at(snapshot, "configs", at),
     )

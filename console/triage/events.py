@@ -1,0 +1,450 @@
+"""What changed between two snapshots: each difference by its place, and differences of one sort as one event. Pure.
+
+A part that was not read before is no change, and neither is a place that only one of the snapshots knows: a new
+topic's configs and partitions come with the topic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import NamedTuple, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from console.model.changes import (
+    BrokerTarget,
+    GroupTarget,
+    MoveTarget,
+    PartitionTarget,
+    ScramUser,
+    Target,
+    TopicTarget,
+)
+from console.model.cluster import Group, Partition, Topic
+from console.model.codes import BROKER, STATIC_BROKER_CONFIG
+from console.model.config import CLUSTER_DEFAULT, ConfigResource, ConfigSet, is_override
+from console.model.numbers import long_number
+from console.model.quota import QuotaEntity, QuotaValues
+from console.model.snapshot import Snapshot
+from console.triage.cause import Severity
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Kind(StrEnum):
+    """What an event is of."""
+
+    BROKER = "broker"
+    CONTROLLER = "controller"
+    LEADER = "leader"
+    ISR = "isr"
+    REPLICAS = "replicas"
+    TOPIC = "topic"
+    CONFIG = "config"
+    QUOTA = "quota"
+    ACL = "acl"
+    SCRAM = "scram"
+    GROUP = "group"
+
+
+UP, FENCED, PRESENT, IN_SYNC = "up", "fenced", "present", "in"
+HIDDEN = "\0hidden"
+"""Stands for a value that brokers do not tell."""
+STATE, MEMBERS, PARTITIONS, ID = "state", "members", "partitions", "id"
+"""Keys of places of groups and topics."""
+
+
+class Place(NamedTuple):
+    """What has a value that can change.
+
+    about: what it belongs to; of a leader, an ISR or replicas the partition, of the controller the cluster's default.
+    key: a config's or quota's name, the broker of an ISR, `STATE` or `MEMBERS` of a group, `PARTITIONS` or `ID` of a
+    topic; else ``""``.
+    """
+
+    kind: Kind
+    about: Target
+    key: str = ""
+
+
+class Difference(NamedTuple):
+    """A place with its values before and after, None where it had, or has, none."""
+
+    place: Place
+    was: str | None
+    became: str | None
+
+
+# -- from two snapshots to differences ---------------------------------------------------------------------------------
+
+
+def differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
+    """What differs, of the parts that both had read. Snapshots share what did not change, so that mostly identities
+    are compared."""
+    if old.cluster is not new.cluster and "cluster" in old.read_at:
+        yield from _of_brokers(old, new)
+    yield from _of_controller(old, new)
+    if old.topics is not new.topics and "topics" in old.read_at:
+        for name, before, after in _differing(old.topics, new.topics):
+            yield from _of_topic(name, before, after)
+    if old.configs is not new.configs:
+        yield from _of_configs(old, new)
+    if old.quotas is not new.quotas and "quotas" in old.read_at:
+        yield from _of_quotas(old, new)
+    if old.acls is not new.acls and "acls" in old.read_at:
+        before, after = set(old.acls), set(new.acls)
+        for binding in sorted(before ^ after):
+            gone = binding in before
+            yield Difference(Place(Kind.ACL, binding), *(PRESENT, None) if gone else (None, PRESENT))
+    if old.scram is not new.scram and "scram" in old.read_at:
+        had, has = (
+            {ScramUser(u, c.mechanism): c.iterations for u, cs in s.scram.items() for c in cs} for s in (old, new)
+        )
+        for user, one, other in _differing(had, has):
+            if one != other:
+                yield Difference(Place(Kind.SCRAM, user), _text(one), _text(other))
+    if old.groups is not new.groups and "groups" in old.read_at:
+        for name, one, other in _differing(old.groups, new.groups):
+            yield from _of_group(name, one, other)
+
+
+def _differing(old: Mapping[K, V], new: Mapping[K, V]) -> Iterator[tuple[K, V | None, V | None]]:
+    """The keys whose values are not the same object: those of `new` in its order, then those that it lacks."""
+    for key, after in new.items():
+        before = old.get(key)
+        if before is not after:
+            yield key, before, after
+    if len(old) != len(new) or old.keys() != new.keys():
+        for key, before in old.items():
+            if key not in new:
+                yield key, before, None
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def _of_brokers(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
+    before, after = ({b.id: FENCED if b.fenced else UP for b in s.cluster.brokers} for s in (old, new))
+    for number in sorted(before.keys() | after.keys()):
+        if before.get(number) != after.get(number):
+            place = Place(Kind.BROKER, BrokerTarget(number))
+            yield Difference(place, before.get(number), after.get(number))
+
+
+def controller(snapshot: Snapshot) -> int | None:
+    """The active controller, -1 for none; None where it is unknown. Metadata of a KRaft cluster names any broker."""
+    if "quorum" not in snapshot.read_at:
+        return None
+    if snapshot.quorum is not None:
+        return snapshot.quorum.leader_id
+    return snapshot.cluster.controller_id if "cluster" in snapshot.read_at else None
+
+
+def _of_controller(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
+    if old.quorum is new.quorum and old.cluster is new.cluster:
+        return
+    before, after = controller(old), controller(new)
+    if before is not None and after is not None and before != after:
+        yield Difference(Place(Kind.CONTROLLER, CLUSTER_DEFAULT), _node(before), _node(after))
+
+
+def _node(number: int) -> str | None:
+    return str(number) if number >= 0 else None
+
+
+def _of_topic(name: str, before: Topic | None, after: Topic | None) -> Iterator[Difference]:
+    place = Place(Kind.TOPIC, TopicTarget(name), PARTITIONS)
+    if before is None or after is None:
+        sides = (str(len(each.partitions)) if each is not None else None for each in (before, after))
+        yield Difference(place, *sides)
+        return
+    if before.topic_id and after.topic_id and before.topic_id != after.topic_id:
+        yield Difference(Place(Kind.TOPIC, TopicTarget(name), ID), before.topic_id, after.topic_id)
+    if len(before.partitions) != len(after.partitions):
+        yield Difference(place, str(len(before.partitions)), str(len(after.partitions)))
+    if before.partitions is not after.partitions:
+        known = {each.number: each for each in before.partitions}
+        for each in after.partitions:
+            was = known.get(each.number)
+            if was is not None and was is not each:
+                yield from _of_partition(name, was, each)
+
+
+def _of_partition(topic: str, was: Partition, now: Partition) -> Iterator[Difference]:
+    if was.leader != now.leader:
+        place = Place(Kind.LEADER, PartitionTarget(topic, now.number))
+        yield Difference(place, _node(was.leader), _node(now.leader))
+    if was.isr != now.isr:
+        # One that is no replica any more leaves the ISR with that.
+        for broker in sorted((set(was.isr) ^ set(now.isr)).intersection(was.replicas, now.replicas)):
+            place = Place(Kind.ISR, PartitionTarget(topic, now.number), str(broker))
+            yield Difference(place, *(IN_SYNC, None) if broker in was.isr else (None, IN_SYNC))
+    if was.replicas != now.replicas:
+        place = Place(Kind.REPLICAS, MoveTarget(topic, now.number))
+        yield Difference(place, ",".join(map(str, was.replicas)), ",".join(map(str, now.replicas)))
+
+
+def own_values(resource: ConfigResource, configs: ConfigSet) -> dict[str, str]:
+    """What a resource sets itself, of a broker also what its file sets: key -> value. What it inherits changes in many
+    places at once, and is an event of where it is set."""
+    return {
+        entry.name: HIDDEN if entry.hidden else entry.value or ""
+        for entry in configs
+        if is_override(entry, resource)
+        or (resource.type == BROKER and not resource.is_cluster_default and entry.source == STATIC_BROKER_CONFIG)
+    }
+
+
+def _of_configs(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
+    seen: dict[tuple[int, int, int, bool], dict[str, tuple[str | None, str | None]]] = {}
+    for resource, was, now in _differing(old.configs, new.configs):
+        if was is None or now is None:
+            continue
+        # A cluster has few different sets: each pair is compared once.
+        pair = (id(was), id(now), int(resource.type), resource.is_cluster_default)
+        if pair not in seen:
+            before, after = own_values(resource, was), own_values(resource, now)
+            keys = sorted(key for key in before.keys() | after.keys() if before.get(key) != after.get(key))
+            seen[pair] = {key: (before.get(key), after.get(key)) for key in keys}
+        for key, sides in seen[pair].items():
+            yield Difference(Place(Kind.CONFIG, resource, key), *sides)
+
+
+def _of_quotas(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
+    for entity, had, has in _differing(old.quotas, new.quotas):
+        if had is None and new.quotas_sparse:
+            continue  # it may have been there, unread
+        yield from _of_quota(entity, had or {}, has or {})
+
+
+def _of_quota(entity: QuotaEntity, had: QuotaValues, has: QuotaValues) -> Iterator[Difference]:
+    for key in sorted(had.keys() | has.keys()):
+        if had.get(key) != has.get(key):
+            yield Difference(Place(Kind.QUOTA, entity, key), _number(had.get(key)), _number(has.get(key)))
+
+
+def _number(value: float | None) -> str | None:
+    return None if value is None else repr(value)
+
+
+def _of_group(name: str, one: Group | None, other: Group | None) -> Iterator[Difference]:
+    before, after = (each.state if each is not None else None for each in (one, other))
+    if before != after:
+        yield Difference(Place(Kind.GROUP, GroupTarget(name), STATE), before, after)
+    if one is not None and other is not None and one.members is not None and other.members is not None:
+        had, has = len(one.members), len(other.members)
+        if had != has:
+            yield Difference(Place(Kind.GROUP, GroupTarget(name), MEMBERS), str(had), str(has))
+
+
+# -- from differences to events ----------------------------------------------------------------------------------------
+
+MOST_LINES = 8
+"""Topics or entities with one and the same change that are an event each; of more, all are one event."""
+MOST_PLACES = 500
+"""Places that a kept event names; it counts all of them."""
+MOST_EVENTS = 1_000
+"""Events that are kept; the oldest go first, and are counted."""
+
+
+class Author(NamedTuple):
+    """Who made a change, as this host's journal has it. number: of the change in the journal."""
+
+    who: str
+    number: int
+
+
+class Event(Struct, frozen=True):
+    """A change, or the same change of many places.
+
+    places: where, at most `MOST_PLACES` once it is kept. count: how many places in all; units: how many topics,
+    entities or groups they belong to. was, became: None for none; ``""`` where the places differ in it. since: when
+    `was` was last read, None if unknown; until: when `became` was first read, UTC. author: None where the journal of
+    this host has nothing that fits.
+    """
+
+    kind: Kind
+    places: tuple[Place, ...]
+    count: int
+    units: int
+    was: str | None
+    became: str | None
+    since: datetime | None
+    until: datetime
+    severity: Severity
+    author: Author | None = None
+
+    @property
+    def trouble(self) -> bool:
+        """Whether it makes something worse."""
+        return self.severity in (Severity.CRITICAL, Severity.HIGH)
+
+    @property
+    def place(self) -> Place:
+        """The first of its places."""
+        return self.places[0]
+
+
+def events(found: Iterable[Difference], old: Snapshot, new: Snapshot, at: datetime) -> list[Event]:
+    """Differences as events, in the order of what they begin with: one for each topic or entity, or one for all of
+    them if they are many. Every difference is in exactly one event. at: UTC, for parts without a time of their own."""
+    sorts: dict[tuple[object, ...], dict[object, list[Difference]]] = {}
+    for each in found:
+        sorts.setdefault(_sort(each), {}).setdefault(_unit(each.place), []).append(each)
+    made: list[Event] = []
+    for of_units in sorts.values():
+        together = [[each for mine in of_units.values() for each in mine]]
+        made += (_event(mine, old, new, at) for mine in (together if len(of_units) > MOST_LINES else of_units.values()))
+    return made
+
+
+def _sort(each: Difference) -> tuple[object, ...]:
+    """What differences have in common that can be one event."""
+    place = each.place
+    match place.kind:
+        case Kind.TOPIC | Kind.SCRAM:
+            return place.kind, place.key, each.was is None, each.became is None
+        case Kind.REPLICAS:
+            return (place.kind,)
+        case Kind.CONFIG:
+            assert isinstance(place.about, ConfigResource)
+            return place.kind, place.about.type, place.key, each.was, each.became
+        case Kind.GROUP if place.key == MEMBERS:
+            return place.kind, place.key, _fewer(each)
+        case Kind.BROKER:
+            return place.kind, place.about, each.was, each.became
+        case _:
+            return place.kind, place.key, each.was, each.became
+
+
+def _fewer(each: Difference) -> bool:
+    return int(each.became or 0) < int(each.was or 0)
+
+
+def _unit(place: Place) -> object:
+    about = place.about
+    return about.topic if isinstance(about, PartitionTarget | MoveTarget) else about
+
+
+def _event(mine: Collection[Difference], old: Snapshot, new: Snapshot, at: datetime) -> Event:
+    first = next(iter(mine))
+    was, became = ({side} for side in (first.was, first.became))
+    units: set[object] = set()
+    for each in mine:
+        was.add(each.was)
+        became.add(each.became)
+        units.add(_unit(each.place))
+    since, until = _seen_between(first.place, old, new, at)
+    return Event(
+        first.place.kind,
+        tuple(each.place for each in mine),
+        len(mine),
+        len(units),
+        first.was if len(was) == 1 else "",
+        first.became if len(became) == 1 else "",
+        since,
+        until,
+        max((severity(each) for each in mine), key=_RANKS.__getitem__),
+    )
+
+
+_PARTS = {
+    Kind.BROKER: "cluster",
+    Kind.CONTROLLER: "quorum",
+    Kind.LEADER: "topics",
+    Kind.ISR: "topics",
+    Kind.REPLICAS: "topics",
+    Kind.TOPIC: "topics",
+    Kind.QUOTA: "quotas",
+    Kind.ACL: "acls",
+    Kind.SCRAM: "scram",
+    Kind.GROUP: "groups",
+}
+"""The part of a snapshot that shows a kind; configs have a time for each resource."""
+
+
+def _seen_between(place: Place, old: Snapshot, new: Snapshot, at: datetime) -> tuple[datetime | None, datetime]:
+    """When the value before was last read, and when the one after was first read."""
+    if isinstance(place.about, ConfigResource) and place.kind is Kind.CONFIG:
+        return old.configs_at.get(place.about), new.configs_at.get(place.about, at)
+    if place.kind is Kind.GROUP and place.key == MEMBERS and isinstance(place.about, GroupTarget):
+        trend = old.lag_trends.get(place.about.name)  # a listing says nothing of members
+        return datetime.fromtimestamp(trend.last.at, UTC) if trend is not None else None, at
+    since = old.read_at.get(_PARTS[place.kind])
+    # A part that is read in pieces keeps the time of its last whole read.
+    until = new.read_at.get(_PARTS[place.kind], at)
+    return since, until if since is None or until > since else at
+
+
+# -- how bad -----------------------------------------------------------------------------------------------------------
+
+_RANKS = {Severity.INFO: 0, Severity.WARNING: 1, Severity.HIGH: 2, Severity.CRITICAL: 3}
+_LOSING = frozenset({"min.insync.replicas", "unclean.leader.election.enable"})
+_RETENTION = frozenset({"retention.ms", "retention.bytes", "cleanup.policy", "log.retention.ms", "log.retention.bytes"})
+_WORSE_STATES = frozenset({"Dead", "NotReady"})
+
+
+def severity(each: Difference) -> Severity:
+    """How bad a difference is: by what it does to data that is there, not by who wanted it."""
+    place, became = each.place, each.became
+    match place.kind:
+        case Kind.BROKER:
+            return Severity.INFO if became == UP else Severity.HIGH
+        case Kind.CONTROLLER:
+            return Severity.CRITICAL if became is None else Severity.WARNING
+        case Kind.LEADER:
+            return Severity.CRITICAL if became is None else Severity.INFO
+        case Kind.ISR:
+            return Severity.HIGH if became is None else Severity.INFO
+        case Kind.TOPIC:
+            return Severity.HIGH if became is None or place.key == ID else Severity.INFO
+        case Kind.CONFIG if place.key in _LOSING or (place.key in _RETENTION and _shortened(each)):
+            return Severity.HIGH
+        case Kind.CONFIG | Kind.QUOTA | Kind.ACL | Kind.SCRAM:
+            return Severity.WARNING
+        case Kind.GROUP:
+            return _of_group_change(each)
+        case _:
+            return Severity.INFO
+
+
+def _shortened(each: Difference) -> bool:
+    """Whether records that are there may be deleted: a limit where there was none, or a lower one."""
+    was, became = long_number(each.was), long_number(each.became)
+    if became is None:
+        return each.became is not None and each.place.key == "cleanup.policy"
+    return became >= 0 and (was is None or was < 0 or became < was)
+
+
+def _of_group_change(each: Difference) -> Severity:
+    if each.place.key == MEMBERS:
+        return Severity.WARNING if _fewer(each) else Severity.INFO
+    if each.became is None or each.became in _WORSE_STATES:
+        return Severity.WARNING
+    return Severity.WARNING if each.became == "Empty" and each.was is not None else Severity.INFO
+
+
+# -- those that are kept -----------------------------------------------------------------------------------------------
+
+
+class Record(Struct, frozen=True):
+    """The last events, the latest first. began: when watching began, UTC. dropped: older ones that are not kept."""
+
+    began: datetime
+    events: tuple[Event, ...] = ()
+    dropped: int = 0
+
+    def with_events(self, new: Iterable[Event]) -> Record:
+        """The record with later events, given in their order; each names at most `MOST_PLACES` places."""
+        added = [
+            replace(each, places=each.places[:MOST_PLACES]) if len(each.places) > MOST_PLACES else each for each in new
+        ]
+        if not added:
+            return self
+        kept = (*reversed(added), *self.events)
+        return replace(self, events=kept[:MOST_EVENTS], dropped=self.dropped + max(0, len(kept) - MOST_EVENTS))
