@@ -7,7 +7,20 @@ from typing import Any
 
 from msgspec import Struct, field
 
-PANES = ("brokers", "topics", "configs", "quotas", "acls", "groups", "plan", "history", "drift", "usage", "now")
+PANES = (
+    "brokers",
+    "topics",
+    "configs",
+    "quotas",
+    "acls",
+    "groups",
+    "plan",
+    "history",
+    "drift",
+    "usage",
+    "now",
+    "events",
+)
 THEMES = ("dark", "light", "ansi")
 EDITING_MODES = ("emacs", "vi")
 SHORTEST_REFRESH = 1.0

@@ -206,13 +206,15 @@ class Wish(Struct, frozen=True):
 
     edit: the edit, or why there is none. lake: the value that the lake has for the place, None for no own value. note:
     what else the operator has to know. effective: the proposal is about the effective value: `lake` is that, and a
-    value that would be inherited anyway is inherited, not set.
+    value that would be inherited anyway is inherited, not set. source: who has `lake`, as ``not 5 SOURCE`` in a
+    sentence.
     """
 
     edit: Edit | NoEdit
     lake: Value = UNKNOWN
     note: str = ""
     effective: bool = False
+    source: str = "as the lake says"
 
 
 class Wished(Struct, frozen=True):
@@ -292,7 +294,7 @@ def _moved(edit: Edit, wish: Wish, known: Snapshot) -> list[str]:
     if UNKNOWN in (lake, now) or _same(edit, lake, now):
         return []
     here, there = (clean(str(each), 60) if each is not None else "no own value" for each in (now, lake))
-    return [f"{target(edit.target)} {clean(edit.key, 80)} has {here} now, not {there} as the lake says"]
+    return [f"{target(edit.target)} {clean(edit.key, 80)} has {here} now, not {there} {wish.source}"]
 
 
 def value_now(edit: Edit, known: Snapshot, *, effective: bool = False) -> Value:

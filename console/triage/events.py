@@ -6,14 +6,16 @@ topic's configs and partitions come with the topic.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
+from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from console.model.acl import Acl
 from console.model.changes import (
     BrokerTarget,
     GroupTarget,
@@ -89,27 +91,21 @@ def differences(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
         yield from _of_brokers(old, new)
     yield from _of_controller(old, new)
     if old.topics is not new.topics and "topics" in old.read_at:
+        denied = {each.entity for one in (old, new) for each in one.failures if each.part == "topics"}
         for name, before, after in _differing(old.topics, new.topics):
-            yield from _of_topic(name, before, after)
+            if name not in denied:  # it is there, and can't be described
+                yield from _of_topic(name, before, after)
     if old.configs is not new.configs:
         yield from _of_configs(old, new)
     if old.quotas is not new.quotas and "quotas" in old.read_at:
         yield from _of_quotas(old, new)
     if old.acls is not new.acls and "acls" in old.read_at:
-        before, after = set(old.acls), set(new.acls)
-        for binding in sorted(before ^ after):
-            gone = binding in before
-            yield Difference(Place(Kind.ACL, binding), *(PRESENT, None) if gone else (None, PRESENT))
+        yield from _of_acls(set(old.acls), set(new.acls))
     if old.scram is not new.scram and "scram" in old.read_at:
-        had, has = (
-            {ScramUser(u, c.mechanism): c.iterations for u, cs in s.scram.items() for c in cs} for s in (old, new)
-        )
-        for user, one, other in _differing(had, has):
-            if one != other:
-                yield Difference(Place(Kind.SCRAM, user), _text(one), _text(other))
+        yield from _of_users(old, new)
     if old.groups is not new.groups and "groups" in old.read_at:
-        for name, one, other in _differing(old.groups, new.groups):
-            yield from _of_group(name, one, other)
+        for group, one, other in _differing(old.groups, new.groups):
+            yield from _of_group(group, one, other)
 
 
 def _differing(old: Mapping[K, V], new: Mapping[K, V]) -> Iterator[tuple[K, V | None, V | None]]:
@@ -232,6 +228,19 @@ def _number(value: float | None) -> str | None:
     return None if value is None else repr(value)
 
 
+def _of_acls(before: set[Acl], after: set[Acl]) -> Iterator[Difference]:
+    for binding in sorted(before ^ after):
+        gone = binding in before
+        yield Difference(Place(Kind.ACL, binding), *(PRESENT, None) if gone else (None, PRESENT))
+
+
+def _of_users(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
+    had, has = ({ScramUser(u, c.mechanism): c.iterations for u, cs in s.scram.items() for c in cs} for s in (old, new))
+    for user, before, after in _differing(had, has):
+        if before != after:
+            yield Difference(Place(Kind.SCRAM, user), _text(before), _text(after))
+
+
 def _of_group(name: str, one: Group | None, other: Group | None) -> Iterator[Difference]:
     before, after = (each.state if each is not None else None for each in (one, other))
     if before != after:
@@ -290,16 +299,25 @@ class Event(Struct, frozen=True):
         return self.places[0]
 
 
-def events(found: Iterable[Difference], old: Snapshot, new: Snapshot, at: datetime) -> list[Event]:
+def events(
+    found: Iterable[Difference],
+    old: Snapshot,
+    new: Snapshot,
+    at: datetime,
+    authors: Mapping[Place, Author] = MappingProxyType({}),
+) -> list[Event]:
     """Differences as events, in the order of what they begin with: one for each topic or entity, or one for all of
-    them if they are many. Every difference is in exactly one event. at: UTC, for parts without a time of their own."""
+    them if they are many. Every difference is in exactly one event, with those of the same author. at: UTC, for parts
+    without a time of their own."""
     sorts: dict[tuple[object, ...], dict[object, list[Difference]]] = {}
     for each in found:
-        sorts.setdefault(_sort(each), {}).setdefault(_unit(each.place), []).append(each)
+        sort = (authors.get(each.place), *_sort(each))
+        sorts.setdefault(sort, {}).setdefault(_unit(each.place), []).append(each)
     made: list[Event] = []
     for of_units in sorts.values():
         together = [[each for mine in of_units.values() for each in mine]]
-        made += (_event(mine, old, new, at) for mine in (together if len(of_units) > MOST_LINES else of_units.values()))
+        lines = together if len(of_units) > MOST_LINES else of_units.values()
+        made += (_event(mine, old, new, at, authors.get(mine[0].place)) for mine in lines)
     return made
 
 
@@ -331,15 +349,15 @@ def _unit(place: Place) -> object:
     return about.topic if isinstance(about, PartitionTarget | MoveTarget) else about
 
 
-def _event(mine: Collection[Difference], old: Snapshot, new: Snapshot, at: datetime) -> Event:
-    first = next(iter(mine))
+def _event(mine: Sequence[Difference], old: Snapshot, new: Snapshot, at: datetime, author: Author | None) -> Event:
+    first = mine[0]
     was, became = ({side} for side in (first.was, first.became))
     units: set[object] = set()
     for each in mine:
         was.add(each.was)
         became.add(each.became)
         units.add(_unit(each.place))
-    since, until = _seen_between(first.place, old, new, at)
+    since, until = seen_between(first.place, old, new, at)
     return Event(
         first.place.kind,
         tuple(each.place for each in mine),
@@ -350,6 +368,7 @@ def _event(mine: Collection[Difference], old: Snapshot, new: Snapshot, at: datet
         since,
         until,
         max((severity(each) for each in mine), key=_RANKS.__getitem__),
+        author,
     )
 
 
@@ -368,8 +387,8 @@ _PARTS = {
 """The part of a snapshot that shows a kind; configs have a time for each resource."""
 
 
-def _seen_between(place: Place, old: Snapshot, new: Snapshot, at: datetime) -> tuple[datetime | None, datetime]:
-    """When the value before was last read, and when the one after was first read."""
+def seen_between(place: Place, old: Snapshot, new: Snapshot, at: datetime) -> tuple[datetime | None, datetime]:
+    """When the value before was last read, None if unknown, and when the one after was first read, UTC."""
     if isinstance(place.about, ConfigResource) and place.kind is Kind.CONFIG:
         return old.configs_at.get(place.about), new.configs_at.get(place.about, at)
     if place.kind is Kind.GROUP and place.key == MEMBERS and isinstance(place.about, GroupTarget):

@@ -38,6 +38,7 @@ _KEY_SIGNS = {
     "minus": "-",
     "plus": "+",
     "full_stop": ".",
+    "comma": ",",
     "space": "Space",
 }
 

@@ -13,6 +13,7 @@ from console.tui.keymap import (
     CONFIGS,
     DRIFT,
     ENTITIES,
+    EVENTS,
     EVERYWHERE,
     FEATURES,
     GROUP,
@@ -152,6 +153,7 @@ _VIEWS = (
     (QUORUM, "The quorum"),
     (FEATURES, "Features"),
     (NOW, "What is wrong now"),
+    (EVENTS, "What changed"),
 )
 _INTRODUCTION = """\
 # Keys

@@ -11,7 +11,7 @@ from typing import NamedTuple
 EVERYWHERE = "everywhere"
 CONFIGS, TOPICS, TOPIC, BROKERS = "configs", "topics", "topic", "brokers"
 ENTITIES, QUOTAS, ACLS, GROUPS, GROUP, PLAN = "entities", "quotas", "acls", "groups", "group", "plan"
-HISTORY, DRIFT, USAGE, NOW = "history", "drift", "usage", "now"
+HISTORY, DRIFT, USAGE, NOW, EVENTS = "history", "drift", "usage", "now", "events"
 QUORUM, FEATURES = "quorum", "features"
 RECORDS = "records"
 TRANSACTIONS = "transactions"
@@ -52,6 +52,9 @@ KEYS: tuple[Key, ...] = (
     _key("drift", "9", "drift", "Configs that differ from their peers: by broker, by cluster, from the baseline"),
     _key("usage", "0", "usage", "Who uses how much of which quota"),
     _key("now", "full_stop", "now", "What is wrong now, and why: causes with their evidence", rank=58),
+    _key(
+        "events", "comma", "events", "What changed since the console began, and who did it where that is known", rank=59
+    ),
     _key("back", "escape", "back", "Clear the filter, else go back to the view before", rank=70),
     _key("last", "minus", "last", "Switch between this view and the last one"),
     _key("command", "colon", "command", "Type a command", rank=50),
@@ -129,6 +132,7 @@ KEYS: tuple[Key, ...] = (
     _key(
         "journal", "o", "lake / host", "Show the lake's timeline, or what was applied from this host", HISTORY, rank=32
     ),
+    _key("kinds", "tab", "kinds", "Show other kinds of events", EVENTS, rank=32),
     _key("scope", "tab", "among whom", "Compare brokers, clusters, or with the baseline", DRIFT, rank=32),
     _key("plot", "d", "plot", "The pair's rate over time, with its limit", USAGE, needs=("row",), rank=32),
     _key(
@@ -315,7 +319,20 @@ def keys_of(view: str) -> tuple[Key, ...]:
 
 
 GLOBAL = keys_of(EVERYWHERE)
-PANE_KEYS = ("brokers", "topics", "configs", "quotas", "acls", "groups", "plan", "history", "drift", "usage", "now")
+PANE_KEYS = (
+    "brokers",
+    "topics",
+    "configs",
+    "quotas",
+    "acls",
+    "groups",
+    "plan",
+    "history",
+    "drift",
+    "usage",
+    "now",
+    "events",
+)
 """The ids of the keys of the panes, in their order."""
 
 

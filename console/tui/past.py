@@ -8,27 +8,25 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from console.contexts.context import lake_place
 from console.model.changes import Status
 from console.present.failures import failure_text, staged_text
 from console.present.text import clean
+from console.tui.event_watch import EventHost, EventWatch
 
 if TYPE_CHECKING:
-    from textual.worker import Worker
-
     from console.history.reader.tables import Tables
     from console.journal.history import Due
     from console.language.tokenizer import Span
     from console.model.snapshot import Snapshot
     from console.session.former_changes import FormerChanges
-    from console.session.session import Session
 
 log = logging.getLogger(__name__)
 
@@ -36,22 +34,11 @@ LONGEST_WAIT = 60.0
 """Seconds after which the header is written again while an edit is due to be taken back at a known time."""
 
 
-class JournalHost(Protocol):
+class JournalHost(EventHost, Protocol):
     """What `Journal` needs of the app."""
-
-    @property
-    def session(self) -> Session:
-        """The session that is shown."""
-        ...
 
     def say(self, text: str, meaning: str = "") -> None:
         """Put a line on the message line."""
-        ...
-
-    def start(
-        self, work: Callable[[], Coroutine[Any, Any, None]], *, group: str, name: str, exclusive: bool = False
-    ) -> Worker[None]:
-        """Run a coroutine function as a worker."""
         ...
 
     def set_timer(self, delay: float, callback: Callable[[], None]) -> object:
@@ -60,7 +47,10 @@ class JournalHost(Protocol):
 
 
 class Journal:
-    """What the journal says of unfinished and expiring changes, and taking a change back."""
+    """What the journal says of unfinished and expiring changes, and taking a change back.
+
+    events: what changed since the cluster first answered, by others and by this host.
+    """
 
     def __init__(self, host: JournalHost, changed: Callable[[], None]) -> None:
         """changed: called when `due` may have another value."""
@@ -68,6 +58,7 @@ class Journal:
         self._changed = changed
         self._known: FormerChanges | None = None
         self._was_read = False
+        self.events = EventWatch(host)
         self._reading = False
 
     def read_once(self) -> None:
@@ -101,6 +92,7 @@ class Journal:
         from console.session.snapshot_reader import Refused
 
         self._reading = True
+        self.events.begin()
         try:
             self._known = await former_changes(self._host.session)
         except (AdminError, Refused) as error:

@@ -13,16 +13,42 @@ from console.tui import keymap
 if TYPE_CHECKING:
     from console.language.statements import Records
 
-PANES = ("brokers", "topics", "entities", "quotas", "acls", "groups", "plan", "history", "drift", "usage", "now")
-TITLES = ("Brokers", "Topics", "Configs", "Quotas", "ACLs", "Groups", "Plan", "History", "Drift", "Usage", "Now")
-SHORT_TITLES = ("Brok", "Topic", "Conf", "Quota", "ACL", "Grp", "Plan", "Hist", "Drift", "Use", "Now")
+PANES = (
+    "brokers",
+    "topics",
+    "entities",
+    "quotas",
+    "acls",
+    "groups",
+    "plan",
+    "history",
+    "drift",
+    "usage",
+    "now",
+    "events",
+)
+TITLES = (
+    "Brokers",
+    "Topics",
+    "Configs",
+    "Quotas",
+    "ACLs",
+    "Groups",
+    "Plan",
+    "History",
+    "Drift",
+    "Usage",
+    "Now",
+    "Events",
+)
+SHORT_TITLES = ("Brok", "Topic", "Conf", "Quota", "ACL", "Grp", "Plan", "Hist", "Drift", "Use", "Now", "Event")
 """For narrow terminals."""
-SHORTEST_TITLES = ("Br", "To", "Co", "Qu", "AC", "Gr", "Pl", "Hi", "Dr", "Us", "No")
+SHORTEST_TITLES = ("Br", "To", "Co", "Qu", "AC", "Gr", "Pl", "Hi", "Dr", "Us", "No", "Ev")
 """Below 64 columns."""
-DIGITS = "1234567890."
+DIGITS = "1234567890.,"
 """The key of each pane."""
-ORDER = (11, *range(1, 11))
-"""The panes from left to right: what is wrong stands first."""
+ORDER = (11, 12, *range(1, 11))
+"""The panes from left to right: what is wrong stands first, then what changed."""
 SECTIONS = (keymap.CONFIGS, keymap.TOPIC, keymap.ACLS)
 """The sections of a topic, in the order of the tab key: its configs, its partitions, the ACLs that apply to it."""
 SECTION_TITLES = ("Configs", "Partitions", "ACLs")

@@ -180,8 +180,8 @@ def _shown(of: Snapshot, beside: Snapshot, read: Snapshot) -> Iterator[tuple[Pla
                 yield Place(Kind.REPLICAS, MoveTarget(name, one.number)), ",".join(map(str, one.replicas))
                 if one.leader >= 0:
                     yield Place(Kind.LEADER, PartitionTarget(name, one.number)), str(one.leader)
-                for broker in set(one.isr) & set(its.replicas):
-                    yield Place(Kind.ISR, PartitionTarget(name, one.number), str(broker)), IN_SYNC
+                for number in set(one.isr) & set(its.replicas):
+                    yield Place(Kind.ISR, PartitionTarget(name, one.number), str(number)), IN_SYNC
     for resource in of.configs.keys() & beside.configs.keys():
         for entry in of.configs[resource]:
             if _own(resource, entry):

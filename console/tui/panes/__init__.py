@@ -47,6 +47,7 @@ _VIEWS = {
     "quorum": ("quorum", "QuorumView"),
     "features": ("features", "FeaturesView"),
     "now": ("now", "NowView"),
+    "events": ("events", "EventsView"),
     "records": ("records", "RecordsView"),
     "transactions": ("transactions", "TransactionsView"),
 }

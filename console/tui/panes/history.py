@@ -214,14 +214,7 @@ class HistoryView(LakeView[PastRow]):
         if row.change is None:
             self.host.journal.take_back(row.number)
             return
-        change = row.change
-        if change.is_current:
-            self.stage([Wish(_undo(row, change), None if change.is_deleted else change.new_value)], ())
-        else:
-            since = f"{change.valid_to.astimezone():%m-%d %H:%M}" if change.valid_to is not None else "then"
-            self.stage(
-                [Wish(_undo(row, change), UNKNOWN, f"it was changed again at {since}, which this undoes too")], ()
-            )
+        self.stage([lake_wish(row, row.change)], ())
 
     def do_journal(self) -> None:
         """The lake's timeline, or this host's journal."""
@@ -234,6 +227,14 @@ class HistoryView(LakeView[PastRow]):
         """The change in a line."""
         row = self.row()
         return f"{row.when} {row.what} {row.old} → {row.new} {row.who}" if row else ""
+
+
+def lake_wish(row: PastRow, change: Change) -> Wish:
+    """What stages the opposite of a lake's change, with a note where it was changed again since."""
+    if change.is_current:
+        return Wish(_undo(row, change), None if change.is_deleted else change.new_value)
+    since = f"{change.valid_to.astimezone():%m-%d %H:%M}" if change.valid_to is not None else "then"
+    return Wish(_undo(row, change), UNKNOWN, f"it was changed again at {since}, which this undoes too")
 
 
 def _undo(row: PastRow, change: Change) -> Edit | NoEdit:

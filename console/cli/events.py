@@ -1,0 +1,102 @@
+"""``kac events``: what changes in a cluster, each change as it happens."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from console.cli.opening import with_session
+from console.model.numbers import option
+from console.terminal import complain, put
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from console.session.event_feed import EventFeed
+    from console.session.reads_in_turn import ReadsInTurn
+    from console.session.session import Session
+    from console.triage.events import Event
+
+SAID_AFTER = 60.0
+"""Seconds within which everything should have been read once; what has not been by then is said to be unwatched."""
+STEP = 0.5
+"""Seconds between two looks at what is watched."""
+
+
+def events_options(parser: argparse.ArgumentParser) -> None:
+    """The options of ``kac events``."""
+    parser.set_defaults(run=run_events)
+    parser.add_argument(
+        "--for",
+        dest="seconds",
+        metavar="DURATION",
+        type=option(_seconds),
+        help="how long to watch, as 20s or 5m (default: until interrupted)",
+    )
+    parser.add_argument("--output", choices=("text", "json"), default="text", help="form of an event: a line each")
+
+
+def _seconds(text: str) -> float:
+    from console.plan.amounts import parse_duration
+
+    return parse_duration(text) / 1000
+
+
+def run_events(options: argparse.Namespace) -> int:
+    """0 when the time is over, 1 if no broker answered, 2 usage."""
+
+    async def work(session: Session) -> int:
+        await _watch(session, options)
+        return 0
+
+    return with_session(options, "events", work)
+
+
+async def _watch(session: Session, options: argparse.Namespace) -> None:
+    from console.session.event_feed import EventFeed
+    from console.session.reads_in_turn import Paces, ReadsInTurn
+
+    await session.read_cluster()  # raises where no broker answers at all
+    feed = EventFeed(session, lambda made: _tell(made, options.output))
+    reads = ReadsInTurn(session, Paces(cluster=2.0))
+    work = [asyncio.create_task(each) for each in (feed.run(), reads.run(), _tell_state(session, feed, reads))]
+    try:
+        done, _ = await asyncio.wait(work, timeout=options.seconds, return_when=asyncio.FIRST_EXCEPTION)
+        for each in done:
+            each.result()
+    finally:
+        for each in work:
+            each.cancel()
+        await asyncio.gather(*work, return_exceptions=True)
+
+
+def _tell(made: Sequence[Event], output: str) -> None:
+    from console.model.numbers import json_text
+    from console.present.events import data, line
+
+    put("".join(f"{json_text(data(each)) if output == 'json' else line(each)}\n" for each in made))
+
+
+async def _tell_state(session: Session, feed: EventFeed, reads: ReadsInTurn) -> None:
+    """Say on standard error from when on all is watched, what is not, and that brokers stop or begin to answer."""
+    from console.present.text import clean
+    from console.session.reads_in_turn import gaps
+
+    began = time.monotonic()
+    told: tuple[str, ...] | None = None
+    lost = problem = ""
+    while True:
+        now_lost = reads.problems.get("cluster", "")
+        if now_lost != lost:
+            complain(f"no broker answers: {clean(now_lost, 300)}" if now_lost else "brokers answer again")
+            lost = now_lost
+        if feed.problem != problem and (problem := feed.problem):
+            complain(f"who made a change is not known: {clean(problem, 300)}")
+        missing = tuple(gaps(session.snapshot, datetime.now(UTC)))
+        if missing != told and (not missing or time.monotonic() - began >= SAID_AFTER):
+            complain(f"not watched: {clean(', '.join(missing), 600)}" if missing else "everything is watched")
+            told = missing
+        await asyncio.sleep(STEP)

@@ -1,0 +1,264 @@
+"""Events as text: rows of the screen, lines of a terminal, and the fields of JSON output."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from console.model.acl import Acl
+from console.model.changes import (
+    BrokerTarget,
+    GroupTarget,
+    MoveTarget,
+    PartitionTarget,
+    ScramUser,
+    Target,
+    TopicTarget,
+)
+from console.model.config import ConfigResource
+from console.model.numbers import Data
+from console.model.quota import QuotaEntity
+from console.plan.amounts import quota
+from console.present import names
+from console.present.columns import clock
+from console.present.names import HIDDEN, NOTHING, plural
+from console.present.text import Cell, Line, clean
+from console.present.triage import WORDS
+from console.present.values import config_value, human_or_text, with_unit
+from console.triage.events import HIDDEN as UNTOLD
+from console.triage.events import ID, MEMBERS, Event, Kind, Place
+from widgets.row_source import Column
+
+NOT_KAC = "not kac"
+"""Stands for the author of a change that this host's journal does not have."""
+MOST_NAMED = 8
+"""Places that the details of an event name."""
+
+COLUMNS = (
+    Column("trouble", width=2, gutter=True),
+    Column("when", "When", min_width=8, max_width=11, priority=98),
+    Column("what", "What", flex=3, min_width=24, max_width=90, priority=97),
+    Column("was", "Was", flex=1, min_width=8, max_width=40, priority=92),
+    Column("became", "Became", flex=1, min_width=8, max_width=40, priority=94),
+    Column("who", "Who", min_width=7, max_width=14, priority=90),
+)
+
+GROUPS: tuple[tuple[str, frozenset[Kind]], ...] = (
+    ("all kinds", frozenset(Kind)),
+    ("brokers, partitions", frozenset({Kind.BROKER, Kind.CONTROLLER, Kind.LEADER, Kind.ISR, Kind.REPLICAS})),
+    ("topics, configs", frozenset({Kind.TOPIC, Kind.CONFIG})),
+    ("quotas, ACLs, users", frozenset({Kind.QUOTA, Kind.ACL, Kind.SCRAM})),
+    ("groups", frozenset({Kind.GROUP})),
+)
+"""What is shown together, by its name in the pane's head."""
+
+_BY_EDITS = frozenset({Kind.CONFIG, Kind.QUOTA, Kind.ACL, Kind.SCRAM, Kind.TOPIC, Kind.REPLICAS})
+"""What only a client's request changes; the rest also changes by itself."""
+
+
+def what_text(event: Event) -> str:
+    """What changed: ``broker 3``, ``topic audit retention.ms``, ``broker 2 ISR, stock (3 partitions)``."""
+    place, many = event.place, event.units > 1
+    match place.kind:
+        case Kind.LEADER:
+            return f"leader of {_partitions(event)}"
+        case Kind.ISR:
+            return f"broker {place.key} ISR, {_partitions(event)}"
+        case Kind.REPLICAS:
+            return f"replicas of {_partitions(event)}"
+        case Kind.CONTROLLER:
+            return "active controller"
+        case Kind.BROKER if isinstance(place.about, BrokerTarget):
+            return f"broker {place.about.id}"
+        case Kind.ACL if isinstance(place.about, Acl):
+            return (
+                plural(event.count, "ACL") if many else f"{clean(place.about.principal)} {place.about.operation.name}"
+            )
+        case Kind.SCRAM:
+            return plural(event.count, "SCRAM credential") if many else names.target(place.about)
+        case Kind.TOPIC | Kind.GROUP if many:
+            return plural(event.units, place.kind.value) + (" members" if place.key == MEMBERS else "")
+        case Kind.GROUP:
+            return names.target(place.about) + (" members" if place.key == MEMBERS else "")
+        case _:
+            whose = names.target(place.about)
+            if many and isinstance(place.about, ConfigResource):
+                whose = plural(event.units, names.resource_word(place.about.type))
+            elif many:
+                whose = plural(event.units, "quota entity", "quota entities")
+            return f"{whose} {clean(place.key)}".rstrip()
+
+
+def _partitions(event: Event) -> str:
+    about = event.place.about
+    assert isinstance(about, PartitionTarget | MoveTarget)
+    if event.units > 1:
+        return f"{event.units:,} topics ({plural(event.count, 'partition')})"
+    if event.count > 1:
+        return f"{clean(about.topic)} ({plural(event.count, 'partition')})"
+    return names.partition(about.topic, about.number)
+
+
+def side(event: Event, value: str | None, *, exact: bool = False) -> str:
+    """A value of an event; ``…`` where its places differ in it. exact: with its digits."""
+    place = event.place
+    if value == UNTOLD:
+        return HIDDEN
+    if value is None:
+        return {Kind.BROKER: "gone", Kind.LEADER: "none", Kind.ISR: "out"}.get(place.kind, NOTHING)
+    match place.kind:
+        case Kind.CONFIG:
+            return with_unit(place.key, value) if exact else _short(place.key, value)
+        case _ if not value:
+            return "…"
+        case Kind.QUOTA:
+            return quota(place.key, float(value))
+        case Kind.ACL if isinstance(place.about, Acl):
+            return (
+                "set" if event.count > 1 else names.acl_resource(place.about.resource_type, place.about.resource_name)
+            )
+        case Kind.TOPIC if place.key == ID:
+            return clean(value) if exact else "a topic" if value == event.was else "another topic"
+        case Kind.TOPIC:
+            return plural(int(value), "partition")
+        case Kind.SCRAM:
+            return f"{value} iterations"
+        case Kind.LEADER | Kind.CONTROLLER:
+            return f"broker {value}"
+        case _:
+            return clean(value)
+
+
+def _short(key: str, value: str) -> str:
+    return "∞" if config_value(key, value) == "no limit" else human_or_text(key, value)
+
+
+def who_text(event: Event) -> str:
+    """Whose change it is: as the journal has it, ``not kac`` for one that only a request makes, else a dash."""
+    if event.author is not None:
+        return clean(event.author.who)
+    return NOT_KAC if event.kind in _BY_EDITS else NOTHING
+
+
+def words(event: Event) -> str:
+    """What a filter looks at: the line, and all places that are named."""
+    line = (what_text(event), side(event, event.was), side(event, event.became), who_text(event), event.kind.value)
+    return " ".join((*line, *map(place_text, event.places)))
+
+
+def cells(event: Event) -> list[Cell]:
+    """A row of `COLUMNS`."""
+    return [
+        ("!", "danger") if event.trouble else "",
+        (clock(event.until), "muted"),
+        what_text(event),
+        (side(event, event.was), "muted"),
+        side(event, event.became),
+        (who_text(event), "muted"),
+    ]
+
+
+def details(event: Event) -> list[Line]:
+    """What is to know of an event, its title first."""
+    was, became = (side(event, value, exact=True) for value in (event.was, event.became))
+    lines: list[Line] = [
+        [(what_text(event), "")],
+        [("was ", "muted"), (was, ""), ("; became ", "muted"), (became, "strong")],
+    ]
+    severity: Line = [("   ", ""), (WORDS[event.severity], "failed")] if event.trouble else []
+    lines.append([(seen_text(event), "muted"), *severity])
+    if event.kind is Kind.ACL or event.count > 1:
+        lines.append([(_named(event), "")])
+    if event.author is not None:
+        lines.append(
+            [("Who: ", "muted"), (clean(event.author.who), "strong"), (f", change {event.author.number}", "muted")]
+        )
+    elif event.kind in _BY_EDITS:
+        lines.append([("Who: the protocol does not say; not in this host's journal", "muted")])
+    return lines
+
+
+def seen_text(event: Event) -> str:
+    """In which time it happened."""
+    if event.since is None:
+        return f"seen at {clock(event.until)}"
+    return f"seen between {clock(event.since)} and {clock(event.until)}"
+
+
+def _named(event: Event) -> str:
+    some = ", ".join(place_text(place) for place in event.places[:MOST_NAMED])
+    return f"{some} and {event.count - MOST_NAMED:,} more" if event.count > MOST_NAMED else some
+
+
+def place_text(place: Place) -> str:
+    """A place by its name."""
+    about = place.about
+    return (
+        names.partition(about.topic, about.number)
+        if isinstance(about, PartitionTarget | MoveTarget)
+        else names.target(about)
+    )
+
+
+# -- a terminal, and JSON ----------------------------------------------------------------------------------------------
+
+
+def line(event: Event) -> str:
+    """An event as a line: when, ``!`` for trouble, what, was → became, who."""
+    mark = "!" if event.trouble else " "
+    change = f"{side(event, event.was)} → {side(event, event.became)}"
+    return f"{clock(event.until)} {mark} {what_text(event)}  {change}  {who_text(event)}"
+
+
+def data(event: Event) -> dict[str, Data]:
+    """The JSON object of an event. places: at most as many as are kept; count: all of them. was, became: null for
+    none, and where the places differ or brokers do not tell."""
+    place = event.place
+    return {
+        "v": 1,
+        "at": _moment(event.until),
+        "since": _moment(event.since) if event.since is not None else None,
+        "kind": place.kind.value,
+        "severity": event.severity.value,
+        "trouble": event.trouble,
+        "what": what_text(event),
+        "key": place.key,
+        "was": _plain(event.was, place.kind),
+        "became": _plain(event.became, place.kind),
+        "count": event.count,
+        "places": [_subject(each.about) for each in event.places],
+        "who": event.author.who if event.author is not None else None,
+        "change": event.author.number if event.author is not None else None,
+    }
+
+
+def _plain(value: str | None, kind: Kind) -> str | None:
+    return None if value == UNTOLD or (value == "" and kind is not Kind.CONFIG) else value
+
+
+def _moment(at: datetime) -> str:
+    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _subject(about: Target) -> dict[str, Data]:
+    match about:
+        case BrokerTarget():
+            return {"broker": about.id}
+        case TopicTarget():
+            return {"topic": about.name}
+        case GroupTarget():
+            return {"group": about.name}
+        case PartitionTarget() | MoveTarget():
+            return {"topic": about.topic, "partition": about.number}
+        case ConfigResource():
+            return {"entity_type": names.resource_word(about.type), "entity_name": about.name}
+        case QuotaEntity():
+            return {"entity": dict(about.as_dict())}
+        case ScramUser():
+            return {"user": about.user, "mechanism": about.mechanism.label}
+        case Acl():
+            fields = ("principal", "host", "resource_name")
+            coded = ("resource_type", "pattern_type", "operation", "permission")
+            named: dict[str, Data] = {name: getattr(about, name) for name in fields}
+            return {**named, **{name: getattr(about, name).name for name in coded}}
+        case _:
+            return {"what": names.target(about)}

@@ -1,0 +1,243 @@
+"""Follows a session: every difference between two snapshots becomes an event, with its author where the journal of this
+host has one.
+
+Who did it is never guessed: a change of the journal is the author of a difference that fits in place, time and content.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import takewhile
+from typing import TYPE_CHECKING, NamedTuple
+
+from console.answers.history_results import who_text
+from console.journal.history import Change, State
+from console.model.acl import Acl
+from console.model.broker_keys import UpdateMode, update_mode
+from console.model.changes import GroupTarget, ScramUser
+from console.model.config import ConfigResource
+from console.model.quota import QuotaEntity
+from console.model.snapshot import Snapshot
+from console.plan.current_state import current_state, wanted
+from console.plan.edits import (
+    AddAcl,
+    DeleteScram,
+    Edit,
+    RemoveAcl,
+    SetConfig,
+    SetQuota,
+    Slot,
+    UnsetConfig,
+    UnsetQuota,
+)
+from console.plan.staged import Described
+from console.present.columns import clock
+from console.present.text import clean
+from console.session.journal_changes import read_latest
+from console.session.lake_staging import UNKNOWN, NoEdit, Wish
+from console.session.snapshot_reader import SessionEvent, SnapshotChanged
+from console.triage.events import HIDDEN as UNTOLD
+from console.triage.events import ID, Author, Difference, Event, Kind, Place, Record, differences, events, seen_between
+
+if TYPE_CHECKING:
+    from console.session.session import Session
+
+log = logging.getLogger(__name__)
+
+SLACK = timedelta(seconds=5)
+"""How long after it was sent a change may not show in another broker's answer yet."""
+LONGEST = timedelta(minutes=10)
+"""How far back a change is looked for where it is not known when the value before was last read."""
+MOST_PENDING = 100
+"""Pairs of snapshots that wait; of more, the last ones are compared as one, so that what came and went is not seen."""
+MOST_TAKEN = 10_000
+"""Places whose last author is kept."""
+_CHANGED_BY_EDITS = frozenset({*Kind} - {Kind.CONTROLLER, Kind.ISR})
+_STATES = (State.APPLIED, State.UNKNOWN, State.UNDER_WAY)
+
+
+class _Pair(NamedTuple):
+    old: Snapshot
+    new: Snapshot
+    at: datetime
+
+
+class EventFeed:
+    """The events of a session, from now on.
+
+    record: those that are kept. problem: why the journal can't say who made a change, ``""`` where it can.
+    """
+
+    def __init__(self, session: Session, tell: Callable[[Sequence[Event]], None]) -> None:
+        """tell: called with new events, in their order."""
+        self._session = session
+        self._tell = tell
+        self._pending: deque[_Pair] = deque()
+        self._wake = asyncio.Event()
+        self._taken: dict[Place, int] = {}
+        self.record = Record(datetime.now(UTC))
+        self.problem = "" if session.context.journal else "this context keeps no journal"
+
+    async def run(self) -> None:
+        """Follow until cancelled."""
+        unsubscribe = self._session.subscribe(self._hear)
+        try:
+            while True:
+                await self._wake.wait()
+                self._wake.clear()
+                while self._pending:
+                    await self._take(self._pending.popleft())
+        finally:
+            unsubscribe()
+
+    def _hear(self, event: SessionEvent) -> None:
+        if not isinstance(event, SnapshotChanged):
+            return
+        at = datetime.now(UTC)
+        if len(self._pending) >= MOST_PENDING:
+            self._pending[-1] = self._pending[-1]._replace(new=event.new, at=at)
+        else:
+            self._pending.append(_Pair(event.old, event.new, at))
+        self._wake.set()
+
+    async def _take(self, pair: _Pair) -> None:
+        if pair.old.topics is pair.new.topics:
+            found = list(differences(pair.old, pair.new))
+        else:
+            found = await asyncio.to_thread(lambda: list(differences(pair.old, pair.new)))
+        if not found:
+            return
+        authors = await self._authors(found, pair)
+        made = await asyncio.to_thread(events, found, pair.old, pair.new, pair.at, authors)
+        self.record = self.record.with_events(made)
+        self._tell(made)
+
+    async def _authors(self, found: Sequence[Difference], pair: _Pair) -> Mapping[Place, Author]:
+        from console.session.snapshot_reader import Refused
+
+        if not self._session.context.journal or not any(each.place.kind in _CHANGED_BY_EDITS for each in found):
+            return {}
+        try:
+            known = await read_latest(self._session, lambda latest: authors(found, latest, *pair, self._taken))
+        except Refused as refused:
+            self.problem = str(refused.failure)
+            return {}
+        except Exception as error:  # that it can't be read is said; the events are there all the same
+            log.exception("reading the journal for events")
+            self.problem = str(error)
+            return {}
+        self.problem = ""
+        taken = {**self._taken, **{place: author.number for place, author in known.items()}}
+        self._taken = dict(list(taken.items())[-MOST_TAKEN:])
+        return known
+
+
+# -- whose change it is. Pure ------------------------------------------------------------------------------------------
+
+
+def slot_of(each: Difference) -> Slot | None:
+    """The place of the edit that would make this difference, None where none does."""
+    place = each.place
+    match place.kind:
+        case Kind.CONTROLLER | Kind.ISR:
+            return None
+        case Kind.CONFIG | Kind.QUOTA:
+            return Slot(place.about, place.key)
+        case Kind.GROUP if each.became is not None or not isinstance(place.about, GroupTarget):
+            return None  # of a group itself, only its deletion is an edit
+        case _:
+            return Slot(place.about, "")
+
+
+def authors(
+    found: Iterable[Difference],
+    latest: Iterator[Change],
+    old: Snapshot,
+    new: Snapshot,
+    at: datetime,
+    taken: Mapping[Place, int],
+) -> dict[Place, Author]:
+    """Who made which of these differences. latest: the changes of the journal, the latest first; only as many are
+    read as may fit. taken: the last change that made an earlier difference of a place: it makes one only."""
+    places: dict[Slot, list[Place]] = {}
+    for each in found:
+        if (slot := slot_of(each)) is not None:
+            places.setdefault(slot, []).append(each.place)
+    if not places:
+        return {}
+    times = {mine[0]: seen_between(mine[0], old, new, at) for mine in places.values()}
+    earliest = min(since or until - LONGEST for since, until in times.values()) - SLACK
+    seen = Described(new)
+    made: dict[Place, Author] = {}
+    for change in takewhile(lambda each: (each.last_sent or each.intent.at) >= earliest, latest):
+        for number, entry in enumerate(change.entries):
+            edit = entry.staged.edit
+            mine = places.get(edit.slot)
+            if mine is None or mine[0] in made or change.last_sent is None or change.state(number) not in _STATES:
+                continue
+            if taken.get(mine[0], -1) >= change.number:
+                continue
+            since, until = times[mine[0]]
+            if not (since or until - LONGEST) - SLACK <= change.last_sent <= until:
+                continue
+            as_wanted = wanted(edit, current_state(edit, seen))
+            if as_wanted or (as_wanted is None and change.state(number) is State.APPLIED):
+                made.update(dict.fromkeys(mine, Author(who_text(change), change.number)))
+    return made
+
+
+# -- the way back. Pure ------------------------------------------------------------------------------------------------
+
+
+def way_back(event: Event) -> list[Wish]:
+    """What stages the values from before an event, or why that can't be: a wish for each place."""
+    if event.count > len(event.places):
+        many = f"{event.count:,} places changed; {len(event.places):,} are known here: take it back by a pattern"
+        return [Wish(NoEdit(many))]
+    return [_wish(event, place) for place in event.places]
+
+
+def _wish(event: Event, place: Place) -> Wish:
+    value = UNKNOWN if event.became in (UNTOLD, "") and place.kind is not Kind.CONFIG else event.became
+    return Wish(_edit_back(event, place), value, source=f"at {clock(event.until)}")
+
+
+def _edit_back(event: Event, place: Place) -> Edit | NoEdit:
+    about, was = place.about, event.was
+    match place.kind:
+        case Kind.CONFIG if isinstance(about, ConfigResource):
+            if UNTOLD in (was, event.became):
+                return NoEdit("brokers do not tell the value: set it again with KEY=? or KEY=@FILE")
+            if update_mode(about.type, place.key) is UpdateMode.RESTART:
+                return NoEdit(f"{clean(place.key, 100)} is in the broker's server.properties: change it there")
+            return UnsetConfig(about, place.key) if was is None else SetConfig(about, place.key, was)
+        case Kind.QUOTA if isinstance(about, QuotaEntity):
+            return UnsetQuota(about, place.key) if was is None else SetQuota(about, place.key, float(was))
+        case Kind.ACL if isinstance(about, Acl):
+            return RemoveAcl(about) if was is None else AddAcl(about)
+        case Kind.SCRAM if isinstance(about, ScramUser) and was is None:
+            return DeleteScram(about)
+        case _:
+            return NoEdit(_no_way_back(event))
+
+
+def _no_way_back(event: Event) -> str:
+    match event.kind:
+        case Kind.SCRAM:
+            return "the old password is unknown: `scram set` sets a new one"
+        case Kind.TOPIC if event.became is None or event.place.key == ID:
+            return "a deleted topic's records are gone: `create topic` makes an empty one"
+        case Kind.TOPIC if event.was is None:
+            return "`delete topic` deletes it, with all its records"
+        case Kind.TOPIC:
+            return "partitions can't be taken away again"
+        case Kind.LEADER:
+            return "leaders are elected: `elect preferred` in Topics"
+        case Kind.REPLICAS:
+            return "`move` puts replicas on other brokers"
+        case _:
+            return "no request of a client made this change"

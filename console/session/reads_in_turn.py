@@ -1,0 +1,190 @@
+"""Reads in turn what others may change and nobody looks at, each part at its own pace and at a bounded cost.
+
+A part that was just read for something else is not read again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, NamedTuple
+
+from console.model.codes import CLIENT_METRICS, GROUP
+from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
+from console.model.snapshot import Snapshot
+from console.present.names import plural
+
+if TYPE_CHECKING:
+    from console.session.session import Session
+
+log = logging.getLogger(__name__)
+
+STEP = 1.0
+"""Seconds between two looks at what is due."""
+REST = 10
+"""A read that took t seconds is followed by at least this many times t without one: brokers stay under a tenth of
+their time, for all that is read here in turn."""
+CHUNK = 500
+"""Resources whose configs are read at once."""
+OLD = timedelta(seconds=120)
+"""What was read longer ago is said to be behind."""
+
+
+class Paces(NamedTuple):
+    """Seconds between two reads of a part: of brokers, the quorum and topics; of the configs of each resource; …"""
+
+    cluster: float
+    groups: float = 5.0
+    quotas: float = 20.0
+    acls: float = 20.0
+    scram: float = 30.0
+    configs: float = 50.0
+
+
+class _Part(NamedTuple):
+    """What is read together. every: seconds between two reads."""
+
+    name: str
+    every: float
+    read: Callable[[], Awaitable[None]]
+
+
+class ReadsInTurn:
+    """Reads what can change, until cancelled.
+
+    problems: part -> why it is not watched.
+    """
+
+    def __init__(self, session: Session, paces: Paces, may_read: Callable[[], bool] = lambda: True) -> None:
+        """may_read: whether a read may begin now."""
+        self._session = session
+        self._configs_every = timedelta(seconds=paces.configs)
+        self._may_read = may_read
+        self._listed: tuple[ConfigResource, ...] = ()
+        self._next: dict[str, float] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self.problems: Mapping[str, str] = {}
+        self._parts = (
+            _Part("cluster", paces.cluster, session.read_cluster),
+            _Part("quorum", paces.cluster, session.read_quorum),
+            _Part("topics", paces.cluster, session.read_topics),
+            _Part("groups", paces.groups, session.read_groups),
+            _Part("quotas", paces.quotas, self._read_quotas),
+            _Part("acls", paces.acls, session.read_acls),
+            _Part("scram", paces.scram, session.read_scram),
+            _Part("listed", paces.configs, self._list),
+            _Part("brokers' configs", STEP, self._read_brokers),
+            _Part("configs", STEP, self._read_configs),
+        )
+
+    async def run(self) -> None:
+        """Read until cancelled. A part that a broker is slow with holds up no other."""
+        try:
+            while True:
+                if self._may_read():
+                    self._begin()
+                await asyncio.sleep(STEP)
+        finally:
+            for task in self._tasks.values():
+                task.cancel()
+            await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+
+    def _begin(self) -> None:
+        now, today = time.monotonic(), datetime.now(UTC)
+        for part in self._parts:
+            running = self._tasks.get(part.name)
+            if (running is not None and not running.done()) or now < self._next.get(part.name, 0.0):
+                continue
+            read_at = self._session.snapshot.read_at.get(part.name) if part.name != "configs" else None
+            age = (today - read_at).total_seconds() if read_at is not None else part.every
+            if 0 <= age < part.every:
+                self._next[part.name] = now + part.every - age
+            else:
+                self._tasks[part.name] = asyncio.create_task(self._read(part))
+
+    async def _read(self, part: _Part) -> None:
+        from console.admin.errors import AdminError
+        from console.session.snapshot_reader import Refused
+
+        began = time.monotonic()
+        problem = ""
+        try:
+            await part.read()
+        except (AdminError, Refused) as error:
+            problem = error.failure.message or error.failure.name
+            log.info("reading %s in turn: %s", part.name, error.failure)
+        except Exception:  # the others have to go on, whatever one read ran into
+            log.exception("reading %s in turn", part.name)
+            problem = "an internal error; the log has it"
+        if problem != self.problems.get(part.name, ""):
+            self.problems = {**self.problems, part.name: problem}
+        now = time.monotonic()
+        self._next[part.name] = now + max(part.every, REST * (now - began))
+
+    async def _read_quotas(self) -> None:
+        """All of them; of very many none, which `gaps` says."""
+        if not self._session.snapshot.quotas_sparse:
+            await self._session.look_at_quotas()
+
+    async def _list(self) -> None:
+        """The groups and client metrics with configs."""
+        self._listed = await self._session.list_resources((GROUP, CLIENT_METRICS))
+
+    async def _read_brokers(self) -> None:
+        ids = [broker.id for broker in self._session.snapshot.cluster.brokers if not broker.fenced]
+        await self._read_old([CLUSTER_DEFAULT, *map(broker_resource, ids)] if ids else [])
+
+    async def _read_configs(self) -> None:
+        await self._read_old([*map(topic_resource, self._session.snapshot.topics), *self._listed])
+
+    async def _read_old(self, resources: Sequence[ConfigResource]) -> None:
+        """The configs that were read the longest ago, where that is too long."""
+        known, limit = self._session.snapshot.configs_at, datetime.now(UTC) - self._configs_every
+        never = datetime.min.replace(tzinfo=UTC)
+        old = [(at, each) for each in resources if (at := known.get(each, never)) < limit]
+        if old:
+            if len(old) > CHUNK:
+                old = sorted(old)[:CHUNK]
+            await self._session.read_configs([each for _, each in old], at_once=True)
+
+
+# -- what is not watched. Pure -----------------------------------------------------------------------------------------
+
+_WATCHED = {
+    "cluster": "brokers",
+    "quorum": "the controller",
+    "topics": "topics",
+    "groups": "groups",
+    "quotas": "quotas",
+    "acls": "ACLs",
+    "scram": "SCRAM users",
+}
+
+
+def gaps(snapshot: Snapshot, now: datetime) -> list[str]:
+    """What is not watched, or not yet, or late, a few words each; empty where all is."""
+    found = []
+    refused = {failure.part for failure in snapshot.failures if not failure.entity}
+    for part, word in _WATCHED.items():
+        if part in refused:
+            why = next(each.failure.name for each in snapshot.failures if each.part == part and not each.entity)
+            found.append(f"{word} ({why})")
+        elif part not in snapshot.read_at:
+            found.append(f"{word} (not read yet)")
+    if snapshot.quotas_sparse:
+        found.append(f"quotas ({plural(len(snapshot.quotas), 'entity', 'entities')}: too many)")
+    return [*found, *_of_configs(snapshot, now)]
+
+
+def _of_configs(snapshot: Snapshot, now: datetime) -> list[str]:
+    topics = [topic_resource(name) for name in snapshot.topics]
+    brokers = [broker_resource(broker.id) for broker in snapshot.cluster.brokers if not broker.fenced]
+    wanted = [*topics, *brokers]
+    unread = sum(1 for each in wanted if each not in snapshot.configs_at)
+    if unread:
+        return [f"configs of {unread:,} of {plural(len(wanted), 'topic and broker', 'topics and brokers')}"]
+    late = sum(1 for each in wanted if snapshot.configs_at[each] < now - OLD)
+    return [f"configs of {late:,} are more than 2 min old"] if late else []

@@ -1,0 +1,102 @@
+"""Follows the session for the pane of events, and reads in turn what no view shows."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from datetime import UTC, datetime
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from textual.worker import Worker
+
+    from console.session.event_feed import EventFeed
+    from console.session.session import Session
+    from console.triage.events import Event, Record
+    from console.tui.reading import Reading
+
+EVERY = 10.0
+"""Seconds between two reads of brokers, topics and groups, where no view reads them oftener."""
+
+
+class Shown(Protocol):
+    """A view."""
+
+    def update(self) -> None:
+        """Draw again what is made of other events."""
+        ...
+
+
+class EventHost(Protocol):
+    """What `EventWatch` needs of the app."""
+
+    @property
+    def session(self) -> Session:
+        """The session that is shown."""
+        ...
+
+    @property
+    def view(self) -> Shown:
+        """The view that is shown."""
+        ...
+
+    @property
+    def reading(self) -> Reading:
+        """When the screen reads what."""
+        ...
+
+    def start(
+        self, work: Callable[[], Coroutine[Any, Any, None]], *, group: str, name: str, exclusive: bool = False
+    ) -> Worker[None]:
+        """Run a coroutine function as a worker of the app."""
+        ...
+
+
+class EventWatch:
+    """Begins when the cluster first answers, and goes on beside all views."""
+
+    def __init__(self, host: EventHost) -> None:
+        self._host = host
+        self._feed: EventFeed | None = None
+        self._has_begun = False
+
+    @property
+    def record(self) -> Record | None:
+        """The events so far, None before it began."""
+        return self._feed.record if self._feed is not None else None
+
+    @property
+    def problem(self) -> str:
+        """Why it is not known who made a change, ``""`` where it is."""
+        return self._feed.problem if self._feed is not None else ""
+
+    def gaps(self) -> list[str]:
+        """What is not watched, a few words each."""
+        from console.session.reads_in_turn import gaps
+
+        return gaps(self._host.session.snapshot, datetime.now(UTC))
+
+    def begin(self) -> None:
+        """Follow from now on."""
+        if not self._has_begun:
+            self._has_begun = True
+            self._host.start(self._run, group="events", name="events")
+
+    async def _run(self) -> None:
+        # What it imports takes a while, which a key must not wait for.
+        feed, turn = await asyncio.to_thread(
+            lambda: [import_module(f"console.session.{name}") for name in ("event_feed", "reads_in_turn")]
+        )
+        self._feed = feed.EventFeed(self._host.session, self._tell)
+        self._tell(())
+        reads = turn.ReadsInTurn(self._host.session, turn.Paces(cluster=EVERY, groups=EVERY), self._may_read)
+        await asyncio.gather(self._feed.run(), reads.run())
+
+    def _may_read(self) -> bool:
+        """Not while paused, out of reach, or while a plan is applied."""
+        reading = self._host.reading
+        return not (reading.live.paused or reading.lost or reading.held)
+
+    def _tell(self, _made: Sequence[Event]) -> None:
+        self._host.view.update()

@@ -1,0 +1,245 @@
+"""What changed since the console began, the latest first; with a lake, older changes below."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING
+
+from console.history.reader.queries import PAGE, Wanted, first_poll, timeline
+from console.model.changes import (
+    BrokerTarget,
+    GroupTarget,
+    MoveTarget,
+    PartitionTarget,
+    TopicTarget,
+)
+from console.model.codes import BROKER, GROUP, TOPIC
+from console.model.config import ConfigResource, broker_resource, topic_resource
+from console.model.quota import QuotaEntity
+from console.present.columns import clock
+from console.present.events import COLUMNS, GROUPS, cells, details, side, what_text, who_text, words
+from console.present.lake_rows import PastRow, change_lines, of_change
+from console.present.names import plural
+from console.present.text import Cell, Line, clean
+from console.session.event_feed import way_back
+from console.session.lake_staging import NoEdit, edit_text
+from console.triage.events import Event, Kind, Place
+from console.triage.symptoms import Subject
+from console.tui import keymap, places
+from console.tui.panes.history import lake_entities, lake_wish
+from console.tui.panes.lake_view import NO_ANSWER, LakeView
+from console.tui.panes.view import PaneHost, bindings
+from console.tui.places import pane_named
+from widgets.row_table import RowTable
+
+if TYPE_CHECKING:
+    from console.history.reader.tables import Tables
+
+Row = Event | PastRow
+
+
+class EventsView(LakeView[Row]):
+    """One row for each event. Enter stages the way back."""
+
+    NAME = keymap.EVENTS
+    MARKS = False
+    TABLE = "history"
+    ENTER = "take back"
+    BINDINGS = bindings(keymap.EVENTS)
+    COLUMNS = COLUMNS
+
+    def __init__(self, host: PaneHost) -> None:
+        super().__init__(host)
+        self._kinds = 0
+        self._made: tuple[tuple[object, ...], Sequence[Row]] = ((), ())
+
+    # -- the lake's part -----------------------------------------------------------------------------------------------
+
+    def question(self) -> Hashable:
+        """What it is about, and up to when."""
+        record = self.host.journal.events.record
+        return self.place.about, record.began if record is not None else None
+
+    def find(self, tables: Tables) -> Sequence[Row]:
+        """The latest changes before the console began."""
+        record, about = self.host.journal.events.record, self.place.about
+        if record is None:
+            return ()
+        of = lake_entities(about) if isinstance(about, ConfigResource | QuotaEntity) else ()
+        wanted = Wanted(self.cluster_id, of, None, record.began, "", "", "")
+        first = first_poll(tables, self.cluster_id)
+        return [of_change(change, first) for change in timeline(tables, wanted, PAGE)]
+
+    async def without(self) -> None:
+        """Events need no lake."""
+        self.take(NO_ANSWER, "")
+
+    # -- what is shown -------------------------------------------------------------------------------------------------
+
+    def known(self) -> bool:
+        """Whether watching has begun."""
+        return self.host.journal.events.record is not None
+
+    def inputs(self) -> tuple[object, ...]:
+        """The events, the lake's answer."""
+        return self.host.journal.events.record, self._told
+
+    async def read(self) -> None:
+        """Watch, also where no other view has read anything."""
+        await super().read()
+        self.host.journal.events.begin()
+
+    def rows(self) -> Sequence[Row]:
+        """The events of the kinds that are shown, the lake's changes below them."""
+        record = self.host.journal.events.record
+        events = record.events if record is not None else ()
+        made_of = (events, self._told.rows, self._kinds, self.place.about)
+        if len(self._made[0]) != len(made_of) or any(a is not b for a, b in zip(self._made[0], made_of, strict=True)):
+            kinds, about = GROUPS[self._kinds][1], self.place.about
+            mine = [each for each in events if each.kind in kinds and (about is None or _concerns(each, about))]
+            older: Sequence[Row] = self._told.rows if not self._kinds else ()  # type: ignore[assignment]
+            self._made = (made_of, [*mine, *older])
+        return self._made[1]
+
+    def key(self, row: Row) -> Hashable:
+        """When it was seen, and where; of the lake its place there."""
+        return (row.until, row.kind, row.place, row.was, row.became) if isinstance(row, Event) else row.key
+
+    def words(self, row: Row) -> str:
+        """All that stands in its line, and the places."""
+        if isinstance(row, Event):
+            return words(row)
+        return " ".join((row.when, row.what, row.old, row.new, row.who))
+
+    def cells(self, row: Row) -> list[Cell]:
+        """A row."""
+        if isinstance(row, Event):
+            return cells(row)
+        return [row.sure, (row.when, "muted"), row.what, (row.old, "muted"), row.new, (row.who, "muted")]
+
+    def crumbs(self) -> Line:
+        """Of what, since when."""
+        record = self.host.journal.events.record
+        line: Line = [("events", "strong")]
+        if self.place.about is not None:
+            line.append((f" of {places.title(self.place)}", "strong"))
+        if record is not None:
+            line.append((f"  since {clock(record.began)}", "muted"))
+        return [*line, (f"  {GROUPS[self._kinds][0]}", "muted" if not self._kinds else "pending")]
+
+    def status(self) -> Line:
+        """What is not watched, how many there are, how many were dropped."""
+        record = self.host.journal.events.record
+        line = super().status()
+        if record is not None and record.dropped:
+            line.append((f"  {record.dropped:,} older dropped", "muted"))
+        if missing := self.host.journal.events.gaps():
+            full = f"not watched: {clean(', '.join(missing), 200)}  "
+            used = sum(len(text) for text, _ in (*self.crumbs(), *line)) + 8
+            short = f"{plural(len(missing), 'part')} not watched  "
+            line = [(full if used + len(full) <= self.host.size.width else short, "pending"), *line]
+        return line
+
+    def note(self) -> Line:
+        """What is not watched, or why an author is not known, where the head has no room for it."""
+        if problem := self.host.journal.events.problem:
+            return [(f"who made a change is not known: {clean(problem, 300)}", "pending")]
+        if missing := self.host.journal.events.gaps():
+            return [(f"not watched: {clean(', '.join(missing), 400)}", "pending")]
+        return []
+
+    def empty_text(self) -> str:
+        """That nothing changed."""
+        if not self.known():
+            return self.nothing_yet()
+        if self.filter_text:
+            return super().empty_text()
+        record = self.host.journal.events.record
+        since = f"nothing has changed since {clock(record.began)}" if record is not None else ""
+        return since if not self._kinds else f"{since} in {GROUPS[self._kinds][0]}; Tab shows others"
+
+    def details(self, row: Row) -> list[Line]:
+        """What is to know of an event, and what Enter does."""
+        if isinstance(row, PastRow):
+            assert row.change is not None
+            edit = lake_wish(row, row.change).edit
+            return [[(row.what, "")], *change_lines(row.change), [("⏎ ", "strong"), (edit_text(edit), "muted")]]
+        wishes = way_back(row)
+        first = wishes[0].edit
+        if isinstance(first, NoEdit):
+            return [*details(row), [(f"no way back: {edit_text(first)}", "muted")]]
+        more = f"  (+{len(wishes) - 1:,})" if len(wishes) > 1 else ""
+        return [*details(row), [("⏎ ", "strong"), (edit_text(first) + more, "muted")]]
+
+    # -- what can be done ----------------------------------------------------------------------------------------------
+
+    def on_line_view_selected(self, message: RowTable.Selected) -> None:
+        """Stage the way back."""
+        message.stop()
+        row = self.row()
+        if isinstance(row, Event):
+            wishes = way_back(row)
+            if all(isinstance(wish.edit, NoEdit) for wish in wishes):
+                self.host.say(edit_text(wishes[0].edit), "muted")
+            else:
+                self.stage(wishes, ())
+        elif row is not None and row.change is not None:
+            self.stage([lake_wish(row, row.change)], ())
+
+    def do_kinds(self) -> None:
+        """Show other kinds."""
+        self._kinds = (self._kinds + 1) % len(GROUPS)
+        self.redraw()
+
+    def target_of(self, row: Row) -> ConfigResource | QuotaEntity | None:
+        """What an event is about, where it has configs or quotas."""
+        about = _about(row.place) if isinstance(row, Event) else None
+        return about if isinstance(about, ConfigResource | QuotaEntity) else None
+
+    def copied(self) -> str:
+        """The event in a line."""
+        row = self.row()
+        if isinstance(row, Event):
+            sides = f"{side(row, row.was)} → {side(row, row.became)}"
+            return f"{clock(row.until)} {what_text(row)} {sides} {who_text(row)}"
+        return f"{row.when} {row.what} {row.old} → {row.new} {row.who}" if row is not None else ""
+
+
+def _about(place: Place) -> ConfigResource | QuotaEntity | str | None:
+    """What an event is about, as places of the screen have it."""
+    match place.about:
+        case TopicTarget(name=name) | MoveTarget(topic=name):
+            return topic_resource(name)
+        case PartitionTarget():
+            return topic_resource(place.about.topic)
+        case BrokerTarget(id=number):
+            return broker_resource(number)
+        case GroupTarget(name=name):
+            return name
+        case ConfigResource() | QuotaEntity():
+            return place.about
+        case _:
+            return None
+
+
+def _concerns(event: Event, about: object) -> bool:
+    """Whether an event is about this; a group's configs are about the group, an ISR also about its broker."""
+    for place in event.places:
+        mine = _about(place)
+        if mine == about or (isinstance(mine, ConfigResource) and mine.type == GROUP and mine.name == about):
+            return True
+        if isinstance(about, ConfigResource) and about.type == BROKER and event.kind in (Kind.ISR, Kind.LEADER):
+            return about.name in (place.key, event.was, event.became)
+    return False
+
+
+def events_of(subject: Subject) -> places.Place:
+    """The events about a cause's subject; all of them where it is the cluster."""
+    top = pane_named(keymap.EVENTS)
+    if subject.group is not None:
+        return top._replace(about=subject.group)
+    if subject.topic is not None:
+        return top._replace(about=ConfigResource(TOPIC, subject.topic))
+    if subject.broker is not None:
+        return top._replace(about=broker_resource(subject.broker))
+    return top

@@ -1,0 +1,171 @@
+"""What changes in a cluster is printed as it happens: what others change, and what comes from this host."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+import pytest
+
+from console.admin.client import AdminClient
+from console.admin.settings import ConnectionSettings
+from console.cli import main as cli
+from console.contexts.context import Context, parse_bootstrap
+from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
+from console.embedded.replicas import new_topic, striped
+from console.embedded.spec import ClusterSpec
+from console.model.config import CLUSTER_DEFAULT, topic_resource
+from console.model.quota import QuotaEntity
+from console.present.events import line, what_text
+from console.session.event_feed import EventFeed
+from console.session.reads_in_turn import Paces, ReadsInTurn, gaps
+from console.session.session import Session
+from console.triage.events import Event, Kind
+from tests.support.patience import PATIENCE
+
+
+@pytest.fixture
+def cluster() -> Iterator[ThreadedCluster]:
+    with run_in_thread(ClusterSpec(brokers=3)) as running:
+        running.call(lambda c: c.state.put_topic(new_topic("orders", striped([1, 2, 3], 6, 3), [1, 2, 3])))
+        yield running
+
+
+class Watching:
+    """`kac events` in a process of its own."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+
+    def next(self) -> dict[str, Any]:
+        """The next event."""
+        assert self._process.stdout is not None
+        found: dict[str, Any] = json.loads(self._process.stdout.readline())
+        return found
+
+    def until(self, text: str) -> None:
+        """Wait until it says something on standard error."""
+        assert self._process.stderr is not None
+        for said in self._process.stderr:
+            if text in said:
+                return
+        raise AssertionError(f"it ended without {text!r}")
+
+
+@contextmanager
+def watching(bootstrap: str) -> Iterator[Watching]:
+    command = [sys.executable, "-m", "console", "events", "-b", bootstrap, "--output", "json", "--for", f"{PATIENCE}s"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ
+    ) as process:
+        try:
+            it = Watching(process)
+            it.until("everything is watched")
+            yield it
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.wait(PATIENCE)
+
+
+def test_what_others_change_is_printed_as_it_happens(cluster: ThreadedCluster) -> None:
+    with watching(cluster.bootstrap) as it:
+        cluster.run(lambda c: c.broker_down(3))
+        seen: dict[str, dict[str, Any]] = {}
+        while len(seen) < 3:
+            event = it.next()
+            seen[event["kind"]] = event
+        assert (seen["broker"]["what"], seen["broker"]["became"]) == ("broker 3", "fenced")
+        assert seen["broker"]["trouble"]
+        assert (seen["isr"]["what"], seen["isr"]["count"]) == ("broker 3 ISR, orders (6 partitions)", 6)
+        assert seen["isr"]["since"] <= seen["isr"]["at"]
+        assert seen["leader"]["who"] is None
+
+
+def test_no_broker_answers() -> None:
+    with run_in_thread(ClusterSpec(brokers=1)) as running:
+        gone = running.bootstrap
+    assert cli.run(["events", "-b", gone, "--for", "1s"]) == 1
+
+
+# -- what is read in turn, here at a quick pace ------------------------------------------------------------------------
+
+QUICK = Paces(cluster=0.1, groups=0.1, quotas=0.1, acls=0.1, scram=0.1, configs=0.1)
+
+
+class Followed:
+    """A session whose events are followed."""
+
+    def __init__(self, session: Session, feed: EventFeed, made: asyncio.Queue[Event]) -> None:
+        self.session = session
+        self.feed = feed
+        self._made = made
+
+    async def next(self) -> Event:
+        """The next event."""
+        return await asyncio.wait_for(self._made.get(), PATIENCE)
+
+
+@asynccontextmanager
+async def followed(bootstrap: str) -> AsyncIterator[Followed]:
+    client = AdminClient(ConnectionSettings(parse_bootstrap(bootstrap)))
+    client.start()
+    session = Session(client, Context("test", "tests", client.settings))
+    made: asyncio.Queue[Event] = asyncio.Queue()
+
+    def keep(some: Sequence[Event]) -> None:
+        for each in some:
+            made.put_nowait(each)
+
+    feed = EventFeed(session, keep)
+    ready = asyncio.Event()
+    session.subscribe(lambda _: None if gaps(session.snapshot, datetime.now(UTC)) else ready.set())
+    work = [asyncio.create_task(each) for each in (feed.run(), ReadsInTurn(session, QUICK).run())]
+    try:
+        await asyncio.wait_for(ready.wait(), PATIENCE)
+        yield Followed(session, feed, made)
+    finally:
+        for each in work:
+            each.cancel()
+        await asyncio.gather(*work, return_exceptions=True)
+        client.close()
+
+
+def _set_retention(value: str, running: EmbeddedCluster) -> None:
+    running.state.alter_config(topic_resource("orders"), {"retention.ms": value})
+
+
+async def test_configs_quotas_and_their_author(cluster: ThreadedCluster) -> None:
+    """One change by another client, and one by `kac run`: only the second has an author."""
+    async with followed(cluster.bootstrap) as it:
+        cluster.call(lambda c: c.state.alter_quota(QuotaEntity.of({"user": "alice"}), {"producer_byte_rate": 1024.0}))
+        event = await it.next()
+        assert line(event)[9:] == "  user alice producer_byte_rate  – → 1 KiB/s  not kac"
+        command = "set user alice producer_byte_rate=2048; set topic orders retention.ms=1h; apply --yes"
+        assert await asyncio.to_thread(cli.run, ["run", "-b", cluster.bootstrap, "-e", command]) == 0
+        seen = {event.kind: event for event in (await it.next(), await it.next())}
+        assert all(each.author is not None and each.author.number == 1 for each in seen.values())
+        assert seen[Kind.CONFIG].trouble
+        # The same values by somebody else, right after: the change of before is the author of neither.
+        for value in ("7200000", "3600000"):
+            cluster.call(partial(_set_retention, value))
+            event = await it.next()
+            assert (event.became, event.author) == (value, None)
+
+
+async def test_what_topics_inherit_is_one_event(cluster: ThreadedCluster) -> None:
+    async with followed(cluster.bootstrap) as it:
+        cluster.call(lambda c: c.state.alter_config(CLUSTER_DEFAULT, {"log.retention.ms": "7200000"}))
+        cluster.call(lambda c: c.state.alter_config(topic_resource("orders"), {"segment.ms": "3600000"}))
+        seen = {what_text(event): event for event in (await it.next(), await it.next())}
+        assert seen["broker <default> log.retention.ms"].became == "7200000"
+        assert seen["topic orders segment.ms"].since is not None
+        assert it.feed.record.events[-1] in seen.values()

@@ -1,0 +1,89 @@
+"""Events on the screen: changes of others and of this console, their details, and the way back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
+from console.embedded.replicas import new_topic, striped
+from console.embedded.spec import ClusterSpec
+from console.model.config import topic_resource
+from console.model.quota import QuotaEntity
+from console.plan.edits import SetConfig, UnsetQuota
+from tests.tui.console_app import Driven, driven_on
+
+AUDIT = topic_resource("identity.audit")
+ALICE = QuotaEntity.of({"user": "alice"})
+
+
+@pytest.fixture
+def cluster() -> Iterator[ThreadedCluster]:
+    def seed(running: EmbeddedCluster) -> None:
+        running.state.put_topic(new_topic("identity.audit", striped([1, 2, 3], 6, 3), [1, 2, 3]))
+        running.state.alter_config(AUDIT, {"retention.ms": "-1"})
+
+    with run_in_thread(ClusterSpec(brokers=3)) as running:
+        running.call(seed)
+        yield running
+
+
+async def watched(it: Driven) -> None:
+    """Go to the events, and wait until everything has been read once."""
+    await it.press("comma")
+    await it.shows("nothing has changed since")
+    await it.until(lambda: not it.app.journal.events.gaps())
+
+
+async def test_a_change_of_another_client_is_taken_back(cluster: ThreadedCluster) -> None:
+    async with driven_on(cluster) as it:
+        await watched(it)
+        cluster.call(lambda c: c.state.alter_config(AUDIT, {"retention.ms": "3600000"}))
+        await it.press("3", "comma")  # the configs' pane reads them at once
+        await it.app.session.read_configs([AUDIT])
+        await it.shows("topic identity.audit retention.ms")
+        line = it.line("topic identity.audit retention.ms")
+        assert line.strip().lstrip("▸").startswith("!")
+        assert " ∞ " in line
+        assert "1 h" in line
+        assert "not kac" in line
+        assert "was -1 (no limit); became 3600000 (1 h)" in it.text
+        assert "seen between" in it.text
+        await it.press("enter")
+        await it.until(lambda: bool(it.app.session.plan.staged))
+        assert [staged.edit for staged in it.app.session.plan.staged] == [SetConfig(AUDIT, "retention.ms", "-1")]
+
+
+async def test_a_change_of_this_console_has_its_author(cluster: ThreadedCluster) -> None:
+    async with driven_on(cluster) as it:
+        await watched(it)
+        await it.command("set user alice producer_byte_rate=1048576")
+        await it.press("7", "A", "y")
+        await it.shows("applied")
+        await it.press("comma")
+        await it.shows("user alice producer_byte_rate")
+        assert "not kac" not in it.line("user alice producer_byte_rate")
+        assert "change 1" in it.text
+        await it.press("enter")
+        await it.until(lambda: bool(it.app.session.plan.staged))
+        assert [staged.edit for staged in it.app.session.plan.staged] == [UnsetQuota(ALICE, "producer_byte_rate")]
+
+
+async def test_kinds_the_filter_and_what_has_no_way_back(cluster: ThreadedCluster) -> None:
+    async with driven_on(cluster) as it:
+        await watched(it)
+        cluster.run(lambda c: c.broker_down(3))
+        await it.app.session.read_cluster()
+        await it.app.session.read_topics()
+        await it.shows("broker 3 ISR, identity.audit (6 partition")
+        await it.press("slash")
+        await it.type("leader")
+        await it.press("enter")
+        await it.until(lambda: "ISR" not in it.text)
+        await it.press("enter")
+        await it.shows("leaders are elected")
+        await it.press("escape")
+        await it.press("tab", "tab")
+        await it.shows("topics, configs")
+        await it.shows("Tab shows others")
