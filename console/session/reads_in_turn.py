@@ -1,4 +1,4 @@
-"""Reads in turn what others may change and nobody looks at, each part at its own pace and at a bounded cost.
+"""Reads in turn what others may change and no view shows, each part at its own pace and at a bounded cost.
 
 A part that was just read for something else is not read again.
 """
