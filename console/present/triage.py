@@ -30,6 +30,8 @@ def subject_text(subject: Subject) -> str:
         return f"topic {topic}" if subject.partition is None else partition(topic, subject.partition)
     if subject.rack is not None:
         return f"rack {clean(subject.rack)}"
+    if subject.listener is not None:
+        return f"broker {subject.broker} {clean(subject.listener)}"
     if subject.broker is not None:
         return f"broker {subject.broker}" + (f" {clean(subject.dir)}" if subject.dir is not None else "")
     return ""

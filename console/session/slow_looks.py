@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
-from console.model.config import topic_resource
+from console.model.certificates import Listener, advertised_with_tls, speaks_tls
+from console.model.config import broker_resource, topic_resource
 from console.model.elections import partition_in
 from console.model.log_course import LogOffsets, Place, look_at_logs, without_logs
 from console.triage.facts import Facts, opened
@@ -23,6 +24,8 @@ STANDS = 4.0
 TRANSACTIONS_EVERY, TRANSACTIONS_AT_ONCE = 2.0, 200
 NEWEST_EVERY, NEWEST_AT_ONCE, NEWEST_AGAIN = 10.0, 2_000, 3_600.0
 """Seconds between two reads of newest records, the partitions of one, and the seconds until one is read again."""
+LISTENERS_EVERY, CERTIFICATES_AGAIN = 10.0, 3_600.0
+"""Seconds between two looks for listeners that are new, and until a certificate is read again."""
 OF_TRANSACTIONS = "__transaction_state"
 
 
@@ -42,11 +45,13 @@ class SlowLooks:
         self._next_log: Place = ("", -1)
         self._stood_at = 0.0
         self._newest_at: dict[Place, float] = {}
+        self._shown_at: dict[Listener, float] = {}
         self.facts = Facts()
         self.parts = (
             SlowPart("logs", LOGS_EVERY, self._read_logs),
             SlowPart("open transactions", TRANSACTIONS_EVERY, self._read_transactions),
             SlowPart("newest records", NEWEST_EVERY, self._read_newest),
+            SlowPart("certificates", LISTENERS_EVERY, self._read_certificates),
         )
 
     # -- logs ----------------------------------------------------------------------------------------------------------
@@ -134,6 +139,43 @@ class SlowLooks:
         self._newest_at |= dict.fromkeys(due, now)
         kept = {place: newest for place, newest in self.facts.newest.items() if place in logs}
         self.facts = replace(self.facts, newest={**kept, **found})
+
+    # -- certificates --------------------------------------------------------------------------------------------------
+
+    async def _read_certificates(self) -> None:
+        """Read the certificates of listeners that were not asked for an hour."""
+        from console.admin import certificates
+
+        now = time.monotonic()
+        listeners = _listeners(self._session)
+        again = now - CERTIFICATES_AGAIN
+        self._shown_at = {each: at for each, at in self._shown_at.items() if at > again and each in listeners}
+        due = [each for each in listeners if each not in self._shown_at]
+        if not due:
+            return
+        self._shown_at |= dict.fromkeys(due, now)
+        found = await self._session.client.run(certificates.shown_certificates, due)
+        kept = [each for each in self.facts.certificates if each.listener in listeners and each.listener not in due]
+        self.facts = replace(self.facts, certificates=(*kept, *found))
+
+
+def _listeners(session: Session) -> list[Listener]:
+    """The listeners with TLS: those that brokers advertise, those of the voters, and the one that is connected to."""
+    snapshot = session.snapshot
+    found: dict[str, Listener] = {}
+    for broker in snapshot.cluster.brokers:
+        configs = snapshot.configs.get(broker_resource(broker.id))
+        if configs is not None:
+            found |= {each.address: each for each in advertised_with_tls(broker.id, configs)}
+            endpoints = snapshot.quorum.endpoints if snapshot.quorum is not None else ()
+            for voter in endpoints:
+                if speaks_tls(configs, voter.listener):
+                    listener = Listener(voter.id, voter.host, voter.port, voter.listener)
+                    found.setdefault(listener.address, listener)
+        if session.context.settings.security_protocol.endswith("SSL"):
+            listener = Listener(broker.id, broker.host, broker.port)
+            found.setdefault(listener.address, listener)
+    return list(found.values())
 
 
 def _of_groups(session: Session) -> list[Place]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 
 from msgspec import Struct, field
 
-from console.model.cluster import Group, GroupLag, Partition, Topic
+from console.model.cluster import Group, GroupLag, Partition, Quorum, Topic
 from console.model.config import topic_resource
+from console.model.log_course import Newest
 from console.model.numbers import long_number
 from console.model.snapshot import Snapshot
 from console.model.transactions import OpenTransaction, Standing, Verdict, verdict
@@ -35,6 +36,8 @@ OFFSET_OUT_OF_RANGE = "offset-out-of-range"
 LSO_STANDS_STILL = "lso-stands-still"
 RECORDS_LOST = "records-lost"
 UNCLEAN_LEADER = "unclean-leader"
+FUTURE_TIMESTAMP = "future-timestamp"
+CERTIFICATE_ENDS = "certificate-ends"
 
 MOVING_STATES = frozenset({"PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling"})
 """States of a group that is not at work."""
@@ -46,6 +49,8 @@ IMBALANCE = 0.10
 """leader.imbalance.per.broker.percentage: the share of leaders away from a broker that brokers themselves tolerate."""
 FULL = 0.10
 """Share of a disk that is usable, under which it is nearly full."""
+AHEAD_MS = 3_600_000
+"""Milliseconds that a timestamp has to be ahead: message.timestamp.after.max.ms of Kafka 4."""
 VOTER_LAG_MS = 10_000
 """Milliseconds since a voter caught up, after which it is behind: well above a fetch, and half of what makes a leader
 resign (controller.quorum.fetch.timeout.ms and its brothers)."""
@@ -61,6 +66,8 @@ class Subject(Struct, frozen=True, omit_defaults=True, order=True):
     rack: str | None = None
     dir: str | None = None
     key: str | None = None
+    listener: str | None = None
+    entity: str | None = None
 
 
 CLUSTER = Subject()
@@ -99,6 +106,22 @@ def symptoms(look: Look) -> Iterator[Symptom]:
     for group in look.snapshot.groups.values():
         yield from _of_group(group, look.snapshot)
     yield from _of_transactions(look.facts)
+    yield from _of_newest(look)
+    for each in look.facts.certificates:
+        if each.ends_soon(cluster_time(look)):
+            yield Symptom(CERTIFICATE_ENDS, Subject(broker=each.listener.broker, listener=each.listener.address))
+
+
+def cluster_time(look: Look) -> datetime:
+    """The time by the active controller's clock, this host's where that is unknown: this host's may be wrong."""
+    at = _leaders_clock(look.snapshot.quorum)
+    return look.at if at is None else datetime.fromtimestamp(at / 1000, UTC)
+
+
+def _leaders_clock(quorum: Quorum | None) -> int | None:
+    """Unix milliseconds: the leader caught up with itself when it answered (LeaderState.describeQuorum)."""
+    told = [voter.last_caught_up_ms for voter in quorum.voters if voter.id == quorum.leader_id] if quorum else []
+    return told[0] if told and told[0] > 0 else None
 
 
 # -- brokers -----------------------------------------------------------------------------------------------------------
@@ -194,9 +217,7 @@ def _of_quorum(look: Look) -> Iterator[Symptom]:
     if quorum.leader_id < 0:
         yield Symptom(NO_QUORUM_LEADER, CLUSTER)
         return
-    # By the leader's clock (LeaderState.describeQuorum: it caught up with itself just now): this host's may be wrong.
-    told = [voter.last_caught_up_ms for voter in quorum.voters if voter.id == quorum.leader_id]
-    now = told[0] if told and told[0] >= 0 else int(look.at.timestamp() * 1000)
+    now = _leaders_clock(quorum) or int(look.at.timestamp() * 1000)
     for voter in quorum.voters:
         caught_up = voter.last_caught_up_ms
         if voter.id != quorum.leader_id and voter.lag > 0 and 0 <= caught_up < now - VOTER_LAG_MS:
@@ -262,3 +283,31 @@ def _of_transactions(facts: Facts) -> Iterator[Symptom]:
     for topic, number in sorted(places):
         if facts.logs.stood((topic, number)) >= 0:
             yield Symptom(LSO_STANDS_STILL, Subject(topic=topic, partition=number))
+
+
+# -- records -----------------------------------------------------------------------------------------------------------
+
+
+def ahead(look: Look) -> dict[str, tuple[int, Newest]]:
+    """Topic -> the partition and the record that is furthest ahead of the time, of topics that delete by time."""
+    limit = int(max(cluster_time(look), look.at).timestamp() * 1000) + AHEAD_MS
+    found: dict[str, tuple[int, Newest]] = {}
+    for (topic, number), newest in look.facts.newest.items():
+        if newest.timestamp > limit and (topic not in found or newest.timestamp > found[topic][1].timestamp):
+            found[topic] = number, newest
+    return {topic: worst for topic, worst in found.items() if _deletes_by_time(look.snapshot, topic)}
+
+
+def _deletes_by_time(snapshot: Snapshot, topic: str) -> bool:
+    """Whether a topic's records are deleted by their age, and age is by what producers write."""
+    configs = snapshot.configs.get(topic_resource(topic))
+    if configs is None:
+        return False
+    values = {key: configs.get(key) for key in ("cleanup.policy", "retention.ms", "message.timestamp.type")}
+    policy, limit, type_ = (entry.value or "" if entry is not None else "" for entry in values.values())
+    return "delete" in policy and limit != "-1" and type_ != "LogAppendTime"
+
+
+def _of_newest(look: Look) -> Iterator[Symptom]:
+    for topic, (number, _) in ahead(look).items():
+        yield Symptom(FUTURE_TIMESTAMP, Subject(topic=topic, partition=number))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator
+from datetime import timedelta
 
 import pytest
 from aiokafka import AIOKafkaProducer  # type: ignore[import-untyped]
@@ -13,14 +14,25 @@ from console.admin.changes import send
 from console.admin.client import AdminClient
 from console.admin.configs import alter_configs
 from console.admin.link import Link
-from console.admin.settings import ConnectionSettings, SaslSettings
-from console.model.changes import AlterConfigs, ConfigOp, CreateTopics, DeleteRecords, LogTarget, NewTopic
-from console.model.codes import BROKER, DELETE, SET
+from console.admin.settings import ConnectionSettings, SaslSettings, Store, TlsSettings
+from console.model.acl import Acl
+from console.model.changes import (
+    AlterConfigs,
+    ConfigOp,
+    CreateAcls,
+    CreateTopics,
+    DeleteAcls,
+    DeleteRecords,
+    LogTarget,
+    NewTopic,
+)
+from console.model.codes import BROKER, DELETE, SET, AclOperation, AclResourceType, PatternType, Permission
 from console.model.config import ConfigResource, topic_resource
 from console.model.secret import Secret
 from console.triage.cause import Certainty
 from console.triage.symptoms import Subject
 from tests.broker.test_transactions import LONG_AGO, VERIFICATION, client_of, leave_hanging, now_ms
+from tests.support import certificates
 from tests.support.changing import applied
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3
@@ -77,7 +89,7 @@ async def test_records_that_are_deleted_before_their_time_are_named(kafka: Kafka
     for topic in (name, f"{name}-kept"):
         await write(kafka.addresses, topic, 20)
     async with watching(bootstrap(kafka.addresses)) as it:
-        await it.until(lambda _: it.course is not None and (name, 0) in it.course.last.facts.newest, "a newest record")
+        await it.until(lambda _: (name, 0) in it.facts.newest, "a newest record")
         made = DeleteRecords({LogTarget(name, 0): 20})
         assert await applied(link, made)
         named = await it.names("records-deleted", Subject(topic=name))
@@ -88,13 +100,65 @@ async def test_records_that_are_deleted_before_their_time_are_named(kafka: Kafka
 
 async def test_what_a_principal_may_not_see_is_said(kafka: KafkaCluster, link: Link) -> None:
     """Somebody without rights: what could not be looked at is in the verdict, with what to ask for."""
+    shown = Acl(
+        AclResourceType.parse("CLUSTER"),
+        "kafka-cluster",
+        PatternType.parse("LITERAL"),
+        "User:somebody",
+        "*",
+        AclOperation.parse("DESCRIBE"),
+        Permission.parse("ALLOW"),
+    )
+    assert await applied(link, CreateAcls((shown,)))
     sasl = SaslSettings("PLAIN", "alice", Secret(kafka.users["alice"]))
     settings = ConnectionSettings(bootstrap=kafka.login_addresses, security_protocol="SASL_PLAINTEXT", sasl=sasl)
-    async with watching(settings) as it:
-        verdict = await it.until(lambda v: len(v.unknowable) > 1, "what can't be seen")
-        hidden = {each.what.partition(" ")[0].rstrip(":"): each.where for each in verdict.unknowable}
-        assert {"log_dirs", "reassignments"} <= hidden.keys()
-        assert all("DESCRIBE" in hidden[part].upper() for part in ("log_dirs", "reassignments")), hidden
+    try:
+        async with watching(settings) as it:
+            verdict = await it.until(lambda v: len(v.unknowable) > 1, "what can't be seen")
+            hidden = {each.what.partition(" ")[0].rstrip(":"): each.where for each in verdict.unknowable}
+            assert {"log_dirs", "reassignments"} <= hidden.keys()
+            assert all("DESCRIBE" in hidden[part].upper() for part in ("log_dirs", "reassignments")), hidden
+    finally:
+        assert await applied(link, DeleteAcls((shown,)))
+
+
+# -- certificates ------------------------------------------------------------------------------------------------------
+
+
+async def test_certificates_that_end_soon_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of a life of 70 minutes with 10 left, of each listener: also of the one that nobody has connected to."""
+    monkeypatch.setattr(certificates, "_LIFETIME", timedelta(minutes=10))
+    with KafkaCluster(security="secure", brokers=1) as cluster:
+        settings = secure(cluster)
+        async with watching(settings) as it:
+            for host, port in (*cluster.addresses, *map(address, cluster.mtls_bootstrap.split(","))):
+                named = await it.names("certificate-expiring", Subject(broker=1, listener=f"{host}:{port}"))
+                assert named.claim.certainty is Certainty.CERTAIN
+                assert "CN=broker" in named.claim.evidence[0].fact
+
+
+async def test_certificates_that_last_are_no_trouble(secure_cluster: KafkaCluster) -> None:
+    async with watching(secure(secure_cluster)) as it:
+        shown = len(secure_cluster.addresses) * 2
+        await it.until(
+            lambda _: it.course is not None and len(it.course.last.facts.certificates) >= shown, "certificates"
+        )
+        assert "certificate-expiring" not in {each.claim.cause for each in (await it.look()).causes}
+
+
+def secure(cluster: KafkaCluster) -> ConnectionSettings:
+    """The settings of the super user."""
+    return ConnectionSettings(
+        bootstrap=cluster.addresses,
+        security_protocol="SASL_SSL",
+        sasl=SaslSettings("PLAIN", "admin", Secret(cluster.users["admin"])),
+        tls=TlsSettings(trust=Store("PEM", path=cluster.authority.pem)),
+    )
+
+
+def address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    return host, int(port)
 
 
 # -- elections ---------------------------------------------------------------------------------------------------------

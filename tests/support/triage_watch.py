@@ -13,6 +13,7 @@ from console.session.session import Session
 from console.session.triage_looks import Looker
 from console.triage.course import Course, after, begin
 from console.triage.diagnosis import Named, Verdict, diagnose
+from console.triage.facts import Facts
 from console.triage.symptoms import Subject
 from tests.support.patience import PATIENCE
 
@@ -27,6 +28,11 @@ class Watching:
         self._looker = looker
         self.course: Course | None = None
         self.verdict: Verdict | None = None
+
+    @property
+    def facts(self) -> Facts:
+        """What was read beside the snapshot."""
+        return Facts() if self.course is None else self.course.last.facts
 
     async def look(self) -> Verdict:
         """Look once more."""

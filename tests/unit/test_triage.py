@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from console.answers.triage import exit_code, prometheus_text, text_lines, verdict_data
+from console.model.certificates import Certificate, Listener, advertised_with_tls
 from console.model.cluster import (
     Broker,
     ClusterInfo,
@@ -263,6 +264,19 @@ def _unclean(snapshot: Snapshot, tick: int) -> Snapshot:
     return replace(snapshot, topics=changed, cluster=replace(snapshot.cluster, brokers=brokers))
 
 
+def _ending(_tick: int) -> Facts:
+    """A certificate of a year that ends in five days, and one of a day that ends in sixteen hours, as it should."""
+    listeners = [Listener(broker, "127.0.0.1", 9000 + broker) for broker in (1, 2)]
+    year = Certificate(listeners[0], "CN=b", "CN=ca", START - timedelta(days=360), START + timedelta(days=5))
+    day = Certificate(listeners[1], "CN=b", "CN=ca", START - timedelta(hours=8), START + timedelta(hours=16))
+    return Facts(certificates=(year, day))
+
+
+def _from_the_future(tick: int) -> Facts:
+    newest = {("orders", 0): Newest(now_ms(0) + 2 * DAY_MS, 7), ("orders", 1): Newest(now_ms(0) + 60_000, 7)}
+    return Facts(logs_at(tick, {0: LogOffsets(0, 100, 100)}), newest=newest)
+
+
 CASES: tuple[tuple[str, Subject, Change, dict[str, object]], ...] = (
     ("broker-down", BROKER[3], lambda s, _: without_broker(s, [3]), {}),
     ("broker-down", BROKER[3], lambda s, _: without_broker(s, [3], fenced=False), {}),
@@ -286,6 +300,13 @@ CASES: tuple[tuple[str, Subject, Change, dict[str, object]], ...] = (
         Subject(topic="orders", partition=0),
         _unclean,
         {"beside": {("broker-down", Subject(broker=9))}},
+    ),
+    ("certificate-expiring", Subject(broker=1, listener="127.0.0.1:9001"), lambda s, _: s, {"facts": _ending}),
+    (
+        "future-records",
+        Subject(topic="orders"),
+        lambda s, _: s,
+        {"facts": _from_the_future, "before": kept_for(healthy(), DAY_MS)},
     ),
     ("transaction-hanging", Subject(topic="orders", partition=0), lambda s, _: s, {"facts": _hanging}),
     (
@@ -418,6 +439,35 @@ def test_the_clock_of_this_host_makes_no_voter_late() -> None:
         return replace(snapshot, quorum=replace(snapshot.quorum, voters=voters))
 
     assert diagnose(watched(other_clock)).is_healthy
+
+
+def test_the_clock_of_this_host_ends_no_certificate() -> None:
+    """It is a year ahead of the controller's."""
+
+    def behind(snapshot: Snapshot, tick: int) -> Snapshot:
+        assert snapshot.quorum is not None
+        moment = now_ms(tick) - 365 * DAY_MS
+        voters = tuple(replace(each, last_caught_up_ms=moment) for each in snapshot.quorum.voters)
+        return replace(snapshot, quorum=replace(snapshot.quorum, voters=voters))
+
+    assert diagnose(watched(behind, facts=_ending)).is_healthy
+
+
+def test_records_that_are_kept_for_ever_may_be_from_the_future() -> None:
+    for_ever = kept_for(healthy(), -1)
+    assert diagnose(watched(lambda s, _: s, facts=_from_the_future, before=for_ever)).is_healthy
+
+
+def test_the_listeners_with_tls_are_those_that_the_map_says() -> None:
+    configs = ConfigSet(
+        (
+            ConfigEntry("advertised.listeners", "IN://a:1,OUT://[::1]:2,SSL://c:3,X://d:99999", ConfigSource(4)),
+            ConfigEntry("listener.security.protocol.map", "IN:PLAINTEXT,OUT:SASL_SSL,SSL:SSL,X:SSL", ConfigSource(4)),
+        )
+    )
+    found = list(advertised_with_tls(1, configs))
+    assert found == [Listener(1, "::1", 2, "OUT"), Listener(1, "c", 3, "SSL")]
+    assert [each.address for each in found] == ["[::1]:2", "c:3"]
 
 
 def test_an_announced_restart_is_no_trouble() -> None:

@@ -7,12 +7,15 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from statistics import median
 
+from console.model.certificates import WEEK
 from console.model.cluster import Partition
+from console.model.transactions import minutes
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Prediction, Severity, of
 from console.triage.course import Course, Spell
 from console.triage.symptoms import (
     BROKER_GONE,
     BROKER_SILENT,
+    CERTIFICATE_ENDS,
     LEADERLESS,
     NOT_PREFERRED,
     REBALANCING,
@@ -21,6 +24,7 @@ from console.triage.symptoms import (
     VOTER_BEHIND,
     Subject,
     Symptom,
+    cluster_time,
     gone,
 )
 
@@ -340,6 +344,42 @@ def _skew(course: Course) -> Iterator[Claim]:
         )
 
 
+def _certificates(course: Course) -> Iterator[Claim]:
+    now = cluster_time(course.last)
+    for each in course.last.facts.certificates:
+        if not each.ends_soon(now):
+            continue
+        broker, address = each.listener.broker, each.listener.address
+        left = each.ends - now
+        ended = left <= timedelta(0)
+        name = f" {each.listener.name}" if each.listener.name else ""
+        days = f"{left.days} days" if left.days >= 2 else minutes(int(left.total_seconds() * 1000))
+        subject = Subject(broker=broker, listener=address)
+        soon = min(WEEK, (each.ends - each.begins) / 20)
+        yield Claim(
+            cause="certificate-expiring",
+            subject=subject,
+            severity=Severity.CRITICAL if ended else Severity.HIGH if left < soon else Severity.WARNING,
+            certainty=Certainty.CERTAIN,
+            title=f"broker {broker}: the certificate of its listener{name} "
+            + (f"ended at {each.ends:%Y-%m-%d %H:%M}" if ended else f"ends in {days}"),
+            since=each.ends if ended else course.since(Symptom(CERTIFICATE_ENDS, subject)),
+            evidence=(
+                Evidence(
+                    f"{address} shows {each.subject}, of {each.issuer}, until {each.ends:%Y-%m-%d %H:%M} UTC",
+                    "TLS handshake",
+                ),
+            ),
+            predicted=(
+                *of(CERTIFICATE_ENDS, subject=subject),
+                *(of(BROKER_SILENT, subject=Subject(broker=broker)) if ended else ()),
+            ),
+            next=(
+                Next("replace it in the key store of that broker; a dynamic one is read again when it is set again"),
+            ),
+        )
+
+
 def _rack_is_up(course: Course) -> str:
     return "" if _racks(course) or not _away(course) else "brokers of every rack answer"
 
@@ -351,4 +391,5 @@ CAUSES = (
     CauseRule("broker-unresponsive", _unresponsive, lambda c: "" if c.last.silent else "every broker answers in time"),
     CauseRule("replication-broken", lambda course: (*_unfollowed(course), *_replication(course))),
     CauseRule("leader-skew", _skew),
+    CauseRule("certificate-expiring", _certificates),
 )

@@ -16,7 +16,6 @@ from console.triage.symptoms import (
     LEADERLESS,
     MIN_ISR_ABOVE_REPLICATION,
     MOVING,
-    OFFSET_OUT_OF_RANGE,
     UNCLEAN_LEADER,
     UNDER_MIN_ISR,
     UNDER_REPLICATED,
@@ -109,10 +108,7 @@ def _unclean(course: Course) -> Iterator[Claim]:
                 Evidence(f"the ISR was {isr}, all of it down; broker {led.leader} leads now, {jump}", "Metadata"),
                 *((Evidence(f"its end was {fall.was:,}, and is {fall.end:,}", "ListOffsets"),) if fall else ()),
             ),
-            predicted=(
-                *of(UNCLEAN_LEADER, subject=subject),
-                *of(OFFSET_OUT_OF_RANGE, topic=topic),
-            ),
+            predicted=of(UNCLEAN_LEADER, subject=subject),
             next=(
                 Next(f"records that only {isr} had are lost: tell who writes and reads {topic}"),
                 Next("refuse it from now on", f"set topic {topic} unclean.leader.election.enable=false"),

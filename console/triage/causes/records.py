@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
@@ -12,16 +11,15 @@ from console.triage.course import Course
 from console.triage.past import Loss, lost_places
 from console.triage.symptoms import (
     COMMIT_STANDS_STILL,
+    FUTURE_TIMESTAMP,
     LSO_STANDS_STILL,
-    OFFSET_OUT_OF_RANGE,
     RECORDS_LOST,
     Subject,
     Symptom,
+    ahead,
+    cluster_time,
     held_by,
 )
-
-_PLAIN = re.compile(r"[A-Za-z0-9._-]+")
-"""Names that a statement takes as they are."""
 
 # -- transactions ------------------------------------------------------------------------------------------------------
 
@@ -94,23 +92,15 @@ def _none_hangs(course: Course) -> str:
 
 def _deleted(course: Course) -> Iterator[Claim]:
     for topic, losses in lost_places(course.past).items():
-        yield _deletion(course, topic, losses)
+        yield _deletion(topic, losses)
 
 
-def _deletion(course: Course, topic: str, losses: tuple[Loss, ...]) -> Claim:
+def _deletion(topic: str, losses: tuple[Loss, ...]) -> Claim:
     first = min(losses, key=lambda each: each.jump.at)
     worst = max(losses, key=lambda each: each.jump.start - each.jump.was)
     change = next((each.change for each in losses if each.change is not None), None)
     partitions = len({each.jump.partition for each in losses})
     records = sum(each.jump.start - each.jump.was for each in losses)
-    # Groups that stand before the new beginning lost what they had not read.
-    groups = sorted(
-        {
-            subject.group
-            for name, subject in course.seen
-            if name == OFFSET_OUT_OF_RANGE and subject.topic == topic and subject.group is not None
-        }
-    )
     jump = worst.jump
     return Claim(
         cause="records-deleted",
@@ -135,31 +125,50 @@ def _deletion(course: Course, topic: str, losses: tuple[Loss, ...]) -> Claim:
                 else ()
             ),
         ),
-        predicted=(
-            *of(RECORDS_LOST, topic=topic),
-            *of(OFFSET_OUT_OF_RANGE, COMMIT_STANDS_STILL, topic=topic),
-        ),
+        predicted=of(RECORDS_LOST, topic=topic),
         next=(
-            *(
-                (
-                    Next(
-                        "put the retention back before more is deleted",
-                        f"set topic {topic} {change.key}={change.was}",
-                    ),
-                )
-                if change is not None
-                else (Next("look for who deleted them: a request of DeleteRecords is in the brokers' request logs"),)
-            ),
-            *(
-                Next("let the group go on where the log begins", f"reset group {group} topic {topic} to earliest")
-                for group in groups[:3]
-                if _PLAIN.fullmatch(group)
-            ),
+            Next("look for who deleted them: brokers' request logs have DeleteRecords with its principal")
+            if change is None
+            else Next("put the retention back before more is deleted", f"set topic {topic} {change.key}={change.was}"),
         ),
     )
 
 
+# -- timestamps --------------------------------------------------------------------------------------------------------
+
+
+def _future(course: Course) -> Iterator[Claim]:
+    look = course.last
+    for topic, (number, newest) in ahead(look).items():
+        subject = Subject(topic=topic, partition=number)
+        at = datetime.fromtimestamp(min(newest.timestamp / 1000, _LATEST), UTC)
+        early = minutes(newest.timestamp - int(cluster_time(look).timestamp() * 1000))
+        yield Claim(
+            cause="future-records",
+            subject=Subject(topic=topic),
+            severity=Severity.WARNING,
+            certainty=Certainty.CERTAIN,
+            title=f"{topic} has records from the future, which its retention does not delete until then",
+            since=course.since(Symptom(FUTURE_TIMESTAMP, subject)),
+            evidence=(
+                Evidence(
+                    f"record {newest.offset:,} of partition {number} is of {at:%Y-%m-%d %H:%M}, {early} ahead",
+                    "ListOffsets, the highest timestamp",
+                ),
+            ),
+            predicted=of(FUTURE_TIMESTAMP, topic=topic),
+            next=(
+                Next("look at the clock of its producers"),
+                Next("refuse such records", f"set topic {topic} message.timestamp.after.max.ms=3600000"),
+            ),
+        )
+
+
+_LATEST = 253_402_300_799.0
+"""Unix seconds of the last moment of the year 9999, which dates end with."""
+
 CAUSES = (
     CauseRule("transaction-hanging", _hanging, _none_hangs),
     CauseRule("records-deleted", _deleted),
+    CauseRule("future-records", _future),
 )

@@ -1,0 +1,77 @@
+"""The certificates that listeners show, by a TLS handshake with each (no request of Kafka's is sent)."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from msgspec.structs import replace
+
+from console.admin.link import Link
+from console.admin.settings import ConnectionSettings, TlsSettings
+from console.model.certificates import Certificate, Listener
+
+HANDSHAKE_SECONDS = 3.0
+AT_ONCE = 16
+MOST = 300
+"""Listeners that are looked at."""
+
+
+async def shown_certificates(link: Link, listeners: Iterable[Listener]) -> tuple[Certificate, ...]:
+    """The certificate of each listener; one that can't be reached, or has no TLS, is missing.
+
+    It is read whether it is trusted or not: what the trust store refuses, and what has ended, is still a fact. The
+    client's own certificate is shown where there is one, for listeners that ask for it. Raises TlsFailed if that can't
+    be read.
+    """
+    context = await asyncio.to_thread(_context, link.settings)
+    gate = asyncio.Semaphore(AT_ONCE)
+
+    async def shown(listener: Listener) -> Certificate | None:
+        async with gate:
+            return await _certificate(listener, context)
+
+    found = await asyncio.gather(*map(shown, list(dict.fromkeys(listeners))[:MOST]))
+    return tuple(each for each in found if each is not None)
+
+
+def _context(settings: ConnectionSettings) -> ssl.SSLContext:
+    from console.admin.tls import client_context
+
+    tls = settings.tls or TlsSettings()
+    return client_context(replace(tls, trust=None, verify_chain=False))
+
+
+async def _certificate(listener: Listener, context: ssl.SSLContext) -> Certificate | None:
+    writer = None
+    try:
+        async with asyncio.timeout(HANDSHAKE_SECONDS):
+            _, writer = await asyncio.open_connection(
+                listener.host, listener.port, ssl=context, server_hostname=listener.host
+            )
+        shown = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+        return _read(listener, shown) if shown else None
+    except (OSError, ValueError):  # TimeoutError and SSLError are OSErrors; ValueError: no certificate that can be read
+        return None
+    finally:
+        if writer is not None:
+            writer.transport.abort()
+
+
+def _read(listener: Listener, der: bytes) -> Certificate:
+    from cryptography import x509
+
+    found = x509.load_der_x509_certificate(der)
+    return Certificate(
+        listener,
+        found.subject.rfc4514_string(),
+        found.issuer.rfc4514_string(),
+        _utc(found.not_valid_before_utc),
+        _utc(found.not_valid_after_utc),
+    )
+
+
+def _utc(at: datetime) -> datetime:
+    return at.astimezone(UTC)
