@@ -25,7 +25,7 @@ from console.admin.errors import (
 )
 from console.admin.gc_pause import gc_paused
 from console.admin.link import Link
-from console.admin.routing import CONTROLLER, delays
+from console.admin.routing import ANY, CONTROLLER, Route, delays
 from console.model.changes import CreatePartitions, CreateTopics, DeleteTopics, NewTopic, Outcome, Status, TopicTarget
 from console.model.cluster import Partition, Topic, TopicListing
 from console.model.failure import Failure
@@ -38,10 +38,12 @@ _FIRST_POLL = 0.02
 _LONGEST_POLL = 0.5
 
 
-async def describe_topics(link: Link, names: Sequence[str] | None = None) -> TopicListing:
+async def describe_topics(
+    link: Link, names: Sequence[str] | None = None, *, to: Route = ANY, within: float | None = None
+) -> TopicListing:
     """All topics, or those named, each with its partitions or its failure. Never creates a topic.
 
-    Raises AdminError.
+    to: who is asked: brokers answer with what they know. within: seconds. Raises AdminError.
     """
 
     def build(kio: ModuleType) -> Any:
@@ -61,7 +63,7 @@ async def describe_topics(link: Link, names: Sequence[str] | None = None) -> Top
     if names is not None and not names:
         return TopicListing({})
     with gc_paused():
-        response = await link.call("metadata", build)
+        response = await link.call("metadata", build, to=to, timeout=within)
         code = getattr(response, "error_code", 0)
         if code:
             raise BrokerError(failure(code))

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
 from console.model.certificates import Listener, advertised_with_tls, speaks_tls
+from console.model.cluster import Topic
 from console.model.config import broker_resource, topic_resource
 from console.model.elections import partition_in
 from console.model.log_course import LogOffsets, Place, look_at_logs, without_logs
+from console.model.metadata_views import look_at_view, of_brokers
 from console.triage.facts import Facts, opened
 
 if TYPE_CHECKING:
@@ -26,6 +29,11 @@ NEWEST_EVERY, NEWEST_AT_ONCE, NEWEST_AGAIN = 10.0, 2_000, 3_600.0
 """Seconds between two reads of newest records, the partitions of one, and the seconds until one is read again."""
 LISTENERS_EVERY, CERTIFICATES_AGAIN = 10.0, 3_600.0
 """Seconds between two looks for listeners that are new, and until a certificate is read again."""
+VIEWS_EVERY, BROKERS_AT_ONCE = 2.0, 3
+"""Seconds between two rounds of asking brokers what they know, and the brokers of one."""
+VIEW_SECONDS = 3.0
+TOPICS_OF_VIEW, CHANGED_SECONDS = 50, 60.0
+"""Topics that a broker is asked for in turn, and seconds for which those that changed are asked for beside."""
 OF_TRANSACTIONS = "__transaction_state"
 
 
@@ -45,6 +53,10 @@ class SlowLooks:
         self._next_log: Place = ("", -1)
         self._stood_at = 0.0
         self._newest_at: dict[Place, float] = {}
+        self._next_broker = 0
+        self._next_topic = ""
+        self._known: Mapping[str, Topic] = {}
+        self._changed_at: dict[str, float] = {}
         self._shown_at: dict[Listener, float] = {}
         self.facts = Facts()
         self.parts = (
@@ -52,6 +64,7 @@ class SlowLooks:
             SlowPart("open transactions", TRANSACTIONS_EVERY, self._read_transactions),
             SlowPart("newest records", NEWEST_EVERY, self._read_newest),
             SlowPart("certificates", LISTENERS_EVERY, self._read_certificates),
+            SlowPart("views", VIEWS_EVERY, self._read_views),
         )
 
     # -- logs ----------------------------------------------------------------------------------------------------------
@@ -157,6 +170,57 @@ class SlowLooks:
         found = await self._session.client.run(certificates.shown_certificates, due)
         kept = [each for each in self.facts.certificates if each.listener in listeners and each.listener not in due]
         self.facts = replace(self.facts, certificates=(*kept, *found))
+
+    # -- brokers' views ------------------------------------------------------------------------------------------------
+
+    async def _read_views(self) -> None:
+        """Ask the next brokers for topics that changed, that they showed as they were, and for others in turn."""
+        topics = self._session.snapshot.topics
+        self._note_changes(topics)
+        brokers = [each.id for each in self._session.snapshot.cluster.brokers if not each.fenced]
+        if len(brokers) < 2:
+            return
+        views = of_brokers(self.facts.views, brokers)
+        self.facts = replace(self.facts, views=views)
+        start = self._next_broker % len(brokers)
+        chosen = (brokers[start:] + brokers[:start])[:BROKERS_AT_ONCE]
+        self._next_broker = start + len(chosen)
+        turn = self._next_topics(topics)
+        await asyncio.gather(*(self._read_view(broker, topics, turn) for broker in chosen))
+
+    async def _read_view(self, broker_id: int, topics: Mapping[str, Topic], turn: Sequence[str]) -> None:
+        from console.admin.errors import AdminError
+        from console.admin.routing import broker
+        from console.admin.topics import describe_topics
+
+        late = [each.topic for each in self.facts.views.late.get(broker_id, ())][:TOPICS_OF_VIEW]
+        names = dict.fromkeys((*late, *list(self._changed_at)[-TOPICS_OF_VIEW:], *turn))
+        asked = [topics[name] for name in names if name in topics]
+        try:
+            answer = await self._session.client.run(
+                describe_topics, [each.name for each in asked], to=broker(broker_id), within=VIEW_SECONDS
+            )
+        except AdminError:
+            return  # that a broker is silent is another part's
+        views = look_at_view(self.facts.views, broker_id, asked, answer, time.time())
+        self.facts = replace(self.facts, views=views)
+
+    def _note_changes(self, topics: Mapping[str, Topic]) -> None:
+        """Keep the names of topics that changed lately."""
+        now, known = time.monotonic(), self._known
+        if topics is not known:
+            if known:
+                changed = (name for name, topic in topics.items() if known.get(name) is not topic)
+                self._changed_at |= dict.fromkeys(changed, now)
+            self._known = topics
+        self._changed_at = {name: at for name, at in self._changed_at.items() if at > now - CHANGED_SECONDS}
+
+    def _next_topics(self, topics: Mapping[str, Topic]) -> list[str]:
+        names = sorted(topics)
+        later = [name for name in names if name > self._next_topic]
+        turn = (later + names)[: min(TOPICS_OF_VIEW, len(names))]
+        self._next_topic = turn[-1] if turn else ""
+        return turn
 
 
 def _listeners(session: Session) -> list[Listener]:

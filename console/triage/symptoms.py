@@ -38,6 +38,7 @@ RECORDS_LOST = "records-lost"
 UNCLEAN_LEADER = "unclean-leader"
 FUTURE_TIMESTAMP = "future-timestamp"
 CERTIFICATE_ENDS = "certificate-ends"
+VIEWS_DISAGREE = "views-disagree"
 
 MOVING_STATES = frozenset({"PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling"})
 """States of a group that is not at work."""
@@ -49,6 +50,8 @@ IMBALANCE = 0.10
 """leader.imbalance.per.broker.percentage: the share of leaders away from a broker that brokers themselves tolerate."""
 FULL = 0.10
 """Share of a disk that is usable, under which it is nearly full."""
+LATE_SECONDS = 8.0
+"""Seconds for which a broker has to show what was: many fetches of the metadata log, and a round of asking."""
 AHEAD_MS = 3_600_000
 """Milliseconds that a timestamp has to be ahead: message.timestamp.after.max.ms of Kafka 4."""
 VOTER_LAG_MS = 10_000
@@ -107,6 +110,8 @@ def symptoms(look: Look) -> Iterator[Symptom]:
         yield from _of_group(group, look.snapshot)
     yield from _of_transactions(look.facts)
     yield from _of_newest(look)
+    for broker, late in look.facts.views.behind(LATE_SECONDS).items():
+        yield Symptom(VIEWS_DISAGREE, Subject(broker=broker), (broker,), len(late))
     for each in look.facts.certificates:
         if each.ends_soon(cluster_time(look)):
             yield Symptom(CERTIFICATE_ENDS, Subject(broker=each.listener.broker, listener=each.listener.address))

@@ -27,11 +27,13 @@ from console.model.cluster import (
     Reassignment,
     ReplicaSizes,
     Topic,
+    TopicListing,
 )
 from console.model.codes import ConfigSource
 from console.model.config import ConfigEntry, ConfigSet, broker_resource, topic_resource
 from console.model.failure import Failure
 from console.model.log_course import LogCourses, LogOffsets, Newest, look_at_logs
+from console.model.metadata_views import Views, look_at_view
 from console.model.snapshot import Snapshot, trends_after, with_failures
 from console.model.transactions import OpenTransaction, Producer, StableOffsets, Transaction, Transactions
 from console.triage.cause import Certainty
@@ -277,6 +279,18 @@ def _from_the_future(tick: int) -> Facts:
     return Facts(logs_at(tick, {0: LogOffsets(0, 100, 100)}), newest=newest)
 
 
+def _old_leaders(tick: int) -> Facts:
+    """Broker 2 goes on to answer with the leader epoch before the last."""
+    topic = Topic("orders", (Partition(0, 1, (1, 2, 3), (1, 2, 3), leader_epoch=6),), topic_id="id")
+    old = replace(topic, partitions=(topic.partitions[0]._replace(leader_epoch=5),))
+    views = Views()
+    for each in range(tick + 1):
+        for broker in (1, 2, 3):
+            answer = TopicListing({"orders": old if broker == 2 else topic})
+            views = look_at_view(views, broker, [topic], answer, (START + each * TICK).timestamp())
+    return Facts(views=views)
+
+
 CASES: tuple[tuple[str, Subject, Change, dict[str, object]], ...] = (
     ("broker-down", BROKER[3], lambda s, _: without_broker(s, [3]), {}),
     ("broker-down", BROKER[3], lambda s, _: without_broker(s, [3], fenced=False), {}),
@@ -301,6 +315,7 @@ CASES: tuple[tuple[str, Subject, Change, dict[str, object]], ...] = (
         _unclean,
         {"beside": {("broker-down", Subject(broker=9))}},
     ),
+    ("metadata-behind", BROKER[2], lambda s, _: s, {"facts": _old_leaders}),
     ("certificate-expiring", Subject(broker=1, listener="127.0.0.1:9001"), lambda s, _: s, {"facts": _ending}),
     (
         "future-records",
@@ -451,6 +466,22 @@ def test_the_clock_of_this_host_ends_no_certificate() -> None:
         return replace(snapshot, quorum=replace(snapshot.quorum, voters=voters))
 
     assert diagnose(watched(behind, facts=_ending)).is_healthy
+
+
+def test_a_broker_that_is_a_moment_late_is_no_trouble() -> None:
+    """Its next answer has the new epoch; and what another broker answers is not known before it does."""
+    topic = Topic("orders", (Partition(0, 1, (1, 2, 3), (1, 2, 3), leader_epoch=6),), topic_id="id")
+    old = replace(topic, partitions=(topic.partitions[0]._replace(leader_epoch=5),))
+    at = START.timestamp()
+    views = look_at_view(Views(), 2, [topic], TopicListing({"orders": old}), at)
+    assert [each.known for each in views.late[2]] == [6]
+    views = look_at_view(views, 2, [topic], TopicListing({"orders": topic}), at + 60)
+    assert views.behind(0) == {}
+    newer = look_at_view(Views(), 1, [old], TopicListing({"orders": topic}), at)
+    assert newer.behind(0) == {}
+    assert look_at_view(newer, 2, [old], TopicListing({"orders": old}), at + 1).late[2][0].shown == 5
+    again = replace(topic, topic_id="another")
+    assert look_at_view(Views(), 2, [topic], TopicListing({"orders": again}), at).late[2] == ()
 
 
 def test_records_that_are_kept_for_ever_may_be_from_the_future() -> None:

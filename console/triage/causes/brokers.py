@@ -16,11 +16,13 @@ from console.triage.symptoms import (
     BROKER_GONE,
     BROKER_SILENT,
     CERTIFICATE_ENDS,
+    LATE_SECONDS,
     LEADERLESS,
     NOT_PREFERRED,
     REBALANCING,
     UNDER_MIN_ISR,
     UNDER_REPLICATED,
+    VIEWS_DISAGREE,
     VOTER_BEHIND,
     Subject,
     Symptom,
@@ -36,7 +38,7 @@ FLAPS = 3
 """Times that a broker has to go away within the course until that is more than a restart."""
 
 _OF_REPLICAS = frozenset({UNDER_REPLICATED, UNDER_MIN_ISR, LEADERLESS})
-_OF_BROKERS = frozenset({BROKER_GONE, BROKER_SILENT, NOT_PREFERRED, REBALANCING, VOTER_BEHIND})
+_OF_BROKERS = frozenset({BROKER_GONE, BROKER_SILENT, NOT_PREFERRED, REBALANCING, VIEWS_DISAGREE, VOTER_BEHIND})
 
 
 def _follows(*brokers: int, alone: bool = False) -> tuple[Prediction, ...]:
@@ -344,6 +346,40 @@ def _skew(course: Course) -> Iterator[Claim]:
         )
 
 
+def _metadata_behind(course: Course) -> Iterator[Claim]:
+    """A broker that answers with the leaders of before, long after another broker answered with newer ones."""
+    look = course.last
+    for broker, late in look.facts.views.behind(LATE_SECONDS).items():
+        subject = Subject(broker=broker)
+        symptom = course.seen.get((VIEWS_DISAGREE, subject))
+        if symptom is None:
+            continue
+        worst = min(late, key=lambda each: each.since)
+        lasts = look.facts.views.at[broker] - worst.since
+        shown = f"leader epoch {worst.shown}" if worst.shown >= 0 else "an unknown partition"
+        place = f"{worst.topic}/{worst.partition}"
+        replicas = (*look.snapshot.quorum.voters, *look.snapshot.quorum.observers) if look.snapshot.quorum else ()
+        lag = next((each.lag for each in replicas if each.id == broker and each.lag > 0), 0)
+        yield Claim(
+            cause="metadata-behind",
+            subject=subject,
+            severity=Severity.HIGH,
+            certainty=Certainty.CERTAIN,
+            title=f"broker {broker} does not know what the cluster decided",
+            since=course.since(symptom),
+            evidence=(
+                Evidence(
+                    f"it has answered for {lasts:.0f} s: {place} is {shown}, while others know epoch {worst.known}"
+                    + (f"; {len(late) - 1} more partitions" if len(late) > 1 else ""),
+                    "Metadata",
+                ),
+                *((Evidence(f"its metadata log is {lag:,} records behind", "DescribeQuorum"),) if lag else ()),
+            ),
+            predicted=of(VIEWS_DISAGREE, subject=subject),
+            next=(Next(f"look at {_address(course, broker)}: its way to the active controller, its log for errors"),),
+        )
+
+
 def _certificates(course: Course) -> Iterator[Claim]:
     now = cluster_time(course.last)
     for each in course.last.facts.certificates:
@@ -391,5 +427,6 @@ CAUSES = (
     CauseRule("broker-unresponsive", _unresponsive, lambda c: "" if c.last.silent else "every broker answers in time"),
     CauseRule("replication-broken", lambda course: (*_unfollowed(course), *_replication(course))),
     CauseRule("leader-skew", _skew),
+    CauseRule("metadata-behind", _metadata_behind),
     CauseRule("certificate-expiring", _certificates),
 )

@@ -1,0 +1,95 @@
+"""What each broker answers to Metadata, compared: which of them shows partitions as they were. Pure.
+
+A partition's leader epoch only rises. A broker that answers with a lower one than was known before it was asked has not
+taken in what the cluster decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from msgspec import Struct, field
+
+from console.model.cluster import Topic, TopicListing
+
+MOST_EPOCHS = 20_000
+"""Partitions whose highest epoch is kept, the ones that were asked for last."""
+MOST_LATE = 100
+"""Partitions of a broker that are kept as late."""
+MISSING = "UNKNOWN_TOPIC_OR_PARTITION"
+NEVER = -1
+"""The epoch of a partition that the broker does not know."""
+
+
+class Late(NamedTuple):
+    """A partition that a broker shows as it was. known: the epoch that was known before it was asked; shown: the one
+    that it answered, `NEVER` if it does not know the topic. since: Unix seconds of the first such answer."""
+
+    topic: str
+    partition: int
+    known: int
+    shown: int
+    since: float
+
+
+class Views(Struct, frozen=True):
+    """The comparison so far. epochs: (topic id, partition) -> the highest leader epoch that any broker answered. late:
+    broker -> the partitions that it showed as they were when it was asked last, and the time of that, Unix seconds."""
+
+    epochs: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    late: Mapping[int, tuple[Late, ...]] = field(default_factory=dict)
+    at: Mapping[int, float] = field(default_factory=dict)
+
+    def behind(self, seconds: float) -> dict[int, tuple[Late, ...]]:
+        """The brokers that showed partitions as they were for so long, and these."""
+        lasting = {
+            broker: tuple(each for each in mine if self.at[broker] - each.since >= seconds)
+            for broker, mine in self.late.items()
+        }
+        return {broker: mine for broker, mine in lasting.items() if mine}
+
+
+def look_at_view(before: Views, broker: int, known: Iterable[Topic], answer: TopicListing, at: float) -> Views:
+    """The comparison after a broker's answer, `at` Unix seconds.
+
+    known: the topics that were asked for, as they were known before. Topics without an id (before Kafka 2.8) can't be
+    told from others of that name, and are left out.
+    """
+    epochs = dict(before.epochs)
+    was = {(each.topic, each.partition): each for each in before.late.get(broker, ())}
+    late: list[Late] = []
+    for topic in known:
+        shown = _shown(topic, answer)
+        if topic.topic_id is None or shown is None:
+            continue
+        for partition in topic.partitions:
+            key = topic.topic_id, partition.number
+            floor = max(epochs.pop(key, NEVER), partition.leader_epoch)
+            epoch = shown.get(partition.number, NEVER)
+            epochs[key] = max(floor, epoch)
+            if epoch < floor and len(late) < MOST_LATE:
+                since = was[topic.name, partition.number].since if (topic.name, partition.number) in was else at
+                late.append(Late(topic.name, partition.number, floor, epoch, min(since, at)))
+    for key in list(epochs)[: max(0, len(epochs) - MOST_EPOCHS)]:
+        del epochs[key]
+    return Views(epochs, {**before.late, broker: tuple(late)}, {**before.at, broker: at})
+
+
+def _shown(topic: Topic, answer: TopicListing) -> dict[int, int] | None:
+    """Partition -> its leader epoch in the answer; None where nothing can be said."""
+    found = answer.topics.get(topic.name)
+    if found is not None:
+        same = found.topic_id == topic.topic_id
+        return {each.number: each.leader_epoch for each in found.partitions} if same else None
+    why = answer.failures.get(topic.name)
+    return {} if why is not None and why.name == MISSING else None
+
+
+def of_brokers(before: Views, brokers: Iterable[int]) -> Views:
+    """The comparison of these brokers alone: of one that is down nothing is said."""
+    kept = frozenset(brokers)
+    if kept >= before.late.keys():
+        return before
+    late = {broker: mine for broker, mine in before.late.items() if broker in kept}
+    return Views(before.epochs, late, {broker: at for broker, at in before.at.items() if broker in kept})
