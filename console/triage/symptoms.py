@@ -48,6 +48,8 @@ COORDINATORS = frozenset({"__consumer_offsets", "__transaction_state", "__share_
 
 IMBALANCE = 0.10
 """leader.imbalance.per.broker.percentage: the share of leaders away from a broker that brokers themselves tolerate."""
+QUORUM_SECONDS = 15.0
+"""Seconds without an answer about the quorum, after which it has no leader: an election takes one or two."""
 FULL = 0.10
 """Share of a disk that is usable, under which it is nearly full."""
 LATE_SECONDS = 8.0
@@ -106,8 +108,9 @@ def symptoms(look: Look) -> Iterator[Symptom]:
     yield from _of_moves(look.snapshot)
     yield from _of_dirs(look.snapshot)
     yield from _of_quorum(look)
+    unread = frozenset(each.part.removeprefix(_LAG_OF) for each in look.snapshot.failures if _LAG_OF in each.part)
     for group in look.snapshot.groups.values():
-        yield from _of_group(group, look.snapshot)
+        yield from _of_group(group, look.snapshot, unread)
     yield from _of_transactions(look.facts)
     yield from _of_newest(look)
     for broker, late in look.facts.views.behind(LATE_SECONDS).items():
@@ -215,11 +218,29 @@ def _of_dirs(snapshot: Snapshot) -> Iterator[Symptom]:
                 yield Symptom(DIR_NEARLY_FULL, subject, (broker,))
 
 
+def voters_away(look: Look) -> frozenset[int]:
+    """The voters that are brokers and are gone or silent. Without a majority there is no leader, whatever the last
+    answer said: brokers hold a question to the quorum back until it times out."""
+    quorum = look.snapshot.quorum
+    voters = frozenset(voter.id for voter in quorum.voters) if quorum is not None else frozenset()
+    return voters & (look.silent | gone(look.snapshot))
+
+
+def quorum_silence(look: Look) -> float:
+    """Seconds for which the quorum was not described while brokers answered other questions."""
+    at = look.snapshot.read_at
+    return (at["cluster"] - at["quorum"]).total_seconds() if "cluster" in at and "quorum" in at else 0.0
+
+
 def _of_quorum(look: Look) -> Iterator[Symptom]:
     quorum = look.snapshot.quorum
     if quorum is None:
         return
-    if quorum.leader_id < 0:
+    if (
+        quorum.leader_id < 0
+        or len(voters_away(look)) > len(quorum.voters) // 2
+        or quorum_silence(look) > QUORUM_SECONDS
+    ):
         yield Symptom(NO_QUORUM_LEADER, CLUSTER)
         return
     now = _leaders_clock(quorum) or int(look.at.timestamp() * 1000)
@@ -232,14 +253,18 @@ def _of_quorum(look: Look) -> Iterator[Symptom]:
 # -- groups ------------------------------------------------------------------------------------------------------------
 
 
-def _of_group(group: Group, snapshot: Snapshot) -> Iterator[Symptom]:
+_LAG_OF = "lag of "
+"""How the failure to read a group's lag is called: a trend before it says nothing of now."""
+
+
+def _of_group(group: Group, snapshot: Snapshot, unread: frozenset[str]) -> Iterator[Symptom]:
     if group.state in MOVING_STATES:
         yield Symptom(REBALANCING, Subject(group=group.name), (group.coordinator,))
     lag = snapshot.lags.get(group.name)
     if lag is not None:
         yield from _of_offsets(group.name, lag, snapshot)
     trend = snapshot.lag_trends.get(group.name)
-    if trend is None:
+    if trend is None or group.name in unread:
         return
     if trend.rate is not None and trend.rate >= 1:
         yield Symptom(LAG_GROWS, Subject(group=group.name))

@@ -106,6 +106,9 @@ FAULTS = (
         how=f"the spare log directory of broker {SPARE_ON} is renamed; back, and the broker started again",
         make=_unreadable,
         named=(cause("log-dir-failed", broker=SPARE_ON, dir="spare"),),
+        beside=(
+            beside("its replicas are offline before the directory is described", "log-dir-failed", broker=SPARE_ON),
+        ),
         takes=SPARE | {"a broker"},
     ),
     Fault(

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 from msgspec.structs import replace
 
 from console.model.cluster import LogDir, Partition, ReplicaSizes
-from console.model.snapshot import Snapshot
+from console.model.failure import Failure
+from console.model.snapshot import Snapshot, with_failures
 from console.triage.cause import Certainty
 from console.triage.diagnosis import diagnose
 from console.triage.symptoms import Subject
-from tests.unit.test_triage import AT_0, BROKER, moved, named, watched, without_broker
+from tests.unit.test_triage import AT_0, BROKER, START, moved, named, watched, without_broker
 
 
 @pytest.mark.parametrize(("ticks", "is_slow"), [(5, False), (7, True)])
@@ -68,6 +71,48 @@ def test_a_commit_beyond_the_end_is_out_of_range_if_it_stands(a_look: int, *, is
     verdict = diagnose(watched(lambda s, t: moved(s, {0: (500 + a_look * t, 490 + a_look * t)})))
     assert (("offsets-out-of-range", AT_0) in named(verdict)) is is_named
     assert verdict.is_healthy is not is_named
+
+
+@pytest.mark.parametrize("fenced", [True, False])
+def test_without_a_majority_of_voters_the_quorum_is_lost(*, fenced: bool) -> None:
+    """Nobody is there who says so: the last answer about the quorum names a leader."""
+    course = watched(lambda s, _: without_broker(s, [2, 3]) if fenced else s, silent=() if fenced else (2, 3))
+    assert ("quorum-lost", Subject()) in named(diagnose(course))
+    one = watched(lambda s, _: without_broker(s, [3]) if fenced else s, silent=() if fenced else (3,))
+    assert ("quorum-lost", Subject()) not in named(diagnose(one))
+
+
+@pytest.mark.parametrize(("seconds", "is_lost"), [(10, False), (20, True)])
+def test_a_quorum_that_is_not_described_while_brokers_answer_is_lost(seconds: int, *, is_lost: bool) -> None:
+    """As where its controllers are no brokers."""
+
+    def change(snapshot: Snapshot, _tick: int) -> Snapshot:
+        return replace(snapshot, read_at={**snapshot.read_at, "cluster": START + timedelta(seconds=seconds)})
+
+    assert (("quorum-lost", Subject()) in named(diagnose(watched(change)))) is is_lost
+
+
+def test_a_lag_that_can_not_be_read_is_no_trend() -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        lagging = moved(snapshot, {0: (100 + 5 * tick, 100 + 50 * tick)})
+        failure = Failure("UNREACHABLE", "broker 1 is away")
+        return with_failures(lagging, "lag of billing", [("", failure)]) if tick > 6 else lagging
+
+    assert ("consumer-slow", Subject(group="billing")) in named(diagnose(watched(change, ticks=6)))
+    assert diagnose(watched(change, ticks=7)).is_healthy
+
+
+def test_replicas_that_are_offline_on_a_broker_that_is_up_are_of_a_failed_directory() -> None:
+    def change(snapshot: Snapshot, _tick: int) -> Snapshot:
+        topic = snapshot.topics["orders"]
+        first, *rest = topic.partitions
+        others = tuple(each for each in first.isr if each != 3)
+        offline = first._replace(isr=others, leader=others[0], offline=(3,))
+        return replace(snapshot, topics={"orders": replace(topic, partitions=(offline, *rest))})
+
+    verdict = diagnose(watched(change))
+    assert named(verdict) == {("log-dir-failed", BROKER[3])}
+    assert not verdict.unexplained
 
 
 def _rolling(snapshot: Snapshot, tick: int) -> Snapshot:

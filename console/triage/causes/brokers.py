@@ -16,8 +16,10 @@ from console.triage.symptoms import (
     BROKER_GONE,
     BROKER_SILENT,
     CERTIFICATE_ENDS,
+    CLUSTER,
     LATE_SECONDS,
     LEADERLESS,
+    NO_QUORUM_LEADER,
     NOT_PREFERRED,
     REBALANCING,
     UNDER_MIN_ISR,
@@ -121,7 +123,10 @@ def _refusing(course: Course) -> frozenset[int]:
         broker
         for broker in course.last.refusing
         if (symptom := course.seen.get((BROKER_SILENT, Subject(broker=broker)))) is not None
-        and (course.last.at - (course.since(symptom) or course.began)).total_seconds() < FENCED_AFTER
+        and (
+            (NO_QUORUM_LEADER, CLUSTER) in course.seen  # nobody is there to fence it
+            or (course.last.at - (course.since(symptom) or course.began)).total_seconds() < FENCED_AFTER
+        )
     )
 
 
@@ -224,7 +229,7 @@ def _replication(course: Course) -> Iterator[Claim]:
             missing = [broker for broker in partition.replicas if broker not in partition.isr]
             if partition.leader in lonely:
                 continue
-            if len(missing) == 1 and missing[0] not in away and partition.leader >= 0:
+            if len(missing) == 1 and missing[0] not in {*away, *partition.offline} and partition.leader >= 0:
                 pairs.setdefault(missing[0], []).append(partition)
                 topics.setdefault(missing[0], set()).add(topic.name)
     for broker, partitions in sorted(pairs.items()):
@@ -257,25 +262,28 @@ def _replication(course: Course) -> Iterator[Claim]:
 
 
 def _lonely(course: Course) -> dict[int, list[Subject]]:
-    """Leaders that answer and are alone in every ISR they lead, though more than one follower is up: leader -> its
-    partitions."""
+    """Leaders that answer and are alone in ISRs of several partitions though more than one follower is up: leader ->
+    these partitions. In those that nobody writes to followers stay in sync (Partition.isFollowerOutOfSync); one that
+    still has a follower with new records is in none of these states."""
     away = _away(course) | course.last.silent
     alone: dict[int, list[Subject]] = {}
     followers: dict[int, set[int]] = {}
-    accompanied = set(away)
+    followed = set(away)
     for topic in course.last.snapshot.topics.values():
         for partition in topic.partitions:
-            leader = partition.leader
+            leader, isr = partition.leader, partition.isr
             up = set(partition.replicas) - {leader} - away
-            if leader < 0 or not up:
+            if leader < 0 or not up or up <= set(isr):
                 continue
-            if partition.isr == (leader,):
-                alone.setdefault(leader, []).append(Subject(topic=topic.name, partition=partition.number))
-                followers.setdefault(leader, set()).update(up)
-            else:
-                accompanied.add(leader)
+            if isr != (leader,):
+                followed.add(leader)
+                continue
+            alone.setdefault(leader, []).append(Subject(topic=topic.name, partition=partition.number))
+            followers.setdefault(leader, set()).update(up)
     return {
-        leader: places for leader, places in alone.items() if leader not in accompanied and len(followers[leader]) > 1
+        leader: places
+        for leader, places in alone.items()
+        if leader not in followed and len(places) > 1 and len(followers[leader]) > 1
     }
 
 
@@ -293,7 +301,9 @@ def _unfollowed(course: Course) -> Iterator[Claim]:
             since=min(known) if len(known) == len(firsts) else None,
             times=_times_out(course, {each.topic for each in places if each.topic is not None}),
             evidence=(
-                Evidence(f"broker {broker} is alone in the ISR of every partition that it leads", "Metadata"),
+                Evidence(
+                    f"broker {broker} is alone in the ISR of {len(places):,} partitions that it leads", "Metadata"
+                ),
                 Evidence("their other replicas are on brokers that are up", "Metadata"),
             ),
             predicted=tuple(

@@ -16,7 +16,11 @@ from console.triage.symptoms import (
     UNDER_MIN_ISR,
     UNDER_REPLICATED,
     VOTER_BEHIND,
+    Look,
     Subject,
+    gone,
+    quorum_silence,
+    voters_away,
 )
 
 SOON = 24 * 3600.0
@@ -50,6 +54,32 @@ def _failed(course: Course) -> Iterator[Claim]:
             next=(
                 Next(f"look at the disk of {path} on broker {broker}; a broker takes it back only when it restarts"),
             ),
+        )
+
+
+def _offline(course: Course) -> Iterator[Claim]:
+    """Replicas that are offline on brokers that are up: their directory failed, also before it is described."""
+    known = {subject.broker for name, subject in course.seen if name == DIR_ERROR}
+    away = gone(course.last.snapshot) | course.last.silent
+    offline: dict[int, list[str]] = {}
+    for topic in course.last.snapshot.topics.values():
+        for partition in topic.partitions:
+            for broker in partition.offline:
+                if broker not in known and broker not in away:
+                    offline.setdefault(broker, []).append(f"{topic.name}/{partition.number}")
+    for broker, places in sorted(offline.items()):
+        more = f" and {len(places) - 3:,} more" if len(places) > 3 else ""
+        yield Claim(
+            cause="log-dir-failed",
+            subject=Subject(broker=broker),
+            severity=Severity.CRITICAL,
+            certainty=Certainty.LIKELY,
+            title=f"broker {broker}: a log directory failed",
+            evidence=(
+                Evidence(f"replicas of {', '.join(places[:3])}{more} are offline on a broker that is up", "Metadata"),
+            ),
+            predicted=of(UNDER_REPLICATED, UNDER_MIN_ISR, LEADERLESS, brokers=frozenset({broker})),
+            next=(Next(f"look at the disks of broker {broker}; it takes a directory back only when it restarts"),),
         )
 
 
@@ -106,12 +136,21 @@ def _lost(course: Course) -> Iterator[Claim]:
         title="the metadata quorum has no leader",
         since=course.since(symptom),
         evidence=(
-            Evidence("no leader of the metadata log", "DescribeQuorum"),
+            Evidence(_without_leader(course.last), "DescribeQuorum"),
             *((Evidence(str(failure.failure), "DescribeQuorum"),) if failure is not None else ()),
         ),
         predicted=of(NO_QUORUM_LEADER, VOTER_BEHIND, EPOCH_JUMPS),
         next=(Next("bring back a majority of the controllers: nothing can be changed until then"),),
     )
+
+
+def _without_leader(look: Look) -> str:
+    quorum, away = look.snapshot.quorum, voters_away(look)
+    if quorum is not None and len(away) > len(quorum.voters) // 2:
+        return f"voters {', '.join(map(str, sorted(away)))} are away, {len(away)} of {len(quorum.voters)}"
+    if quorum is not None and quorum.leader_id >= 0:
+        return f"not described for {quorum_silence(look):.0f} s, while brokers answer"
+    return "no leader of the metadata log"
 
 
 def _unstable(course: Course) -> Iterator[Claim]:
@@ -167,7 +206,7 @@ def _dirs_stand(course: Course) -> str:
 
 
 CAUSES = (
-    CauseRule("log-dir-failed", _failed, _dirs_stand),
+    CauseRule("log-dir-failed", lambda course: (*_failed(course), *_offline(course)), _dirs_stand),
     CauseRule("disk-filling", _filling),
     CauseRule("quorum-lost", _lost, _quorum_stands),
     CauseRule("quorum-unstable", _unstable),
