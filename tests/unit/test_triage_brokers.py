@@ -45,7 +45,11 @@ def test_a_broker_that_came_back_may_be_catching_up(ticks: int, certainty: Certa
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         away = without_broker(snapshot, [3])
-        return away if tick in (2, 3) else replace(away, cluster=snapshot.cluster) if tick > 3 else snapshot
+        if tick <= 3:
+            return away if tick >= 2 else snapshot
+        topic = away.topics["orders"]
+        behind = replace(topic, partitions=tuple(each._replace(offline=()) for each in topic.partitions))
+        return replace(away, cluster=snapshot.cluster, topics={"orders": behind})
 
     verdict = diagnose(watched(change, ticks=ticks))
     found = {each.claim.cause: each.claim for each in verdict.causes}
