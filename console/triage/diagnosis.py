@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from console.triage.cause import CauseRule, Certainty, Claim, Severity
 from console.triage.causes import brokers, groups, partitions, records, storage
 from console.triage.course import Course, Key, without_restarts
-from console.triage.symptoms import MOVING, Subject, Symptom
+from console.triage.symptoms import MOVING, REBALANCING, Subject, Symptom
 
 RULES: tuple[CauseRule, ...] = (
     *brokers.CAUSES,
@@ -23,6 +23,8 @@ RULES: tuple[CauseRule, ...] = (
 )
 """All causes. Where two claims explain equally much, the one of the earlier rule is named."""
 
+WORK = frozenset({MOVING, REBALANCING})
+"""Symptoms that are no trouble unless a cause claims them: moves run, and members join and leave."""
 SHOWN = 5
 """Examples of what a cause explains."""
 _SEVERITIES = tuple(Severity)
@@ -86,7 +88,7 @@ def diagnose(course: Course, expected: Iterable[Subject] = ()) -> Verdict:
             _take(left, claim)
     claims = [claim for claim in claims if claim.subject not in announced]
     remaining = {
-        key: symptom for key, symptom in left.items() if symptom.name != MOVING or _is_claimed(symptom, claims)
+        key: symptom for key, symptom in left.items() if symptom.name not in WORK or _is_claimed(symptom, claims)
     }
     order = {key: place for place, key in enumerate(remaining)}
     explained = [_explained(claim, remaining, order) for claim in claims]

@@ -38,7 +38,7 @@ from console.model.changes import (
     Status,
 )
 from console.model.cluster import Partition
-from console.model.codes import DELETE, SET
+from console.model.codes import BROKER, DELETE, SET
 from console.model.config import ConfigResource
 from console.session.session import Session
 from console.session.triage_looks import Looker
@@ -131,11 +131,13 @@ class Laboratory:
 
     async def configure(self, resource: ConfigResource, configs: Mapping[str, str]) -> None:
         """Set configs of a resource."""
-        await self.send(AlterConfigs({resource: tuple(ConfigOp(key, SET, value) for key, value in configs.items())}))
+        ops = tuple(ConfigOp(key, SET, value) for key, value in configs.items())
+        await self.send(AlterConfigs({resource: ops}, broker=_of_broker(resource)))
 
     async def unset(self, resource: ConfigResource, *keys: str) -> None:
         """Remove configs of a resource."""
-        await self.send(AlterConfigs({resource: tuple(ConfigOp(key, DELETE) for key in keys)}))
+        ops = tuple(ConfigOp(key, DELETE) for key in keys)
+        await self.send(AlterConfigs({resource: ops}, broker=_of_broker(resource)))
 
     async def move(self, topic: str, partition: int, replicas: tuple[int, ...] | None) -> None:
         """Begin a reassignment, or with None cancel it."""
@@ -247,6 +249,11 @@ class Laboratory:
             finally:
                 await making
         return watch.trial(tuple(fault.name for fault in faults), self.cluster.version)
+
+
+def _of_broker(resource: ConfigResource) -> int | None:
+    """The broker that has to be asked about a resource."""
+    return int(resource.name) if resource.type == BROKER and resource.name else None
 
 
 class Watch:

@@ -119,6 +119,14 @@ def test_replicas_that_are_offline_on_a_broker_that_is_up_are_of_a_failed_direct
     assert not verdict.unexplained
 
 
+def test_a_group_that_rebalances_once_is_no_trouble() -> None:
+    verdict = diagnose(
+        watched(lambda s, t: moved(s, {0: (100, 100)}, state="PreparingRebalance" if t > 7 else "Stable"))
+    )
+    assert verdict.is_healthy
+    assert not verdict.causes
+
+
 def _rolling(snapshot: Snapshot, tick: int) -> Snapshot:
     """Each broker in turn is away for two looks, and the quorum elects when it goes."""
     assert snapshot.quorum is not None
