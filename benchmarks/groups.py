@@ -94,8 +94,9 @@ async def everything(link: Link) -> Snapshot:
 async def looked(link: Link, snapshot: Snapshot, names: Sequence[str]) -> Snapshot:
     """The snapshot after a look at some groups."""
     looks = await look_at_groups(link, names, {name: snapshot.groups[name].type for name in names})
-    trends = refresh.trends_after(snapshot.lag_trends, looks.lags, datetime.now(UTC))
-    return refresh.with_group_looks(snapshot, looks, trends)
+    at = datetime.now(UTC)
+    trends = refresh.trends_after(snapshot.lag_trends, looks.lags, at)
+    return refresh.with_group_looks(snapshot, looks, trends, at)
 
 
 async def undecoded(link: Link, asked: Sequence[Asked]) -> None:

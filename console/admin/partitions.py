@@ -388,6 +388,15 @@ async def offsets_at_broker(
     }
 
 
+async def ends_at_leaders(link: Link, leaders: Mapping[int, Sequence[Place]]) -> dict[Place, int]:
+    """(topic, partition) -> the end of its log. leaders: broker -> the partitions that it leads, as far as is known. It
+    costs one request to each leader for so many partitions as fit; one that is wrong about a leader has no answer."""
+    answers = await asyncio.gather(
+        *(_offsets_of_leader(link, leader, dict.fromkeys(mine, LATEST), False) for leader, mine in leaders.items())
+    )
+    return {place: offset for answer in answers for place, (code, offset) in answer.items() if not code}
+
+
 def _failure_of(place: Place, code: int) -> Failure:
     topic, number = place
     return failure(code, f"{topic}-{number}")

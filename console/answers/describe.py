@@ -189,7 +189,7 @@ def _about_topic(snapshot: Snapshot, subject: ConfigResource) -> About:
         return ("to be created by the plan",), {}, {}
     from console.present.topics import PARTITIONS, TOPICS, TopicRow, rows_of_partitions
 
-    partitions = table_of("partitions", PARTITIONS, rows_of_partitions(topic, snapshot.reassignments))
+    partitions = table_of("partitions", PARTITIONS, rows_of_partitions(topic, snapshot.reassignments, snapshot.rates))
     return (topic_line(topic),), TOPICS.detail(TopicRow(topic)), {"partitions": partitions}
 
 

@@ -32,6 +32,7 @@ from console.model.config import ConfigListing, ConfigResource, ConfigSet
 from console.model.failure import Failure
 from console.model.lag_trend import LagTrend, look_again
 from console.model.quota import Match, QuotaEntity, QuotaFilter, QuotaValues
+from console.model.rates import Rates, with_ends
 from console.model.transactions import Transactions
 
 TopicPartition = tuple[str, int]
@@ -53,6 +54,7 @@ class Snapshot(Struct, frozen=True):
     offsets_at: (topic, partition, ms since 1970) -> the offset of its first record that is not older, -1 if there is
     none, of those that were asked for.
     transactions: (topic, partition) -> the last look at it; a look is at many partitions.
+    rates: what two looks at offsets and log dirs show; empty after one.
     quotas_sparse: there are so many quotas that users' clients are known only of those who were looked at.
     failures: (part, entity text, why) for what could not be read; a pane shows the rest.
     """
@@ -80,6 +82,7 @@ class Snapshot(Struct, frozen=True):
     reassignments: tuple[Reassignment, ...] = ()
     features: ClusterFeatures | None = None
     replica_logs: Mapping[TopicPartition, ReplicaLogs] = field(default_factory=dict)
+    rates: Rates = Rates()
     read_at: Mapping[str, datetime] = field(default_factory=dict)
     failures: tuple[ReadFailure, ...] = ()
 
@@ -312,14 +315,17 @@ def trends_after(known: Mapping[str, LagTrend], lags: Mapping[str, GroupLag], at
     return {name: look_again(known.get(name), lag, moment) for name, lag in lags.items()}
 
 
-def with_group_looks(snapshot: Snapshot, looks: GroupLooks, trends: Mapping[str, LagTrend]) -> Snapshot:
+def with_group_looks(snapshot: Snapshot, looks: GroupLooks, trends: Mapping[str, LagTrend], at: datetime) -> Snapshot:
     """Groups that were looked at, with their trends, and what could not be read of them."""
     asked = {part for name in looks.names for part in (f"group {name}", f"lag of {name}")}
     failures = tuple(f for f in snapshot.failures if f.part not in asked)
     failures += tuple(ReadFailure(f"group {name}", name, why) for name, why in looks.failures.items())
     failures += tuple(ReadFailure(f"lag of {name}", "", why) for name, why in looks.lag_failures.items())
+    ends = {(each.topic, each.partition): each.end for lag in looks.lags.values() for each in lag.partitions}
+    ends = {place: end for place, end in ends.items() if end >= 0}
     return replace(
         snapshot,
+        rates=with_ends(snapshot.rates, (), ends, at) if ends else snapshot.rates,
         groups={**snapshot.groups, **looks.groups},
         lags={**snapshot.lags, **looks.lags},
         lag_trends={**snapshot.lag_trends, **trends},
@@ -355,9 +361,17 @@ def with_offsets_at(snapshot: Snapshot, found: Mapping[tuple[str, int, int], int
     return replace(snapshot, offsets_at={**snapshot.offsets_at, **found})
 
 
-def with_log_dirs(snapshot: Snapshot, dirs: Mapping[int, tuple[LogDir, ...]], at: datetime) -> Snapshot:
-    """The log dirs of the brokers that answered."""
-    return replace(snapshot, log_dirs=share(snapshot.log_dirs, dirs), read_at=_read_at(snapshot, "log_dirs", at))
+def with_log_dirs(snapshot: Snapshot, dirs: Mapping[int, tuple[LogDir, ...]], rates: Rates, at: datetime) -> Snapshot:
+    """The log dirs of the brokers, and the rates after a look at those that answered."""
+    log_dirs = share(snapshot.log_dirs, dirs)
+    return replace(snapshot, log_dirs=log_dirs, rates=rates, read_at=_read_at(snapshot, "log_dirs", at))
+
+
+def with_end_offsets(
+    snapshot: Snapshot, asked: Iterable[TopicPartition], found: Mapping[TopicPartition, int], at: datetime
+) -> Snapshot:
+    """The end offsets of the partitions that were asked for."""
+    return replace(snapshot, rates=with_ends(snapshot.rates, asked, found, at))
 
 
 def with_reassignments(snapshot: Snapshot, moves: tuple[Reassignment, ...], at: datetime) -> Snapshot:

@@ -8,7 +8,9 @@ from typing import NamedTuple
 
 from console.model.cluster import Broker, LogDir
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource
+from console.model.disk_trend import SOON
 from console.model.numbers import Data
+from console.model.rates import UNKNOWN, Rate
 from console.model.snapshot import Snapshot
 from console.plan.amounts import Unit, size
 from console.plan.plan import Plan
@@ -26,6 +28,7 @@ from console.present.columns import (
 )
 from console.present.header import alike, controller
 from console.present.names import DEFAULT, NOTHING
+from console.present.rates import rate_columns, time_text
 from console.present.text import Cell, Line, clean
 from widgets.row_source import Column as ScreenColumn
 
@@ -45,7 +48,11 @@ class BrokerLoad(NamedTuple):
 
 
 class BrokerRow(NamedTuple):
-    """A broker, or the cluster default where `broker` is None."""
+    """A broker, or the cluster default where `broker` is None.
+
+    rate: what is written to the partitions that it leads. full_in: seconds until its first disk is full, None where
+    none fills or that is unknown.
+    """
 
     broker: Broker | None
     release: str = ""
@@ -55,6 +62,8 @@ class BrokerRow(NamedTuple):
     quorum: str = ""
     overrides: int | None = None
     edited: bool = False
+    rate: Rate = UNKNOWN
+    full_in: float | None = None
 
     @property
     def key(self) -> str:
@@ -93,8 +102,12 @@ def broker_loads(snapshot: Snapshot) -> dict[int, BrokerLoad]:
     }
 
 
-def broker_rows(snapshot: Snapshot, plan: Plan, loads: Mapping[int, BrokerLoad]) -> list[BrokerRow]:
-    """The cluster default first, then the brokers by id, those that only the replicas name (down) among them."""
+def broker_rows(
+    snapshot: Snapshot, plan: Plan, loads: Mapping[int, BrokerLoad], rates: Mapping[int, Rate] | None = None
+) -> list[BrokerRow]:
+    """The cluster default first, then the brokers by id, those that only the replicas name (down) among them. rates:
+    what is written to each as leader."""
+    led = rates or {}
     edited = {s.edit.target for s in plan.staged}
     known = {broker.id: broker for broker in snapshot.cluster.brokers}
     for down in loads.keys() - known.keys():
@@ -116,6 +129,8 @@ def broker_rows(snapshot: Snapshot, plan: Plan, loads: Mapping[int, BrokerLoad])
                 _place_in_quorum(snapshot, broker.id),
                 None if entries is None else len(entries.overrides(resource)),
                 resource in edited,
+                led.get(broker.id, UNKNOWN),
+                snapshot.rates.seconds_left.get(broker.id),
             )
         )
     return rows
@@ -170,6 +185,16 @@ def _where(row: BrokerRow) -> Cell:
         return ("down, or not known", "failed")
     address = f"{clean(row.broker.host)}:{row.broker.port}"
     return [("fenced ", "failed"), (address, "")] if row.broker.fenced else address
+
+
+def _full_in(row: BrokerRow) -> Cell:
+    """The time until a disk is full; blank where none fills."""
+    is_soon = row.full_in is not None and row.full_in < SOON
+    return (time_text(row.full_in), "failed" if is_soon else "")
+
+
+def _rate(row: BrokerRow) -> Rate | Absent:
+    return ABSENT if row.broker is None else row.rate
 
 
 def _of_broker(get: Callable[[Broker], Data]) -> Callable[[BrokerRow], Data | Absent]:
@@ -268,6 +293,17 @@ BROKERS: Columns[BrokerRow] = Columns(
         Unit.BYTES,
         cell=lambda row: disk(row.dirs),
         layout=ScreenColumn("disk", "Disk", min_width=11, max_width=16, priority=65, sort_key="Z"),
+    ),
+    *rate_columns(_rate, bytes_priority=49, records_priority=25),
+    Column(
+        "full_in",
+        DATA | (SHOWN - {"list"}),
+        lambda row: ABSENT if row.broker is None else None if row.full_in is None else round(row.full_in),
+        "number",
+        Unit.SECONDS,
+        key="disk_full_in_seconds",
+        cell=_full_in,
+        layout=ScreenColumn("full", "Full in", width=8, align="right", priority=47, sort_key="I"),
     ),
     Column(
         "overrides",

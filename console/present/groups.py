@@ -8,9 +8,10 @@ from typing import NamedTuple
 from console.model.cluster import Group, GroupLag, GroupMember, PartitionLag, Places, StreamsTasks
 from console.model.lag_trend import LagTrend, PartitionTrend, direction, time_left
 from console.model.numbers import Data
-from console.plan.amounts import Unit, duration
+from console.plan.amounts import Unit
 from console.present.columns import DATA, DETAIL, EVERYWHERE, LIST, LISTED, SCREEN, Column, Columns
 from console.present.names import NOTHING
+from console.present.rates import rate_value, time_text
 from console.present.text import Line, clean
 from widgets.row_source import Column as ScreenColumn
 
@@ -50,11 +51,6 @@ STILL_AFTER = 10.0
 _TREND_MEANINGS = {"grows": "danger", "shrinks": "ok", "stands still": "danger", "stuck": "failed"}
 
 
-def rate_value(rate: float | None) -> Data:
-    """A rate in records a second, with a digit after the point where it is small."""
-    return None if rate is None else round(rate, 1) if abs(rate) < 10 else round(rate)
-
-
 def rate_text(rate: float | None) -> str:
     """``+1,204``, ``-83``, ``0``; ``·`` where two looks do not show it yet."""
     value = rate_value(rate)
@@ -63,11 +59,6 @@ def rate_text(rate: float | None) -> str:
 
 def _seconds(value: float | None) -> Data:
     return None if value is None else round(value)
-
-
-def _time_text(seconds: float | None) -> str:
-    """To three figures; a blank for no time."""
-    return "" if seconds is None else duration(max(1, round(seconds)) * 1000).removeprefix("≈ ")
 
 
 def _trend_cell(word: str | None) -> tuple[str, str]:
@@ -160,7 +151,7 @@ GROUPS: Columns[GroupRow] = Columns(
         lambda row: None if row.trend is None else _seconds(row.trend.catch_up),
         "number",
         Unit.SECONDS,
-        cell=lambda row: "" if row.trend is None else _time_text(row.trend.catch_up),
+        cell=lambda row: "" if row.trend is None else time_text(row.trend.catch_up),
         layout=ScreenColumn("catch_up", "Left", min_width=5, max_width=9, align="right", priority=35),
     ),
     Column(
@@ -317,7 +308,7 @@ LAGS: Columns[PartitionRow] = Columns(
         lambda row: _seconds(time_left(row.at.lag, row.rate)),
         "number",
         Unit.SECONDS,
-        cell=lambda row: _time_text(time_left(row.at.lag, row.rate)),
+        cell=lambda row: time_text(time_left(row.at.lag, row.rate)),
         layout=ScreenColumn("catch_up", "Left", min_width=5, max_width=9, align="right", priority=30),
     ),
     Column(
@@ -326,7 +317,7 @@ LAGS: Columns[PartitionRow] = Columns(
         lambda row: None if row.trend is None else round(row.trend.still),
         "number",
         Unit.SECONDS,
-        cell=lambda row: _time_text((row.trend and row.trend.still) or None),
+        cell=lambda row: time_text((row.trend and row.trend.still) or None),
         layout=ScreenColumn("still", "Still", min_width=5, max_width=9, align="right", priority=35),
     ),
     Column("member", LISTED, lambda row: row.at.member or None, title="Member"),

@@ -13,6 +13,7 @@ from console.model.codes import TOPIC
 from console.model.config import topic_resource
 from console.model.inheritance import Inheritance
 from console.model.numbers import long_number
+from console.model.rates import UNKNOWN, Rate, Rates
 from console.model.snapshot import Snapshot
 from console.plan.amounts import Unit, size
 from console.plan.plan import Plan
@@ -30,6 +31,7 @@ from console.present.columns import (
     overrides_cell,
 )
 from console.present.names import NOTHING
+from console.present.rates import rate_columns
 from console.present.text import Cell, Line, clean
 from widgets.row_source import Column as ScreenColumn
 
@@ -68,11 +70,13 @@ def topic_marks(plan: Plan) -> TopicMarks:
 
 
 class TopicFacts(NamedTuple):
-    """What stands beside a topic's own data in its row: overrides (None: not read), bytes on disk, last seen change."""
+    """What stands beside a topic's own data in its row: overrides (None: not read), bytes on disk, last seen change,
+    what is written to it."""
 
     overrides: int | None = None
     size: int = -1
     changed: datetime | None = None
+    rate: Rate = UNKNOWN
 
 
 def override_count(snapshot: Snapshot, name: str) -> int | None:
@@ -125,6 +129,10 @@ class TopicRow(NamedTuple):
 def _partitions_cell(row: TopicRow) -> Cell:
     parts, grown = str(len(row.topic.partitions)), row.marks.grown.get(row.topic.name)
     return (f"{parts}→{grown}", "pending") if grown else parts
+
+
+def _topic_rate(row: TopicRow) -> Rate:
+    return row.facts.rate
 
 
 def _failed_count(count: int) -> Cell:
@@ -211,6 +219,7 @@ TOPICS: Columns[TopicRow] = Columns(
         cell=lambda row: size(row.facts.size) if row.facts.size >= 0 else "",
         layout=ScreenColumn("size", "Size", width=8, align="right", priority=40, sort_key="Z"),
     ),
+    *rate_columns(_topic_rate, bytes_priority=35, records_priority=20),
     Column(
         "changed",
         SCREEN,
@@ -273,16 +282,20 @@ def _ids(ids: Collection[int]) -> str:
 
 
 class PartitionRow(NamedTuple):
-    """A partition, and its move while it moves."""
+    """A partition, its move while it moves, what is written to it."""
 
     partition: Partition
     move: Reassignment | None = None
+    rate: Rate = UNKNOWN
 
 
-def rows_of_partitions(topic: Topic, moves: Iterable[Reassignment]) -> list[PartitionRow]:
-    """The partitions of a topic by number, with their moves."""
+def rows_of_partitions(topic: Topic, moves: Iterable[Reassignment], rates: Rates) -> list[PartitionRow]:
+    """The partitions of a topic by number, with their moves and rates."""
     moving = {move.partition: move for move in moves if move.topic == topic.name}
-    return [PartitionRow(partition, moving.get(partition.number)) for partition in topic.partitions]
+    return [
+        PartitionRow(partition, moving.get(partition.number), rates.of(topic.name, partition.number))
+        for partition in topic.partitions
+    ]
 
 
 def _from_to(move: Reassignment) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -305,6 +318,10 @@ def _partition_wrong(row: PartitionRow) -> Cell:
         return (f"missing {_ids(missing)}", "failed")
     is_preferred = not partition.replicas or partition.leader == partition.replicas[0]
     return "" if is_preferred else (f"preferred {partition.replicas[0]}", "muted")
+
+
+def _partition_rate(row: PartitionRow) -> Rate:
+    return row.rate
 
 
 def _commas(ids: Collection[int]) -> str:
@@ -374,6 +391,7 @@ PARTITIONS: Columns[PartitionRow] = Columns(
         lambda row: list(_from_to(row.move)[1]) if row.move is not None else ABSENT,
         "object",
     ),
+    *rate_columns(_partition_rate, bytes_priority=70, records_priority=65),
     Column("note", SHOWN, cell=_partition_wrong, layout=ScreenColumn("note", "", flex=1, min_width=10, priority=60)),
 )
 """The partitions of one topic."""

@@ -300,7 +300,7 @@ async def _groups(session: Session, targets: Sequence[GroupTarget | GroupOffsetT
         at = datetime.now(UTC)
         if looks is not None:
             trends = refresh.trends_after(snapshot.lag_trends, looks.lags, at)
-            snapshot = refresh.with_group_looks(snapshot, looks, trends)
+            snapshot = refresh.with_group_looks(snapshot, looks, trends, at)
         return refresh.with_group_positions(snapshot, names, positions, at)
 
     return update

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from datetime import datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from console.plan.risk_rules import RiskFacts
     from console.plan.settle import ApplyReport, InFlight
     from console.plan.staged import Staged
+    from console.session.rate_reading import RateReader
 
 
 class Applied(Struct, frozen=True):
@@ -77,6 +79,13 @@ class Session(SnapshotReader):
         self.committed = False
         self.former_told = False
         self._work: asyncio.Task[ApplyReport] | None = None
+
+    @cached_property
+    def rates(self) -> RateReader:
+        """Reads what rates are made from; begins when it is first asked for."""
+        from console.session.rate_reading import RateReader
+
+        return RateReader(self)
 
     # -- the plan --------------------------------------------------------------------------------------------------
 

@@ -85,6 +85,7 @@ class SlowLooks:
             await self._session.read_configs([topic_resource(name) for name in sorted(jumped)][:50])
 
     def _keep_logs(self, found: Mapping[Place, LogOffsets]) -> None:
+        self._session.rates.take_ends({place: each.end for place, each in found.items()})
         known = without_logs(self.facts.logs, self._session.snapshot.topics)
         self.facts = replace(self.facts, logs=look_at_logs(known, found, time.time()))
 

@@ -21,6 +21,7 @@ from console.model.cluster import Group, Silence
 from console.model.config import ConfigListing, ConfigResource
 from console.model.failure import Failure
 from console.model.quota import CLIENT_ID, IP, USER, Match, QuotaFilter, QuotaMatch
+from console.model.rates import with_dirs
 from console.model.snapshot import Snapshot, TopicPartition
 
 if TYPE_CHECKING:
@@ -365,7 +366,7 @@ class SnapshotReader:
                 trends = await asyncio.to_thread(refresh.trends_after, before, looks.lags, at)
             else:
                 trends = refresh.trends_after(before, looks.lags, at)
-            self._learn(refresh.with_group_looks(self.snapshot, looks, trends), "groups", "lags")
+            self._learn(refresh.with_group_looks(self.snapshot, looks, trends, at), "groups", "lags")
 
     async def read_replica_logs(self, places: Sequence[TopicPartition]) -> None:
         """Read what the replicas of partitions hold; what their brokers don't answer is missing."""
@@ -399,15 +400,41 @@ class SnapshotReader:
 
     async def read_log_dirs(self) -> None:
         """Read the disk use of every broker; one that does not answer is in the failures."""
+        await self._read_log_dirs(None)
+
+    async def read_log_dirs_of(self, broker: int) -> None:
+        """Read the disk use of one broker; what is known of the others stays."""
+        await self._read_log_dirs(broker)
+
+    async def _read_log_dirs(self, broker: int | None) -> None:
         from console.admin import cluster as log_dirs
 
-        listing = await self._part("log_dirs", self.client.run(log_dirs.describe_log_dirs))
-        if listing is not None:
-            kept = {id_: dirs for id_, dirs in self.snapshot.log_dirs.items() if id_ in listing.failures}
-            dirs = await asyncio.to_thread(refresh.share, self.snapshot.log_dirs, {**kept, **listing.dirs})
-            known = refresh.with_log_dirs(self.snapshot, dirs, self.clock.now())
-            failures = [(f"broker {broker}", failure) for broker, failure in listing.failures.items()]
-            self._learn(refresh.with_failures(known, "log_dirs", failures), "log_dirs")
+        asked = None if broker is None else (broker,)
+        listing = await self._part("log_dirs", self.client.run(log_dirs.describe_log_dirs, asked))
+        if listing is None:
+            return
+        at, before, known = self.clock.now(), self.snapshot.rates, self.snapshot.log_dirs
+        kept = known if broker is not None else {id_: dirs for id_, dirs in known.items() if id_ in listing.failures}
+        dirs = await asyncio.to_thread(refresh.share, known, {**kept, **listing.dirs})
+        after = await asyncio.to_thread(with_dirs, before, self.snapshot.topics, listing.dirs, at)
+        now = self.snapshot.rates
+        if now is not before:  # offsets were read meanwhile
+            after = replace(after, ends=now.ends)
+        failures = [(f"broker {id_}", failure) for id_, failure in listing.failures.items()]
+        if broker is not None:
+            others = (each for each in self.snapshot.failures if each.part == "log_dirs")
+            failures += [(each.entity, each.failure) for each in others if each.entity != f"broker {broker}"]
+        learned = refresh.with_log_dirs(self.snapshot, dirs, after, at)
+        self._learn(refresh.with_failures(learned, "log_dirs", failures), "log_dirs", "rates")
+
+    async def read_end_offsets(self, leaders: Mapping[int, Sequence[TopicPartition]]) -> None:
+        """Read the end offsets of partitions from their leaders, for the rates; of one that does not answer for a
+        partition, nothing is known. leaders: broker -> partitions."""
+        from console.admin import partitions
+
+        found = await self.client.run(partitions.ends_at_leaders, leaders)
+        asked = [place for places in leaders.values() for place in places]
+        self._learn(refresh.with_end_offsets(self.snapshot, asked, found, self.clock.now()), "rates")
 
     async def read_transactions(self, places: Sequence[tuple[str, int]]) -> None:
         """Read the open transactions of partitions, and what says whether they hang."""

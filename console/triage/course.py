@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from console.model.disk_trend import DirSample, sampled
 from console.triage.past import NOTHING, Past, past_after
 from console.triage.symptoms import (
     BROKER_GONE,
@@ -31,7 +32,6 @@ consumer's."""
 FEWEST_JUMPS = 2
 """Elections of the quorum within the course that are more than a restart."""
 MOST_SPELLS = 64
-MOST_SAMPLES = 32
 
 Key = tuple[str, Subject]
 """A symptom's name and subject."""
@@ -42,13 +42,6 @@ class Spell(Struct, frozen=True):
 
     began: datetime
     ended: datetime | None = None
-
-
-class DirSample(Struct, frozen=True):
-    """The usable bytes of a log directory at a time."""
-
-    at: datetime
-    usable: int
 
 
 class Course(Struct, frozen=True):
@@ -174,17 +167,8 @@ def _with_dirs(
     before: Mapping[tuple[int, str], tuple[DirSample, ...]], look: Look
 ) -> dict[tuple[int, str], tuple[DirSample, ...]]:
     return {
-        (broker, each.path): _sampled(
-            before.get((broker, each.path), ()), DirSample(look.at, each.usable_bytes), look.at
-        )
+        (broker, each.path): sampled(before.get((broker, each.path), ()), DirSample(look.at, each.usable_bytes))
         for broker, dirs in look.snapshot.log_dirs.items()
         for each in dirs
         if each.usable_bytes >= 0
     }
-
-
-def _sampled(before: tuple[DirSample, ...], sample: DirSample, at: datetime) -> tuple[DirSample, ...]:
-    """The samples with another; of the older ones, those that are kept."""
-    kept = [each for each in before if each.at > at - KEPT]
-    kept.append(sample)
-    return tuple(kept[-MOST_SAMPLES:])

@@ -210,7 +210,7 @@ def test_describe_says_what_the_screen_says_of_one(snapshot: Snapshot) -> None:
     for name, topic in snapshot.topics.items():
         agree(
             PARTITIONS,
-            rows_of_partitions(topic, snapshot.reassignments),
+            rows_of_partitions(topic, snapshot.reassignments, snapshot.rates),
             listed(f"describe topic '{name}'", snapshot, "partitions"),
         )
         target = topic_resource(name)

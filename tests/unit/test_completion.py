@@ -48,7 +48,7 @@ def put(text, chosen, snapshot=SNAPSHOT):
         (":topics|", ["topics"]),
         ("list q|", ["quotas"]),
         ("list |", list(KINDS)),
-        ("list topics ord|", ["orders", "orders-dlq"]),
+        ("list topics ord|", ["orders", "orders-dlq", "records-per-second="]),
         ("list topics dlq|", ["orders-dlq"]),
         ("list quotas us|", ["user="]),
         ("list quotas user=|", ["<default>", "alice", "bob"]),

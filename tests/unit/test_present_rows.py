@@ -192,6 +192,8 @@ def test_topic_rows_leave_zeros_blank_and_mark_what_is_staged() -> None:
         "",
         "",
         "",
+        "–",
+        "–",
         "",
     ]
     assert texts(TOPICS.cells(TopicRow(healthy, TopicFacts(), topic_marks(EMPTY))))[7] == "·"

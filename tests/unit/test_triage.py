@@ -31,14 +31,14 @@ from console.model.cluster import (
 )
 from console.model.codes import ConfigSource
 from console.model.config import ConfigEntry, ConfigSet, broker_resource, topic_resource
+from console.model.disk_trend import DirSample, seconds_left
 from console.model.failure import Failure
 from console.model.log_course import LogCourses, LogOffsets, Newest, look_at_logs
 from console.model.metadata_views import Views, look_at_view
 from console.model.snapshot import Snapshot, trends_after, with_failures
 from console.model.transactions import OpenTransaction, Producer, StableOffsets, Transaction, Transactions
 from console.triage.cause import Certainty
-from console.triage.causes.storage import seconds_left
-from console.triage.course import Course, DirSample, after, begin
+from console.triage.course import Course, after, begin
 from console.triage.diagnosis import RULES, Verdict, diagnose
 from console.triage.facts import Facts, opened
 from console.triage.symptoms import Look, Subject

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from console.model.disk_trend import SOON, foreseen, seconds_left
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, of
-from console.triage.course import Course, DirSample
+from console.triage.course import Course
 from console.triage.symptoms import (
     CLUSTER,
     DIR_ERROR,
@@ -22,14 +23,6 @@ from console.triage.symptoms import (
     quorum_silence,
     voters_away,
 )
-
-SOON = 24 * 3600.0
-"""Seconds until a disk is full, under which it is said."""
-LEAST = 30.0
-"""Seconds that the trend of a disk has to cover."""
-FORESIGHT = 30
-"""How far a trend is believed, in times of what it covers: one of half a minute, in which someone wrote a file, for a
-quarter of an hour."""
 
 
 def _failed(course: Course) -> Iterator[Claim]:
@@ -88,8 +81,8 @@ def _filling(course: Course) -> Iterator[Claim]:
         left = seconds_left(samples)
         subject = Subject(broker=broker, dir=path)
         symptom = course.seen.get((DIR_NEARLY_FULL, subject))
-        covered = (samples[-1].at - samples[0].at).total_seconds()
-        if symptom is None and (left is None or left > min(SOON, FORESIGHT * covered)):
+        believed = foreseen(samples)
+        if symptom is None and (believed is None or believed > SOON):
             continue
         total = next((d.total_bytes for d in course.last.snapshot.log_dirs.get(broker, ()) if d.path == path), -1)
         usable = samples[-1].usable
@@ -108,16 +101,6 @@ def _filling(course: Course) -> Iterator[Claim]:
             predicted=of(DIR_NEARLY_FULL, subject=subject),
             next=(Next("find what grows: topics by size, retention"),),
         )
-
-
-def seconds_left(samples: tuple[DirSample, ...]) -> float | None:
-    """Seconds until a directory is full at the rate of the samples, None if it does not fill or that is unknown."""
-    if len(samples) < 2:
-        return None
-    first, last = samples[0], samples[-1]
-    seconds = (last.at - first.at).total_seconds()
-    used = first.usable - last.usable
-    return last.usable * seconds / used if seconds >= LEAST and used > 0 else None
 
 
 # -- the quorum --------------------------------------------------------------------------------------------------------

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Hashable, Mapping
+from math import inf
 from typing import Any
 
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource
 from console.present.brokers import BROKERS, BrokerLoad, BrokerRow, broker_loads, broker_rows, quorum_line
 from console.present.names import DEFAULT
+from console.present.rates import order
 from console.present.text import Cell, Line
 from console.tui import keymap
+from console.tui.panes.rates import ShownRates, read_rates
 from console.tui.panes.view import PaneHost, TableView, bindings
 from widgets.row_table import RowTable
 
@@ -29,6 +32,7 @@ class BrokersView(TableView[BrokerRow]):
     def __init__(self, host: PaneHost) -> None:
         super().__init__(host)
         self._loads: tuple[object, Mapping[int, BrokerLoad]] = (None, {})
+        self._rates = ShownRates()
 
     def inputs(self) -> tuple[object, ...]:
         """The cluster, its quorum, what the topics put on the brokers, configs, the plan."""
@@ -40,6 +44,8 @@ class BrokersView(TableView[BrokerRow]):
             known.topics,
             known.log_dirs,
             known.configs,
+            self._rates.by_leader(known),
+            known.rates.seconds_left,
             self.plan.staged,
             self.host.changed.version,
         )
@@ -47,19 +53,21 @@ class BrokersView(TableView[BrokerRow]):
     async def read(self) -> None:
         """Brokers and quorum, topics for the counts, and the brokers' own configs."""
         session = self.host.session
+        read_rates(self)
         await asyncio.gather(session.read_cluster(), session.read_quorum(), self.host.reading.all_topics())
         await session.read_configs([CLUSTER_DEFAULT, *map(broker_resource, self.answering())])
 
     async def read_more(self) -> None:
-        """Disk use and versions."""
-        session = self.host.session
-        await asyncio.gather(session.read_log_dirs(), session.read_versions())
+        """Versions; disk use comes with the rates."""
+        await self.host.session.read_versions()
 
     def rows(self) -> list[BrokerRow]:
         """The cluster default, then the brokers."""
         if self.snapshot.topics is not self._loads[0]:
             self._loads = (self.snapshot.topics, broker_loads(self.snapshot))
-        return broker_rows(self.snapshot, self.plan, self._loads[1]) if self.known() else []
+        if not self.known():
+            return []
+        return broker_rows(self.snapshot, self.plan, self._loads[1], self._rates.by_leader(self.snapshot))
 
     def key(self, row: BrokerRow) -> Hashable:
         """The config resource's name."""
@@ -87,6 +95,9 @@ class BrokersView(TableView[BrokerRow]):
             "behind": lambda row: row.load.out_of_sync,
             "disk": lambda row: sum(d.size for d in row.dirs or ()),
             "over": lambda row: row.overrides or 0,
+            "bytes": lambda row: -order(row.rate.bytes),
+            "records": lambda row: -order(row.rate.records),
+            "full": lambda row: -inf if row.full_in is None else -row.full_in,
         }
         return lambda row: (row.broker is not None, -numbers[column](row), row.key)
 

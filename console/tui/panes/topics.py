@@ -10,8 +10,10 @@ from console.language.quoting import quote
 from console.model.cluster import Topic
 from console.model.config import ConfigResource, topic_resource
 from console.model.quota import QuotaEntity
+from console.model.rates import UNKNOWN
 from console.plan.plan import EMPTY
 from console.present.names import plural
+from console.present.rates import order
 from console.present.text import Cell, Line
 from console.present.topics import (
     PARTITIONS,
@@ -30,6 +32,7 @@ from console.present.topics import (
     unread_count,
 )
 from console.tui import keymap
+from console.tui.panes.rates import ShownRates, read_rates
 from console.tui.panes.view import PaneHost, TableView, bindings
 from console.tui.places import records_in
 from widgets.row_table import RowTable
@@ -56,18 +59,20 @@ class TopicsView(TableView[Topic]):
         self._unread = 0
         self._swept: Swept | None = None
         self._sizes: tuple[object, dict[str, int]] = (None, {})
+        self._rates = ShownRates()
         self._marks = topic_marks(EMPTY)
         self._made_from: tuple[object, ...] = (None, None, None)
         self._rows: list[Topic] = []
 
     def inputs(self) -> tuple[object, ...]:
-        """Topics, their configs and sizes, the plan, the marks."""
-        snapshot = self.snapshot
-        return snapshot.topics, snapshot.configs, snapshot.log_dirs, self.plan.staged, self.host.changed.version
+        """Topics, their configs, sizes and rates, the plan, the marks."""
+        snapshot, rates = self.snapshot, self._rates.by_topic(self.snapshot)
+        return snapshot.topics, snapshot.configs, snapshot.log_dirs, rates, self.plan.staged, self.host.changed.version
 
     async def read(self) -> None:
-        """All topics, or those on the screen where all are not due; and the configs of these."""
+        """All topics, or those on the screen where all are not due; and the configs of these. The rates beside it."""
         session = self.host.session
+        read_rates(self, self.visible_rows())
         if not await self.host.reading.all_topics():
             await session.read_topics([topic.name for topic in self.visible_rows()])
         await session.read_configs([topic_resource(name) for name in self._seen()])
@@ -79,11 +84,10 @@ class TopicsView(TableView[Topic]):
         return nsmallest(self.host.size.height, (t.name for t in self.snapshot.topics.values() if not t.internal))
 
     async def read_more(self) -> None:
-        """Overrides and sizes of all topics."""
-        session = self.host.session
-        self._swept = await self.host.reading.sweep([topic_resource(name) for name in session.snapshot.topics])
+        """Overrides of all topics; sizes come with the rates."""
+        names = self.snapshot.topics
+        self._swept = await self.host.reading.sweep([topic_resource(name) for name in names])
         self.tell_where()
-        await session.read_log_dirs()
 
     def rows(self) -> list[Topic]:
         """Topics by name, with those staged to be created; internal ones where they are asked for."""
@@ -117,6 +121,7 @@ class TopicsView(TableView[Topic]):
             override_count(self.snapshot, topic.name),
             self._sizes[1].get(topic.name, -1),
             self.host.changed.when(topic_resource(topic.name)),
+            self._rates.by_topic(self.snapshot).get(topic.name, UNKNOWN),
         )
 
     def cells(self, row: Topic) -> list[Cell]:
@@ -129,11 +134,16 @@ class TopicsView(TableView[Topic]):
             return SORTS[column]
         # Asked 100,000 times: what they look at is looked up before. Equal ones stay in the order of their names.
         known, sizes, when = self.snapshot, self._sizes[1], self.host.changed.when
+        rates = self._rates.by_topic(known)
         match column:
             case "over":
                 return lambda topic: -_or_unknown(override_count(known, topic.name))
             case "size":
                 return lambda topic: -sizes.get(topic.name, -1)
+            case "bytes":
+                return lambda topic: order(rates.get(topic.name, UNKNOWN).bytes)
+            case "records":
+                return lambda topic: order(rates.get(topic.name, UNKNOWN).records)
             case _:
                 return lambda topic: -at.timestamp() if (at := when(topic_resource(topic.name))) else 0
 
@@ -227,8 +237,8 @@ class PartitionsView(TableView[PartitionRow]):
         return self.snapshot.topics.get(self.place.topic or "")
 
     def inputs(self) -> tuple[object, ...]:
-        """The topic, and what moves."""
-        return self.topic, self.snapshot.reassignments
+        """The topic, what moves, what is written."""
+        return self.topic, self.snapshot.reassignments, self.snapshot.rates
 
     async def read(self) -> None:
         """The topic."""
@@ -236,16 +246,25 @@ class PartitionsView(TableView[PartitionRow]):
             await self.host.session.read_topics([self.place.topic])
 
     async def read_more(self) -> None:
-        """What moves."""
+        """What moves, what is written."""
+        if self.topic is not None:
+            read_rates(self, [self.topic])
         await self.host.session.read_reassignments()
 
     def rows(self) -> list[PartitionRow]:
         """By number."""
-        return rows_of_partitions(self.topic, self.snapshot.reassignments) if self.topic is not None else []
+        known, topic = self.snapshot, self.topic
+        return rows_of_partitions(topic, known.reassignments, known.rates) if topic is not None else []
 
     def key(self, row: PartitionRow) -> Hashable:
         """The number."""
         return row.partition.number
+
+    def sort_key(self, column: str) -> Callable[[PartitionRow], Any]:
+        """Most first."""
+        if column == "bytes":
+            return lambda row: order(row.rate.bytes)
+        return lambda row: order(row.rate.records)
 
     def words(self, row: PartitionRow) -> str:
         """The number, the brokers."""

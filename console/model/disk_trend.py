@@ -1,0 +1,52 @@
+"""How the usable bytes of a log directory move: samples over looks, and the time until it is full. Pure."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from msgspec import Struct
+
+KEPT = timedelta(minutes=30)
+"""How far back samples reach."""
+MOST_SAMPLES = 32
+SOON = 24 * 3600.0
+"""Seconds until a disk is full, under which it is said."""
+FORESIGHT = 30
+"""How far a trend is believed, in times of what it covers: one of half a minute, in which someone wrote a file, for a
+quarter of an hour."""
+LEAST = 30.0
+"""Seconds that the trend of a disk has to cover."""
+
+
+class DirSample(Struct, frozen=True):
+    """The usable bytes of a log directory at a time."""
+
+    at: datetime
+    usable: int
+
+
+def sampled(before: tuple[DirSample, ...], sample: DirSample) -> tuple[DirSample, ...]:
+    """The samples with another; of the older ones, those that are kept. After a clock that went back they begin
+    again."""
+    if before and sample.at < before[-1].at:
+        return (sample,)
+    kept = [each for each in before if each.at > sample.at - KEPT]
+    kept.append(sample)
+    return tuple(kept[-MOST_SAMPLES:])
+
+
+def seconds_left(samples: tuple[DirSample, ...]) -> float | None:
+    """Seconds until a directory is full at the rate of the samples, None if it does not fill or that is unknown."""
+    if len(samples) < 2:
+        return None
+    first, last = samples[0], samples[-1]
+    seconds = (last.at - first.at).total_seconds()
+    used = first.usable - last.usable
+    return last.usable * seconds / used if seconds >= LEAST and used > 0 else None
+
+
+def foreseen(samples: tuple[DirSample, ...]) -> float | None:
+    """As `seconds_left`; None also for what is too far off for so short a trend."""
+    left = seconds_left(samples)
+    covered = (samples[-1].at - samples[0].at).total_seconds() if samples else 0.0
+    return left if left is not None and left <= FORESIGHT * covered else None

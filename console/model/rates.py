@@ -1,0 +1,168 @@
+"""Rates of writing from two looks: records a second from end offsets, bytes a second from the sizes of leaders' logs.
+
+A rate is unknown until two looks have shown it. Offsets also count what is no record (control records, gaps of
+compaction), and a size is of the compressed batches on disk. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from functools import cached_property
+from typing import NamedTuple
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from console.model.cluster import LogDir, Topic
+from console.model.disk_trend import DirSample, foreseen, sampled
+
+WINDOW = 15.0
+"""Seconds over which a rate is smoothed: it compares with a look that is at least this old once there is one, and at
+most twice as old where looks come oftener. Looks that are further apart are compared with the one before."""
+SHORTEST = 1.0
+"""Seconds between two looks before they show a rate."""
+KNOWN_SHARE = 0.9
+"""Share of the partitions of a topic or a broker that has to be known before their sum is."""
+
+Place = tuple[str, int]
+"""A topic and the number of a partition of it."""
+
+
+class Counter(NamedTuple):
+    """Something that only grows, looked at again and again; times are Unix seconds.
+
+    base: the look with which the last one is compared; next: the one that takes its place. source: where it was
+    counted, the broker of a log's size.
+    """
+
+    base_at: float
+    base: int
+    next_at: float
+    next: int
+    at: float
+    value: int
+    source: int = -1
+
+    @property
+    def rate(self) -> float | None:
+        """By how much it grows in a second, never below 0; None if unknown."""
+        seconds = self.at - self.base_at
+        return (self.value - self.base) / seconds if seconds >= SHORTEST else None
+
+
+def count(known: Counter | None, value: int, at: float, source: int = -1) -> Counter:
+    """The counter after one more look.
+
+    It begins again where it can't have grown to this value: a log that was truncated, deleted from or made again, that
+    of another broker; and after a clock that went back.
+    """
+    if known is None or value < known.value or at < known.at or source != known.source:
+        return Counter(at, value, at, value, at, value, source)
+    if at - known.at >= WINDOW:
+        return Counter(known.at, known.value, at, value, at, value, source)
+    if at - known.next_at >= WINDOW:
+        return Counter(known.next_at, known.next, at, value, at, value, source)
+    return known._replace(at=at, value=value)
+
+
+class Rate(NamedTuple):
+    """Bytes and records a second; None for what is unknown."""
+
+    bytes: float | None = None
+    records: float | None = None
+
+
+UNKNOWN = Rate()
+
+
+class Rates(Struct, frozen=True, dict=True):
+    """What the looks so far show. ends: the end offset of each partition; sizes: the bytes of its leader's log. dirs:
+    (broker, path) -> samples of what is usable, the earliest first."""
+
+    ends: Mapping[Place, Counter] = field(default_factory=dict)
+    sizes: Mapping[Place, Counter] = field(default_factory=dict)
+    dirs: Mapping[tuple[int, str], tuple[DirSample, ...]] = field(default_factory=dict)
+
+    def of(self, topic: str, number: int) -> Rate:
+        """The rate of a partition."""
+        size, end = self.sizes.get((topic, number)), self.ends.get((topic, number))
+        return Rate(None if size is None else size.rate, None if end is None else end.rate)
+
+    @cached_property
+    def seconds_left(self) -> Mapping[int, float]:
+        """Broker -> seconds until the first of its disks is full; those where none fills, or unknown, are missing."""
+        found: dict[int, float] = {}
+        for (broker, _), samples in self.dirs.items():
+            if (left := foreseen(samples)) is not None:
+                found[broker] = min(left, found.get(broker, left))
+        return found
+
+
+def with_ends(rates: Rates, asked: Iterable[Place], found: Mapping[Place, int], at: datetime) -> Rates:
+    """After a look at end offsets. Of what was asked for and not found, nothing is known any more."""
+    moment, ends = at.timestamp(), dict(rates.ends)
+    for place in asked:
+        if place not in found:
+            ends.pop(place, None)
+    for place, end in found.items():
+        ends[place] = count(ends.get(place), end, moment)
+    return replace(rates, ends=ends)
+
+
+def with_dirs(rates: Rates, topics: Mapping[str, Topic], dirs: Mapping[int, Iterable[LogDir]], at: datetime) -> Rates:
+    """After a look at the log directories of some brokers. Partitions that are gone are forgotten here."""
+    moment = at.timestamp()
+    leaders = {(name, each.number): each.leader for name, topic in topics.items() for each in topic.partitions}
+    sizes = {place: known for place, known in rates.sizes.items() if place in leaders}
+    samples = {key: known for key, known in rates.dirs.items() if key[0] not in dirs}
+    for broker, mine in dirs.items():
+        for log_dir in mine:
+            if log_dir.usable_bytes >= 0:
+                key = broker, log_dir.path
+                samples[key] = sampled(rates.dirs.get(key, ()), DirSample(at, log_dir.usable_bytes))
+            for replica in log_dir.replicas:
+                place = replica.topic, replica.partition
+                if not replica.is_future and leaders.get(place) == broker:
+                    sizes[place] = count(sizes.get(place), replica.size, moment, broker)
+    ends = {place: known for place, known in rates.ends.items() if place in leaders}
+    return Rates(ends, sizes, samples)
+
+
+def total(rates: Iterable[Rate]) -> Rate:
+    """The sum; unknown while too few of them are known. Of none it is 0."""
+    wanted = size = end = 0
+    size_sum = end_sum = 0.0
+    for each in rates:
+        wanted += 1
+        if each.bytes is not None:
+            size, size_sum = size + 1, size_sum + each.bytes
+        if each.records is not None:
+            end, end_sum = end + 1, end_sum + each.records
+    least = KNOWN_SHARE * wanted
+    return Rate(size_sum if size >= least else None, end_sum if end >= least else None)
+
+
+def topic_rate(rates: Rates, topic: Topic) -> Rate:
+    """The rate of a topic: of its partitions that have a leader, as nothing is written to others."""
+    return total(rates.of(topic.name, each.number) for each in topic.partitions if each.leader >= 0)
+
+
+def topic_rates(rates: Rates, topics: Mapping[str, Topic]) -> dict[str, Rate]:
+    """Topic -> its rate, where anything of it is known."""
+    if not rates.ends and not rates.sizes:
+        return {}
+    found = ((name, topic_rate(rates, topic)) for name, topic in topics.items())
+    return {name: rate for name, rate in found if rate != UNKNOWN}
+
+
+def leader_rates(rates: Rates, topics: Mapping[str, Topic]) -> dict[int, Rate]:
+    """Broker -> what is written to the partitions that it leads; missing where that is unknown."""
+    if not rates.ends and not rates.sizes:
+        return {}
+    led: dict[int, list[Rate]] = {}
+    for name, topic in topics.items():
+        for each in topic.partitions:
+            if each.leader >= 0:
+                led.setdefault(each.leader, []).append(rates.of(name, each.number))
+    return {broker: rate for broker, mine in led.items() if (rate := total(mine)) != UNKNOWN}

@@ -1,0 +1,151 @@
+"""Reads what rates are made from: the ends of the partitions in view on each tick, those of all others and the log
+directories in turn, so that it costs a broker at most a hundredth of its time.
+
+What triage reads counts too, and takes the place of turns.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
+
+from console.model import snapshot as refresh
+from console.model.cluster import Topic
+from console.model.rates import Place
+from console.session.snapshot_reader import SnapshotReader
+
+log = logging.getLogger(__name__)
+
+AT_ONCE = 2_000
+"""Partitions whose ends are read in a turn, more where a topic has more; and the most of those in view."""
+EVERY = 1.5
+"""Seconds between two turns at least: below a tick, so that each has one."""
+FIRST = 0.02
+"""Seconds."""
+OTHERS_EVERY = timedelta(seconds=15)
+"""How long what triage read takes the place of turns: a bit longer than from one of its reads to the next."""
+REST = 100
+"""A turn that took t seconds is followed by this many times t without one for the same brokers."""
+
+
+class RateReader:
+    """Reads ends and log directories of a session, some on each call."""
+
+    def __init__(self, reader: SnapshotReader) -> None:
+        self._reader = reader
+        self._names: tuple[object, list[str]] = (None, [])
+        self._next_topic = ""
+        self._next_broker = -1
+        self._ends, self._dirs = _Turns(), _Turns()
+        self._reads = False
+        self._dirs_at: datetime | None = None
+
+    async def read(self, in_view: Iterable[Place] = (), silent: Collection[int] = ()) -> None:
+        """Read the ends of partitions in view, and what is next in turn. What can't be read stays unknown; a call while
+        another reads does nothing. silent: brokers that are not asked: they would not answer."""
+        from console.admin.errors import AdminError
+
+        if self._reads:
+            return
+        self._reads = True
+        try:
+            await self._read_ends(in_view, silent)
+            await self._read_dirs(silent)
+        except AdminError as error:  # a lost cluster is said by those who read what they can't do without
+            log.info("rates: %s", error.failure)
+        finally:
+            self._reads = False
+
+    async def _read_ends(self, in_view: Iterable[Place], silent: Collection[int]) -> None:
+        wanted, began = _some(in_view), time.monotonic()
+        turn = began >= self._ends.due
+        if turn:
+            wanted |= dict.fromkeys(self._turn())
+        leaders = _by_leader(self._reader.snapshot.topics, wanted)
+        asked = {broker: places for broker, places in leaders.items() if broker not in silent}
+        if asked:
+            await self._reader.read_end_offsets(asked)
+        if turn:
+            self._ends.ended(began, REST)  # all leaders are asked at once
+
+    async def _read_dirs(self, silent: Collection[int]) -> None:
+        reader, began = self._reader, time.monotonic()
+        brokers = sorted(
+            each.id for each in reader.snapshot.cluster.brokers if not each.fenced and each.id not in silent
+        )
+        if not brokers or "topics" not in reader.snapshot.read_at or began < self._dirs.due:
+            return
+        at = reader.snapshot.read_at.get("log_dirs")
+        if at is None:
+            await reader.read_log_dirs()
+            self._dirs.ended(began, REST)
+            self._dirs_at = reader.snapshot.read_at.get("log_dirs")
+            return
+        if at != self._dirs_at and timedelta() <= reader.clock.now() - at < OTHERS_EVERY:
+            return  # triage reads them too
+        self._next_broker = next((each for each in brokers if each > self._next_broker), brokers[0])
+        await reader.read_log_dirs_of(self._next_broker)
+        self._dirs.ended(began, REST / len(brokers))
+        self._dirs_at = reader.snapshot.read_at.get("log_dirs")
+
+    def take_ends(self, found: Mapping[Place, int]) -> None:
+        """Keep ends of logs that triage read; no turn is due for a while."""
+        reader = self._reader
+        at = reader.clock.now()
+        reader.learn(lambda snapshot: refresh.with_end_offsets(snapshot, (), found, at), "rates")
+        self._ends.due = time.monotonic() + OTHERS_EVERY.total_seconds()
+
+    def _turn(self) -> Iterator[Place]:
+        """The next partitions by topic; all of them where they are few."""
+        topics = self._reader.snapshot.topics
+        if self._names[0] is not topics:
+            self._names = (topics, sorted(topics))
+        names, count = self._names[1], 0
+        start = next((i for i, name in enumerate(names) if name > self._next_topic), 0)
+        for name in (*names[start:], *names[:start]):
+            partitions = topics[name].partitions
+            if count and count + len(partitions) > AT_ONCE:
+                return
+            self._next_topic = name
+            count += len(partitions)
+            yield from ((name, each.number) for each in partitions)
+
+
+def _some(places: Iterable[Place]) -> dict[Place, None]:
+    found: dict[Place, None] = {}
+    for place in places:
+        if len(found) >= AT_ONCE:
+            break
+        found[place] = None
+    return found
+
+
+def _by_leader(topics: Mapping[str, Topic], places: Iterable[Place]) -> dict[int, list[Place]]:
+    """Broker -> the partitions that it leads."""
+    leaders: dict[int, list[Place]] = {}
+    known: dict[str, dict[int, int]] = {}
+    for name, number in places:
+        if name not in known:
+            topic = topics.get(name)
+            known[name] = {} if topic is None else {each.number: each.leader for each in topic.partitions}
+        if (leader := known[name].get(number, -1)) >= 0:
+            leaders.setdefault(leader, []).append((name, number))
+    return leaders
+
+
+class _Turns:
+    """When the next turn is due; times are of the monotonic clock."""
+
+    def __init__(self) -> None:
+        self.due = 0.0
+        self._took: float | None = None
+
+    def ended(self, began: float, rest: float) -> None:
+        """A turn that began then ends now; `rest` times what it took none follows. Of the last two the shorter counts,
+        and of the first, which also opened connections, at most `FIRST`: the rest is not the brokers' time."""
+        now = time.monotonic()
+        took = now - began
+        counts = min(took, FIRST if self._took is None else self._took)
+        self.due, self._took = max(began + EVERY, now + rest * counts), took

@@ -1,0 +1,44 @@
+"""The reads of rates for a view: beside its own, so that a slow broker holds up nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+
+from console.model.cluster import Topic
+from console.model.rates import Rate, leader_rates, topic_rates
+from console.model.snapshot import Snapshot
+from console.tui.panes.view import View
+from console.tui.reading import start
+
+
+def read_rates(view: View, topics: Iterable[Topic] = ()) -> None:
+    """Read the ends of the partitions of these topics, and what is next in turn."""
+    places = [(topic.name, each.number) for topic in topics for each in topic.partitions]
+    reader, silent = view.host.session.rates, view.host.contact.silent
+    start(view, partial(reader.read, places, silent), group="rates", name="rates")
+
+
+class ShownRates:
+    """Rates by topic and by leader, made once for each look; the same mapping while no rate has changed."""
+
+    def __init__(self) -> None:
+        self._made_from: tuple[object, object] = (None, None)
+        self._topics: Mapping[str, Rate] = {}
+        self._leaders: Mapping[int, Rate] = {}
+
+    def by_topic(self, snapshot: Snapshot) -> Mapping[str, Rate]:
+        """Topic -> its rate, where that is known."""
+        if self._is_new(snapshot) and (found := topic_rates(snapshot.rates, snapshot.topics)) != self._topics:
+            self._topics = found
+        return self._topics
+
+    def by_leader(self, snapshot: Snapshot) -> Mapping[int, Rate]:
+        """Broker -> what is written to the partitions that it leads, where that is known."""
+        if self._is_new(snapshot) and (found := leader_rates(snapshot.rates, snapshot.topics)) != self._leaders:
+            self._leaders = found
+        return self._leaders
+
+    def _is_new(self, snapshot: Snapshot) -> bool:
+        before, self._made_from = self._made_from, (snapshot.rates, snapshot.topics)
+        return any(a is not b for a, b in zip(before, self._made_from, strict=True))

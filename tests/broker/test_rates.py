@@ -1,0 +1,81 @@
+"""What two looks show of a producer with a known rate, on real brokers, 4.3 and 3.9."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from contextlib import suppress
+
+import pytest
+from aiokafka import AIOKafkaProducer  # type: ignore[import-untyped]
+
+from console.admin.client import AdminClient
+from console.admin.link import Link
+from console.admin.settings import ConnectionSettings
+from console.contexts import Context
+from console.model.rates import SHORTEST, Rate, topic_rate
+from console.session.session import Session
+from tests.support.changing import make_topic
+from tests.support.kafka_cluster import KafkaCluster
+
+A_SECOND = 200
+"""Records."""
+BYTES = 1_000
+LOOKS, MOST_LOOKS = 12, 60
+
+
+@pytest.fixture
+async def session(kafka: KafkaCluster) -> AsyncIterator[Session]:
+    settings = ConnectionSettings(bootstrap=kafka.addresses)
+    client = AdminClient(settings)
+    client.start()
+    yield Session(client, Context("test", "test", settings, journal=False))
+    client.close()
+
+
+async def produce(kafka: KafkaCluster, topic: str) -> None:
+    """So many records a second of so many bytes, without a batch that would share a header, until cancelled."""
+    loop = asyncio.get_running_loop()
+    producer = AIOKafkaProducer(bootstrap_servers=kafka.bootstrap, acks=1)
+    await producer.start()
+    try:
+        began, sent = loop.time(), 0
+        while True:
+            while sent < (loop.time() - began) * A_SECOND:
+                await producer.send(topic, os.urandom(BYTES), partition=sent % 2)
+                sent += 1
+            await producer.flush()
+            await asyncio.sleep(0.05)  # the pace of the producer, not a wait for anything
+    finally:
+        await producer.stop()
+
+
+async def test_a_producer_of_a_known_rate(kafka: KafkaCluster, link: Link, session: Session, name: str) -> None:
+    await make_topic(link, name, partitions=2)
+    await make_topic(link, f"{name}-idle", partitions=1)
+    await session.read_cluster()
+    producing = asyncio.create_task(produce(kafka, name))
+    try:
+        found = await _rate(session, name)
+        idle = topic_rate(session.snapshot.rates, session.snapshot.topics[f"{name}-idle"])
+    finally:
+        producing.cancel()
+        with suppress(asyncio.CancelledError):
+            await producing
+    assert found.records == pytest.approx(A_SECOND, rel=0.2)
+    assert found.bytes == pytest.approx(A_SECOND * BYTES, rel=0.2)
+    assert idle == Rate(0, 0)
+
+
+async def _rate(session: Session, topic: str) -> Rate:
+    """What looks of a tick's distance show of a topic, once they cover some seconds; unknown after the first."""
+    for number in range(MOST_LOOKS):
+        if number >= LOOKS and topic_rate(session.snapshot.rates, session.snapshot.topics[topic]).bytes is not None:
+            break
+        await session.read_topics()
+        await session.rates.read([(topic, 0), (topic, 1)])
+        if not number:
+            assert topic_rate(session.snapshot.rates, session.snapshot.topics[topic]) == Rate()
+        await asyncio.sleep(2 * SHORTEST)  # the distance of the looks is what is tried
+    return topic_rate(session.snapshot.rates, session.snapshot.topics[topic])
