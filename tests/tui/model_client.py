@@ -154,11 +154,15 @@ class ModelClient:
         return {user: each for user, each in self._snapshot.scram.items() if users is None or user in users}
 
     def _describe_log_dirs(
-        self, _brokers: list[int] | None = None, topics: dict[str, list[int]] | None = None
+        self, brokers: list[int] | None = None, topics: dict[str, list[int]] | None = None
     ) -> LogDirListing:
         named = self.cluster.topics if topics is None else topics
         replicas = ReplicaSizes(ReplicaSize(name, 0, 5 << 20, 0, False) for name in named)
-        return LogDirListing({id_: (LogDir("/d", replicas, 100 << 30, 40 << 30),) for id_ in self.cluster.static})
+        asked = [id_ for id_ in self.cluster.static if brokers is None or id_ in brokers]
+        return LogDirListing({id_: (LogDir("/d", replicas, 100 << 30, 40 << 30),) for id_ in asked})
+
+    def _ends_at_leaders(self, leaders: Mapping[int, list[tuple[str, int]]]) -> dict[tuple[str, int], int]:
+        return {place: 1_000 for places in leaders.values() for place in places}
 
     def _log_spans(self, since: dict[tuple[str, int], int], began: dict[tuple[str, int], int]) -> Any:
         return {place: LogSpan(0, 1_000, 1_000) for place in since}, []

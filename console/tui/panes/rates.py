@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import logging
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from console.model.cluster import Topic
-from console.model.rates import Rate, leader_rates, topic_rates
+from console.model.rates import Place, Rate, leader_rates, topic_rates
 from console.model.snapshot import Snapshot
 from console.tui.panes.view import View
 from console.tui.reading import start
+
+if TYPE_CHECKING:
+    from console.session.rate_reading import RateReader
+
+log = logging.getLogger(__name__)
 
 
 def read_rates(view: View, topics: Iterable[Topic] = ()) -> None:
     """Read the ends of the partitions of these topics, and what is next in turn."""
     places = [(topic.name, each.number) for topic in topics for each in topic.partitions]
-    reader, silent = view.host.session.rates, view.host.contact.silent
-    start(view, partial(reader.read, places, silent), group="rates", name="rates")
+    start(view, partial(_read, view.host.session.rates, places, view.host.contact.silent), group="rates", name="rates")
+
+
+async def _read(reader: RateReader, places: Sequence[Place], silent: Collection[int]) -> None:
+    try:
+        await reader.read(places, silent)
+    except Exception:  # the screen has to go on, whatever one read ran into
+        log.exception("reading for rates")
 
 
 class ShownRates:
