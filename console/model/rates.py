@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from console.model.cluster import LogDir, Topic
-from console.model.disk_trend import DirSample, foreseen, sampled
+
+if TYPE_CHECKING:
+    from console.model.disk_trend import DirSample
 
 WINDOW = 15.0
 """Seconds over which a rate is smoothed: it compares with a look that is at least this old once there is one, and at
@@ -92,11 +94,17 @@ class Rates(Struct, frozen=True, dict=True):
     @cached_property
     def seconds_left(self) -> Mapping[int, float]:
         """Broker -> seconds until the first of its disks is full; those where none fills, or unknown, are missing."""
+        from console.model.disk_trend import foreseen
+
         found: dict[int, float] = {}
         for (broker, _), samples in self.dirs.items():
             if (left := foreseen(samples)) is not None:
                 found[broker] = min(left, found.get(broker, left))
         return found
+
+
+NOT_LOOKED = Rates()
+"""Before the first look."""
 
 
 def with_ends(rates: Rates, asked: Iterable[Place], found: Mapping[Place, int], at: datetime) -> Rates:
@@ -112,6 +120,8 @@ def with_ends(rates: Rates, asked: Iterable[Place], found: Mapping[Place, int], 
 
 def with_dirs(rates: Rates, topics: Mapping[str, Topic], dirs: Mapping[int, Iterable[LogDir]], at: datetime) -> Rates:
     """After a look at the log directories of some brokers. Partitions that are gone are forgotten here."""
+    from console.model.disk_trend import DirSample, sampled
+
     moment = at.timestamp()
     leaders = {(name, each.number): each.leader for name, topic in topics.items() for each in topic.partitions}
     sizes = {place: known for place, known in rates.sizes.items() if place in leaders}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -30,10 +30,12 @@ from console.model.cluster import (
 from console.model.codes import TOPIC
 from console.model.config import ConfigListing, ConfigResource, ConfigSet
 from console.model.failure import Failure
-from console.model.lag_trend import LagTrend, look_again
 from console.model.quota import Match, QuotaEntity, QuotaFilter, QuotaValues
-from console.model.rates import Rates, with_ends
+from console.model.rates import NOT_LOOKED, Rates, with_ends
 from console.model.transactions import Transactions
+
+if TYPE_CHECKING:
+    from console.model.lag_trend import LagTrend
 
 TopicPartition = tuple[str, int]
 """A topic and the number of a partition of it."""
@@ -82,7 +84,7 @@ class Snapshot(Struct, frozen=True):
     reassignments: tuple[Reassignment, ...] = ()
     features: ClusterFeatures | None = None
     replica_logs: Mapping[TopicPartition, ReplicaLogs] = field(default_factory=dict)
-    rates: Rates = Rates()
+    rates: Rates = NOT_LOOKED
     read_at: Mapping[str, datetime] = field(default_factory=dict)
     failures: tuple[ReadFailure, ...] = ()
 
@@ -311,6 +313,8 @@ def without_groups(snapshot: Snapshot, gone: Collection[str]) -> Snapshot:
 
 def trends_after(known: Mapping[str, LagTrend], lags: Mapping[str, GroupLag], at: datetime) -> Mapping[str, LagTrend]:
     """The trends of groups whose lag was read again."""
+    from console.model.lag_trend import look_again
+
     moment = at.timestamp()
     return {name: look_again(known.get(name), lag, moment) for name, lag in lags.items()}
 

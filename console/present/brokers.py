@@ -19,16 +19,18 @@ from console.present.columns import (
     DATA,
     DETAIL,
     EVERYWHERE,
+    OVER_LOOKS,
     SCREEN,
     SHOWN,
     Absent,
     Column,
     Columns,
     overrides_cell,
+    rate_columns,
+    time_text,
 )
 from console.present.header import alike, controller
 from console.present.names import DEFAULT, NOTHING
-from console.present.rates import rate_columns, time_text
 from console.present.text import Cell, Line, clean
 from widgets.row_source import Column as ScreenColumn
 
@@ -297,7 +299,7 @@ BROKERS: Columns[BrokerRow] = Columns(
     *rate_columns(_rate, bytes_priority=49, records_priority=25),
     Column(
         "full_in",
-        DATA | (SHOWN - {"list"}),
+        OVER_LOOKS,
         lambda row: ABSENT if row.broker is None else None if row.full_in is None else round(row.full_in),
         "number",
         Unit.SECONDS,

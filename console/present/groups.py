@@ -9,9 +9,19 @@ from console.model.cluster import Group, GroupLag, GroupMember, PartitionLag, Pl
 from console.model.lag_trend import LagTrend, PartitionTrend, direction, time_left
 from console.model.numbers import Data
 from console.plan.amounts import Unit
-from console.present.columns import DATA, DETAIL, EVERYWHERE, LIST, LISTED, SCREEN, Column, Columns
+from console.present.columns import (
+    DATA,
+    DETAIL,
+    EVERYWHERE,
+    LIST,
+    LISTED,
+    SCREEN,
+    Column,
+    Columns,
+    rate_value,
+    time_text,
+)
 from console.present.names import NOTHING
-from console.present.rates import rate_value, time_text
 from console.present.text import Line, clean
 from widgets.row_source import Column as ScreenColumn
 

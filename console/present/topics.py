@@ -29,9 +29,9 @@ from console.present.columns import (
     Columns,
     changed_cell,
     overrides_cell,
+    rate_columns,
 )
 from console.present.names import NOTHING
-from console.present.rates import rate_columns
 from console.present.text import Cell, Line, clean
 from widgets.row_source import Column as ScreenColumn
 
@@ -219,7 +219,7 @@ TOPICS: Columns[TopicRow] = Columns(
         cell=lambda row: size(row.facts.size) if row.facts.size >= 0 else "",
         layout=ScreenColumn("size", "Size", width=8, align="right", priority=40, sort_key="Z"),
     ),
-    *rate_columns(_topic_rate, bytes_priority=35, records_priority=20),
+    *rate_columns(_topic_rate, bytes_priority=28, records_priority=20),
     Column(
         "changed",
         SCREEN,

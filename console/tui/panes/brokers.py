@@ -9,8 +9,8 @@ from typing import Any
 
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource
 from console.present.brokers import BROKERS, BrokerLoad, BrokerRow, broker_loads, broker_rows, quorum_line
+from console.present.columns import rate_order
 from console.present.names import DEFAULT
-from console.present.rates import order
 from console.present.text import Cell, Line
 from console.tui import keymap
 from console.tui.panes.rates import ShownRates, read_rates
@@ -95,8 +95,8 @@ class BrokersView(TableView[BrokerRow]):
             "behind": lambda row: row.load.out_of_sync,
             "disk": lambda row: sum(d.size for d in row.dirs or ()),
             "over": lambda row: row.overrides or 0,
-            "bytes": lambda row: -order(row.rate.bytes),
-            "records": lambda row: -order(row.rate.records),
+            "bytes": lambda row: -rate_order(row.rate.bytes),
+            "records": lambda row: -rate_order(row.rate.records),
             "full": lambda row: -inf if row.full_in is None else -row.full_in,
         }
         return lambda row: (row.broker is not None, -numbers[column](row), row.key)

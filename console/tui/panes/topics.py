@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
+from functools import cached_property
 from heapq import nsmallest
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +11,10 @@ from console.language.quoting import quote
 from console.model.cluster import Topic
 from console.model.config import ConfigResource, topic_resource
 from console.model.quota import QuotaEntity
-from console.model.rates import UNKNOWN
+from console.model.rates import NOT_LOOKED, UNKNOWN, Rate
 from console.plan.plan import EMPTY
+from console.present.columns import rate_order
 from console.present.names import plural
-from console.present.rates import order
 from console.present.text import Cell, Line
 from console.present.topics import (
     PARTITIONS,
@@ -32,13 +33,16 @@ from console.present.topics import (
     unread_count,
 )
 from console.tui import keymap
-from console.tui.panes.rates import ShownRates, read_rates
 from console.tui.panes.view import PaneHost, TableView, bindings
 from console.tui.places import records_in
 from widgets.row_table import RowTable
 
 if TYPE_CHECKING:
+    from console.tui.panes.rates import ShownRates
     from console.tui.reading import Swept
+
+
+NO_RATES: Mapping[str, Rate] = {}
 
 
 class TopicsView(TableView[Topic]):
@@ -59,18 +63,30 @@ class TopicsView(TableView[Topic]):
         self._unread = 0
         self._swept: Swept | None = None
         self._sizes: tuple[object, dict[str, int]] = (None, {})
-        self._rates = ShownRates()
         self._marks = topic_marks(EMPTY)
         self._made_from: tuple[object, ...] = (None, None, None)
         self._rows: list[Topic] = []
 
+    @cached_property
+    def _rates(self) -> ShownRates:
+        """Created once there are some."""
+        from console.tui.panes.rates import ShownRates
+
+        return ShownRates()
+
+    def _by_topic(self) -> Mapping[str, Rate]:
+        known = self.snapshot
+        return self._rates.by_topic(known) if known.rates is not NOT_LOOKED else NO_RATES
+
     def inputs(self) -> tuple[object, ...]:
         """Topics, their configs, sizes and rates, the plan, the marks."""
-        snapshot, rates = self.snapshot, self._rates.by_topic(self.snapshot)
+        snapshot, rates = self.snapshot, self._by_topic()
         return snapshot.topics, snapshot.configs, snapshot.log_dirs, rates, self.plan.staged, self.host.changed.version
 
     async def read(self) -> None:
         """All topics, or those on the screen where all are not due; and the configs of these. The rates beside it."""
+        from console.tui.panes.rates import read_rates
+
         session = self.host.session
         read_rates(self, self.visible_rows())
         if not await self.host.reading.all_topics():
@@ -121,7 +137,7 @@ class TopicsView(TableView[Topic]):
             override_count(self.snapshot, topic.name),
             self._sizes[1].get(topic.name, -1),
             self.host.changed.when(topic_resource(topic.name)),
-            self._rates.by_topic(self.snapshot).get(topic.name, UNKNOWN),
+            self._by_topic().get(topic.name, UNKNOWN),
         )
 
     def cells(self, row: Topic) -> list[Cell]:
@@ -134,16 +150,16 @@ class TopicsView(TableView[Topic]):
             return SORTS[column]
         # Asked 100,000 times: what they look at is looked up before. Equal ones stay in the order of their names.
         known, sizes, when = self.snapshot, self._sizes[1], self.host.changed.when
-        rates = self._rates.by_topic(known)
+        rates = self._by_topic()
         match column:
             case "over":
                 return lambda topic: -_or_unknown(override_count(known, topic.name))
             case "size":
                 return lambda topic: -sizes.get(topic.name, -1)
             case "bytes":
-                return lambda topic: order(rates.get(topic.name, UNKNOWN).bytes)
+                return lambda topic: rate_order(rates.get(topic.name, UNKNOWN).bytes)
             case "records":
-                return lambda topic: order(rates.get(topic.name, UNKNOWN).records)
+                return lambda topic: rate_order(rates.get(topic.name, UNKNOWN).records)
             case _:
                 return lambda topic: -at.timestamp() if (at := when(topic_resource(topic.name))) else 0
 
@@ -247,6 +263,8 @@ class PartitionsView(TableView[PartitionRow]):
 
     async def read_more(self) -> None:
         """What moves, what is written."""
+        from console.tui.panes.rates import read_rates
+
         if self.topic is not None:
             read_rates(self, [self.topic])
         await self.host.session.read_reassignments()
@@ -263,8 +281,8 @@ class PartitionsView(TableView[PartitionRow]):
     def sort_key(self, column: str) -> Callable[[PartitionRow], Any]:
         """Most first."""
         if column == "bytes":
-            return lambda row: order(row.rate.bytes)
-        return lambda row: order(row.rate.records)
+            return lambda row: rate_order(row.rate.bytes)
+        return lambda row: rate_order(row.rate.records)
 
     def words(self, row: PartitionRow) -> str:
         """The number, the brokers."""
