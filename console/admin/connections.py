@@ -105,6 +105,10 @@ class Connections:
         except Exception as error:
             raise connect_error(error, address, settings, ()) from error
 
+    def now_ms(self) -> int:
+        """The time at which what is answered now is so, milliseconds since 1970."""
+        return round(time.time() * 1000)
+
     def retire_at(self, addresses: Iterable[Address]) -> None:
         """Takes the connections to these addresses out of use."""
         for address in addresses:

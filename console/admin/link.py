@@ -203,6 +203,10 @@ class Link:
             raise min(silent.values(), key=lambda why: isinstance(why, RequestTimedOut))
         return silent
 
+    def now_ms(self) -> int:
+        """The time by which answers are judged, milliseconds since 1970."""
+        return self._connections.now_ms()
+
     def begin_anew(self) -> None:
         """Takes all connections out of use: later requests use new ones."""
         self._connections.retire_all()

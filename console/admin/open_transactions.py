@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
@@ -107,7 +106,7 @@ async def look_at_transactions(link: Link, places: Iterable[Place]) -> Transacti
         gaps if doubtful else (),
         DEFAULT_MAX_TIMEOUT_MS if limit is None else limit,
         limit is not None,
-        round(time.time() * 1000),
+        link.now_ms(),
     )
 
 

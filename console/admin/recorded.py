@@ -132,6 +132,10 @@ class RecordedConnections(Connections):
 
     open_apart = to
 
+    def now_ms(self) -> int:
+        """The record's time."""
+        return self._tape.now()
+
     def retire(self, connection: Any) -> None:
         """Nothing is open."""
 

@@ -92,7 +92,7 @@ async def _verdict(
     course: Course | None = None
     verdict: Verdict | None = None
     try:
-        async for look in replay.looks([at for at in replay.times if at <= until]):
+        async for look in replay.looks([*(at for at in replay.times if at < until), until]):
             course = after(course, look) if course is not None else begin(look)
             if every:
                 verdict = diagnose(course, expected)

@@ -19,9 +19,13 @@ from console.wire.bounds_check import MalformedFrame
 
 Address = tuple[str, int]
 API_VERSIONS = 18
+CLOCK = -1
+LATER = -2
+"""In place of an API's key: the time itself; that an answer came later."""
 MOST_TAKEN_APART = 128
 """Answers that stay decoded."""
-_OF_ANY_BROKER = (60, 3)
+METADATA, DESCRIBE_CLUSTER = 3, 60
+_OF_ANY_BROKER = (DESCRIBE_CLUSTER, METADATA)
 """DescribeCluster and Metadata are asked of any broker: who answered last is the one in use."""
 
 
@@ -37,7 +41,8 @@ class Entry(NamedTuple):
 
 
 class Used(NamedTuple):
-    """What was taken from a tape: the keys of APIs that were asked, and the tracks that answered."""
+    """What was taken from a tape: the keys of APIs that were asked, and the tracks that answered. LATER is a key where
+    something was answered only later, CLOCK where the time itself counts."""
 
     keys: set[int]
     tracks: set[Track]
@@ -89,6 +94,7 @@ class Tape:
         self._versions: dict[int, set[int]] = {}
         self._holding: dict[tuple[int, int, Part], list[Track]] = {}
         self._whole: dict[tuple[int, int], list[Track]] = {}
+        self._named_topics: list[tuple[Track, tuple[str, ...]]] = []
         self._changes: dict[int, list[int]] = {}
         self._arrivals: dict[int, list[int]] = {}
         self._apart: OrderedDict[tuple[Asked, bytes], Answered | None] = OrderedDict()
@@ -116,6 +122,8 @@ class Tape:
             self._holding.setdefault((*key, part), []).append(made)
         if parts is None:
             self._whole.setdefault(key, []).append(made)
+        elif asked.api_key == METADATA:
+            self._named_topics.append((made, tuple(str(name) for _, name in parts)))  # type: ignore[misc]
         return made
 
     def beside(self) -> Tape:
@@ -129,8 +137,15 @@ class Tape:
         asked = (address for known in self._questions.values() for address in known)
         return list(dict.fromkeys((*self._contacts, *asked)))
 
+    def now(self) -> int:
+        """The time, for what depends on it."""
+        _note(CLOCK)
+        return self.at_ms
+
     def changes(self, api_key: int) -> int:
         """How many other answers of an API had come by now: while it is the same, so is what is answered."""
+        if api_key == CLOCK:
+            return self.at_ms
         return bisect_right(self._changes.get(api_key, ()), self.at_ms)
 
     def arrivals(self, api_key: int) -> int:
@@ -140,6 +155,10 @@ class Tape:
     def versions(self, api_key: int) -> Iterable[int]:
         """The versions in which an API was asked."""
         return self._versions.get(api_key, ())
+
+    def topics_asked(self, since_ms: int) -> list[tuple[Address, tuple[str, ...]]]:
+        """Who was asked for which topics by name, and answered after a time."""
+        return [(track.address, names) for track, names in self._named_topics if since_ms < track.time(self.at_ms)]
 
     def refusal(self, address: Address) -> Problem | None:
         """Why there is no connection to an address now, None if there is one."""
@@ -160,10 +179,14 @@ class Tape:
         """
         known = self._questions.get(likeness(key, version, request), {})
         _note(key)
-        found = self._best(track for each, track in known.items() if address is None or each == address)
-        if found is None:
-            return self._from_parts(key, version, request, address)
-        return found.problem or found.body
+        tracks = [track for each, track in known.items() if address is None or each == address]
+        found = self._best(tracks)
+        if found is not None:
+            return found.problem or found.body
+        whole = self._from_parts(key, version, request, address)
+        if whole is None and tracks:
+            _note(LATER)
+        return whole
 
     def in_use(self) -> Address | None:
         """The address of the broker that is asked what any can answer, None before the first answer."""
@@ -206,6 +229,8 @@ class Tape:
         for part in wanted:
             held = next(self._holders(key, version, part, address), None)
             if held is None:
+                if any(address in (None, each.address) for each in self._holding.get((key, version, part), ())):
+                    _note(LATER)
                 return None
             answer, apart = held
             if envelope is None or answer.at_ms > envelope.at_ms:

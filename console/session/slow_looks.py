@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -35,6 +34,9 @@ VIEW_SECONDS = 3.0
 TOPICS_OF_VIEW, CHANGED_SECONDS = 50, 60.0
 """Topics that a broker is asked for in turn, and seconds for which those that changed are asked for beside."""
 OF_TRANSACTIONS = "__transaction_state"
+CERTIFICATES, VIEWS = "certificates", "views"
+"""Parts that a record is asked for in another way: of TLS handshakes it has nothing, of brokers' views what was
+asked."""
 
 
 class SlowPart(NamedTuple):
@@ -63,8 +65,8 @@ class SlowLooks:
             SlowPart("logs", LOGS_EVERY, self._read_logs),
             SlowPart("open transactions", TRANSACTIONS_EVERY, self._read_transactions),
             SlowPart("newest records", NEWEST_EVERY, self._read_newest),
-            SlowPart("certificates", LISTENERS_EVERY, self._read_certificates),
-            SlowPart("views", VIEWS_EVERY, self._read_views),
+            SlowPart(CERTIFICATES, LISTENERS_EVERY, self._read_certificates),
+            SlowPart(VIEWS, VIEWS_EVERY, self._read_views),
         )
 
     # -- logs ----------------------------------------------------------------------------------------------------------
@@ -87,7 +89,7 @@ class SlowLooks:
     def _keep_logs(self, found: Mapping[Place, LogOffsets]) -> None:
         self._session.rates.take_ends({place: each.end for place, each in found.items()})
         known = without_logs(self.facts.logs, self._session.snapshot.topics)
-        self.facts = replace(self.facts, logs=look_at_logs(known, found, time.time()))
+        self.facts = replace(self.facts, logs=look_at_logs(known, found, self._session.clock.now().timestamp()))
 
     def _next_logs(self) -> list[Place]:
         """The partitions of the next read."""
@@ -141,7 +143,7 @@ class SlowLooks:
         """Read the newest records of logs that have some, of each hourly."""
         from console.admin import log_offsets
 
-        now, logs = time.monotonic(), self.facts.logs.logs
+        now, logs = self._session.clock.monotonic(), self.facts.logs.logs
         again = now - NEWEST_AGAIN
         self._newest_at = {place: at for place, at in self._newest_at.items() if at > again and place in logs}
         due = [
@@ -160,7 +162,7 @@ class SlowLooks:
         """Read the certificates of listeners that were not asked for an hour."""
         from console.admin import certificates
 
-        now = time.monotonic()
+        now = self._session.clock.monotonic()
         listeners = _listeners(self._session)
         again = now - CERTIFICATES_AGAIN
         self._shown_at = {each: at for each, at in self._shown_at.items() if at > again and each in listeners}
@@ -190,25 +192,28 @@ class SlowLooks:
         await asyncio.gather(*(self._read_view(broker, topics, turn) for broker in chosen))
 
     async def _read_view(self, broker_id: int, topics: Mapping[str, Topic], turn: Sequence[str]) -> None:
+        late = [each.topic for each in self.facts.views.late.get(broker_id, ())][:TOPICS_OF_VIEW]
+        names = dict.fromkeys((*late, *list(self._changed_at)[-TOPICS_OF_VIEW:], *turn))
+        await self.compare_view(broker_id, [topics[name] for name in names if name in topics])
+
+    async def compare_view(self, broker_id: int, asked: Sequence[Topic]) -> None:
+        """Ask a broker for topics, and keep where it differs from what is known of them."""
         from console.admin.errors import AdminError
         from console.admin.routing import broker
         from console.admin.topics import describe_topics
 
-        late = [each.topic for each in self.facts.views.late.get(broker_id, ())][:TOPICS_OF_VIEW]
-        names = dict.fromkeys((*late, *list(self._changed_at)[-TOPICS_OF_VIEW:], *turn))
-        asked = [topics[name] for name in names if name in topics]
         try:
             answer = await self._session.client.run(
                 describe_topics, [each.name for each in asked], to=broker(broker_id), within=VIEW_SECONDS
             )
         except AdminError:
             return  # that a broker is silent is another part's
-        views = look_at_view(self.facts.views, broker_id, asked, answer, time.time())
+        views = look_at_view(self.facts.views, broker_id, asked, answer, self._session.clock.now().timestamp())
         self.facts = replace(self.facts, views=views)
 
     def _note_changes(self, topics: Mapping[str, Topic]) -> None:
         """Keep the names of topics that changed lately."""
-        now, known = time.monotonic(), self._known
+        now, known = self._session.clock.monotonic(), self._known
         if topics is not known:
             if known:
                 changed = (name for name, topic in topics.items() if known.get(name) is not topic)

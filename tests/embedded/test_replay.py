@@ -1,0 +1,154 @@
+"""A record is replayed: the verdict of each of its times is the one that was seen then."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import re
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from console.admin.client import AdminClient
+from console.admin.recorded import InstantLoop
+from console.admin.settings import ConnectionSettings
+from console.answers.triage import verdict_data
+from console.cli import main as cli
+from console.contexts import Context
+from console.contexts.context import parse_bootstrap
+from console.embedded.brokers import run_in_thread
+from console.embedded.replicas import new_topic, striped
+from console.embedded.spec import ClusterSpec
+from console.flight.answer import FORMAT, Header
+from console.flight.flight_reader import FlightReader
+from console.flight.flight_writer import FlightWriter
+from console.flight.tap import Tap
+from console.session.replay import Replay
+from console.session.session import Session
+from console.session.triage_looks import Looker
+from console.triage.course import Course, after, begin
+from console.triage.diagnosis import Verdict, diagnose
+
+Step = Callable[[int], None]
+"""What is done after a look: by its number."""
+
+
+async def watched(bootstrap: str, file: Path, looks: int, step: Step) -> list[Verdict]:
+    """The verdicts of so many looks, all that was answered for them being recorded into a file."""
+    settings = ConnectionSettings(parse_bootstrap(bootstrap))
+    writer = FlightWriter(file, Header(FORMAT, "", "watched", int(time.time() * 1000), "0"))
+    client = AdminClient(settings, Tap(writer.add))
+    client.start()
+    verdicts: list[Verdict] = []
+    try:
+        course: Course | None = None
+        async with Looker(Session(client, Context("watched", "test", settings))) as looker:
+            for number in range(looks):
+                look = await looker.look(whole=True)
+                course = after(course, look) if course is not None else begin(look)
+                verdicts.append(diagnose(course))
+                await asyncio.to_thread(step, number)
+                await looker.rest()
+    finally:
+        client.close()
+        writer.close()
+    return verdicts
+
+
+def replayed(file: Path, times: Sequence[int]) -> list[Verdict]:
+    """The verdicts over a record at these times."""
+
+    async def work() -> list[Verdict]:
+        replay = Replay.of(FlightReader(file), str(file))
+        found: list[Verdict] = []
+        course: Course | None = None
+        async for look in replay.looks(times):
+            course = after(course, look) if course is not None else begin(look)
+            found.append(diagnose(course))
+        await replay.close()
+        return found
+
+    with asyncio.Runner(loop_factory=InstantLoop) as runner:
+        return runner.run(work())
+
+
+def timeless_data(data: dict[str, Any]) -> Any:
+    """JSON without times: they differ by what an answer takes from the socket to the look, and so do rates in their
+    last digit, and what was under way."""
+    data.pop("at")
+    for cause in data["causes"]:
+        cause["since"] = cause["since"] is not None
+        for each in cause["evidence"]:
+            each.pop("at")
+    data["unknowable"] = [each for each in data["unknowable"] if "not answered yet" not in each["what"]]
+    text = re.sub(r"\d\d:\d\d:\d\d", "TIME", json.dumps(data))
+    return json.loads(re.sub(r"[+-][\d,]+ records/s over \d+ s", "RATE", text))
+
+
+def timeless(verdict: Verdict) -> Any:
+    """A verdict's JSON without its times, which differ by what an answer takes from the socket to the look."""
+    return timeless_data(dict(verdict_data(verdict)))
+
+
+def compare(live: list[Verdict], file: Path) -> None:
+    """Look by look the replayed verdict is the live one."""
+    times = [math.ceil(each.at.timestamp() * 1000) for each in live]
+    again = replayed(file, times)
+    assert [timeless(each) for each in again] == [timeless(each) for each in live]
+
+
+def test_replay_gives_the_live_verdicts(tmp_path: Path) -> None:
+    """A broker goes and comes back, a topic gets an impossible min ISR, another grows."""
+    file = tmp_path / "a.flight"
+    with run_in_thread(ClusterSpec(brokers=3)) as cluster:
+        cluster.call(lambda c: c.state.put_topic(new_topic("orders", striped([1, 2, 3], 6, 3), [1, 2, 3])))
+
+        def step(number: int) -> None:
+            if number == 2:
+                cluster.run(lambda c: c.broker_down(3))
+            if number == 5:
+                cluster.run(lambda c: c.broker_up(3))
+
+        live = asyncio.run(watched(cluster.bootstrap, file, 9, step))
+    compare(live, file)
+    named = {cause.claim.cause for verdict in live for cause in verdict.causes}
+    assert "broker-down" in named
+
+
+@pytest.fixture(scope="module")
+def incident(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Verdict]]:
+    """A record of the incident, and the verdicts that were seen."""
+    from console.embedded.command import clusters_of
+
+    file = tmp_path_factory.mktemp("record") / "incident.flight"
+    (spec,) = clusters_of("incident", ClusterSpec(brokers=3, live=True)).values()
+    with run_in_thread(spec) as cluster:
+        live = asyncio.run(watched(cluster.bootstrap, file, 12, lambda _: None))
+    return file, live
+
+
+def test_replay_of_the_incident_gives_the_live_verdicts(incident: tuple[Path, list[Verdict]]) -> None:
+    file, live = incident
+    compare(live, file)
+    assert len({cause.claim.cause for verdict in live for cause in verdict.causes}) > 3
+
+
+def triage(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = cli.run(["triage", *arguments])
+    told = capsys.readouterr()
+    return code, told.out, told.err
+
+
+def test_triage_of_a_record(incident: tuple[Path, list[Verdict]], capsys: pytest.CaptureFixture[str]) -> None:
+    file, live = incident
+    code, out, _ = triage(capsys, "--replay", str(file), "--output", "json")
+    assert {each["id"] for each in json.loads(out)["causes"]} >= {each["id"] for each in timeless(live[-1])["causes"]}
+    assert code in (4, 5)
+    at = live[3].at.astimezone()
+    code, early, _ = triage(capsys, "--replay", str(file), "--output", "json", "--at", at.isoformat())
+    named = [(each["id"], each["certainty"], each["explains"]) for each in json.loads(early)["causes"]]
+    assert named == [(each["id"], each["certainty"], each["explains"]) for each in timeless(live[3])["causes"]]
