@@ -18,6 +18,7 @@ from console.triage.facts import Facts
 BROKER_GONE = "broker-gone"
 BROKER_SILENT = "broker-silent"
 LEADERLESS = "leaderless"
+COORDINATOR_LEADERLESS = "coordinator-leaderless"
 UNDER_REPLICATED = "under-replicated"
 UNDER_MIN_ISR = "under-min-isr"
 MIN_ISR_ABOVE_REPLICATION = "min-isr-above-replication"
@@ -193,7 +194,7 @@ def _of_partition(topic: str, partition: Partition, wanted: int | None) -> Itera
     subject = Subject(topic=topic, partition=partition.number)
     missing = tuple(broker for broker in partition.replicas if broker not in partition.isr)
     if partition.leader < 0:
-        yield Symptom(LEADERLESS, subject, partition.replicas)
+        yield Symptom(COORDINATOR_LEADERLESS if topic in COORDINATORS else LEADERLESS, subject, partition.replicas)
     if missing:
         yield Symptom(UNDER_REPLICATED, subject, missing)
     if wanted is not None and len(partition.isr) < wanted:

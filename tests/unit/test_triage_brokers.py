@@ -127,6 +127,25 @@ def test_a_group_that_rebalances_once_is_no_trouble() -> None:
     assert not verdict.causes
 
 
+@pytest.mark.parametrize(("count", "partitions"), [(1, [0]), (5, [None])])
+def test_a_coordinator_without_a_leader_is_named_beside_the_broker_that_is_away(
+    count: int, partitions: list[int | None]
+) -> None:
+    """Many of its partitions are one cause."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        alone = tuple(Partition(number, 3, (3,), (3,)) for number in range(count))
+        name = "__consumer_offsets"
+        topics = {**snapshot.topics, name: replace(snapshot.topics["orders"], name=name, partitions=alone)}
+        changed = replace(snapshot, topics=topics)
+        return without_broker(changed, [3]) if tick > 2 else changed
+
+    verdict = diagnose(watched(change))
+    subjects = {Subject(topic="__consumer_offsets", partition=number) for number in partitions}
+    assert named(verdict) == {("broker-down", BROKER[3])} | {("coordinator-unavailable", each) for each in subjects}
+    assert not verdict.unexplained
+
+
 def _rolling(snapshot: Snapshot, tick: int) -> Snapshot:
     """Each broker in turn is away for two looks, and the quorum elects when it goes."""
     assert snapshot.quorum is not None

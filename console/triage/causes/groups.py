@@ -10,9 +10,8 @@ from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Se
 from console.triage.course import Course
 from console.triage.symptoms import (
     COMMIT_STANDS_STILL,
-    COORDINATORS,
+    COORDINATOR_LEADERLESS,
     LAG_GROWS,
-    LEADERLESS,
     OFFSET_OUT_OF_RANGE,
     REBALANCING,
     UNDER_MIN_ISR,
@@ -23,6 +22,8 @@ from console.triage.symptoms import (
 
 OFTEN = 3
 """Rebalances within the course that are more than a deployment."""
+FEW = 3
+"""Partitions of a coordinator that are named one by one."""
 LONG = 30.0
 """Seconds of one rebalance that are too long."""
 
@@ -176,21 +177,42 @@ def _out_of_range(course: Course) -> Iterator[Claim]:
 
 
 def _coordinators(course: Course) -> Iterator[Claim]:
+    """What no broker's absence explains away: groups and transactions stand still, also those of other brokers."""
+    by_topic: dict[str, list[Symptom]] = {}
     for symptom in course.seen.values():
-        topic = symptom.subject.topic
-        if symptom.name != LEADERLESS or topic not in COORDINATORS:
-            continue
-        yield Claim(
-            cause="coordinator-unavailable",
-            subject=symptom.subject,
-            severity=Severity.CRITICAL,
-            certainty=Certainty.CERTAIN,
-            title=f"{topic}/{symptom.subject.partition} has no leader: its groups can't commit",
-            since=course.since(symptom),
-            evidence=(Evidence(f"{topic}/{symptom.subject.partition} has no leader", "Metadata"),),
-            predicted=(*of(LEADERLESS, UNDER_REPLICATED, UNDER_MIN_ISR, subject=symptom.subject), *of(REBALANCING)),
-            next=(Next("bring back a replica of it"),),
-        )
+        if symptom.name == COORDINATOR_LEADERLESS and symptom.subject.topic is not None:
+            by_topic.setdefault(symptom.subject.topic, []).append(symptom)
+    for topic, some in by_topic.items():
+        if len(some) <= FEW:
+            yield from (_coordinator(course, [symptom], symptom.subject) for symptom in some)
+        else:
+            yield _coordinator(course, some, Subject(topic=topic))
+
+
+def _coordinator(course: Course, some: list[Symptom], subject: Subject) -> Claim:
+    place = f"{subject.topic}/{subject.partition}" if subject.partition is not None else subject.topic
+    what = f"{place} has no leader" if len(some) == 1 else f"{len(some)} partitions of {place} have no leader"
+    began = [course.since(symptom) for symptom in some]
+    known = [each for each in began if each is not None]
+    replicas = sorted({broker for symptom in some for broker in symptom.brokers})
+    return Claim(
+        cause="coordinator-unavailable",
+        subject=subject,
+        severity=Severity.CRITICAL,
+        certainty=Certainty.CERTAIN,
+        title=f"{what}: its groups can't commit",
+        since=min(known) if len(known) == len(began) else None,
+        evidence=(Evidence(f"{what}; replicas on {', '.join(map(str, replicas))}", "Metadata"),),
+        predicted=(
+            *(
+                prediction
+                for symptom in some
+                for prediction in of(COORDINATOR_LEADERLESS, UNDER_REPLICATED, UNDER_MIN_ISR, subject=symptom.subject)
+            ),
+            *of(REBALANCING),
+        ),
+        next=(Next("bring back a replica of it"),),
+    )
 
 
 CAUSES = (

@@ -12,7 +12,6 @@ from console.plan.stale_throttles import StaleThrottle, stale_throttles
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, of
 from console.triage.course import Course
 from console.triage.symptoms import (
-    COORDINATORS,
     LEADERLESS,
     MIN_ISR_ABOVE_REPLICATION,
     MOVING,
@@ -63,7 +62,7 @@ def _leaderless(course: Course) -> Iterator[Claim]:
     whose last ISR is away."""
     for symptom in course.seen.values():
         topic, number = symptom.subject.topic, symptom.subject.partition
-        if symptom.name != LEADERLESS or topic is None or number is None or topic in COORDINATORS:
+        if symptom.name != LEADERLESS or topic is None or number is None:
             continue
         partition = partition_in(course.last.snapshot.topics[topic], number)
         if partition is None:

@@ -1,0 +1,114 @@
+"""The laboratory's table in docs/triage.md, made of the kept results: ``python -m tests.faults.table``."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from tests.faults.catalogue import FAULTS
+from tests.faults.fault import Fault, Name
+from tests.faults.kept import trials
+from tests.faults.score import Judged, judge, score
+from tests.faults.trial import Told, Trial
+
+PAGE = Path(__file__).parents[2] / "docs" / "triage.md"
+BEGIN, END = "<!-- laboratory: made by python -m tests.faults.table -->", "<!-- end of laboratory -->"
+VERSIONS = {"4.3": "4.3.0", "3.9": "3.9.1"}
+
+
+def table(done: Sequence[Trial]) -> str:
+    """The section: each fault with how it is made and what was named on each version, scores, and what was missed."""
+    judged = [judge(trial) for trial in done]
+    single = {(each.trial.faults[0], each.trial.version): each for each in judged if len(each.trial.faults) == 1}
+    lines = [
+        "| fault | made by | has to be named | on 4.3 | on 3.9 |",
+        "|---|---|---|---|---|",
+        *(_row(fault, name, single) for fault in FAULTS.values() for name in _unique(fault.named)),
+        "",
+        *_scores(judged),
+        *_wrong(judged),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _unique(names: Iterable[Name]) -> list[Name]:
+    return list({str(name): name for name in names}.values())
+
+
+def _row(fault: Fault, name: Name, single: Mapping[tuple[str, str], Judged]) -> str:
+    cells = [_cell(name, single.get((fault.name, version))) for version in VERSIONS.values()]
+    return f"| {fault.name} | {fault.how} | {name} | {' | '.join(cells)} |"
+
+
+def _cell(name: Name, judged: Judged | None) -> str:
+    if judged is None:
+        return "not tried"
+    found = judged.named.get(str(name))
+    if found is None:
+        return "**not recognised**"
+    first = min(found, key=lambda told: told.after)
+    return f"{first.after:g} s, {first.certainty}"
+
+
+def _scores(judged: Sequence[Judged]) -> list[str]:
+    lines = []
+    for short, version in VERSIONS.items():
+        for what, count in (("single faults", 1), ("pairs", 2)):
+            mine = [
+                each
+                for each in judged
+                if each.trial.version == version
+                and len(each.trial.faults) == count
+                and all(name in FAULTS for name in each.trial.faults)
+            ]
+            if mine:
+                found = score(mine)
+                loads = sorted(each.trial.load for each in mine)
+                times = f", median time to the name {found.median:g} s, worst {found.worst:g} s" if count == 1 else ""
+                figures = f"precision {found.precision:g} ({found.strict:g} with what was only possible)"
+                figures += f", recall {found.recall:g}{times}; two cores, load {loads[0]:g} to {loads[-1]:g}"
+                lines.append(f"- {len(mine)} {what} on {short}: {figures}.")
+    return lines
+
+
+def _wrong(judged: Sequence[Judged]) -> list[str]:
+    """What was missed, and named although it was not there."""
+    lines = []
+    for each in judged:
+        wrong = [f"{name} not recognised" for name in each.missed] + [f"{_told(told)} named" for told in each.alarms]
+        if wrong:
+            short = next((short for short, version in VERSIONS.items() if version == each.trial.version), "?")
+            lines.append(f"- {' and '.join(each.trial.faults)} on {short}: {'; '.join(wrong)}.")
+    return ["", "What went wrong in these trials:", "", *lines] if lines else []
+
+
+def _told(told: Told) -> str:
+    return str(Name(told.cause, told.subject))
+
+
+def written(page: str, section: str) -> str:
+    """The page with the section between its marks, at the end where it has none."""
+    block = f"{BEGIN}\n{section}{END}"
+    if BEGIN in page:
+        return re.sub(f"{re.escape(BEGIN)}.*?{re.escape(END)}", lambda _: block, page, flags=re.DOTALL)
+    return f"{page.rstrip()}\n\n## The laboratory\n\n{INTRODUCTION}\n\n{block}\n"
+
+
+INTRODUCTION = """Faults are made on three real brokers, each a controller too, under load, and undone again
+(`tests/faults`). Times are seconds from the beginning of the fault until its cause is first named, with the highest
+certainty that it got; what was there before the console opened counts from its opening. The brokers miss a follower
+after 5 s instead of 30 (`replica.lag.time.max.ms`) and a broker after 6 s instead of 9 (`broker.session.timeout.ms`):
+with the brokers' defaults these take longer. A cause that is neither the fault nor a true consequence of it counts
+as a false alarm, even if it was named for one look only. `python -m benchmarks.triage` makes the faults again."""
+
+
+def main() -> int:
+    """Write the section."""
+    PAGE.write_text(written(PAGE.read_text(), table(trials())))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
