@@ -1,0 +1,98 @@
+"""Real brokers that die, hang and come back: how soon triage says so, and how sure it is."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from console.admin.client import AdminClient
+from console.admin.errors import AdminError
+from console.admin.settings import ConnectionSettings
+from console.contexts.context import Context
+from console.session.session import Session
+from console.session.triage_looks import Looker
+from console.triage.course import Course, after, begin
+from console.triage.diagnosis import Verdict, diagnose
+from tests.support.kafka_cluster import KafkaCluster
+from tests.support.patience import PATIENCE
+from tests.support.real_clusters import KAFKA_3_9, running
+
+Found = tuple[str, int | None, str]
+"""A cause, its broker, its certainty."""
+
+
+class Watching:
+    """Looks on and on; what each verdict named, with its time by the monotonic clock."""
+
+    def __init__(self, looker: Looker) -> None:
+        self.looker = looker
+        self.course: Course | None = None
+        self.seen: list[tuple[float, frozenset[Found]]] = []
+
+    async def until(self, holds: Callable[[frozenset[Found]], bool]) -> float:
+        """The time at which a verdict named this. Looks without an answer are left out."""
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                try:
+                    look = await self.looker.look()
+                except AdminError:
+                    await self.looker.rest()
+                    continue
+                self.course = begin(look) if self.course is None else after(self.course, look)
+                found = _found(diagnose(self.course))
+                self.seen.append((time.monotonic(), found))
+                if holds(found):
+                    return self.seen[-1][0]
+                await self.looker.rest()
+
+
+def _found(verdict: Verdict) -> frozenset[Found]:
+    return frozenset((c.claim.cause, c.claim.subject.broker, c.claim.certainty.value) for c in verdict.causes)
+
+
+@pytest.fixture(params=["4.3", pytest.param("3.9", marks=pytest.mark.long)])
+def three(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
+    """Three brokers of a release, to kill and stop."""
+    if request.param == "4.3":
+        yield request.getfixturevalue("own_cluster")
+    else:
+        yield from running(lambda: KafkaCluster(KAFKA_3_9, brokers=3))
+
+
+async def test_a_broker_is_killed_comes_back_and_hangs(
+    three: KafkaCluster, record_property: Callable[[str, object], None]
+) -> None:
+    """Killed: down, likely at once, since its port is closed; certain once it is fenced. Stopped: does not answer."""
+    settings = ConnectionSettings(bootstrap=three.addresses)
+
+    def note(what: str, seconds: float) -> None:
+        record_property(what, round(seconds, 2))
+        print(f"{three.version} {what}: {seconds:.2f} s")  # noqa: T201
+
+    with AdminClient(settings) as client:
+        async with Looker(Session(client, Context("test", "tests", settings))) as looker:
+            watching = Watching(looker)
+            await watching.until(lambda found: not found)
+            await asyncio.to_thread(three.kill, 3)
+            killed = time.monotonic()
+            likely = await watching.until(lambda found: ("broker-down", 3, "likely") in found)
+            certain = await watching.until(lambda found: ("broker-down", 3, "certain") in found)
+            note("killed, likely", likely - killed)
+            note("killed, certain", certain - killed)
+            after_it = [found for at, found in watching.seen if at >= likely]
+            assert all(any(each[:2] == ("broker-down", 3) for each in found) for found in after_it), after_it
+            await asyncio.to_thread(three.restart, 3)
+            await watching.until(lambda found: not any(each[:2] == ("broker-down", 3) for each in found))
+            await watching.until(lambda found: not found or {each[0] for each in found} == {"leader-skew"})
+            with three.hanging(2):
+                stopped = time.monotonic()
+                silent = await watching.until(
+                    lambda found: any(each[:2] == ("broker-unresponsive", 2) for each in found)
+                )
+                note("stopped, unresponsive", silent - stopped)
+                down = await watching.until(lambda found: ("broker-down", 2, "certain") in found)
+                note("stopped, fenced", down - stopped)
+            await watching.until(lambda found: not any(each[1] == 2 and each[0] != "leader-skew" for each in found))
