@@ -52,6 +52,7 @@ Step = tuple[str, ...]
 KEY=VALUE`` is what somebody else sets meanwhile."""
 
 WALKS: dict[str, dict[str, Step]] = {"incident": {
+    "now": ("see:min ISR 2, 1 replica", "see:replication throttles"),
     "topics": ("2", "see:URP 12", "see:internal topic hidden", "see:checkout.payments"),
     "brokers": ("1", "see:active controller", "see:zone-c"),
     "configs": (
@@ -105,11 +106,10 @@ WALKS: dict[str, dict[str, Step]] = {"incident": {
         "y",
         "see:Another client changed",
     ),
-    "now": ("escape", "full_stop", "see:min ISR 2, 1 replica", "see:replication throttles"),
 }, "transactions": {
-    "transactions": ("colon", "text:transactions", "enter", "see:2 hang"),
+    "transactions": ("see:watched for", "colon", "text:transactions", "enter", "see:2 hang"),
 }, "groups": {
-    "group": ("6", "see:dispatch", "slash", "text:dispatch", "enter", "enter", "see:logistics.shipments"),
+    "group": ("see:watched for", "6", "see:dispatch", "slash", "text:dispatch", "enter", "enter", "see:logistics.shipments"),
     "records": ("j", "j", "v", "see:of group dispatch", "see:binary"),
 }}  # fmt: skip
 """Scenario -> what is pressed, picture by picture."""

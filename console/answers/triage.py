@@ -11,8 +11,8 @@ from console.language.interpret import command_of
 from console.model.numbers import Data
 from console.present.names import plural
 from console.present.text import clean
-from console.present.triage import facts, since_text, subject_text
-from console.triage.cause import Claim, Next
+from console.present.triage import cause_id, facts, since_text, subject_text
+from console.triage.cause import Next
 from console.triage.diagnosis import Named, Verdict
 from console.triage.symptoms import Subject
 
@@ -27,11 +27,6 @@ def exit_code(verdict: Verdict) -> int:
     if verdict.unexplained:
         return UNEXPLAINED
     return HEALTHY if verdict.is_healthy else NAMED
-
-
-def cause_id(claim: Claim) -> str:
-    """A cause by its name and subject: the same one has the same id in each verdict."""
-    return f"{claim.cause}:{subject_text(claim.subject)}".rstrip(":").replace(" ", ":")
 
 
 # -- text --------------------------------------------------------------------------------------------------------------

@@ -166,8 +166,8 @@ def _tell(verdict: Verdict, course: Course, output: str) -> None:
 
 def _tell_changes(verdict: Verdict, told: dict[str, str] | None) -> dict[str, str]:
     """Print the causes that came and went since the last verdict, a line each."""
-    from console.answers.triage import cause_id
     from console.present.text import clean
+    from console.present.triage import cause_id
 
     now = {cause_id(named.claim): clean(named.claim.title, 200) for named in verdict.causes}
     now |= {each.symptom: f"{each.symptom}: {each.count:,}, unexplained" for each in verdict.unexplained}

@@ -39,7 +39,7 @@ class ConsoleSettings(Struct, frozen=True):
     request. keys: action -> its keys instead of the defaults; unknown actions are not checked here. editing_mode: of
     the command bar and the shell."""
 
-    start_pane: str = "topics"
+    start_pane: str = "now"
     theme: str | None = None
     refresh: float = 5.0
     mouse: bool = True

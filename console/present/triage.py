@@ -1,23 +1,73 @@
-"""A verdict as rows of the screen, and what is to know of a cause: for the screen and the terminal alike."""
+"""A verdict as rows of the screen, and what is to know of a cause: for the screen and the terminal alike.
+
+It is imported for the first rows of the screen, long before there is a verdict: triage itself is not.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, NamedTuple
 
 from console.present.columns import SHOWN, Column, Columns, clock
 from console.present.names import partition, plural
-from console.present.text import Line, clean
-from console.triage.cause import Claim, Next, Severity
-from console.triage.course import Course
-from console.triage.diagnosis import Named, Verdict
-from console.triage.symptoms import Subject
+from console.present.text import Line, clean, fit
+from widgets.cells import cell_width
 from widgets.row_source import Column as ScreenColumn
 
-WORDS = {Severity.CRITICAL: "CRIT", Severity.HIGH: "HIGH", Severity.WARNING: "WARN", Severity.INFO: "info"}
-_MEANINGS = {Severity.CRITICAL: "danger", Severity.HIGH: "failed", Severity.WARNING: "pending", Severity.INFO: "muted"}
+if TYPE_CHECKING:
+    from console.model.snapshot import Snapshot
+    from console.triage.cause import Claim
+    from console.triage.course import Course
+    from console.triage.diagnosis import Named, Verdict
+    from console.triage.symptoms import Subject
+
+CRITICAL, INFO = "critical", "info"
+_SIGNS = {CRITICAL: "! CRIT", "high": "! HIGH", "warning": "  WARN", INFO: "  info"}
+_MEANINGS = {CRITICAL: "danger", "high": "failed", "warning": "pending", INFO: "muted"}
+_COUNTED = {CRITICAL: "critical", "high": "high", "warning": "warning"}
+"""Severities that are trouble; what is only told is not counted."""
+MUTED = "  mute"
 AT_FIRST = "start"
 """Stands for the time of what was there at the first look."""
-MOST_STEPS = 3
+MOST_FACTS, MOST_RULED_OUT, MOST_UNKNOWN, MOST_LEFT_OVER = 2, 4, 3, 3
+PARTS = {
+    "cluster": "brokers",
+    "silent": "which brokers answer",
+    "log_dirs": "disks",
+    "reassignments": "moves",
+    "configs": "configs and throttles",
+}
+"""Names of parts that are read, for people; the others are their own."""
+
+
+class CauseRow(NamedTuple):
+    """A row of the causes. muted: until when it is not counted, None where it is."""
+
+    named: Named
+    muted: datetime | None = None
+
+    @property
+    def claim(self) -> Claim:
+        """What it claims."""
+        return self.named.claim
+
+
+def cause_rows(verdict: Verdict, muted: Mapping[str, datetime]) -> list[CauseRow]:
+    """The causes, the worst first, and behind them those that are muted."""
+    rows = [CauseRow(named, muted.get(cause_id(named.claim))) for named in verdict.causes]
+    return sorted(rows, key=lambda row: row.muted is not None)
+
+
+def cause_id(claim: Claim) -> str:
+    """A cause by its name and subject: the same one has the same id in each verdict."""
+    return f"{claim.cause}:{subject_text(claim.subject)}".rstrip(":").replace(" ", ":")
+
+
+def alarms(verdict: Verdict, muted: Mapping[str, datetime]) -> int:
+    """How many troubles are not muted: causes, and symptoms without one."""
+    causes = sum(row.muted is None and row.claim.severity in _COUNTED for row in cause_rows(verdict, muted))
+    return causes + len(verdict.unexplained)
 
 
 def subject_text(subject: Subject) -> str:
@@ -48,26 +98,33 @@ def facts(named: Named) -> Iterator[tuple[str, str]]:
     for fact, source in named.claim.evidence:
         yield "evidence", f"{clean(fact, 300)} ({source})"
     if named.explains:
-        yield "explains", ", ".join(f"{count:,} {name}" for name, count in named.explains.items())
+        yield "explains", explained(named)
 
 
-CAUSES: Columns[Named] = Columns(
+def explained(named: Named) -> str:
+    """What a cause explains: how many of which symptom, with an example of what is not the cause's own subject."""
+    counts = ", ".join(f"{count:,} {name}" for name, count in named.explains.items())
+    others = [subject_text(each) for each in named.examples if each != named.claim.subject]
+    return f"{counts}, as {', '.join(others[:2])}" if others else counts
+
+
+CAUSES: Columns[CauseRow] = Columns(
     Column(
         "severity",
         SHOWN,
-        cell=lambda row: (WORDS[row.claim.severity], _MEANINGS[row.claim.severity]),
-        layout=ScreenColumn("severity", "Sev", width=4, priority=95),
+        cell=lambda row: (MUTED, "muted") if row.muted else (_SIGNS[row.claim.severity], _MEANINGS[row.claim.severity]),
+        layout=ScreenColumn("severity", "  Sev", width=6, priority=95),
     ),
     Column(
         "since",
         SHOWN,
-        cell=lambda row: clock(row.claim.since) or (AT_FIRST, "muted"),
+        cell=lambda row: (clock(row.claim.since) or AT_FIRST, "muted" if row.muted or not row.claim.since else ""),
         layout=ScreenColumn("since", "Since", width=8, priority=60),
     ),
     Column(
         "what",
         SHOWN,
-        cell=lambda row: clean(row.claim.title, 200),
+        cell=lambda row: (clean(row.claim.title, 200), "muted" if row.muted else ""),
         layout=ScreenColumn("what", "What", flex=1, min_width=20, priority=100),
     ),
     Column(
@@ -79,46 +136,110 @@ CAUSES: Columns[Named] = Columns(
 )
 
 
-def details(named: Named, verdict: Verdict, command: Callable[[Next], str]) -> list[Line]:
-    """What is to know of a cause: the title first. command: the statement of a step, ``""`` for one outside of
-    Kafka."""
-    claim = named.claim
-    lines: list[Line] = [[(clean(claim.title, 200), "")]]
-    lines.append([(f"{claim.certainty.value}, {since_text(claim)}", "muted")])
-    lines += [_labelled(label, text) for label, text in facts(named)]
-    lines += [_step(step, command(step)) for step in claim.next[:MOST_STEPS]]
-    if len(claim.next) > MOST_STEPS:
-        lines.append(_labelled("", f"and {len(claim.next) - MOST_STEPS} more"))
-    lines += [_labelled("ruled out", f"{each.cause}: {clean(each.why, 200)}") for each in verdict.ruled_out]
+class Staging(NamedTuple):
+    """What a key stages of a cause. command: its statements; is_change: False where they only show something, in the
+    command bar; risks: what they risk, each in a line."""
+
+    text: str
+    command: str
+    is_change: bool
+    risks: Sequence[str] = ()
+
+
+def details(row: CauseRow, verdict: Verdict, staging: Staging | None, width: int) -> list[Line]:
+    """What is to know of a cause: the title first. staging: what a key stages of it, None for nothing."""
+    claim = row.claim
+    first, *rest = claim.evidence
+    sure = claim.certainty.value
+    room = max(10, width - cell_width(sure) - 2)
+    fact = fit(clean(first.fact, 300), room)
+    gap = " " * (room - cell_width(fact) + 2)
+    lines: list[Line] = [[(clean(claim.title, 200), "")], [(fact, ""), (gap, ""), (sure, "strong")]]
+    lines += [[(clean(each.fact, 300), "")] for each in rest[:MOST_FACTS]]
+    if len(rest) > MOST_FACTS:
+        lines.append([(f"and {len(rest) - MOST_FACTS} more: y copies them all", "muted")])
+    if row.named.explains:
+        lines.append(_labelled("Explains", explained(row.named)))
+    left = left_over(row.named, verdict)
+    lines += [_labelled("Left over", clean(each, 200)) for each in left[:MOST_LEFT_OVER]]
+    if staging is not None:
+        word = "F stages" if staging.is_change else "F opens"
+        lines.append([*_labelled(word, clean(staging.text, 200)), (f": {staging.command}", "strong")])
+        lines += [[(" " * 11, ""), ("risk: ", "failed"), (clean(risk, 200), "")] for risk in staging.risks]
+    outside = "; ".join(step.text for step in claim.next if not step.command and not step.edits)
+    if outside:
+        lines.append(_labelled("Look at", clean(outside.removeprefix("look at "), 300)))
+    if row.muted is not None:
+        lines.append(_labelled("Muted", f"until {clock(row.muted)}; m counts it again"))
+    if verdict.ruled_out:
+        some = verdict.ruled_out[:MOST_RULED_OUT]
+        lines.append(_labelled("Ruled out", "; ".join(f"{each.cause} ({clean(each.why, 120)})" for each in some)))
+    lines += [_labelled("Unknowable", clean(each.what, 200)) for each in verdict.unknowable[:MOST_UNKNOWN]]
     return lines
+
+
+def left_over(named: Named, verdict: Verdict) -> list[str]:
+    """What else is said of the same broker, topic or group: it may be there still when this is mended."""
+    mine = named.claim.subject
+    return [
+        each.claim.title
+        for each in verdict.causes
+        if each is not named
+        and any(
+            value is not None and value == getattr(each.claim.subject, name)
+            for name, value in (("broker", mine.broker), ("topic", mine.topic), ("group", mine.group))
+        )
+    ]
 
 
 def _labelled(label: str, text: str) -> Line:
     return [(f"{label:<10} ", "muted"), (text, "")]
 
 
-def _step(step: Next, command: str) -> Line:
-    line = _labelled("F stages" if command else "next", clean(step.text, 200))
-    return [*line, (f": {command}", "strong")] if command else line
-
-
-def status(verdict: Verdict, course: Course) -> Line:
-    """How many troubles, and for how long the cluster has been watched."""
-    count = len(verdict.causes) + len(verdict.unexplained)
-    critical = sum(each.claim.severity is Severity.CRITICAL for each in verdict.causes)
-    seconds = round(course.watched.total_seconds())
-    watched = f"watched for {seconds // 60} min" if seconds >= 60 else f"watched for {seconds} s"
-    line: Line = [(plural(count, "trouble"), "strong" if count else "muted")] if count else []
-    if critical:
-        line.append((f"  {critical} critical", "danger"))
+def counts(verdict: Verdict, muted: Mapping[str, datetime]) -> Line:
+    """How many troubles there are, by their severity, and how many are muted."""
+    rows = cause_rows(verdict, muted)
+    total = alarms(verdict, muted)
+    line: Line = [(plural(total, "trouble"), "strong") if total else ("no trouble", "muted")]
+    for severity, word in _COUNTED.items():
+        if count := sum(row.muted is None and row.claim.severity == severity for row in rows):
+            line.append((f"  {count} {word}", _MEANINGS[severity]))
     for each in verdict.unexplained:
         line.append((f"  unexplained: {each.count:,} {each.symptom}", "pending"))
-    return [*line, (f"  {watched}", "muted")]
+    if count := sum(row.muted is not None for row in rows):
+        line.append((f"  {count} muted", "muted"))
+    return line
+
+
+def watched(course: Course) -> Line:
+    """For how long the cluster has been watched."""
+    minutes = int(course.watched.total_seconds() // 60)
+    return [(f"watched for {minutes} min" if minutes else "watched for less than a minute", "muted")]
+
+
+def part_names(parts: Sequence[str]) -> str:
+    """Parts that are read, for people."""
+    return ", ".join(PARTS.get(part, part) for part in parts)
+
+
+def looking_text(snapshot: Snapshot) -> str:
+    """What stands there before the first verdict: what is known, and that more is looked at."""
+    if "cluster" not in snapshot.read_at:
+        return "looking at the cluster…"
+    known = [plural(len(snapshot.cluster.brokers), "broker")]
+    known += [plural(len(snapshot.topics), "topic")] if "topics" in snapshot.read_at else []
+    return f"{', '.join(known)}; looking at what is wrong with them…"
 
 
 def healthy_text(course: Course) -> str:
-    """One line for a cluster without trouble: what was looked at."""
-    snapshot = course.last.snapshot
+    """For a cluster without trouble: what was looked at, and what was not yet."""
+    snapshot, unread = course.last.snapshot, course.last.unread
     parts = [plural(len(snapshot.cluster.brokers), "broker"), plural(len(snapshot.topics), "topic")]
-    parts.append(plural(len(snapshot.groups), "group"))
-    return f"healthy: {', '.join(parts)}, the quorum, disks, moves and throttles were looked at"
+    if "groups" not in unread:
+        parts.append(plural(len(snapshot.groups), "group"))
+    more = {"quorum": "the quorum", "log_dirs": "disks", "reassignments": "moves", "configs": "throttles"}
+    if unread:
+        read = [*parts, *(word for part, word in more.items() if part not in unread)]
+        return f"nothing wrong so far with {', '.join(read)}; still looking at {part_names(unread)}"
+    *most, last = more.values()
+    return f"healthy: {', '.join((*parts, *most))} and {last} were looked at"

@@ -234,7 +234,7 @@ class Looker:
         await self._session.read_configs([*resources, CLUSTER_DEFAULT], at_once=True)
 
     def _with_failures(self, snapshot: Snapshot) -> Snapshot:
-        """The snapshot with what could not be read as a whole. The session's own is left alone: nobody else would take
+        """The snapshot with what could not be read as a whole. The session's own is left alone: no other reader takes
         it out again."""
         for name, why in self._unread.items():
             known = [(each.entity, each.failure) for each in snapshot.failures if each.part == name]

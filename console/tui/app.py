@@ -137,7 +137,7 @@ class Console(KeysInOrder["Context"]):
         self.navigator.show()
         if exposures := self.session.context.settings.exposures:
             self.say(f"warning: {' · '.join(exposures)}", "failed")
-        if self.view.known():
+        if self.session.snapshot.read_at:
             # Rows are there: what is read besides would hold up their paint, the interpreter being one.
             self.call_after_refresh(self._go_live)
         else:

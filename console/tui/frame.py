@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from textual.color import Color, ColorParseError
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from console.session.session import Session
     from console.tui.panes.view import View
     from console.tui.reading import Contact
+    from console.tui.watch import Watch
 
 
 _KEY_SIGNS = {
@@ -55,9 +56,9 @@ def signs(keys: str) -> str:
     return " or ".join(sign(key.strip()) for key in keys.split(","))
 
 
-def tabs(current: int, staged: int, width: int) -> Line:
-    """``1 Brokers  2 Topics …  7 Plan*3 …``, shorter where it is narrow, so that every pane is there: three spans for
-    each, of which the second has its words."""
+def tabs(current: int, staged: int, width: int, alarm: int = 0) -> Line:
+    """``. Now!6  1 Brokers  2 Topics …  7 Plan*3 …``, shorter where it is narrow, so that every pane is there: three
+    spans for each, of which the second has its words. alarm: how many troubles there are."""
     ways = (
         (TITLES, " ", " ", " "),
         (SHORT_TITLES, " ", "", " "),
@@ -65,18 +66,20 @@ def tabs(current: int, staged: int, width: int) -> Line:
         (SHORTEST_TITLES, "", "", " "),
         (SHORTEST_TITLES, "", "", ""),
     )
-    lines = (_tabs(titles, current, staged, *gaps) for titles, *gaps in ways)
+    lines = (_tabs(titles, current, {"Plan": f"*{staged}", "Now": f"!{alarm}"}, *gaps) for titles, *gaps in ways)
     *longer, shortest = lines
     return next((line for line in longer if sum(cell_width(text) for text, _ in line) <= width), shortest)
 
 
-def _tabs(titles: Sequence[str], current: int, staged: int, between: str, gap: str, before: str) -> Line:
-    """between: what parts a pane's key from its title. gap: more blanks behind it; before: those before it."""
+def _tabs(titles: Sequence[str], current: int, counts: Mapping[str, str], between: str, gap: str, before: str) -> Line:
+    """counts: what is behind a title, unless it is 0. between: what parts a pane's key from its title. gap: more blanks
+    behind it; before: those before it."""
     line: Line = []
     for number in ORDER:
         title = titles[number - 1]
-        count = f"*{staged}" if TITLES[number - 1] == "Plan" and staged else ""
-        meaning = "strong" if number == current else "pending" if count else "muted"
+        count = counts.get(TITLES[number - 1], "")
+        count = "" if count[1:] == "0" else count
+        meaning = "strong" if number == current else ("failed" if count[0] == "!" else "pending") if count else "muted"
         line += [(before, ""), (f"{DIGITS[number - 1]}{between}{title}{count}", meaning), (gap, "")]
     return line
 
@@ -142,6 +145,11 @@ class FrameHost(Protocol):
     @property
     def contact(self) -> Contact:
         """Whether the cluster answers."""
+        ...
+
+    @property
+    def triage(self) -> Watch:
+        """What is wrong with the cluster."""
         ...
 
     @property
@@ -254,7 +262,7 @@ class Frame:
     def write_tabs(self) -> None:
         """The panes, the number of staged edits."""
         app = self._app
-        self.tabs.set(tabs(app.place.pane, len(app.session.plan), app.size.width))
+        self.tabs.set(tabs(app.place.pane, len(app.session.plan), app.size.width, app.triage.alarm))
 
     def say(self, text: str, meaning: str = "") -> None:
         """Put a line on the message line, until the operator moves on."""

@@ -179,6 +179,15 @@ KEYS: tuple[Key, ...] = (
         needs=("writable", "row"),
         rank=10,
     ),
+    _key(
+        "mute",
+        "m",
+        "mute 1 h",
+        "Do not count the cause for an hour; once more ends that",
+        NOW,
+        needs=("row",),
+        rank=20,
+    ),
     _key("effective", "f", "effective", "The effective quota of a user and a client", QUOTAS, rank=30),
     # Changing, all of it staged
     _key(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import Protocol
@@ -17,6 +18,7 @@ from console.tui import keymap
 from console.tui.panes import make_view
 from console.tui.panes.view import PaneHost, View
 from console.tui.places import NODES, SECTIONS, BackStack, Place, pane_named
+from widgets.line_view import LineView
 
 
 class NavigatorHost(PaneHost, Protocol):
@@ -70,8 +72,8 @@ class Navigator:
         for view in self._views.values():
             view.clear_marks()
 
-    async def goto(self, place: Place, *, aside: bool = False) -> None:
-        """Show a place; see `BackStack.go`."""
+    async def goto(self, place: Place, *, aside: bool = False, row: Hashable | None = None) -> None:
+        """Show a place, see `BackStack.go`; with the cursor on the row of a key, where there is one."""
         if place == self.stack.place:
             return
         if place.pane != self.stack.place.pane:
@@ -87,6 +89,8 @@ class Navigator:
                     await self._host.body.mount(new)
                 new.display = True
             self.show()
+            if row is not None:
+                new.query(LineView).first().move_cursor(row)
 
     def _start(self, place: Place) -> None:
         self._host.start(partial(self.goto, place), group="goto", name="goto")

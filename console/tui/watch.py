@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
 
     from console.admin.errors import AdminError
     from console.model.failure import Failure
+    from console.session.muted_causes import MutedCauses
     from console.session.session import Session
     from console.session.snapshot_reader import Refused
     from console.session.triage_looks import Looker
@@ -34,6 +37,14 @@ class Shown(Protocol):
         ...
 
 
+class Tabs(Protocol):
+    """The line of the panes."""
+
+    def write_tabs(self) -> None:
+        """Write how many troubles there are."""
+        ...
+
+
 class WatchHost(Protocol):
     """What `Watch` needs of the app."""
 
@@ -45,6 +56,11 @@ class WatchHost(Protocol):
     @property
     def view(self) -> Shown:
         """The view that is shown."""
+        ...
+
+    @property
+    def frame(self) -> Tabs:
+        """The lines around the view."""
         ...
 
     @property
@@ -67,7 +83,8 @@ class WatchHost(Protocol):
 class Watch:
     """Begins when the pane of causes is first shown, and goes on beside all others, so that what it names has a time.
 
-    course, verdict: of the last look, None before the first. lost: why no broker answers now, None while one does."""
+    course, verdict: of the last look, None before the first. lost: why no broker answers now, None while one does.
+    muted: cause (`cause_id`) -> until when it is not counted, UTC."""
 
     def __init__(self, host: WatchHost) -> None:
         self._host = host
@@ -75,12 +92,47 @@ class Watch:
         self.course: Course | None = None
         self.verdict: Verdict | None = None
         self.lost: Failure | None = None
+        self.muted: Mapping[str, datetime] = {}
+        self._is_asked = False
         self._next = 0.0
+        self._first = asyncio.Event()
 
     def begin(self) -> None:
-        """Watch from now on."""
+        """Watch from now on; where the live refresh is stopped, take one look."""
+        self._is_asked = True
         if self._worker is None or self._worker.is_finished:
             self._worker = self._host.start(self._run, group="watch", name="watch")
+
+    async def first(self) -> None:
+        """Wait for the first verdict, or until it is known that none can be had."""
+        await self._first.wait()
+
+    @property
+    def alarm(self) -> int:
+        """How many troubles there are that are not muted."""
+        from console.present.triage import alarms
+
+        return alarms(self.verdict, self.muted) if self.verdict is not None else 0
+
+    async def mute(self, cause: str, until: datetime | None) -> None:
+        """Do not count a cause until then; None: count it again."""
+        rest = {name: when for name, when in self.muted.items() if name != cause}
+        self.muted = rest if until is None else {**rest, cause: until}
+        self._show()
+        await asyncio.to_thread(self._kept().write, self._cluster, self.muted)
+
+    @property
+    def _cluster(self) -> str:
+        return self._host.session.snapshot.cluster.cluster_id or ""
+
+    def _kept(self) -> MutedCauses:
+        from console.session.muted_causes import muted_causes
+
+        return muted_causes(os.environ)
+
+    def _show(self) -> None:
+        self._host.frame.write_tabs()
+        self._host.view.update()
 
     async def _run(self) -> None:
         from console.admin.errors import AdminError
@@ -89,9 +141,10 @@ class Watch:
 
         async with Looker(self._host.session) as looker:
             while True:
-                if self._host.paused or self._host.reading.held:
+                if self._host.reading.held or (self._host.paused and not self._is_asked):
                     await asyncio.sleep(EVERY)
                     continue
+                self._is_asked = False
                 try:
                     await self._look(looker)
                 except (AdminError, Refused) as error:
@@ -104,6 +157,7 @@ class Watch:
             log.warning("triage: %s", error.failure)
             self._host.reading.now()
         self.lost = error.failure
+        self._first.set()
         self._host.view.update()
 
     async def _look(self, looker: Looker) -> None:
@@ -120,9 +174,14 @@ class Watch:
         known = self.course
         course = await (asyncio.to_thread(begin, look) if known is None else asyncio.to_thread(after, known, look))
         self.verdict = _steady(self.verdict, await asyncio.to_thread(diagnose, course))
+        if self.course is None:
+            self.muted = await asyncio.to_thread(self._kept().read, self._cluster)
+        elif any(until <= look.at for until in self.muted.values()):
+            self.muted = {cause: until for cause, until in self.muted.items() if until > look.at}
         self.course = course
         self._next = time.monotonic() + REST * (time.monotonic() - now)
-        self._host.view.update()
+        self._first.set()
+        self._show()
 
 
 def _steady(before: Verdict | None, now: Verdict) -> Verdict:

@@ -36,7 +36,7 @@ async def walk(plain_cluster: KafkaCluster, name: str) -> AsyncIterator[Driven]:
             outcomes = await client.run(changes.send, request, validate_only=False)
             assert all(outcome.ok for outcome in outcomes)
         context = Context("walk", "test", settings)
-        app = Console(Session(client, context), ConsoleSettings(refresh=1.0))
+        app = Console(Session(client, context), ConsoleSettings(start_pane="topics", refresh=1.0))
         async with app.run_test(size=(80, 24)) as pilot:
             yield Driven(app, pilot, None)  # type: ignore[arg-type]  # only what stays within the app is used
 

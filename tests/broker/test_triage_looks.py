@@ -70,7 +70,7 @@ async def test_a_broker_is_killed_comes_back_and_hangs(
 
     def note(what: str, seconds: float) -> None:
         record_property(what, round(seconds, 2))
-        print(f"{three.version} {what}: {seconds:.2f} s")  # noqa: T201
+        print(f"{three.version} {what}: {seconds:.2f} s")
 
     with AdminClient(settings) as client:
         async with Looker(Session(client, Context("test", "tests", settings))) as looker:

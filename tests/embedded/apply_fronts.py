@@ -250,7 +250,9 @@ async def on_screen(cluster: ThreadedCluster) -> AsyncIterator[Driven]:
     client = AdminClient(settings)
     client.start()
     contexts = [Context("here", "test", settings), Context("there", "test", settings)]
-    app = Console(Session(client, contexts[0]), ConsoleSettings(refresh=0.2), contexts=Given(contexts))
+    app = Console(
+        Session(client, contexts[0]), ConsoleSettings(start_pane="topics", refresh=0.2), contexts=Given(contexts)
+    )
     try:
         async with app.run_test(size=(80, 24)) as pilot:
             it = Driven(app, pilot, client)

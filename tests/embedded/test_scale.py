@@ -84,7 +84,9 @@ async def idle(cluster: ThreadedCluster) -> AsyncIterator[Idle]:
     cluster.call(lambda running: running.counters.reset())
     context = context_of("large", cluster.bootstrap, 1)
     with AdminClient(context.settings) as client:
-        app = Console(Session(client, context), ConsoleSettings(refresh=0), contexts=Given([context]))
+        app = Console(
+            Session(client, context), ConsoleSettings(start_pane="topics", refresh=0), contexts=Given([context])
+        )
         async with app.run_test(size=(120, ROWS)) as pilot:
             it = Idle(cluster, app, pilot)
             await it.until_read("topics")

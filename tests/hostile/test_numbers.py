@@ -188,7 +188,7 @@ async def test_the_screen_shows_such_a_value_as_it_is(hostile: HostileCluster, v
     hostile.embedded.call(fill)
     set_everywhere(hostile, value)
     with AdminClient(ConnectionSettings((hostile.addresses[1],))) as client:
-        app = Console(Session(client, context()), ConsoleSettings(refresh=0.2))
+        app = Console(Session(client, context()), ConsoleSettings(start_pane="topics", refresh=0.2))
         async with app.run_test(size=(120, 40)) as pilot:
             it = Driven(app, pilot, client)  # type: ignore[arg-type]
             await it.shows("orders")

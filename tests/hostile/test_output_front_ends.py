@@ -112,7 +112,7 @@ async def test_what_is_completed_is_visible_and_stands_for_the_name(world: Hosti
 
 async def test_every_pane_shows_what_it_has_and_nothing_acts(world: HostileCluster) -> None:
     async with session_on(world) as session:
-        app = Console(session, ConsoleSettings(refresh=0.2))
+        app = Console(session, ConsoleSettings(start_pane="topics", refresh=0.2))
         async with app.run_test(size=(120, 40)) as pilot:
             screen = Driven(app, pilot, None)  # type: ignore[arg-type]  # a real client is behind it
             await screen.shows("orders")
@@ -135,7 +135,7 @@ async def test_every_pane_shows_what_it_has_and_nothing_acts(world: HostileClust
 
 async def test_the_clipboard_is_one_line_of_visible_text(world: HostileCluster) -> None:
     async with session_on(world) as session:
-        app = Console(session, ConsoleSettings(refresh=0.2))
+        app = Console(session, ConsoleSettings(start_pane="topics", refresh=0.2))
         async with app.run_test(size=(80, 24)):
             app.copy_to_clipboard(f"{SENT}\nsecond\n")
             assert acted_upon(app.clipboard) == ""

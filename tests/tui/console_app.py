@@ -150,7 +150,7 @@ async def driven(
 ) -> AsyncIterator[Driven]:
     """Open the console; it has read its topics."""
     client = client or ModelClient(cluster(), groups={"billing": lag("orders", 5, 0, 37)})
-    app = Console(Session(client, context(**changes)), settings or ConsoleSettings(refresh=0.2))
+    app = Console(Session(client, context(**changes)), settings or ConsoleSettings(start_pane="topics", refresh=0.2))
     async with app.run_test(size=size) as pilot:
         it = Driven(app, pilot, client)
         if client.lost is None and settings is None:
@@ -163,6 +163,7 @@ async def driven_on(
     cluster: ThreadedCluster,
     size: tuple[int, int] = (80, 24),
     settings: ConsoleSettings | None = None,
+    start_pane: str = "topics",
     **changes: Any,
 ) -> AsyncIterator[Driven]:
     """Open the console on an embedded cluster, over sockets. changes: of its context."""
@@ -171,7 +172,7 @@ async def driven_on(
     try:
         app = Console(
             Session(client, Context("test", "tests", client.settings, **changes)),
-            settings or ConsoleSettings(refresh=0.2),
+            settings or ConsoleSettings(start_pane=start_pane, refresh=0.2),
         )
         async with app.run_test(size=size) as pilot:
             yield Driven(app, pilot, client)

@@ -75,7 +75,7 @@ async def test_every_key_of_every_view_does_something_or_says_why_not(brokers: T
 
 
 async def test_keys_can_be_remapped() -> None:
-    settings = ConsoleSettings(refresh=0.2, keys={"quotas": KeyRemap(("f4", "4"), "here")})
+    settings = ConsoleSettings(start_pane="topics", refresh=0.2, keys={"quotas": KeyRemap(("f4", "4"), "here")})
     async with driven(settings=settings) as it:
         await it.shows("orders")
         await it.press("f4")
@@ -252,7 +252,7 @@ async def test_a_hidden_view_reads_nothing() -> None:
 
 async def test_a_cluster_that_is_not_there_is_told_of_calmly_and_tried_again() -> None:
     client = ModelClient(cluster(), lost=Unreachable(REFUSED))
-    async with driven(client, settings=ConsoleSettings(refresh=0.2)) as it:
+    async with driven(client, settings=ConsoleSettings(start_pane="topics", refresh=0.2)) as it:
         await it.shows("nothing listens there (connection refused)")
         await it.shows("Check the port.")
         await it.shows("r tries now")
@@ -282,7 +282,7 @@ async def test_a_cluster_that_goes_away_keeps_what_was_read_and_what_is_staged()
 async def test_wrong_credentials_are_not_tried_again_by_themselves() -> None:
     why = Failure("AUTHENTICATION_FAILED", "bob was refused", "Check the password.")
     client = ModelClient(cluster(), lost=AuthenticationFailed(why))
-    async with driven(client, settings=ConsoleSettings(refresh=0.1)) as it:
+    async with driven(client, settings=ConsoleSettings(start_pane="topics", refresh=0.1)) as it:
         await it.shows("bob was refused")
         await it.shows("r tries again")
         await it.settle()

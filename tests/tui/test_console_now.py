@@ -60,7 +60,7 @@ async def test_a_broker_goes_down_while_it_is_watched(cluster: ThreadedCluster) 
         assert "start" not in line, "it began while the console watched"
         await it.shows("6 under-replicated")
         await it.press("F")
-        await it.shows("outside of Kafka")
+        await it.shows("outside of Kafka: look at")
         await it.press("enter")
         await it.shows("active controller")
         cluster.run(lambda running: running.broker_up(3))

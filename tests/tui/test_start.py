@@ -32,8 +32,9 @@ def assert_small(made: StartCounts, *, modules: int, dataclasses: int) -> None:
 
 
 def test_the_screen_until_its_first_rows(bootstrap: str) -> None:
-    made = of_screen(bootstrap, TOPIC)
-    assert "console.tui.panes.topics" in made.modules
+    made = of_screen(bootstrap, "looking at what is wrong")
+    assert "console.tui.panes.now" in made.modules
+    assert not any(name.startswith("console.triage") for name in made.modules)
     assert made.structs > 20
     assert_small(made, modules=105, dataclasses=8)
 

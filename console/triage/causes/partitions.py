@@ -41,7 +41,7 @@ def _min_isr(course: Course) -> Iterator[Claim]:
             since=course.since(symptom),
             evidence=(
                 Evidence(f"min.insync.replicas={wanted}{_from(entry)}", "DescribeConfigs"),
-                Evidence(f"the topic has {replication} replicas", "Metadata"),
+                Evidence(f"the topic has {replication} replica{'s' if replication > 1 else ''}", "Metadata"),
             ),
             predicted=of(MIN_ISR_ABOVE_REPLICATION, UNDER_MIN_ISR, topic=topic),
             next=(

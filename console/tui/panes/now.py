@@ -1,66 +1,105 @@
-"""What is wrong now, and why: the causes, the worst first."""
+"""What is wrong now, and why: the causes, the worst first. The first pane of the console."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
 
-from console.answers.triage import markdown, step_command
 from console.model.config import ConfigResource, topic_resource
+from console.present.columns import clock
 from console.present.text import Cell, Line
-from console.present.triage import CAUSES, details, healthy_text, status, subject_text
-from console.triage.diagnosis import Named
-from console.triage.symptoms import Subject
+from console.present.triage import (
+    CAUSES,
+    CauseRow,
+    Staging,
+    cause_id,
+    cause_rows,
+    counts,
+    details,
+    healthy_text,
+    looking_text,
+    subject_text,
+    watched,
+)
 from console.tui import keymap
 from console.tui.panes.details import DetailsView
 from console.tui.panes.view import PaneHost, bindings
 from console.tui.places import Place, pane_named
 from widgets.row_table import RowTable
 
+if TYPE_CHECKING:
+    from console.language.errors import LanguageError
+    from console.language.statements import Statement
+    from console.triage.cause import Next
+    from console.triage.symptoms import Subject
 
-class NowView(DetailsView[Named]):
-    """One row for each cause. Enter shows what it is about."""
+
+class NowHost(PaneHost, Protocol):
+    """What this view needs of the app, beside what all need."""
+
+    async def execute(self, statements: Sequence[Statement]) -> LanguageError | None:
+        """Carry out commands."""
+        ...
+
+
+class NowView(DetailsView[CauseRow]):
+    """One row for each cause. Enter goes to what it is about."""
 
     NAME = keymap.NOW
-    ENTER = "look"
+    ENTER = "evidence"
     MARKS = False
     BINDINGS = bindings(keymap.NOW)
     COLUMNS = CAUSES.layout
 
-    def __init__(self, host: PaneHost) -> None:
+    def __init__(self, host: NowHost) -> None:
         super().__init__(host)
-        self._rows: tuple[object, Sequence[Named]] = (None, ())
+        self._executing = host
+        self._staging: tuple[object, Staging | None] = (None, None)
 
     def inputs(self) -> tuple[object, ...]:
-        """The verdict, without its time."""
-        verdict = self.host.triage.verdict
-        if verdict is None:
-            return (None,)
-        return verdict.causes, verdict.unexplained, verdict.ruled_out, verdict.unknowable
+        """The verdict without its time, what is muted, what was looked at; before the first, what is known."""
+        watch = self.host.triage
+        verdict, course = watch.verdict, watch.course
+        if verdict is None or course is None:
+            return (self.snapshot.cluster, self.snapshot.topics)
+        parts = verdict.causes, verdict.unexplained, verdict.ruled_out, verdict.unknowable
+        return (*parts, course.last.unread, watch.muted, watch.lost)
 
     def known(self) -> bool:
         """Whether there is a verdict."""
         return self.host.triage.verdict is not None
 
     async def read(self) -> None:
-        """Watch; it goes on when another view is shown."""
+        """Watch; it goes on when another view is shown. The first time, until there is a verdict; then whether brokers
+        answer, since a verdict stays when they do not."""
         self.host.triage.begin()
+        if self.known():
+            await self.host.session.read_cluster()
+        await self.host.triage.first()
 
-    def rows(self) -> Sequence[Named]:
-        """The causes."""
-        verdict = self.host.triage.verdict
-        return verdict.causes if verdict is not None else ()
+    def rows(self) -> Sequence[CauseRow]:
+        """The causes, and below them those that are muted."""
+        watch = self.host.triage
+        return cause_rows(watch.verdict, watch.muted) if watch.verdict is not None else ()
 
-    def key(self, row: Named) -> Hashable:
+    def key(self, row: CauseRow) -> Hashable:
         """The cause and its subject."""
         return row.claim.cause, row.claim.subject
 
-    def words(self, row: Named) -> str:
+    def words(self, row: CauseRow) -> str:
         """What it is, and what it is about."""
         return f"{row.claim.cause} {row.claim.title} {subject_text(row.claim.subject)}"
 
-    def cells(self, row: Named) -> list[Cell]:
+    def cells(self, row: CauseRow) -> list[Cell]:
         """A row."""
         return CAUSES.cells(row)
+
+    def nothing_yet(self) -> str:
+        """What is being looked at; or why it can't be."""
+        contact = self.host.contact
+        return looking_text(self.snapshot) if contact.is_current else super().nothing_yet()
 
     def empty_text(self) -> str:
         """That nothing is wrong, and what was looked at."""
@@ -70,18 +109,32 @@ class NowView(DetailsView[Named]):
         return healthy_text(course)
 
     def crumbs(self) -> Line:
-        """What this is."""
-        return [("now", "strong")]
+        """How many troubles there are."""
+        watch = self.host.triage
+        return counts(watch.verdict, watch.muted) if watch.verdict is not None else [("now", "strong")]
 
     def status(self) -> Line:
-        """How many troubles, and how long was watched."""
-        verdict, course = self.host.triage.verdict, self.host.triage.course
-        return status(verdict, course) if verdict is not None and course is not None else []
+        """How long was watched; or since when nothing is known any more."""
+        watch = self.host.triage
+        if watch.course is None:
+            return []
+        if watch.lost is not None:
+            return [(f"STALE since {clock(watch.course.last.at)}", "stale")]
+        return watched(watch.course)
 
-    def details(self, row: Named) -> list[Line]:
+    def details(self, row: CauseRow) -> list[Line]:
         """Evidence, what it explains, what to do."""
         verdict = self.host.triage.verdict
-        return details(row, verdict, step_command) if verdict is not None else [[("", "")]]
+        width = max(20, self.size.width - 2)
+        return details(row, verdict, self._staging_of(row), width) if verdict is not None else [[("", "")]]
+
+    def _staging_of(self, row: CauseRow) -> Staging | None:
+        """What the key for the fix stages. It is worked out once for a claim: it may be an edit of each partition."""
+        if self._staging[0] != row.claim.next:
+            from console.session.staged_steps import staging_of
+
+            self._staging = (row.claim.next, staging_of(row.claim.next, self.snapshot))
+        return self._staging[1]
 
     def target(self) -> ConfigResource | None:
         """The topic that a cause is about."""
@@ -91,33 +144,80 @@ class NowView(DetailsView[Named]):
 
     def copied(self) -> str:
         """The report, as Markdown."""
+        from console.answers.triage import markdown
+
         verdict, course = self.host.triage.verdict, self.host.triage.course
         return markdown(verdict, course.watched.total_seconds()) if verdict is not None and course is not None else ""
 
-    def do_fix(self) -> None:
-        """Stage the next step of the cause, or put its command into the bar."""
+    async def do_mute(self) -> None:
+        """Do not count the cause for an hour; once more counts it again."""
+        from console.session.muted_causes import HOUR
+
         row = self.row()
-        steps = [step for step in row.claim.next if step.edits or step.command] if row is not None else []
-        edits = [edit for step in steps for edit in step.edits]
-        if edits:
+        if row is None:
+            return
+        until = None if row.muted is not None else datetime.now(UTC) + HOUR
+        await self.host.triage.mute(cause_id(row.claim), until)
+        self.host.say(f"muted until {clock(until)}; m ends it" if until is not None else "counted again", "muted")
+
+    def do_fix(self) -> None:
+        """Stage the next step of the cause; what only shows something goes into the command bar."""
+        row = self.row()
+        if row is None:
+            return
+        steps = row.claim.next
+        if edits := [edit for step in steps for edit in step.edits]:
             self.host.stage(edits)
-        elif steps:
-            self.host.prefill(steps[0].command)
+        elif step := next((step for step in steps if step.command), None):
+            self.host.start(partial(self._carry_out, step), group="command", name="command")
         else:
-            self.host.say("what to do about it is outside of Kafka: the details say where to look", "muted")
+            where = "; ".join(step.text for step in steps)
+            self.host.say(f"nothing to stage, what mends it is outside of Kafka: {where}", "muted")
+
+    async def _carry_out(self, step: Next) -> None:
+        """Stage what a command changes. One that only shows something, or that can't be read, is for the operator to
+        go on with."""
+        from console.language.errors import LanguageError
+        from console.language.grammar import parse
+        from console.language.statements import EditStatement
+        from console.language.verbs import Where
+
+        try:
+            statements = parse(step.command, Where.BAR)
+        except LanguageError:
+            statements = ()
+        if not statements or not all(isinstance(each, EditStatement) for each in statements):
+            self.host.prefill(step.command)
+        elif (error := await self._executing.execute(statements)) is not None:
+            self.host.say(str(error), "failed")
 
     async def on_line_view_selected(self, message: RowTable.Selected) -> None:
-        """Show what the cause is about."""
+        """Go to the evidence."""
         message.stop()
         row = self.row()
         if row is not None:
-            await self.host.navigator.goto(place_of(row.claim.subject))
+            place, at = evidence_of(row.claim.cause, row.claim.subject)
+            await self.host.navigator.goto(place, row=at)
 
 
-def place_of(subject: Subject) -> Place:
-    """Where the evidence about a subject is."""
+def evidence_of(cause: str, subject: Subject) -> tuple[Place, Hashable | None]:
+    """Where the evidence of a cause is, and the key of its row there; None for the top."""
     if subject.group is not None:
-        return Place(keymap.GROUP, pane_named(keymap.GROUPS).pane, subject.group)
+        row = (subject.topic, subject.partition) if subject.topic is not None else None
+        return Place(keymap.GROUP, pane_named(keymap.GROUPS).pane, subject.group), row
     if subject.topic is not None:
-        return Place(keymap.TOPIC, pane_named(keymap.TOPICS).pane, topic_resource(subject.topic))
-    return pane_named(keymap.BROKERS)
+        view = keymap.CONFIGS if cause in _OF_CONFIGS else keymap.TOPIC
+        at: Hashable | None = _OF_CONFIGS.get(cause, subject.partition)
+        return Place(view, pane_named(keymap.TOPICS).pane, topic_resource(subject.topic)), at
+    brokers = pane_named(keymap.BROKERS)
+    if cause in _OF_QUORUM:
+        return brokers._replace(view=keymap.QUORUM), None
+    return brokers, str(subject.broker) if subject.broker is not None else None
+
+
+_OF_CONFIGS = {
+    "min-isr-impossible": "min.insync.replicas",
+    "replication-throttled": "leader.replication.throttled.replicas",
+}
+"""Causes whose evidence is a key of a topic's configs."""
+_OF_QUORUM = frozenset({"quorum-lost", "quorum-unstable", "voter-lagging"})

@@ -52,8 +52,8 @@ def bindings(view: str) -> list[BindingType]:
 class Navigation(Protocol):
     """Going from view to view (`console.tui.navigator`)."""
 
-    async def goto(self, place: Place, *, aside: bool = False) -> None:
-        """Show a place."""
+    async def goto(self, place: Place, *, aside: bool = False, row: Hashable | None = None) -> None:
+        """Show a place, with the cursor on a row."""
         ...
 
     def open_resource(self, resource: ConfigResource) -> None:

@@ -1,0 +1,68 @@
+"""Causes that an operator does not want to hear of for a while, by cluster: a small file in the state directory."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct, field
+
+from console.log_file import state_directory
+from console.safe_files import PRIVATE, private_folder, write_whole
+
+log = logging.getLogger(__name__)
+
+HOUR = timedelta(hours=1)
+MOST = 1_000
+"""Causes that are kept of a cluster; beyond it, those that end last."""
+
+
+class _File(Struct):
+    """v: of the format. clusters: cluster id -> cause -> until when, UTC."""
+
+    v: int = 1
+    clusters: dict[str, dict[str, datetime]] = field(default_factory=dict)
+
+
+class MutedCauses:
+    """The file ``muted.json``, mode 0600. One that can't be read counts as empty; an error of writing is logged: the
+    causes are muted in this console in any case. Its methods block: call them in a thread."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def read(self, cluster_id: str) -> dict[str, datetime]:
+        """Cause -> until when it is muted, UTC; without those that have ended."""
+        return self._read().clusters.get(cluster_id, {})
+
+    def write(self, cluster_id: str, muted: Mapping[str, datetime]) -> None:
+        """Keep these for a cluster, and drop what has ended of all."""
+        file = self._read()
+        latest = sorted(muted.items(), key=lambda item: item[1])[-MOST:]
+        file.clusters[cluster_id] = dict(latest)
+        file.clusters = {cluster: mine for cluster, mine in file.clusters.items() if mine}
+        try:
+            private_folder(self._path.parent)
+            write_whole(self._path, msgspec.json.encode(file), PRIVATE)
+        except OSError as error:
+            log.warning("muted causes are not kept: %s", error)
+
+    def _read(self) -> _File:
+        try:
+            file = msgspec.json.decode(self._path.read_bytes(), type=_File)
+        except (OSError, msgspec.DecodeError):  # a ValidationError is one, too
+            return _File()
+        now = datetime.now(UTC)
+        file.clusters = {
+            cluster: {cause: until for cause, until in mine.items() if until.tzinfo is not None and until > now}
+            for cluster, mine in file.clusters.items()
+        }
+        return file
+
+
+def muted_causes(environ: Mapping[str, str]) -> MutedCauses:
+    """Those of this host's user."""
+    return MutedCauses(state_directory(environ) / "muted.json")

@@ -1,0 +1,58 @@
+"""What a next step of triage stages, as its key does it: the command and its risks. Nothing is read for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from console.answers.triage import step_command
+from console.language.errors import LanguageError
+from console.language.grammar import parse
+from console.language.interpret import to_edits
+from console.language.statements import EditStatement
+from console.language.verbs import Where
+from console.model.snapshot import Snapshot
+from console.plan.edits import Edit
+from console.plan.plan import EMPTY, stage
+from console.plan.risks import risks
+from console.present.triage import Staging
+from console.triage.cause import Next
+
+MOST = 50
+"""Edits of which risks are named; a step may have one for each partition."""
+MOST_RISKS = 2
+
+
+def staging_of(steps: Sequence[Next], snapshot: Snapshot) -> Staging | None:
+    """The steps that change something, None where none does: all edits that are known already, else the first
+    command. Their risks are judged by what is known of the cluster; applying reads the rest."""
+    with_edits = [step for step in steps if step.edits]
+    if with_edits:
+        edits = [edit for step in with_edits for edit in step.edits]
+        command = step_command(with_edits[0])
+        more = f"; and {len(with_edits) - 1} more" if len(with_edits) > 1 else ""
+        return Staging(with_edits[0].text, f"{command}{more}", True, _risks(edits, snapshot))
+    step = next((step for step in steps if step.command), None)
+    if step is None:
+        return None
+    edits = _edits(step.command, snapshot)
+    return Staging(step.text, step_command(step), edits is not None, _risks(edits or (), snapshot))
+
+
+def _edits(command: str, snapshot: Snapshot) -> list[Edit] | None:
+    """The edits of a command: none where it needs what was not read, None where it only shows something."""
+    found: list[Edit] = []
+    try:
+        statements = parse(command, Where.BAR)
+        if not all(isinstance(each, EditStatement) for each in statements):
+            return None
+        for statement in statements:
+            if isinstance(statement, EditStatement):
+                found += to_edits(statement, snapshot)
+    except LanguageError:
+        return []
+    return found
+
+
+def _risks(edits: Sequence[Edit], snapshot: Snapshot) -> tuple[str, ...]:
+    staged = stage(EMPTY, edits[:MOST], snapshot).plan.staged
+    return tuple(dict.fromkeys(risk.text for risk in risks(staged, snapshot)))[:MOST_RISKS]
