@@ -1,4 +1,5 @@
-"""Process start to the first lines of the screen about the cluster, to the end of ``kac --help`` and of ``kac configs --describe``.
+"""Process start to what the screen first says of the cluster, to the end of ``kac --help`` and of ``kac configs
+--describe``.
 
 ``python -m benchmarks.start --kac PATH [HOST:PORT] [--rounds 9]``: PATH is an installed `kac` in an environment with
 the run-time dependencies alone. Beside them in the same run the floors: its Python without anything, and with Textual

@@ -109,7 +109,9 @@ WALKS: dict[str, dict[str, Step]] = {"incident": {
 }, "transactions": {
     "transactions": ("see:watched for", "colon", "text:transactions", "enter", "see:2 hang"),
 }, "groups": {
-    "group": ("see:watched for", "6", "see:dispatch", "slash", "text:dispatch", "enter", "enter", "see:logistics.shipments"),
+    "group": (
+        "see:watched for", "6", "see:dispatch", "slash", "text:dispatch", "enter", "enter", "see:logistics.shipments",
+    ),
     "records": ("j", "j", "v", "see:of group dispatch", "see:binary"),
 }}  # fmt: skip
 """Scenario -> what is pressed, picture by picture."""

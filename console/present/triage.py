@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from console.triage.symptoms import Subject
 
 CRITICAL, INFO = "critical", "info"
-_SIGNS = {CRITICAL: "! CRIT", "high": "! HIGH", "warning": "  WARN", INFO: "  info"}
+WORDS = {CRITICAL: "CRIT", "high": "HIGH", "warning": "WARN", INFO: "info"}
+_ALARMING = frozenset({CRITICAL, "high"})
 _MEANINGS = {CRITICAL: "danger", "high": "failed", "warning": "pending", INFO: "muted"}
 _COUNTED = {CRITICAL: "critical", "high": "high", "warning": "warning"}
 """Severities that are trouble; what is only told is not counted."""
@@ -108,11 +109,15 @@ def explained(named: Named) -> str:
     return f"{counts}, as {', '.join(others[:2])}" if others else counts
 
 
+def _severity(severity: str) -> tuple[str, str]:
+    return ("! " if severity in _ALARMING else "  ") + WORDS[severity], _MEANINGS[severity]
+
+
 CAUSES: Columns[CauseRow] = Columns(
     Column(
         "severity",
         SHOWN,
-        cell=lambda row: (MUTED, "muted") if row.muted else (_SIGNS[row.claim.severity], _MEANINGS[row.claim.severity]),
+        cell=lambda row: (MUTED, "muted") if row.muted else _severity(row.claim.severity),
         layout=ScreenColumn("severity", "  Sev", width=6, priority=95),
     ),
     Column(

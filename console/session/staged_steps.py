@@ -34,8 +34,8 @@ def staging_of(steps: Sequence[Next], snapshot: Snapshot) -> Staging | None:
     step = next((step for step in steps if step.command), None)
     if step is None:
         return None
-    edits = _edits(step.command, snapshot)
-    return Staging(step.text, step_command(step), edits is not None, _risks(edits or (), snapshot))
+    found = _edits(step.command, snapshot)
+    return Staging(step.text, step_command(step), found is not None, _risks(found or (), snapshot))
 
 
 def _edits(command: str, snapshot: Snapshot) -> list[Edit] | None:
