@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from console.session.reading import read_needs
 from console.session.session import Session
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_commands import ACLS, CONFIGS, TOPICS, KafkaCommands
+from tests.support.patience import PATIENCE
 
 MAIN = {"kafka-topics": TOPICS, "kafka-configs": CONFIGS, "kafka-acls": ACLS}
 PASSWORD = "a,b=c[d]"
@@ -158,7 +160,11 @@ async def test_the_commands_leave_what_the_plan_leaves(plain_cluster: KafkaClust
             session = await planned(client, own.format(p=theirs) + shared)
             for command in runbook(diff(session.plan, session.snapshot), connection):
                 await asyncio.to_thread(run, kafka, command, tmp_path)
-            assert await state(client, theirs) == wanted
+            deadline = time.monotonic() + PATIENCE
+            # Kafka's commands end when the controller has it; the broker that is asked learns of it later.
+            while (found := await state(client, theirs)) != wanted and time.monotonic() < deadline:
+                pass
+            assert found == wanted
 
 
 async def applied(client: AdminClient, script: str) -> None:
