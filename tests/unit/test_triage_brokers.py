@@ -146,6 +146,17 @@ def test_a_coordinator_without_a_leader_is_named_beside_the_broker_that_is_away(
     assert not verdict.unexplained
 
 
+def test_a_lag_in_partitions_that_stand_still_is_possibly_slowness_until_they_are_stuck() -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        return moved(snapshot, {0: (100, 100 + 50 * tick), 1: (5 + 10 * tick, 5 + 10 * tick)})
+
+    early = diagnose(watched(change, ticks=3))
+    assert {(each.claim.cause, each.claim.certainty) for each in early.causes} == {
+        ("consumer-slow", Certainty.POSSIBLE)
+    }
+    assert named(diagnose(watched(change))) == {("consumer-stuck", AT_0)}
+
+
 def _rolling(snapshot: Snapshot, tick: int) -> Snapshot:
     """Each broker in turn is away for two looks, and the quorum elects when it goes."""
     assert snapshot.quorum is not None

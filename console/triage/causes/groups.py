@@ -22,6 +22,12 @@ from console.triage.symptoms import (
 
 OFTEN = 3
 """Rebalances within the course that are more than a deployment."""
+LATE = 1.5
+"""Times the longest pause between two commits so far, after which the next one is late."""
+COMMITS = 2.0
+"""Seconds: a pause as short as a look's is not known."""
+LASTS = 4.0
+"""Seconds that a lag has to grow before it is more than a burst of records."""
 FEW = 3
 """Partitions of a coordinator that are named one by one."""
 LONG = 30.0
@@ -104,19 +110,40 @@ def _stuck(course: Course) -> Iterator[Claim]:
             )
 
 
+def _falls_behind(trend: LagTrend) -> bool:
+    """Whether the lag grows in partitions in which offsets are committed, and now not later than usual."""
+    rates = []
+    for at, each in trend.partitions.items():
+        stands = trend.standing[at]
+        moves = stands.moved is not None and stands.moved > trend.base.at
+        if each.rate is not None and moves and each.still <= LATE * max(stands.pause, COMMITS):
+            rates.append(each.rate)
+    return sum(rates) >= 1
+
+
 def _slow(course: Course) -> Iterator[Claim]:
     for group, trend in _trends(course):
         seen = (LAG_GROWS, Subject(group=group.name)) in course.seen
         if group.state == "Empty" or not seen or not _moved(trend):
             continue
+        since = course.since(Symptom(LAG_GROWS, Subject(group=group.name))) or course.began
+        lags = _falls_behind(trend) and (course.last.at - since).total_seconds() >= LASTS
         yield Claim(
             cause="consumer-slow",
             subject=Subject(group=group.name),
             severity=Severity.HIGH,
-            certainty=Certainty.LIKELY,
+            certainty=Certainty.LIKELY if lags else Certainty.POSSIBLE,
             title=f"group {group.name} lags {trend.last.lag.total:,}, {trend.rate or 0:+,.0f} records/s",
             since=course.since(Symptom(LAG_GROWS, Subject(group=group.name))),
-            evidence=(_lag(trend), Evidence("it commits, more slowly than records arrive", "OffsetFetch")),
+            evidence=(
+                _lag(trend),
+                Evidence(
+                    "it commits, more slowly than records arrive"
+                    if lags
+                    else "for a moment only, or in partitions in which nothing was committed meanwhile",
+                    "OffsetFetch",
+                ),
+            ),
             predicted=of(LAG_GROWS, group=group.name),
             next=(Next("look at its consumers: their time for a batch, their quota"),),
         )
