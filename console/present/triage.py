@@ -160,7 +160,7 @@ def details(row: CauseRow, verdict: Verdict, staging: Staging | None, width: int
     fact = fit(clean(first.fact, 300), room)
     gap = " " * (room - cell_width(fact) + 2)
     lines: list[Line] = [[(clean(claim.title, 200), "")], [(fact, ""), (gap, ""), (sure, "strong")]]
-    lines += [[(clean(each.fact, 300), "")] for each in rest[:MOST_FACTS]]
+    lines += [[(fit(clean(each.fact, 300), width), "")] for each in rest[:MOST_FACTS]]
     if len(rest) > MOST_FACTS:
         lines.append([(f"and {len(rest) - MOST_FACTS} more: y copies them all", "muted")])
     if row.named.explains:
