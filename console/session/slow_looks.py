@@ -28,6 +28,8 @@ NEWEST_EVERY, NEWEST_AT_ONCE, NEWEST_AGAIN = 10.0, 2_000, 3_600.0
 """Seconds between two reads of newest records, the partitions of one, and the seconds until one is read again."""
 LISTENERS_EVERY, CERTIFICATES_AGAIN = 10.0, 3_600.0
 """Seconds between two looks for listeners that are new, and until a certificate is read again."""
+LEADERLESS_EVERY, LEADERLESS_AT_ONCE = 2.0, 200
+"""Seconds between two looks at what the replicas of partitions without a leader hold, and the partitions of one."""
 VIEWS_EVERY, BROKERS_AT_ONCE = 2.0, 3
 """Seconds between two rounds of asking brokers what they know, and the brokers of one."""
 VIEW_SECONDS = 3.0
@@ -66,6 +68,7 @@ class SlowLooks:
             SlowPart("open transactions", TRANSACTIONS_EVERY, self._read_transactions),
             SlowPart("newest records", NEWEST_EVERY, self._read_newest),
             SlowPart(CERTIFICATES, LISTENERS_EVERY, self._read_certificates),
+            SlowPart("replicas without a leader", LEADERLESS_EVERY, self._read_leaderless),
             SlowPart(VIEWS, VIEWS_EVERY, self._read_views),
         )
 
@@ -115,6 +118,13 @@ class SlowLooks:
             if partition is not None and partition.leader >= 0:
                 led.setdefault(partition.leader, []).append(place)
         return led
+
+    async def _read_leaderless(self) -> None:
+        """Read which replicas of partitions without a leader may lead, and what they hold."""
+        topics = self._session.snapshot.topics.values()
+        places = [(topic.name, each.number) for topic in topics for each in topic.partitions if each.leader < 0]
+        if places:
+            await self._session.read_replica_logs(places[:LEADERLESS_AT_ONCE])
 
     # -- transactions --------------------------------------------------------------------------------------------------
 

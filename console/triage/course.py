@@ -151,7 +151,9 @@ def _over_time(course: Course) -> Iterator[Symptom]:
         yield Symptom(EPOCH_JUMPS, CLUSTER, count=len(course.epochs) - 1)
     for each in dict.fromkeys((loss.jump.topic, loss.jump.partition) for loss in course.past.losses):
         yield Symptom(RECORDS_LOST, Subject(topic=each[0], partition=each[1]))
-    for place in dict.fromkeys((led.topic, led.was.number) for led in course.past.unclean):
+    fell = {(fall.topic, fall.partition) for fall in course.last.facts.logs.falls}
+    led_by_others = [(led.topic, led.was.number) for led in course.past.unclean if led.sure or led.place in fell]
+    for place in dict.fromkeys(led_by_others):
         yield Symptom(UNCLEAN_LEADER, Subject(topic=place[0], partition=place[1]))
 
 

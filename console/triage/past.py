@@ -41,15 +41,22 @@ class ConfigChange(NamedTuple):
 
 
 class Unclean(NamedTuple):
-    """A leader from outside of the ISR. was: the partition before. sure: no broker of that ISR was there in between;
-    else the topic allows it, and none of them is there now."""
+    """A leader that could not be elected cleanly. was: the partition before; could: who could have led it then, of its
+    ISR and its eligible leader replicas. sure: it had no leader, and none of them was there in between; else they are
+    gone, and the topic allows it."""
 
     topic: str
     was: Partition
+    could: tuple[int, ...]
     leader: int
     epoch: int
     at: datetime
     sure: bool
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """The partition."""
+        return self.topic, self.was.number
 
 
 class Loss(NamedTuple):
@@ -122,12 +129,20 @@ def _elections(before: Look, now: Look) -> Iterator[Unclean]:
         if known is None or known is topic or known.topic_id != topic.topic_id:
             continue
         for was, partition in _led_anew(known, topic):
-            left = frozenset(was.isr)
-            if not left or partition.leader in left or not left <= away | frozenset(partition.offline):
+            could = _could_lead(before.snapshot, name, was)
+            if could is None or partition.leader in could or not could <= away | frozenset(partition.offline):
                 continue
-            sure = was.leader < 0 and left <= were_away | frozenset(was.offline)
-            if sure or _may_be_unclean(now.snapshot, name):
-                yield Unclean(name, was, partition.leader, partition.leader_epoch, now.at, sure)
+            sure = was.leader < 0 and could <= were_away | frozenset(was.offline)
+            if sure or (could and _may_be_unclean(now.snapshot, name)):
+                yield Unclean(name, was, tuple(sorted(could)), partition.leader, partition.leader_epoch, now.at, sure)
+
+
+def _could_lead(snapshot: Snapshot, topic: str, was: Partition) -> frozenset[int] | None:
+    """The replicas that have all that was committed; None if unknown. With eligible leader replicas (KIP-966) the ISR
+    of a partition without a leader is empty, and these are asked for."""
+    logs = snapshot.replica_logs.get((topic, was.number)) if was.leader < 0 else None
+    eligible = logs.eligible if logs is not None else None
+    return frozenset((*was.isr, *(eligible or ()))) if was.isr or eligible is not None else None
 
 
 def _led_anew(old: Topic, new: Topic) -> Iterator[tuple[Partition, Partition]]:

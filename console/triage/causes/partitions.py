@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from console.model.cluster import Reassignment
+from console.model.cluster import Reassignment, ReplicaLogs
 from console.model.codes import TOPIC
 from console.model.config import ConfigEntry, topic_resource
 from console.model.elections import partition_in
@@ -78,13 +78,28 @@ def _leaderless(course: Course) -> Iterator[Claim]:
             title=f"{topic}/{number} has no leader",
             since=course.since(symptom),
             times=course.times((symptom.name, symptom.subject)),
-            evidence=(Evidence(f"replicas {_list(partition.replicas)}, ISR {isr}, alive {_list(alive)}", "Metadata"),),
+            evidence=(
+                Evidence(f"replicas {_list(partition.replicas)}, ISR {isr}, alive {_list(alive)}", "Metadata"),
+                *_held_by_replicas(course.last.snapshot.replica_logs.get((topic, number))),
+            ),
             predicted=of(LEADERLESS, UNDER_REPLICATED, UNDER_MIN_ISR, subject=symptom.subject),
             next=(
                 Next(f"bring back broker {_list(partition.isr) or _list(partition.replicas)}"),
                 *((Next("accept the loss of records", command),) if command else ()),
             ),
         )
+
+
+def _held_by_replicas(logs: ReplicaLogs | None) -> Iterator[Evidence]:
+    """Which replicas may lead, and what those that answer hold."""
+    if logs is None:
+        return
+    if logs.eligible or logs.last_known:
+        text = f"eligible {_list(logs.eligible or ())}, last known {_list(logs.last_known or ())}"
+        yield Evidence(text, "DescribeTopicPartitions")
+    if logs.ends:
+        ends = ", ".join(f"broker {broker} to {end:,}" for broker, end in sorted(logs.ends.items()))
+        yield Evidence(f"what their logs hold: {ends}", "ListOffsets of each replica")
 
 
 def _unclean(course: Course) -> Iterator[Claim]:
@@ -94,22 +109,24 @@ def _unclean(course: Course) -> Iterator[Claim]:
         topic, number = led.topic, led.was.number
         subject = Subject(topic=topic, partition=number)
         fall = falls.get((topic, number))
-        isr = _list(led.was.isr)
+        if (UNCLEAN_LEADER, subject) not in course.seen:
+            continue
+        could = f"{_list(led.could)} could lead it, all down" if led.could else "no replica could lead it"
         jump = f"leader epoch {led.was.leader_epoch} became {led.epoch}"
         yield Claim(
             cause="unclean-election",
             subject=subject,
             severity=Severity.CRITICAL,
-            certainty=Certainty.CERTAIN if led.sure or fall is not None else Certainty.LIKELY,
+            certainty=Certainty.CERTAIN,
             title=f"{topic}/{number}: broker {led.leader} was elected from outside of the ISR",
             since=led.at,
             evidence=(
-                Evidence(f"the ISR was {isr}, all of it down; broker {led.leader} leads now, {jump}", "Metadata"),
+                Evidence(f"{could}; broker {led.leader} leads now, {jump}", "Metadata, DescribeTopicPartitions"),
                 *((Evidence(f"its end was {fall.was:,}, and is {fall.end:,}", "ListOffsets"),) if fall else ()),
             ),
             predicted=of(UNCLEAN_LEADER, subject=subject),
             next=(
-                Next(f"records that only {isr} had are lost: tell who writes and reads {topic}"),
+                Next(f"records that broker {led.leader} did not have are lost: tell who writes and reads {topic}"),
                 Next("refuse it from now on", f"set topic {topic} unclean.leader.election.enable=false"),
             ),
         )
