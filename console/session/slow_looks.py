@@ -30,6 +30,7 @@ LISTENERS_EVERY, CERTIFICATES_AGAIN = 10.0, 3_600.0
 """Seconds between two looks for listeners that are new, and until a certificate is read again."""
 LEADERLESS_EVERY, LEADERLESS_AT_ONCE = 2.0, 200
 """Seconds between two looks at what the replicas of partitions without a leader hold, and the partitions of one."""
+QUOTAS_EVERY = 30.0
 VIEWS_EVERY, BROKERS_AT_ONCE = 2.0, 3
 """Seconds between two rounds of asking brokers what they know, and the brokers of one."""
 VIEW_SECONDS = 3.0
@@ -69,6 +70,7 @@ class SlowLooks:
             SlowPart("newest records", NEWEST_EVERY, self._read_newest),
             SlowPart(CERTIFICATES, LISTENERS_EVERY, self._read_certificates),
             SlowPart("replicas without a leader", LEADERLESS_EVERY, self._read_leaderless),
+            SlowPart("quotas", QUOTAS_EVERY, self._session.look_at_quotas),
             SlowPart(VIEWS, VIEWS_EVERY, self._read_views),
         )
 

@@ -91,7 +91,8 @@ def of(
 
 class Claim(Struct, frozen=True, kw_only=True):
     """A cause that has its evidence. predicted: the symptoms that it explains. since: UTC, None if it was there at the
-    first look. times: how often, 0 where it is not counted."""
+    first look. times: how often, 0 where it is not counted.
+    beside: it explains only what no other cause does, and is named beside the others."""
 
     cause: str
     subject: Subject
@@ -103,6 +104,7 @@ class Claim(Struct, frozen=True, kw_only=True):
     since: datetime | None = None
     times: int = 0
     next: tuple[Next, ...] = ()
+    beside: bool = False
 
     def predicts(self, symptom: Symptom) -> bool:
         """Whether it explains a symptom."""

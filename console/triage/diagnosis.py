@@ -10,7 +10,7 @@ from heapq import heapify, heappop, heappush
 from msgspec import Struct, field
 
 from console.triage.cause import CauseRule, Certainty, Claim, Severity
-from console.triage.causes import brokers, groups, partitions, records, storage
+from console.triage.causes import brokers, groups, partitions, records, settings, storage
 from console.triage.course import Course, Key, without_restarts
 from console.triage.symptoms import MOVING, REBALANCING, Subject, Symptom
 
@@ -20,6 +20,7 @@ RULES: tuple[CauseRule, ...] = (
     *partitions.CAUSES,
     *records.CAUSES,
     *groups.CAUSES,
+    *settings.CAUSES,
 )
 """All causes. Where two claims explain equally much, the one of the earlier rule is named."""
 
@@ -92,7 +93,12 @@ def diagnose(course: Course, expected: Iterable[Subject] = ()) -> Verdict:
     }
     order = {key: place for place, key in enumerate(remaining)}
     explained = [_explained(claim, remaining, order) for claim in claims]
-    chosen, open_ = _cover(explained, set(remaining))
+    aside = [claim.beside for claim in claims]
+    chosen, open_ = _cover(
+        [[] if apart else mine for mine, apart in zip(explained, aside, strict=True)], set(remaining)
+    )
+    chosen += [place for place, mine in enumerate(explained) if aside[place] and mine]
+    open_.difference_update(key for place in chosen for key in explained[place])
     found = [_named(claims[n], [remaining[key] for key in explained[n]]) for n in chosen]
     taken = [symptom for key, symptom in course.seen.items() if key not in left]
     alone = [claim for claim, mine in zip(claims, explained, strict=True) if not mine and _stands_alone(claim)]

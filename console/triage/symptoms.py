@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from msgspec import Struct, field
 
@@ -40,6 +41,7 @@ UNCLEAN_LEADER = "unclean-leader"
 FUTURE_TIMESTAMP = "future-timestamp"
 CERTIFICATE_ENDS = "certificate-ends"
 VIEWS_DISAGREE = "views-disagree"
+COMPACTED_GROWS = "compacted-grows"
 
 MOVING_STATES = frozenset({"PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling"})
 """States of a group that is not at work."""
@@ -53,6 +55,9 @@ QUORUM_SECONDS = 15.0
 """Seconds without an answer about the quorum, after which it has no leader: an election takes one or two."""
 FULL = 0.10
 """Share of a disk that is usable, under which it is nearly full."""
+UNCLEANED = 3.0
+"""A compacted replica is this many times as large as any other of its partition, and two segments, where no cleaner
+runs: a cleaner leaves at most half of a log dirty (min.cleanable.dirty.ratio)."""
 LATE_SECONDS = 8.0
 """Seconds for which a broker has to show what was: many fetches of the metadata log, and a round of asking."""
 AHEAD_MS = 3_600_000
@@ -217,6 +222,8 @@ def _of_dirs(snapshot: Snapshot) -> Iterator[Symptom]:
                 yield Symptom(DIR_ERROR, subject, (broker,))
             elif 0 <= log_dir.usable_bytes < FULL * log_dir.total_bytes:
                 yield Symptom(DIR_NEARLY_FULL, subject, (broker,))
+    for each in uncleaned(snapshot):
+        yield Symptom(COMPACTED_GROWS, Subject(broker=each.broker), (each.broker,), each.replicas)
 
 
 def voters_away(look: Look) -> frozenset[int]:
@@ -231,6 +238,58 @@ def quorum_silence(look: Look) -> float:
     """Seconds for which the quorum was not described while brokers answered other questions."""
     at = look.snapshot.read_at
     return (at["cluster"] - at["quorum"]).total_seconds() if "cluster" in at and "quorum" in at else 0.0
+
+
+class Uncleaned(NamedTuple):
+    """Compacted replicas of a broker that are far larger than the others of their partitions. replicas: how many; size,
+    other: bytes of the largest, and of the largest other replica of that partition."""
+
+    broker: int
+    replicas: int
+    topic: str
+    partition: int
+    size: int
+    other: int
+
+
+def uncleaned(snapshot: Snapshot) -> Iterator[Uncleaned]:
+    """The brokers of which that is so, and of no other broker."""
+    found: dict[int, list[Uncleaned]] = {}
+    for topic, segment in _compacted(snapshot).items():
+        totals = {broker: sum(each.sizes.get(topic, 0) for each in dirs) for broker, dirs in snapshot.log_dirs.items()}
+        # Sizes by partition are looked at only where a topic's are far apart.
+        if len(totals) > 1 and max(totals.values()) > 2 * segment:
+            for each in _larger(snapshot, topic, segment):
+                found.setdefault(each.broker, []).append(each)
+    if len(found) == 1:
+        ((_, mine),) = found.items()
+        yield max(mine, key=lambda each: each.size)._replace(replicas=len(mine))
+
+
+def _compacted(snapshot: Snapshot) -> dict[str, int]:
+    """Topic -> its segment.bytes, of the compacted ones."""
+    found: dict[str, int] = {}
+    for topic in snapshot.topics:
+        configs = snapshot.configs.get(topic_resource(topic))
+        policy = configs.get("cleanup.policy") if configs is not None else None
+        if configs is not None and policy is not None and "compact" in (policy.value or ""):
+            segment = configs.get("segment.bytes")
+            found[topic] = (long_number(segment.value) if segment is not None else None) or 2**30
+    return found
+
+
+def _larger(snapshot: Snapshot, topic: str, segment: int) -> Iterator[Uncleaned]:
+    sizes: dict[int, dict[int, int]] = {}
+    for broker, dirs in snapshot.log_dirs.items():
+        for log_dir in dirs:
+            for each in log_dir.replicas if log_dir.sizes.get(topic) else ():
+                if each.topic == topic and not each.is_future:
+                    sizes.setdefault(each.partition, {})[broker] = each.size
+    for partition, held in sizes.items():
+        broker = max(held, key=held.__getitem__)
+        other = max((size for each, size in held.items() if each != broker), default=-1)
+        if other >= 0 and held[broker] > UNCLEANED * other and held[broker] - other > 2 * segment:
+            yield Uncleaned(broker, 1, topic, partition, held[broker], other)
 
 
 def _of_quorum(look: Look) -> Iterator[Symptom]:

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from console.answers.triage import exit_code, prometheus_text, text_lines, verdict_data
+from console.language.grammar import parse
+from console.language.interpret import command_of
 from console.model.certificates import Certificate, Listener, advertised_with_tls
 from console.model.cluster import (
     Broker,
@@ -25,6 +27,7 @@ from console.model.cluster import (
     Quorum,
     QuorumReplica,
     Reassignment,
+    ReplicaSize,
     ReplicaSizes,
     Topic,
     TopicListing,
@@ -35,6 +38,7 @@ from console.model.disk_trend import DirSample, seconds_left
 from console.model.failure import Failure
 from console.model.log_course import LogCourses, LogOffsets, Newest, look_at_logs
 from console.model.metadata_views import Views, look_at_view
+from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot, trends_after, with_failures
 from console.model.transactions import OpenTransaction, Producer, StableOffsets, Transaction, Transactions
 from console.triage.cause import Certainty
@@ -291,6 +295,57 @@ def _old_leaders(tick: int) -> Facts:
     return Facts(views=views)
 
 
+def set_by(snapshot: Snapshot, **changes: str) -> Snapshot:
+    """Brokers 1 to 3 with four fetchers and a cleaner, broker 2 with these values."""
+    configs = {}
+    for broker in (1, 2, 3):
+        values = {"num.replica.fetchers": "4", "log.cleaner.enable": "true"} | (changes if broker == 2 else {})
+        entries = tuple(ConfigEntry(key, value, ConfigSource(BROKER_CONFIG)) for key, value in values.items())
+        configs[broker_resource(broker)] = ConfigSet(entries)
+    return replace(snapshot, configs={**snapshot.configs, **configs})
+
+
+def _two_replicas_away(snapshot: Snapshot, tick: int) -> Snapshot:
+    """Two followers leave an ISR after their leader's patience was cut."""
+    topic = snapshot.topics["orders"]
+    first, *rest = topic.partitions
+    lonely = first._replace(isr=(first.leader,)) if tick >= 3 else first
+    patience = config("replica.lag.time.max.ms", "100" if tick >= 2 else "30000", BROKER_CONFIG)
+    topics = {"orders": replace(topic, partitions=(lonely, *rest))}
+    return replace(snapshot, topics=topics, configs={broker_resource(first.leader): patience})
+
+
+def _uncleaned(snapshot: Snapshot, _tick: int) -> Snapshot:
+    """Broker 2 holds 100 times as much of a compacted partition."""
+    entries = (("cleanup.policy", "compact"), ("segment.bytes", "1000"))
+    values = tuple(ConfigEntry(key, value, ConfigSource(TOPIC_CONFIG)) for key, value in entries)
+    dirs = {
+        broker: (LogDir("/data", ReplicaSizes([ReplicaSize("orders", 0, size, 0, False)]), 10**9, 9 * 10**8),)
+        for broker, size in ((1, 3_000), (2, 300_000), (3, 3_500))
+    }
+    return replace(snapshot, configs={topic_resource("orders"): ConfigSet(values)}, log_dirs=dirs)
+
+
+def _at_its_quota(snapshot: Snapshot, tick: int) -> Snapshot:
+    """The group reads one record of 100 bytes a second from a broker, and its client may read 100 bytes a second."""
+    snapshot = moved(snapshot, {0: (100 + 5 * tick, 100 + 50 * tick)})
+    dirs = {
+        broker: (LogDir("/data", ReplicaSizes([ReplicaSize("orders", 0, 60_000, 0, False)]), 10**9, 9 * 10**8),)
+        for broker in (1, 2, 3)
+    }
+    quotas = {QuotaEntity.of({"client-id": "c"}): {"consumer_byte_rate": 100.0}}
+    return replace(snapshot, log_dirs=dirs, quotas=quotas)
+
+
+def _whole_logs(tick: int) -> Facts:
+    """Six partitions with 100 records each."""
+    course = LogCourses()
+    for each in range(tick + 1):
+        found = {("orders", number): LogOffsets(0, 100, 100) for number in range(6)}
+        course = look_at_logs(course, found, (START + each * TICK).timestamp())
+    return Facts(course)
+
+
 CASES: tuple[tuple[str, Subject, Change, dict[str, object]], ...] = (
     ("broker-down", BROKER[3], lambda s, _: without_broker(s, [3]), {}),
     ("broker-down", BROKER[3], lambda s, _: without_broker(s, [3], fenced=False), {}),
@@ -314,6 +369,20 @@ CASES: tuple[tuple[str, Subject, Change, dict[str, object]], ...] = (
         Subject(topic="orders", partition=0),
         _unclean,
         {"beside": {("broker-down", Subject(broker=9))}},
+    ),
+    ("cleaner-stopped", BROKER[2], _uncleaned, {}),
+    (
+        "config-odd",
+        Subject(broker=2, key="num.replica.fetchers"),
+        lambda s, t: set_by(_out_of_isr(s, t), **{"num.replica.fetchers": "1"}),
+        {"beside": {("replication-broken", BROKER[2])}},
+    ),
+    ("changed-lately", Subject(broker=1, key="replica.lag.time.max.ms"), _two_replicas_away, {}),
+    (
+        "quota-exceeded",
+        Subject(group="billing", entity="client-id c"),
+        _at_its_quota,
+        {"facts": _whole_logs, "beside": {("consumer-slow", Subject(group="billing"))}},
     ),
     ("metadata-behind", BROKER[2], lambda s, _: s, {"facts": _old_leaders}),
     ("certificate-expiring", Subject(broker=1, listener="127.0.0.1:9001"), lambda s, _: s, {"facts": _ending}),
@@ -378,6 +447,9 @@ def test_a_trouble_is_named_and_nothing_else(
     (mine,) = (each for each in verdict.causes if each.claim.cause == cause)
     assert mine.claim.evidence
     assert mine.claim.next
+    for step in mine.claim.next:
+        assert all(command_of(edit) for edit in step.edits)
+        assert parse(step.command) or not step.command
     data = verdict_data(verdict)
     assert data["healthy"] is False
     assert 'cause="' + cause + '"' in prometheus_text(verdict)
@@ -385,7 +457,7 @@ def test_a_trouble_is_named_and_nothing_else(
 
 
 def test_every_cause_has_a_case() -> None:
-    assert {rule.name for rule in RULES} == {case[0] for case in CASES}
+    assert {rule.name for rule in RULES} - {"access-denied"} == {case[0] for case in CASES}
 
 
 def test_a_healthy_cluster_has_no_cause() -> None:
@@ -540,7 +612,10 @@ def test_a_symptom_without_a_cause_is_said() -> None:
 def test_what_can_not_be_read_is_said() -> None:
     denied = Failure("CLUSTER_AUTHORIZATION_FAILED", "denied", "Ask for Describe on the cluster.")
     course = watched(lambda s, _: with_failures(s, "reassignments", [("", denied)]))
-    (hidden,) = diagnose(course).unknowable
+    verdict = diagnose(course)
+    (hidden,) = verdict.unknowable
+    assert verdict.is_healthy, "it is this console's trouble, and not the cluster's"
+    assert named(verdict) == {("access-denied", Subject(entity="this console: cluster"))}
     assert "reassignments" in hidden.what
     assert hidden.where == "Ask for Describe on the cluster."
 

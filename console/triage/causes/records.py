@@ -70,7 +70,7 @@ def _held(
         next=tuple(
             Next("abort it", f"abort transaction topic {topic} partition {number} producer {each.producer.id}")
             if how.standing is Standing.HANGS
-            else Next(how.remedy or "look at its producer", f"transactions {topic}")
+            else Next(how.remedy or "look at its producer")
             for each, how in held[:3]
         ),
     )

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from console.model.disk_trend import SOON, foreseen, seconds_left
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, of
 from console.triage.course import Course
+from console.triage.odd_configs import odd_keys
 from console.triage.symptoms import (
     CLUSTER,
+    COMPACTED_GROWS,
     DIR_ERROR,
     DIR_NEARLY_FULL,
     EPOCH_JUMPS,
@@ -19,8 +21,10 @@ from console.triage.symptoms import (
     VOTER_BEHIND,
     Look,
     Subject,
+    Symptom,
     gone,
     quorum_silence,
+    uncleaned,
     voters_away,
 )
 
@@ -100,6 +104,36 @@ def _filling(course: Course) -> Iterator[Claim]:
             ),
             predicted=of(DIR_NEARLY_FULL, subject=subject),
             next=(Next("find what grows: topics by size, retention"),),
+        )
+
+
+def _cleaner(course: Course) -> Iterator[Claim]:
+    """Compacted logs of one broker that are far larger than their other replicas."""
+    for each in uncleaned(course.last.snapshot):
+        subject = Subject(broker=each.broker)
+        odd = {key: values for key, values in odd_keys(course.last.snapshot, each.broker).items() if "cleaner" in key}
+        yield Claim(
+            cause="cleaner-stopped",
+            subject=subject,
+            severity=Severity.HIGH,
+            certainty=Certainty.LIKELY,
+            title=f"broker {each.broker} does not compact its logs",
+            since=course.since(Symptom(COMPACTED_GROWS, subject)),
+            evidence=(
+                Evidence(
+                    f"{each.topic}/{each.partition} has {each.size:,} bytes there, {each.other:,} on the next largest "
+                    f"replica; {each.replicas} partitions in all",
+                    "DescribeLogDirs",
+                ),
+                *(
+                    Evidence(f"{key} is {mine}, {others} on the others", "DescribeConfigs")
+                    for key, (mine, others) in odd.items()
+                ),
+            ),
+            predicted=of(COMPACTED_GROWS, subject=subject),
+            next=(
+                Next("look at its log-cleaner.log and uncleanable-partitions-count: a dead cleaner needs a restart"),
+            ),
         )
 
 
@@ -191,6 +225,7 @@ def _dirs_stand(course: Course) -> str:
 CAUSES = (
     CauseRule("log-dir-failed", lambda course: (*_failed(course), *_offline(course)), _dirs_stand),
     CauseRule("disk-filling", _filling),
+    CauseRule("cleaner-stopped", _cleaner),
     CauseRule("quorum-lost", _lost, _quorum_stands),
     CauseRule("quorum-unstable", _unstable),
     CauseRule("voter-lagging", _voter),

@@ -1,0 +1,233 @@
+"""Causes that are settings: a broker with others than its peers, a change right before, a quota that is reached, a
+right that is missing. Most can't be proved from here: they are named beside what they may explain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from console.model.cluster import Group
+from console.model.codes import BROKER, TOPIC
+from console.model.config import broker_resource
+from console.model.quota import CLIENT_ID, QuotaEntity, QuotaPart
+from console.model.snapshot import Snapshot
+from console.plan.edits import SetConfig, SetQuota, UnsetConfig
+from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, of
+from console.triage.course import Course
+from console.triage.odd_configs import odd_keys
+from console.triage.past import ConfigChange
+from console.triage.rates import read_rates
+from console.triage.symptoms import (
+    COMPACTED_GROWS,
+    LAG_GROWS,
+    LEADERLESS,
+    MIN_ISR_ABOVE_REPLICATION,
+    MOVING,
+    UNCLEAN_LEADER,
+    UNDER_MIN_ISR,
+    UNDER_REPLICATED,
+    Subject,
+    Symptom,
+)
+
+BEFORE = timedelta(minutes=5)
+"""How long before a symptom a change may have been to be named beside it."""
+LIMIT = (0.75, 1.35)
+"""Shares of a quota between which a rate sits at it: quotas are means over samples (quota.window.num), and the size of
+records is a mean too."""
+CONSUMERS = "consumer_byte_rate"
+
+# -- brokers that differ -----------------------------------------------------------------------------------------------
+
+
+def _odd(course: Course) -> Iterator[Claim]:
+    """A broker that is out of ISRs, or does not compact, and has a setting worse than all others."""
+    suffering = {
+        (symptom.name, symptom.brokers[0])
+        for symptom in course.seen.values()
+        if symptom.name in (UNDER_REPLICATED, COMPACTED_GROWS) and len(symptom.brokers) == 1
+    }
+    for name, broker in sorted(suffering):
+        for key, (mine, others) in odd_keys(course.last.snapshot, broker).items():
+            if ("cleaner" in key) is not (name == COMPACTED_GROWS):
+                continue
+            yield Claim(
+                cause="config-odd",
+                subject=Subject(broker=broker, key=key),
+                severity=Severity.WARNING,
+                certainty=Certainty.POSSIBLE,
+                title=f"broker {broker} has {key}={mine}, the others {others}",
+                evidence=(Evidence(f"{key} is {mine} on broker {broker}, {others} on the others", "DescribeConfigs"),),
+                predicted=of(name, brokers=frozenset({broker}), only=True),
+                next=(Next("set it as on the others", edits=(SetConfig(broker_resource(broker), key, others),)),),
+                beside=True,
+            )
+
+
+# -- changes right before ----------------------------------------------------------------------------------------------
+
+_EFFECTS = {
+    "min.insync.replicas": frozenset({UNDER_MIN_ISR, MIN_ISR_ABOVE_REPLICATION}),
+    "unclean.leader.election.enable": frozenset({UNCLEAN_LEADER, LEADERLESS}),
+    "leader.replication.throttled.replicas": frozenset({UNDER_REPLICATED, MOVING}),
+    "follower.replication.throttled.replicas": frozenset({UNDER_REPLICATED, MOVING}),
+    "leader.replication.throttled.rate": frozenset({UNDER_REPLICATED, MOVING}),
+    "follower.replication.throttled.rate": frozenset({UNDER_REPLICATED, MOVING}),
+    "num.replica.fetchers": frozenset({UNDER_REPLICATED}),
+    "replica.fetch.max.bytes": frozenset({UNDER_REPLICATED}),
+    "replica.lag.time.max.ms": frozenset({UNDER_REPLICATED}),
+    "max.message.bytes": frozenset({UNDER_REPLICATED, LAG_GROWS}),
+    "message.max.bytes": frozenset({UNDER_REPLICATED, LAG_GROWS}),
+}
+"""Key -> the symptoms that its change may have."""
+
+
+def _changed(course: Course) -> Iterator[Claim]:
+    for change in course.past.changes:
+        names = _EFFECTS.get(change.key, frozenset())
+        hit = [each for each in course.seen.values() if each.name in names and _follows(course, change, each)]
+        if hit:
+            yield _change(change, hit)
+
+
+def _follows(course: Course, change: ConfigChange, symptom: Symptom) -> bool:
+    """Whether a symptom began right after a change, of what was changed."""
+    since = course.since(symptom)
+    if since is None or not change.after - timedelta(seconds=5) <= since <= change.at + BEFORE:
+        return False
+    resource = change.resource
+    if resource.type == TOPIC:
+        return symptom.subject.topic == resource.name
+    return not resource.name or not symptom.brokers or _is_near(course.last.snapshot, symptom, resource.name)
+
+
+def _is_near(snapshot: Snapshot, symptom: Symptom, broker: str) -> bool:
+    """Whether a broker is what a symptom points to, or has a replica of its partition."""
+    if broker in map(str, symptom.brokers):
+        return True
+    topic = snapshot.topics.get(symptom.subject.topic or "")
+    found = (each for each in topic.partitions if each.number == symptom.subject.partition) if topic else ()
+    return any(broker in map(str, each.replicas) for each in found)
+
+
+def _change(change: ConfigChange, hit: list[Symptom]) -> Claim:
+    resource, key = change.resource, change.key
+    if resource.type == TOPIC:
+        subject, name = Subject(topic=resource.name, key=key), f"topic {resource.name}"
+    elif resource.type == BROKER and resource.name.isdecimal():
+        subject, name = Subject(broker=int(resource.name), key=key), f"broker {resource.name}"
+    else:
+        subject, name = Subject(entity="broker default", key=key), "broker default"
+    undo = SetConfig(resource, key, change.was) if change.was is not None else UnsetConfig(resource, key)
+    return Claim(
+        cause="changed-lately",
+        subject=subject,
+        severity=Severity.WARNING,
+        certainty=Certainty.POSSIBLE,
+        title=f"{name}: {key} was changed right before",
+        since=change.at,
+        evidence=(
+            Evidence(
+                f"{key} was {change.was or 'not set'}, and is {change.became or 'not set'} "
+                f"since {change.after:%H:%M:%S} to {change.at:%H:%M:%S}",
+                "DescribeConfigs, two looks",
+            ),
+        ),
+        predicted=tuple(each for symptom in hit for each in of(symptom.name, subject=symptom.subject)),
+        next=(Next("take it back", edits=(undo,)),),
+        beside=True,
+    )
+
+
+# -- quotas ------------------------------------------------------------------------------------------------------------
+
+
+def _limited(course: Course) -> Iterator[Claim]:
+    """A group that lags, and reads from a broker about as much as the quota of its client allows."""
+    snapshot = course.last.snapshot
+    lagging = [each.subject.group for each in course.seen.values() if each.name == LAG_GROWS]
+    for name in lagging if snapshot.quotas else ():
+        group = snapshot.groups.get(name or "")
+        if group is None:
+            continue
+        rates = read_rates(course.last, group.name)
+        for client in sorted({member.client_id for member in group.members or ()}):
+            found = _quota_of(snapshot, client)
+            if found is None or _clients(group) != {client}:
+                continue  # of several clients no one knows which read what
+            entity, quota = found
+            broker, rate = max(rates.items(), key=lambda each: each[1], default=(-1, 0.0))
+            if LIMIT[0] * quota <= rate <= LIMIT[1] * quota:
+                yield _throttled(course, group.name, client, entity, quota, broker, rate)
+
+
+def _clients(group: Group) -> set[str]:
+    return {member.client_id for member in group.members or ()}
+
+
+def _quota_of(snapshot: Snapshot, client: str) -> tuple[QuotaEntity, float] | None:
+    """The entity and the quota of a client id, for any user: users can't be seen."""
+    for part in (QuotaPart(CLIENT_ID, client), QuotaPart(CLIENT_ID, None)):
+        entity = QuotaEntity((part,))
+        quota = snapshot.quotas.get(entity, {}).get(CONSUMERS)
+        if quota is not None:
+            return entity, quota
+    return None
+
+
+def _throttled(
+    course: Course, group: str, client: str, entity: QuotaEntity, quota: float, broker: int, rate: float
+) -> Claim:
+    whose = f"client {client}" if entity[0].name is not None else "clients without one of their own"
+    return Claim(
+        cause="quota-exceeded",
+        subject=Subject(group=group, entity=f"client-id {client}"),
+        severity=Severity.HIGH,
+        certainty=Certainty.POSSIBLE,
+        title=f"group {group} reads as much as its quota allows: {quota:,.0f} bytes/s from a broker",
+        since=course.since(Symptom(LAG_GROWS, Subject(group=group))),
+        evidence=(
+            Evidence(f"{CONSUMERS} of {whose} is {quota:,.0f}", "DescribeClientQuotas"),
+            Evidence(f"it reads about {rate:,.0f} bytes/s from broker {broker}", "OffsetFetch, DescribeLogDirs"),
+        ),
+        predicted=of(LAG_GROWS, group=group),
+        next=(
+            Next("look at its throttle time: brokers' request logs, or fetch-throttle-time-avg of its consumers"),
+            Next("allow more", edits=(SetQuota(entity, CONSUMERS, 2 * quota),)),
+        ),
+        beside=True,
+    )
+
+
+# -- rights ------------------------------------------------------------------------------------------------------------
+
+
+def _denied(course: Course) -> Iterator[Claim]:
+    """What brokers refuse to this console: no trouble of the cluster, but of what can be said of it."""
+    parts: dict[str, list[str]] = {}
+    remedies: dict[str, str] = {}
+    for each in course.last.snapshot.failures:
+        if each.failure.name.endswith("AUTHORIZATION_FAILED"):
+            parts.setdefault(each.failure.name, []).append(each.part)
+            remedies.setdefault(each.failure.name, each.failure.remedy)
+    for name, mine in sorted(parts.items()):
+        what = ", ".join(dict.fromkeys(mine))
+        resource = name.removesuffix("_AUTHORIZATION_FAILED").lower().replace("_", " ")
+        yield Claim(
+            cause="access-denied",
+            subject=Subject(entity=f"this console: {resource}"),
+            severity=Severity.INFO,
+            certainty=Certainty.CERTAIN,
+            title=f"brokers refuse this console: {what}",
+            evidence=(Evidence(f"{name} for {what}", "the brokers' answers"),),
+            predicted=(),
+            next=(Next(remedies[name] or "ask for the right; explain says what the ACLs decide"),),
+        )
+
+
+CAUSES = (
+    CauseRule("quota-exceeded", _limited),
+    CauseRule("config-odd", _odd),
+    CauseRule("changed-lately", _changed),
+    CauseRule("access-denied", _denied),
+)
