@@ -43,7 +43,7 @@ from console.model.snapshot import Snapshot, trends_after, with_failures
 from console.model.transactions import OpenTransaction, Producer, StableOffsets, Transaction, Transactions
 from console.triage.cause import Certainty
 from console.triage.course import Course, after, begin
-from console.triage.diagnosis import RULES, Verdict, diagnose
+from console.triage.diagnosis import RULES, WORK, Verdict, diagnose
 from console.triage.facts import Facts, opened
 from console.triage.symptoms import Look, Subject
 
@@ -680,7 +680,7 @@ def test_whatever_happens_no_symptom_is_lost(
     told = {each.symptom for each in verdict.unexplained}
     for symptom in course.seen.values():
         by_cause = any(each.claim.predicts(symptom) for each in verdict.causes)
-        assert by_cause or symptom.name in told or symptom.name == "moving"
+        assert by_cause or symptom.name in told or symptom.name in WORK
     assert verdict.is_healthy == (exit_code(verdict) == 0)
 
 
