@@ -215,7 +215,10 @@ class Laboratory:
     @contextlib.asynccontextmanager
     async def load(self) -> AsyncIterator[None]:
         """A topic that is written to, and a group of two that reads it."""
-        clients = [self.producer(STEADY, 6, 60.0), *(self.consumer(STEADY, READERS) for _ in range(2))]
+        clients: list[Producer | Consumer] = [
+            self.producer(STEADY, 6, 60.0),
+            *(self.consumer(STEADY, READERS) for _ in range(2)),
+        ]
         async with running(*clients):
             yield
 

@@ -27,10 +27,9 @@ class Producer:
 
     async def run(self) -> None:
         """Write until cancelled. A broker that is away loses records, and stops nothing."""
-        await _started(self._client.start)
-        sent = began = 0.0
-        began = time.monotonic()
+        sent, began = 0.0, time.monotonic()
         try:
+            await _started(self._client.start)
             while True:
                 await asyncio.sleep(_TICK)
                 due = int((time.monotonic() - began) * self.rate - sent)
@@ -85,8 +84,8 @@ class Consumer:
 
     async def run(self) -> None:
         """Read until cancelled."""
-        await _started(self._client.start)
         try:
+            await _started(self._client.start)
             while True:
                 places = [TopicPartition(self._topic, number) for number in self.stuck]
                 held = [place for place in places if place in self._client.assignment()]
@@ -103,9 +102,11 @@ class Consumer:
 async def _started(start: Callable[[], Awaitable[Any]]) -> None:
     while True:
         try:
-            return await start()
+            await start()
         except KafkaError:
             await asyncio.sleep(_TICK)
+        else:
+            return
 
 
 @contextlib.asynccontextmanager
