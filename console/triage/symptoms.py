@@ -10,6 +10,7 @@ from msgspec import Struct, field
 
 from console.model.cluster import Group, GroupLag, Partition, Quorum, Topic
 from console.model.config import topic_resource
+from console.model.lag_trend import LagTrend
 from console.model.log_course import Newest
 from console.model.numbers import long_number
 from console.model.snapshot import Snapshot
@@ -51,6 +52,8 @@ COORDINATORS = frozenset({"__consumer_offsets", "__transaction_state", "__share_
 
 IMBALANCE = 0.10
 """leader.imbalance.per.broker.percentage: the share of leaders away from a broker that brokers themselves tolerate."""
+GROWTH = 0.1
+"""The share of what is written by which a lag has to grow: less can't be told from noise within half a minute."""
 QUORUM_SECONDS = 15.0
 """Seconds without an answer about the quorum, after which it has no leader: an election takes one or two."""
 FULL = 0.10
@@ -313,6 +316,15 @@ def _of_quorum(look: Look) -> Iterator[Symptom]:
 # -- groups ------------------------------------------------------------------------------------------------------------
 
 
+def grows(trend: LagTrend) -> bool:
+    """Whether a group's lag grows, by more than commits and looks that are not in step make it seem."""
+    if trend.rate is None or trend.rate < 1:
+        return False
+    then = {(each.topic, each.partition): each.end for each in trend.base.lag.partitions}
+    written = sum(each.end - then.get((each.topic, each.partition), each.end) for each in trend.last.lag.partitions)
+    return trend.rate * (trend.last.at - trend.base.at) >= GROWTH * written
+
+
 _LAG_OF = "lag of "
 """How the failure to read a group's lag is called: a trend before it says nothing of now."""
 
@@ -326,7 +338,7 @@ def _of_group(group: Group, snapshot: Snapshot, unread: frozenset[str]) -> Itera
     trend = snapshot.lag_trends.get(group.name)
     if trend is None or group.name in unread:
         return
-    if trend.rate is not None and trend.rate >= 1:
+    if grows(trend):
         yield Symptom(LAG_GROWS, Subject(group=group.name))
     for topic, partition in trend.stuck:
         yield Symptom(COMMIT_STANDS_STILL, Subject(group=group.name, topic=topic, partition=partition))
@@ -335,12 +347,12 @@ def _of_group(group: Group, snapshot: Snapshot, unread: frozenset[str]) -> Itera
 def _of_offsets(group: str, lag: GroupLag, snapshot: Snapshot) -> Iterator[Symptom]:
     trend = snapshot.lag_trends.get(group)
     # Commits and ends are answered by two brokers: one that moves is ahead of the end for as long as that takes.
-    before = trend.base.lag.partitions if trend is not None and trend.base.at < trend.last.at else ()
-    stood = {(each.topic, each.partition, each.committed) for each in before}
+    standing = trend.standing if trend is not None and trend.base.at < trend.last.at else {}
+    stood = {at for at, each in standing.items() if trend is not None and (each.moved or 0.0) < trend.last.at}
     for each in lag.partitions:
         known = snapshot.log_ranges.get((each.topic, each.partition))
         start = known.start if known is not None else 0
-        beyond = 0 <= each.end < each.committed and (each.topic, each.partition, each.committed) in stood
+        beyond = 0 <= each.end < each.committed and (each.topic, each.partition) in stood
         if 0 <= each.committed < start or beyond:
             yield Symptom(OFFSET_OUT_OF_RANGE, Subject(group=group, topic=each.topic, partition=each.partition))
 

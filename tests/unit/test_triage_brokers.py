@@ -157,6 +157,14 @@ def test_a_lag_in_partitions_that_stand_still_is_possibly_slowness_until_they_ar
     assert named(diagnose(watched(change))) == {("consumer-stuck", AT_0)}
 
 
+@pytest.mark.parametrize(("read", "grows"), [(97, False), (80, True)])
+def test_a_lag_that_grows_by_little_of_what_is_written_is_noise(read: int, *, grows: bool) -> None:
+    """A hundred records a look are written."""
+    verdict = diagnose(watched(lambda s, t: moved(s, {0: (100 + read * t, 100 + 100 * t)})))
+    assert (("consumer-slow", Subject(group="billing")) in named(verdict)) is grows
+    assert verdict.is_healthy is not grows
+
+
 def _rolling(snapshot: Snapshot, tick: int) -> Snapshot:
     """Each broker in turn is away for two looks, and the quorum elects when it goes."""
     assert snapshot.quorum is not None

@@ -18,6 +18,7 @@ from console.triage.symptoms import (
     UNDER_REPLICATED,
     Subject,
     Symptom,
+    grows,
 )
 
 OFTEN = 3
@@ -55,13 +56,9 @@ def _moved(trend: LagTrend) -> bool:
     return any(each.moved is not None and each.moved > trend.base.at for each in trend.standing.values())
 
 
-def _grows(trend: LagTrend) -> bool:
-    return trend.rate is not None and trend.rate >= 1
-
-
 def _stopped(course: Course) -> Iterator[Claim]:
     for group, trend in _trends(course):
-        if group.state != "Empty" or not _grows(trend) or _moved(trend):
+        if group.state != "Empty" or not grows(trend) or _moved(trend):
             continue
         yield Claim(
             cause="group-stopped",
