@@ -165,6 +165,19 @@ def test_a_lag_that_grows_by_little_of_what_is_written_is_noise(read: int, *, gr
     assert verdict.is_healthy is not grows
 
 
+@pytest.mark.parametrize(("ended", "is_stopped"), [(6, True), (8, False)])
+def test_a_group_without_members_is_stopped_once_its_commits_rest(ended: int, *, is_stopped: bool) -> None:
+    """It committed at each look, every 5 s, up to this one of eight; its members are gone since the fifth: a program
+    may commit without being one."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        state, member = ("Empty", "") if tick >= 5 else ("Stable", "m1")
+        return moved(snapshot, {0: (100 + 10 * min(tick, ended), 100 + 50 * tick)}, state, member)
+
+    found = named(diagnose(watched(change)))
+    assert (("group-stopped", Subject(group="billing")) in found) is is_stopped
+
+
 def _rolling(snapshot: Snapshot, tick: int) -> Snapshot:
     """Each broker in turn is away for two looks, and the quorum elects when it goes."""
     assert snapshot.quorum is not None

@@ -27,6 +27,8 @@ LATE = 1.5
 """Times the longest pause between two commits so far, after which the next one is late."""
 COMMITS = 2.0
 """Seconds: a pause as short as a look's is not known."""
+RESTS = 6.0
+"""Seconds without a commit: a step of auto.commit and a bit."""
 LASTS = 4.0
 """Seconds that a lag has to grow before it is more than a burst of records."""
 FEW = 3
@@ -56,9 +58,16 @@ def _moved(trend: LagTrend) -> bool:
     return any(each.moved is not None and each.moved > trend.base.at for each in trend.standing.values())
 
 
+def _rests(trend: LagTrend) -> bool:
+    """Whether no offset was committed for longer than it usually takes, as far as commits were seen."""
+    now = trend.last.at
+    moved = ((each.moved, each.pause) for each in trend.standing.values())
+    return all(at is None or now - at >= max(RESTS, 2 * pause) for at, pause in moved)
+
+
 def _stopped(course: Course) -> Iterator[Claim]:
     for group, trend in _trends(course):
-        if group.state != "Empty" or not grows(trend) or _moved(trend):
+        if group.state != "Empty" or not grows(trend) or not _rests(trend):
             continue
         yield Claim(
             cause="group-stopped",
