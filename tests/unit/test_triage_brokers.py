@@ -174,8 +174,10 @@ def test_a_group_without_members_is_stopped_once_its_commits_rest(ended: int, *,
         state, member = ("Empty", "") if tick >= 5 else ("Stable", "m1")
         return moved(snapshot, {0: (100 + 10 * min(tick, ended), 100 + 50 * tick)}, state, member)
 
-    found = named(diagnose(watched(change)))
-    assert (("group-stopped", Subject(group="billing")) in found) is is_stopped
+    verdict = diagnose(watched(change))
+    assert named(verdict) == {("group-stopped" if is_stopped else "consumer-slow", Subject(group="billing"))}
+    assert not verdict.unexplained
+    assert verdict.causes[0].claim.certainty is (Certainty.CERTAIN if is_stopped else Certainty.POSSIBLE)
 
 
 def _rolling(snapshot: Snapshot, tick: int) -> Snapshot:

@@ -130,10 +130,11 @@ def _falls_behind(trend: LagTrend) -> bool:
 def _slow(course: Course) -> Iterator[Claim]:
     for group, trend in _trends(course):
         seen = (LAG_GROWS, Subject(group=group.name)) in course.seen
-        if group.state == "Empty" or not seen or not _moved(trend):
+        if not seen or not _moved(trend) or (group.state == "Empty" and _rests(trend)):
             continue
         since = course.since(Symptom(LAG_GROWS, Subject(group=group.name))) or course.began
-        lags = _falls_behind(trend) and (course.last.at - since).total_seconds() >= LASTS
+        # One without members commits now and then at most, or is about to be found stopped.
+        lags = group.state != "Empty" and _falls_behind(trend) and (course.last.at - since).total_seconds() >= LASTS
         yield Claim(
             cause="consumer-slow",
             subject=Subject(group=group.name),
