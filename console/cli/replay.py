@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -40,19 +42,6 @@ def opened(file: Path) -> FlightReader | None:
     return reader
 
 
-def time_of(text: str, reader: FlightReader) -> int:
-    """A time in a record as an operator writes it, milliseconds since 1970: ``03:11`` is the last before its end.
-    Raises ValueError with words for the operator."""
-    from console.plan.amounts import moment as time_before
-    from console.session.replay import moment
-
-    first, last = reader.times[0], reader.times[-1]
-    found = round(time_before(text, moment(last)).timestamp() * 1000)
-    if found < first // 1000 * 1000:
-        raise ValueError(f"the record begins at {moment(first).astimezone():%Y-%m-%d %H:%M:%S}, after {text}")
-    return max(found, first)
-
-
 def replay_verdict(
     file: Path, at: str | None, expected: Sequence[Subject], tell: Tell, *, every: bool
 ) -> Verdict | int:
@@ -62,12 +51,14 @@ def replay_verdict(
     """
     import asyncio
 
+    from console.session.replay import record_time
+
     open_log_file()
     reader = opened(file)
     if reader is None:
         return FAILED
     try:
-        until = time_of(at, reader) if at is not None else reader.times[-1]
+        until = record_time(at, reader.times[0], reader.times[-1]) if at is not None else reader.times[-1]
     except ValueError as error:
         complain(str(error))
         return USAGE
@@ -103,3 +94,40 @@ async def _verdict(
         verdict = diagnose(course, expected)
         tell(verdict, course)
     return verdict
+
+
+# ``kac replay``: the screen.
+
+
+def replay_options(parser: argparse.ArgumentParser) -> None:
+    """The options of ``kac replay``."""
+    parser.set_defaults(run=run_replay)
+    parser.add_argument("file", metavar="FILE", type=Path, help="a flight record, as `kac record` writes it")
+    parser.add_argument("--at", metavar="TIME", help="the time to begin at, as 03:11 (default: the record's beginning)")
+
+
+def run_replay(options: argparse.Namespace) -> int:
+    """Until the console is left: its exit code; 1 where the file is no record, 2 without a terminal for the screen."""
+    from console.cli.screen import no_screen
+
+    if why := no_screen(os.environ):
+        complain(f"{why}; `kac triage --replay` works here")
+        return USAGE
+    open_log_file()
+    reader = opened(options.file)
+    if reader is None:
+        return FAILED
+    from console.contexts import load
+    from console.session.command_history import command_history
+    from console.session.replay import Replay, record_time
+    from console.tui.replay import ReplayConsole
+
+    try:
+        at_ms = record_time(options.at, reader.times[0], reader.times[-1]) if options.at is not None else None
+    except ValueError as error:
+        complain(str(error))
+        return USAGE
+    settings = load(os.environ, Path.home()).settings
+    app = ReplayConsole(Replay.of(reader, str(options.file)), settings, command_history(os.environ), at_ms)
+    app.run(mouse=settings.mouse)
+    return app.return_code or 0

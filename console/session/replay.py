@@ -9,6 +9,8 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
+from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from console.admin.errors import AdminError
@@ -17,8 +19,9 @@ from console.admin.recorded import RecordedConnections
 from console.admin.settings import ConnectionSettings
 from console.contexts import Context
 from console.contexts.context import NEVER
-from console.flight.answer import Header
+from console.flight.answer import Answer, Header
 from console.flight.tape import API_VERSIONS, DESCRIBE_CLUSTER, LATER, METADATA, USED, Entry, Tape, Track, Used
+from console.plan.amounts import moment as time_before
 from console.session.session import Session
 from console.session.slow_looks import CERTIFICATES, VIEWS
 from console.session.snapshot_reader import Clock, Refused
@@ -140,11 +143,15 @@ def _frozen(value: Any) -> Hashable:
 
 
 def entries_of(reader: FlightReader) -> Iterator[Entry]:
-    """The answers of a record for a tape; they are read when they are asked for."""
-    from functools import partial
+    """The answers of a record for tapes, which may be of several threads; they are read when they are asked for."""
+    lock = Lock()
+
+    def read(index: int) -> Answer:
+        with lock:
+            return reader.answer(index)
 
     for index, at_ms in enumerate(reader.times):
-        yield Entry(reader.asked(index), at_ms, not reader.is_repeat(index), partial(reader.answer, index))
+        yield Entry(reader.asked(index), at_ms, not reader.is_repeat(index), partial(read, index))
 
 
 def look_times(times: Iterable[int]) -> list[int]:
@@ -266,11 +273,15 @@ class Replay:
     async def looks(self, times: Iterable[int]) -> AsyncIterator[Look]:
         """The looks at these times, which go on; those at which no broker answered are left out."""
         for at_ms in times:
-            self._client.go_to(at_ms)
             try:
-                yield await self._looker.look()
+                yield await self.look_at(at_ms)
             except (AdminError, Refused) as error:
                 log.info("at %s: %s", moment(at_ms), error.failure)
+
+    async def look_at(self, at_ms: int) -> Look:
+        """The look at a time, later than the last one. Raises AdminError if no broker answered, and Refused."""
+        self._client.go_to(at_ms)
+        return await self._looker.look()
 
     async def close(self) -> None:
         """End what was begun."""
@@ -280,4 +291,15 @@ class Replay:
 def context_of(header: Header, tape: Tape, name: str) -> Context:
     """The context of a record: nothing can be sent there. name: of its file, where it names no context."""
     settings = ConnectionSettings(tuple(tape.addresses()[:1]) or ((name, 0),), read_only=True)
-    return Context(header.context or name, name, settings, journal=False, records=NEVER)
+    return Context(header.context or name, name, settings, read_only=True, journal=False, records=NEVER)
+
+
+def record_time(text: str, begins_ms: int, ends_ms: int) -> int:
+    """A time in a record as an operator writes it: ``03:11`` is the last before its end. Milliseconds since 1970.
+
+    Raises ValueError with words for the operator.
+    """
+    found = round(time_before(text, moment(ends_ms)).timestamp() * 1000)
+    if found < begins_ms // 1000 * 1000:
+        raise ValueError(f"the record begins at {moment(begins_ms).astimezone():%Y-%m-%d %H:%M:%S}, after {text}")
+    return max(found, begins_ms)

@@ -9,7 +9,6 @@ import os
 import signal
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -256,7 +255,7 @@ class Console(KeysInOrder["Context"]):
         live.now()
         self.frame.write_header()
         self.view.tell_where()
-        at = datetime.now(UTC).astimezone().strftime("%H:%M:%S")
+        at = self.session.clock.now().astimezone().strftime("%H:%M:%S")
         self.say(f"paused at {at}: nothing is read until p or r" if live.paused else "live again", "muted")
 
     def do_copy(self) -> None:
@@ -400,7 +399,7 @@ class Console(KeysInOrder["Context"]):
     def _session_told(self, message: SessionChanged) -> None:
         match message.event:
             case SnapshotChanged(old=old, new=new):
-                self.changed.note(changes(old, new), datetime.now(UTC))
+                self.changed.note(changes(old, new), self.session.clock.now())
                 self.journal.snapshot_changed(new)
                 self.frame.write_header()
             case PlanChanged():
@@ -418,7 +417,7 @@ class Console(KeysInOrder["Context"]):
 
     @on(ClusterReached)
     def _cluster_reached(self, message: ClusterReached) -> None:
-        now = datetime.now(UTC)
+        now = self.session.clock.now()
         if message.unread is None:
             self._touch(contact.answered(now, message.silent))
         elif message.place == self.place:

@@ -40,6 +40,10 @@ _KEY_SIGNS = {
     "plus": "+",
     "full_stop": ".",
     "comma": ",",
+    "left_square_bracket": "[",
+    "right_square_bracket": "]",
+    "left_curly_bracket": "{",
+    "right_curly_bracket": "}",
     "space": "Space",
 }
 

@@ -67,7 +67,31 @@ KEYS: tuple[Key, ...] = (
     _key("quit", "q,ctrl+q", "quit", "Quit; asks first while edits are staged"),
     # Seeing
     _key("refresh", "r,ctrl+r", "refresh", "Read this view now, and clear the change marks", rank=85),
-    _key("pause", "p", "pause", "Stop or resume the live refresh", rank=80),
+    _key(
+        "pause",
+        "p",
+        "pause",
+        "Stop or resume the live refresh; in a replay: play, ten times as fast, stop",
+        rank=80,
+    ),
+    _key("next-look", "right_square_bracket", "next look", "In a replay: the next look", needs=("replay",), rank=46),
+    _key("look-before", "left_square_bracket", "before", "In a replay: the look before", needs=("replay",), rank=47),
+    _key(
+        "next-change",
+        "right_curly_bracket",
+        "next change",
+        "In a replay: the next look at which the verdict or the cluster changed",
+        needs=("replay",),
+        rank=48,
+    ),
+    _key(
+        "change-before",
+        "left_curly_bracket",
+        "change before",
+        "In a replay: the last such look before",
+        needs=("replay",),
+        rank=49,
+    ),
     _key("copy", "y", "copy", "Copy to the terminal's clipboard (OSC 52)", rank=88),
     _key(
         "section",
@@ -356,6 +380,7 @@ class KeyState(NamedTuple):
     staged: bool
     past: bool
     future: bool
+    replay: bool = False
 
 
 _REASONS: Mapping[str, Callable[[KeyState], str]] = {
@@ -366,6 +391,7 @@ _REASONS: Mapping[str, Callable[[KeyState], str]] = {
     "list": lambda s: "" if s.list_key else "only keys that hold a list can be added to",
     "topic": lambda s: "" if s.topic else "only a topic has several parts",
     "staged": lambda s: "" if s.staged else "nothing is staged",
+    "replay": lambda s: "" if s.replay else "only a record has times to go to: kac replay FILE",
     "past": lambda s: "" if s.past else "there is nothing to undo in the plan",
     "future": lambda s: "" if s.future else "there is nothing to redo in the plan",
 }

@@ -9,7 +9,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 from msgspec import Struct
@@ -285,7 +285,7 @@ class Reading:
         """Whether no broker answers."""
         self._lost_since_asked = False
         self._silent: frozenset[int] = frozenset()
-        self._was_read = (view().place, datetime.now(UTC))
+        self._was_read = (view().place, self._session.clock.now())
         self._looks_take = 0.0
         self._slow_rests = False
         self.held = False
@@ -293,7 +293,7 @@ class Reading:
 
     def is_late(self, at: datetime) -> bool:
         """Whether something that was read then should have been read again by now."""
-        return (datetime.now(UTC) - at).total_seconds() > 2 * self._refresh + 1
+        return (self._session.clock.now() - at).total_seconds() > 2 * self._refresh + 1
 
     def now(self) -> None:
         """Read everything that is visible at once."""
@@ -306,7 +306,7 @@ class Reading:
         if self.held:
             return True
         if self._was_read[0] != (place := self._view().place):
-            self._was_read = place, datetime.now(UTC)
+            self._was_read = place, self._session.clock.now()
         known = self._session.snapshot
         self._lost_since_asked = False
         look = asyncio.ensure_future(self._look())
@@ -323,7 +323,7 @@ class Reading:
             return await self._is_heard()
         if self._session.snapshot is not known:
             self.lost = False
-            self._was_read = place, datetime.now(UTC)
+            self._was_read = place, self._session.clock.now()
             if self._silent:
                 return await self._is_heard()
             self._reached()
@@ -334,7 +334,7 @@ class Reading:
         silent. False where the look is given up for another, on new connections: they answer again, other brokers than
         before do, or the operator asked again or went elsewhere."""
         loop = asyncio.get_running_loop()
-        began, at = loop.time(), datetime.now(UTC)
+        began, at = loop.time(), self._session.clock.now()
         patience = max(PATIENCE, 2 * self._looks_take)
         while not (await asyncio.wait({look}, timeout=patience))[0]:
             were_lost, were_silent = self.lost, self._silent
@@ -447,7 +447,7 @@ class Reading:
     async def sweep(self, resources: Sequence[ConfigResource]) -> Swept:
         """Read the configs of many resources, with nine parts rest to one part work."""
         loop = asyncio.get_running_loop()
-        first, at = loop.time(), datetime.now(UTC)
+        first, at = loop.time(), self._session.clock.now()
         for start in range(0, len(resources), SWEEP_CHUNK):
             began = loop.time()
             await self._session.read_configs(resources[start : start + SWEEP_CHUNK], at_once=True)

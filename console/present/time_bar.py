@@ -1,0 +1,53 @@
+"""A record's time as a line: where it is looked at, where something changed, and how far it has been gone through."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import NamedTuple
+
+from console.present.columns import clock
+from console.present.text import Line
+from widgets.cells import cell_width
+
+TURN, CHANGE, QUIET, UNKNOWN, HERE = "!", "┆", "─", "·", "█"
+
+
+class Span(NamedTuple):
+    """The times of a record, milliseconds since 1970. known: as far as it has been gone through."""
+
+    begins: int
+    ends: int
+    known: int
+
+
+def time_bar(span: Span, at_ms: int, turns: Iterable[int], changes: Iterable[int], speed: int, width: int) -> Line:
+    """One line of at most `width` cells. turns, changes: when the verdict became another, and when something else did.
+    speed: of playing, 0 for none."""
+    state = f" ×{speed}" if speed else " paused"
+    first, last = (f" {clock(_time(span.begins))} ", f" {clock(_time(span.ends))}")
+    cells = max(1, width - cell_width(first) - cell_width(last) - len(" paused") - 1)
+    scale = max(1, span.ends - span.begins)
+
+    def place(moment: int) -> int:
+        return min(cells - 1, max(0, (moment - span.begins) * cells // scale))
+
+    signs = [(QUIET, "muted") if n <= place(span.known) else (UNKNOWN, "muted") for n in range(cells)]
+    for moment in changes:
+        signs[place(moment)] = CHANGE, "muted"
+    for moment in turns:
+        signs[place(moment)] = TURN, "failed"
+    signs[place(at_ms)] = HERE, "strong"
+    line: Line = [(first, "muted")]
+    for sign, meaning in signs:
+        if len(line) > 1 and line[-1][1] == meaning:
+            line[-1] = (line[-1][0] + sign, meaning)
+        else:
+            line.append((sign, meaning))
+    return [*line, (last, "muted"), (state, "pending" if speed else "muted")]
+
+
+def _time(at_ms: int) -> datetime:
+    from datetime import UTC
+
+    return datetime.fromtimestamp(at_ms / 1000, UTC)

@@ -1,0 +1,188 @@
+"""The course of a record, found out in a thread of its own: what was wrong at each of its looks, and what changed.
+
+What is equal from look to look is kept once; of a very long record every second, fourth, … quiet look is kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from threading import Event, Thread
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
+
+from console.admin.errors import AdminError
+from console.admin.recorded import InstantLoop
+from console.log_file import INTERNAL
+from console.model.failure import Failure
+from console.session.replay import Replay, moment
+from console.session.snapshot_reader import Refused
+from console.triage.course import Course, after, begin
+from console.triage.diagnosis import Verdict, diagnose
+from console.triage.events import Event as EventOfRecord
+from console.triage.events import Record, differences, events
+
+if TYPE_CHECKING:
+    from console.triage.symptoms import Look
+
+log = logging.getLogger(__name__)
+
+MOST_MOMENTS = 8_000
+"""Looks that are kept: more than two hours of one a second."""
+
+
+class Moment(Struct, frozen=True):
+    """A look of a record. at_ms: milliseconds since 1970. lost: why no broker answered, None if one did; the rest is
+    of the last look that was answered. turned: the verdict is another; changed: something else is."""
+
+    at_ms: int
+    course: Course | None
+    verdict: Verdict | None
+    events: Record
+    lost: Failure | None = None
+    turned: bool = False
+    changed: bool = False
+
+
+class ReplayCourse:
+    """Goes through a record once, from its beginning. `moments` grows meanwhile; it is replaced, never changed.
+
+    failed: why it ended before the end, ``""`` if it did not.
+    """
+
+    def __init__(self, replay: Replay) -> None:
+        self._replay = replay
+        self._stop = Event()
+        self._thread = Thread(target=self._run, name="record", daemon=True)
+        self.moments: Sequence[Moment] = ()
+        self.ended = False
+        self.failed = ""
+
+    @property
+    def begins_ms(self) -> int:
+        """When the record's first look ended."""
+        return self._replay.times[0]
+
+    @property
+    def ends_ms(self) -> int:
+        """When its last look ended."""
+        return self._replay.times[-1]
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """End; waits for the look that is under way."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(5)
+
+    def at(self, at_ms: int) -> Moment | None:
+        """The last moment by a time, None before the first."""
+        place = bisect_right(self.moments, at_ms, key=_time)
+        return self.moments[place - 1] if place else None
+
+    def beside(self, at_ms: int, step: int, *, jump: bool = False) -> Moment | None:
+        """The moment after (1) or before (-1) a time, None if there is none. jump: the next where something changed."""
+        moments = self.moments
+        place = bisect_right(moments, at_ms, key=_time) if step > 0 else bisect_left(moments, at_ms, key=_time) - 1
+        while 0 <= place < len(moments):
+            found = moments[place]
+            if not jump or found.turned or found.changed:
+                return found
+            place += step
+        return None
+
+    def _run(self) -> None:
+        try:
+            with asyncio.Runner(loop_factory=InstantLoop) as runner:
+                runner.run(self._go_through())
+        except Exception:  # the screen has to be told, whatever a record holds
+            log.exception("going through a record")
+            self.failed = INTERNAL
+        self.ended = True
+
+    async def _go_through(self) -> None:
+        last = Moment(0, None, None, Record(moment(self.begins_ms)))
+        found: list[Moment] = []
+        stride, skipped = 1, 0
+        try:
+            for at_ms in self._replay.times:
+                if self._stop.is_set():
+                    return
+                last = await self._next(last, at_ms)
+                skipped += 1
+                if last.turned or last.changed or skipped >= stride or not found:
+                    found.append(last)
+                    skipped = 0
+                if len(found) >= MOST_MOMENTS:
+                    found, stride = _thinned(found), stride * 2
+                self.moments = tuple(found) if len(found) % 32 == 0 or len(found) < 32 else self.moments
+        finally:
+            self.moments = tuple(found)
+            await self._replay.close()
+
+    async def _next(self, before: Moment, at_ms: int) -> Moment:
+        try:
+            look = await self._replay.look_at(at_ms)
+        except (AdminError, Refused) as error:
+            is_new = before.lost is None
+            return replace(before, at_ms=at_ms, lost=error.failure, turned=is_new, changed=False)
+        course = _with_shared(before.course, look)
+        verdict = _shared(before.verdict, diagnose(course))
+        made = _happened(before, look)
+        return Moment(
+            at_ms,
+            course,
+            verdict,
+            before.events.with_events(made),
+            None,
+            before.lost is not None or _names(before.verdict) != _names(verdict),
+            bool(made),
+        )
+
+
+def _time(each: Moment) -> int:
+    return each.at_ms
+
+
+def _thinned(moments: Sequence[Moment]) -> list[Moment]:
+    """Every second of the quiet moments, and of all where that is not fewer by much."""
+    kept = [each for place, each in enumerate(moments) if each.turned or each.changed or place % 2 == 0]
+    return kept if len(kept) <= MOST_MOMENTS * 3 // 4 else kept[::2]
+
+
+def _with_shared(before: Course | None, look: Look) -> Course:
+    """The course with a look; what is equal to that before is the same object."""
+    if before is None:
+        return begin(look)
+    found = after(before, look)
+    same = {name: value for name, value in asdict(before).items() if getattr(found, name) == value}
+    return replace(found, **same)
+
+
+def _shared(before: Verdict | None, now: Verdict) -> Verdict:
+    """The verdict; what is equal to that before is the same object."""
+    known = asdict(before) if before is not None else {}
+    return replace(now, **{name: value for name, value in known.items() if getattr(now, name) == value})
+
+
+def _names(verdict: Verdict | None) -> object:
+    """What a verdict names: another one is a turn."""
+    if verdict is None:
+        return None
+    causes = frozenset((each.claim.cause, each.claim.subject) for each in verdict.causes)
+    return causes, frozenset(each.symptom for each in verdict.unexplained)
+
+
+def _happened(before: Moment, look: Look) -> Sequence[EventOfRecord]:
+    if before.course is None:
+        return ()
+    old, new = before.course.last.snapshot, look.snapshot
+    found = list(differences(old, new))
+    return events(found, old, new, look.at, {}) if found else ()

@@ -1,0 +1,296 @@
+"""The console on a flight record: every pane as of a time of it, with keys to step, to jump and to play."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+
+from msgspec.structs import replace
+
+from console.admin.client import AdminClient
+from console.admin.link import Link
+from console.admin.recorded import InstantLoop
+from console.contexts.configured import Given
+from console.contexts.console_settings import ConsoleSettings
+from console.model.snapshot import Snapshot
+from console.present.header import State
+from console.present.text import clean
+from console.present.time_bar import Span, time_bar
+from console.session.replay import RecordedClient, Replay, moment, record_time
+from console.session.replay_course import Moment, ReplayCourse
+from console.session.session import Session
+from console.session.snapshot_reader import Clock
+from console.tui.app import Console
+from console.tui.frame import Frame
+from console.tui.keymap import KeyState
+from console.tui.text_lines import TextLines
+
+if TYPE_CHECKING:
+    from console.flight.tape import Tape
+    from console.model.failure import Failure
+    from console.session.command_history import CommandHistory
+    from console.triage.course import Course
+    from console.triage.diagnosis import Verdict
+    from console.triage.events import Record
+    from console.tui.event_watch import EventWatch
+    from console.tui.watch import Watch
+
+T = TypeVar("T")
+
+TICK = 0.1
+"""Seconds between two steps of playing."""
+SPEEDS = (0, 1, 10)
+_PARTS = ("cluster", "quorum", "topics", "configs", "groups", "lags", "log_dirs", "reassignments")
+
+
+class ScreenClient:
+    """Runs the screen's reads on a record, on a thread of its own. What was asked of another time than the present one
+    is asked again."""
+
+    def __init__(self, tape: Tape, context_settings: Any) -> None:
+        self._recorded = RecordedClient(tape, context_settings)
+        self._client = AdminClient(context_settings, link=Link(context_settings), loop=InstantLoop())
+        self._client.start()
+        self.at_ms = 0
+
+    async def run(self, operation: Callable[..., Awaitable[T]], *args: Any, **options: Any) -> T:
+        """The result as of the present time. Raises what the operation raises."""
+        while True:
+            at_ms = self.at_ms
+            try:
+                found: T = await self._client.run(_at, self._recorded, at_ms, operation, args, options)
+            except Exception:
+                if at_ms == self.at_ms:
+                    raise
+                continue
+            if at_ms == self.at_ms:
+                return found
+
+    def close(self) -> None:
+        """End the thread."""
+        self._client.close()
+
+
+async def _at(
+    _link: Link,
+    recorded: RecordedClient,
+    at_ms: int,
+    operation: Callable[..., Awaitable[T]],
+    args: tuple[Any, ...],
+    options: dict[str, Any],
+) -> T:
+    recorded.go_to(at_ms)
+    return await recorded.run(operation, *args, **options)
+
+
+class RecordedWatch:
+    """The verdict of the moment that is shown, in place of `Watch`."""
+
+    def __init__(self) -> None:
+        self.course: Course | None = None
+        self.verdict: Verdict | None = None
+        self.lost: Failure | None = None
+
+    def begin(self) -> None:
+        """The course of the record is found out anyway."""
+
+
+class RecordedEvents:
+    """The events up to the moment that is shown, in place of `EventWatch`."""
+
+    problem = "a record has no journal"
+
+    def __init__(self) -> None:
+        self.record: Record | None = None
+
+    def gaps(self) -> list[str]:
+        """None: what is not in the record is not known to be."""
+        return []
+
+    def begin(self) -> None:
+        """They are found out with the course."""
+
+
+class Opened(NamedTuple):
+    """A record that is open for the screen. close: ends its threads."""
+
+    session: Session
+    client: ScreenClient
+    course: ReplayCourse
+
+    def close(self) -> None:
+        """End its threads."""
+        self.course.close()
+        self.client.close()
+
+
+def open_record(replay: Replay) -> Opened:
+    """The screen's session on a record, and its course, which begins at once."""
+    context = replay.session.context
+    client = ScreenClient(replay.tape.beside(), context.settings)
+    client.at_ms = replay.times[0]
+    clock = Clock(lambda: moment(client.at_ms), lambda: client.at_ms / 1000)
+    course = ReplayCourse(replay)
+    course.start()
+    return Opened(Session(cast("Any", client), context, "replay", clock), client, course)
+
+
+class ReplayFrame(Frame):
+    """The lines around a view, with the record's time."""
+
+    def __init__(self, app: ReplayConsole) -> None:
+        super().__init__(app)
+        self._replayed = app
+
+    def _state(self) -> State:
+        app = self._replayed
+        time = moment(app.record.client.at_ms).astimezone()
+        lost = app.triage.lost is not None
+        return State(f"REPLAY {time:%H:%M:%S}", "stale" if lost else "pending", current=not lost)
+
+
+class ReplayConsole(Console):
+    """Shows a record: at first its beginning, or the time that is given."""
+
+    def __init__(
+        self,
+        replay: Replay,
+        settings: ConsoleSettings | None = None,
+        history: CommandHistory | None = None,
+        at_ms: int | None = None,
+    ) -> None:
+        """at_ms: milliseconds since 1970."""
+        self.record = open_record(replay)
+        still = replace(settings or ConsoleSettings(), refresh=0)
+        super().__init__(self.record.session, still, history, Given(()))
+        self.frame = ReplayFrame(self)
+        self.journal.events = cast("EventWatch", RecordedEvents())
+        self.time_line = TextLines(id="time")
+        self._shown: Moment | None = None
+        self._speed = 0
+        self._played_ms = 0.0
+        first = at_ms if at_ms is not None else self.record.course.begins_ms
+        self._wanted: Callable[[], Moment | None] | None = lambda: self._moment_at(first)
+
+    @cached_property
+    def triage(self) -> Watch:
+        """The verdict of the moment that is shown."""
+        return cast("Watch", RecordedWatch())
+
+    @property
+    def due(self) -> str:
+        """Nothing: a record has no journal."""
+        return ""
+
+    def state(self) -> KeyState:
+        """Keys of a replay work, and none that changes anything."""
+        return super().state()._replace(read_only=f"the record {clean(self.session.context.name, 60)}", replay=True)
+
+    async def on_mount(self) -> None:
+        """The record's time stands above the message and the keys."""
+        await self.mount(self.time_line, before=self.frame.message)
+        self.set_interval(TICK, self._tick)
+
+    async def on_unmount(self) -> None:
+        """End the threads."""
+        await asyncio.to_thread(self.record.close)
+
+    def on_resize(self) -> None:
+        """The time line is made for a width."""
+        self._write_time()
+
+    # -- going about in time -----------------------------------------------------------------------------------------
+
+    def do_next_look(self) -> None:
+        """Show the next look."""
+        self._go(lambda: self.record.course.beside(self.at_ms, 1), "this is the end of the record")
+
+    def do_look_before(self) -> None:
+        """Show the look before."""
+        self._go(lambda: self.record.course.beside(self.at_ms, -1), "this is the beginning of the record")
+
+    def do_next_change(self) -> None:
+        """Show the next look at which the verdict or the cluster changed."""
+        self._go(lambda: self.record.course.beside(self.at_ms, 1, jump=True), "nothing changes later in the record")
+
+    def do_change_before(self) -> None:
+        """Show the last one before."""
+        self._go(lambda: self.record.course.beside(self.at_ms, -1, jump=True), "nothing changed earlier in the record")
+
+    def do_pause(self) -> None:
+        """Play, play ten times as fast, stop."""
+        self._speed = SPEEDS[(SPEEDS.index(self._speed) + 1) % len(SPEEDS)]
+        self._played_ms = self.at_ms
+        self._write_time()
+
+    def go_to_time(self, text: str) -> None:
+        """Show the last look at a time, as an operator writes it. Raises ValueError with words for the operator."""
+        course = self.record.course
+        wanted = record_time(text, course.begins_ms, course.ends_ms)
+        self._go(lambda: self._moment_at(wanted), "the record has no look at that time")
+
+    @property
+    def at_ms(self) -> int:
+        """The time that is shown, milliseconds since 1970."""
+        return self.record.client.at_ms
+
+    def _moment_at(self, at_ms: int) -> Moment | None:
+        """The moment at a time, None before the course came so far."""
+        course = self.record.course
+        known = course.moments
+        reached = course.ended or (bool(known) and known[-1].at_ms >= at_ms)
+        return course.at(at_ms) or (known[0] if known else None) if reached else None
+
+    def _go(self, find: Callable[[], Moment | None], none: str) -> None:
+        """Show what is found, now or once the record was gone through so far; none: what is said if nothing is."""
+        self._wanted = None
+        if (found := find()) is not None:
+            self._show(found)
+        elif self.record.course.ended:
+            self.say(none, "muted")
+        else:
+            self._wanted = find
+            self.say("the record is still being read up to there", "pending")
+
+    def _tick(self) -> None:
+        course = self.record.course
+        if self._wanted is not None and (found := self._wanted()) is not None:
+            self._wanted = None
+            self.frame.forget()
+            self._show(found)
+        elif self._wanted is not None and course.ended:
+            self._wanted = None
+            self.say(course.failed or "that is not in the record", "failed")
+        if self._speed and self._shown is not None:
+            self._played_ms += TICK * 1000 * self._speed
+            if (found := course.at(round(self._played_ms))) is not None and found is not self._shown:
+                self._show(found, playing=True)
+            if course.ended and self._played_ms >= course.ends_ms:
+                self._speed = 0
+        self._write_time()
+
+    def _show(self, found: Moment, *, playing: bool = False) -> None:
+        """Show the cluster as it was. What the panes read besides is read again, as of then."""
+        self._shown = found
+        self.record.client.at_ms = found.at_ms
+        if not playing:
+            self._played_ms = found.at_ms
+        watch, events = cast("RecordedWatch", self.triage), cast("RecordedEvents", self.journal.events)
+        watch.course, watch.verdict, watch.lost = found.course, found.verdict, found.lost
+        events.record = found.events
+        snapshot = found.course.last.snapshot if found.course is not None else Snapshot()
+        self.session.learn(lambda _: snapshot, *_PARTS)
+        self.reading.live.now()
+        self.view.update()
+        self.frame.write_header()
+        self._write_time()
+
+    def _write_time(self) -> None:
+        course = self.record.course
+        known = course.moments
+        span = Span(course.begins_ms, course.ends_ms, known[-1].at_ms if known else course.begins_ms)
+        turns = [each.at_ms for each in known if each.turned]
+        changes = [each.at_ms for each in known if each.changed]
+        self.time_line.set(time_bar(span, self.at_ms, turns, changes, self._speed, self.size.width))

@@ -1,0 +1,149 @@
+"""The console on a flight record: as of each time what was so then, and nothing that could be sent."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from console.embedded.brokers import run_in_thread
+from console.embedded.replicas import new_topic, striped
+from console.embedded.spec import ClusterSpec
+from console.flight.flight_reader import FlightReader
+from console.session.replay import Replay
+from console.tui.replay import ReplayConsole
+from tests.support.recorded_looks import watched
+from tests.tui.console_app import Driven
+
+pytestmark = pytest.mark.timeout(120)
+
+
+@pytest.fixture(scope="module")
+def record(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three brokers; the third goes and comes back, and a topic is made."""
+    file = tmp_path_factory.mktemp("record") / "a.flight"
+    with run_in_thread(ClusterSpec(brokers=3)) as cluster:
+        cluster.call(lambda c: c.state.put_topic(new_topic("orders", striped([1, 2, 3], 6, 3), [1, 2, 3])))
+
+        def step(number: int) -> None:
+            if number == 2:
+                cluster.run(lambda c: c.broker_down(3))
+            if number == 5:
+                cluster.run(lambda c: c.broker_up(3))
+            if number == 7:
+                cluster.call(lambda c: c.state.put_topic(new_topic("later", striped([1, 2, 3], 1, 3), [1, 2, 3])))
+
+        asyncio.run(watched(cluster.bootstrap, file, 12, step))
+    return file
+
+
+@asynccontextmanager
+async def replaying(file: Path, size: tuple[int, int] = (80, 24)) -> AsyncIterator[Driven]:
+    app = ReplayConsole(Replay.of(FlightReader(file), file.name))
+    async with app.run_test(size=size) as pilot:
+        it = Driven(app, pilot, None)
+        await it.until(lambda: app.record.course.ended)
+        await it.shows("REPLAY")
+        await it.press("full_stop")
+        yield it
+
+
+def app_of(it: Driven) -> ReplayConsole:
+    assert isinstance(it.app, ReplayConsole)
+    return it.app
+
+
+async def test_steps_and_jumps(record: Path) -> None:
+    """To the next change and back the screen is the same; at the ends it says so."""
+    async with replaying(record) as it:
+        await it.until(lambda: app_of(it)._shown is not None)
+        first = app_of(it).at_ms
+        for _ in range(40):
+            await it.press("right_curly_bracket")
+            if "broker 3 is down" in it.text:
+                break
+        down = app_of(it).at_ms
+        assert first < down
+        assert "REPLAY" in it.lines[0]
+        await it.press("right_square_bracket")
+        after = app_of(it).at_ms
+        await it.press("left_square_bracket")
+        assert app_of(it).at_ms == down < after
+        await it.shows("broker 3 is down")
+        await it.press("left_curly_bracket")
+        assert app_of(it).at_ms < down
+        assert "broker 3 is down" not in it.text
+        await it.press(*["left_square_bracket"] * 30)
+        await it.shows("this is the beginning of the record")
+        await it.press(*["right_curly_bracket"] * 30)
+        await it.shows("nothing changes later in the record")
+
+
+async def test_every_pane_is_of_that_time(record: Path) -> None:
+    """A topic that was made later is not there before, and there again after."""
+    async with replaying(record) as it:
+        await it.press("2")
+        await it.shows("orders")
+        assert "later" not in it.text
+        await it.press(*["right_square_bracket"] * 60)
+        await it.shows("later")
+        await it.press(*["left_square_bracket"] * 60)
+        await it.until(lambda: "later" not in "\n".join(it.lines[3:20]))
+
+
+async def test_events_end_at_that_time(record: Path) -> None:
+    async with replaying(record) as it:
+        await it.press("comma")
+        await it.press(*["right_curly_bracket"] * 30)
+        await it.shows("broker 3")
+        assert "fenced" in it.text
+        await it.press(*["left_square_bracket"] * 60)
+        await it.until(lambda: "fenced" not in it.text)
+
+
+async def test_it_plays(record: Path) -> None:
+    async with replaying(record) as it:
+        before = app_of(it).at_ms
+        await it.press("p", "p")
+        await it.shows("×10")
+        await it.until(lambda: app_of(it).at_ms == app_of(it).record.course.ends_ms)
+        assert before < app_of(it).at_ms
+        await it.shows("paused")
+
+
+async def test_what_is_not_in_the_record_is_said(record: Path) -> None:
+    async with replaying(record) as it:
+        await it.press("5")
+        await it.until(lambda: "NOT_RECORDED" in it.text or "not read" in it.text)
+
+
+async def test_nothing_can_be_staged_or_sent(record: Path) -> None:
+    async with replaying(record) as it:
+        await it.press("2")
+        await it.shows("orders")
+        await it.press("D")
+        await it.shows("the record watched is read-only")
+        await it.command("set topic orders retention.ms=1d")
+        await it.shows("read-only")
+        assert not it.app.session.plan.staged
+
+
+async def test_a_time_can_be_named(record: Path) -> None:
+    async with replaying(record) as it:
+        app = app_of(it)
+        ends = app.record.course.ends_ms
+        app.go_to_time("1s")
+        assert ends - 6000 < app.at_ms <= ends - 1000
+        with pytest.raises(ValueError, match="the record begins at"):
+            app.go_to_time("2020-01-01T00:00")
+
+
+async def test_the_time_line_fits(record: Path) -> None:
+    for width in (80, 120):
+        async with replaying(record, (width, 24)) as it:
+            line = it.line("█")
+            assert len(line) <= width
+            assert line.rstrip().endswith("paused")
