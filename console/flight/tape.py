@@ -14,7 +14,7 @@ from copy import copy
 from typing import NamedTuple
 
 from console.flight.answer import CONNECTED, Answer, Asked, Problem
-from console.wire.answer_parts import Answered, Part, answered_parts, asked_parts, likeness, put_together
+from console.wire.answer_parts import Answered, Part, answered_parts, asked_parts, likeness, named_topics, put_together
 from console.wire.bounds_check import MalformedFrame
 
 Address = tuple[str, int]
@@ -123,7 +123,7 @@ class Tape:
         if parts is None:
             self._whole.setdefault(key, []).append(made)
         elif asked.api_key == METADATA:
-            self._named_topics.append((made, tuple(str(name) for _, name in parts)))  # type: ignore[misc]
+            self._named_topics.append((made, named_topics(asked.version, asked.request)))
         return made
 
     def beside(self) -> Tape:

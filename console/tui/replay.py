@@ -188,9 +188,9 @@ class ReplayConsole(Console):
         """Keys of a replay work, and none that changes anything."""
         return super().state()._replace(read_only=f"the record {clean(self.session.context.name, 60)}", replay=True)
 
-    async def on_mount(self) -> None:
+    def on_mount(self) -> None:
         """The record's time stands above the message and the keys."""
-        await self.mount(self.time_line, before=self.frame.message)
+        self.mount(self.time_line, before=self.frame.message)
         self.set_interval(TICK, self._tick)
 
     async def on_unmount(self) -> None:

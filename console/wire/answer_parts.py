@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from console.wire.frames import decode_body, decode_request, encode_body
-from console.wire.schemas import messages
+from console.wire.schemas import api_key, messages
 
 Part = Hashable
 """What is asked for: one item of a request, with what else in the request changes its answer."""
@@ -145,6 +145,13 @@ def _asked(request: Any, items: Iterable[Any], lists: _Lists) -> Iterable[tuple[
         else:
             for each in getattr(item, lists.inside.asked):
                 yield ((flags, name, each), (name, lists.inside.name(each)))
+
+
+def named_topics(version: int, body: bytes) -> tuple[str, ...]:
+    """The topics that a Metadata request names."""
+    found = _request(api_key("metadata"), version, body)
+    topics = found[1].topics if found is not None else None
+    return tuple(each.name for each in topics or () if each.name is not None)
 
 
 class Answered(NamedTuple):
