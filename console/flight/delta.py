@@ -6,6 +6,8 @@ a difference the place to go on from is looked for nearby. Not minimal: what is 
 
 from __future__ import annotations
 
+from bisect import bisect_right
+
 _STRIDE = 256
 """Bytes of the first slices that are compared; each that is equal is followed by one twice as long."""
 _LONGEST = 1 << 16
@@ -16,6 +18,8 @@ _NEAR = 24
 _ANCHOR = 16
 """Bytes that are looked for where something was put in or taken out."""
 _WINDOW = 4 << 10
+_WIDEST = 8
+"""Bytes of a number, as offsets and sizes are."""
 _EFFORT = 64 << 20
 """Bytes that are searched at most for one difference; two answers that have nothing in common are given up then."""
 
@@ -57,27 +61,41 @@ def signed_at(data: bytes, at: int) -> tuple[int, int]:
     return (number >> 1) ^ -(number & 1), at
 
 
-def difference(old: bytes, new: bytes) -> bytes | None:
+def difference(old: bytes, new: bytes, former: bytes = b"") -> bytes | None:
     """What `applied` makes `new` of `old` with; None if they have too little in common to look further.
 
     A count of runs, then for each run how many bytes are copied, how many are new, and how far the place to copy from
-    moves besides; after them all new bytes.
+    moves besides; after them all new bytes. Of up to eight bytes that take the place of as many, it is the difference
+    of the two as numbers.
+
+    former: the delta that made `old`. What it replaced is replaced as a whole again where something in it differs: the
+    numbers that grow are the same ones each time, and equal runs of numbers compress to next to nothing.
     """
     runs, fresh = bytearray(), bytearray()
     count = at = place = 0  # in new, in old
     effort = _EFFORT
+    starts, lengths = _replaced(former)
     while at < len(new):
         same = _equal(old, place, new, at)
         at, place = at + same, place + same
         inserted = moved = 0
         if at < len(new):
-            inserted, moved, effort = _resync(old, place, new, at, effort)
+            known = bisect_right(starts, place) - 1
+            back = place - starts[known] if known >= 0 else same + 1
+            if back <= same and back < lengths[known] and _goes_on(old, place - back, new, at - back, lengths[known]):
+                inserted, same, at, place = lengths[known], same - back, at - back, place - back
+            else:
+                inserted, moved, effort = _resync(old, place, new, at, effort)
             if effort < 0 and len(fresh) + inserted > len(new) // 2:
                 return None
         put_number(runs, same)
         put_number(runs, inserted)
         put_signed(runs, moved)
-        fresh += new[at : at + inserted]
+        if _is_number(inserted, moved, place, len(old)):
+            grown = int.from_bytes(new[at : at + inserted]) - int.from_bytes(old[place : place + inserted])
+            fresh += (grown % (1 << 8 * inserted)).to_bytes(inserted)
+        else:
+            fresh += new[at : at + inserted]
         at, place = at + inserted, place + inserted + moved
         count += 1
     made = bytearray()
@@ -89,7 +107,7 @@ def applied(old: bytes, delta: bytes, limit: int) -> bytes:
     """The answer that `delta` makes of `old`, at most `limit` bytes. Raises DamagedDelta."""
     try:
         count, at = number_at(delta, 0)
-        runs: list[tuple[int, int, int]] = []
+        runs: list[tuple[int, int, int, int]] = []
         total = place = 0
         for _ in range(count):
             same, at = number_at(delta, at)
@@ -97,7 +115,7 @@ def applied(old: bytes, delta: bytes, limit: int) -> bytes:
             moved, at = signed_at(delta, at)
             if place < 0 or (same and place + same > len(old)):
                 raise DamagedDelta("it copies what is not there")
-            runs.append((place, same, inserted))
+            runs.append((place, same, inserted, moved))
             place += same + inserted + moved
             total += same + inserted
             if total > limit:
@@ -105,9 +123,14 @@ def applied(old: bytes, delta: bytes, limit: int) -> bytes:
     except (IndexError, ValueError) as error:
         raise DamagedDelta(str(error)) from error
     made: list[bytes] = []
-    for start, same, inserted in runs:
-        made.append(old[start : start + same])
-        made.append(delta[at : at + inserted])
+    for start, same, inserted, moved in runs:
+        end = start + same
+        made.append(old[start:end])
+        fresh = delta[at : at + inserted]
+        if _is_number(inserted, moved, end, len(old)):
+            number = int.from_bytes(old[end : end + inserted]) + int.from_bytes(fresh)
+            fresh = (number % (1 << 8 * inserted)).to_bytes(inserted)
+        made.append(fresh)
         at += inserted
     if at != len(delta):
         raise DamagedDelta("its new bytes have another length than announced")
@@ -138,13 +161,41 @@ def _equal(old: bytes, place: int, new: bytes, at: int) -> int:
     return low - begin
 
 
+def _replaced(delta: bytes) -> tuple[list[int], list[int]]:
+    """Where a delta replaced bytes by as many others, in what it made, and how many."""
+    starts: list[int] = []
+    lengths: list[int] = []
+    if delta:
+        count, at = number_at(delta, 0)
+        made = 0
+        for _ in range(count):
+            same, at = number_at(delta, at)
+            inserted, at = number_at(delta, at)
+            moved, at = signed_at(delta, at)
+            if inserted and not moved:
+                starts.append(made + same)
+                lengths.append(inserted)
+            made += same + inserted
+    return starts, lengths
+
+
+def _is_number(inserted: int, moved: int, place: int, size: int) -> bool:
+    """Whether new bytes are kept as the difference to those whose place they take."""
+    return 0 < inserted <= _WIDEST and not moved and place + inserted <= size
+
+
+def _goes_on(old: bytes, place: int, new: bytes, at: int, step: int) -> bool:
+    """Whether both go on alike after so many bytes."""
+    tail = new[at + step : at + step + _SAME_PLACE]
+    return len(tail) == _SAME_PLACE and tail == old[place + step : place + step + _SAME_PLACE]
+
+
 def _resync(old: bytes, place: int, new: bytes, at: int, effort: int) -> tuple[int, int, int]:
     """After a difference: how many bytes are new, how far the place to copy from moves besides, and the effort left."""
     for step in range(1, _NEAR):
         if at + step >= len(new):
             break
-        tail = new[at + step : at + step + _SAME_PLACE]
-        if len(tail) == _SAME_PLACE and tail == old[place + step : place + step + _SAME_PLACE]:
+        if _goes_on(old, place, new, at, step):
             return step, 0, effort
     step = 0
     while at + step + _ANCHOR <= len(new) and effort >= 0:

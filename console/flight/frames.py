@@ -78,7 +78,7 @@ def frames_of(data: bytes, at: int) -> Iterator[Frame]:
 
 def packed(data: bytes, base: bytes | None = None, dictionary: bytes = b"") -> Packed:
     """The shorter of the bytes as a delta on `base`, and whole. dictionary: the delta that `base` came from."""
-    if base is not None and len(data) >= _SMALL and (delta := difference(base, data)) is not None:
+    if base is not None and len(data) >= _SMALL and (delta := difference(base, data, dictionary)) is not None:
         as_delta = Packed(_with_size(_DELTA, delta, _deflated(delta, dictionary)), delta)
         if len(as_delta.data) < len(data) // 16:
             return as_delta
