@@ -12,6 +12,10 @@ LEAP = 32
 """Deltas in a row: the 32nd is a delta on the one 32 before it, the 1,024th on that 1,024 before it; so an answer is
 made of at most 31 deltas for each power of 32, wherever one looks first."""
 LEVELS = 2
+SMALL = 64 << 10
+"""Bytes of an answer for which two bases are tried."""
+DEEPEST = 100
+"""Frames that it takes to make an answer, above which an equal answer to another question is not its base."""
 SAME_EVERY_MS = 10_000
 """The longest that unchanged answers wait to be written."""
 MOST_SAME = 4096
@@ -20,14 +24,16 @@ MOST_KEPT = 48 << 20
 
 
 class _Body:
-    """A BODY frame. delta: what it was made by, the dictionary of the next one."""
+    """A BODY frame. delta: what it was made by, the dictionary of the next one. depth: how many frames it takes to make
+    it."""
 
-    __slots__ = ("body", "delta", "number")
+    __slots__ = ("body", "delta", "depth", "number")
 
-    def __init__(self, number: int, body: bytes, delta: bytes) -> None:
+    def __init__(self, number: int, body: bytes, delta: bytes, depth: int) -> None:
         self.number = number
         self.body = body
         self.delta = delta
+        self.depth = depth
 
 
 class _Kept:
@@ -61,6 +67,8 @@ class Encoder:
         self._keys = self._bodies = 0
         self._last_request: dict[tuple[int, int], tuple[int, bytes]] = {}
         self._alike: dict[tuple[int, int, bytes], _Body] = {}
+        self._by_hash: dict[int, _Body] = {}
+        self._beside: dict[tuple[int, int, int], _Body] = {}
         self._same = bytearray()
         self._pending: set[int] = set()
         self._same_count = 0
@@ -144,16 +152,30 @@ class Encoder:
         level = _level(kept.changes)
         alike = (asked.api_key, asked.version, asked.request)
         base = kept.levels[level] if kept.levels else self._alike.get(alike)  # else what another broker answered
+        equal = self._by_hash.get(hash(body))
+        if equal is not None and equal.body == body and equal.depth < DEEPEST:
+            base = equal
         found = packed(body) if base is None else packed(body, base.body, base.delta)
+        beside = self._beside.get((asked.api_key, asked.version, asked.node))
+        if beside is not None and len(beside.body) == len(body) <= SMALL and beside.depth < DEEPEST:
+            other = packed(body, beside.body)  # as ListOffsets of the same partitions by another timestamp
+            if other.delta and len(other.data) < len(found.data):
+                base, found = beside, other
         put_number(head, self._bodies - base.number if base is not None and found.delta else 0)
-        now = _Body(self._bodies, body, found.delta)
+        now = _Body(self._bodies, body, found.delta, base.depth + 1 if base is not None and found.delta else 0)
         before = kept.size
+        if kept.levels and (former := kept.levels[0]) is self._by_hash.get(hash(former.body)):
+            del self._by_hash[hash(former.body)]
+        if base is not equal or equal is None:
+            self._by_hash[hash(body)] = now
         if kept.levels:
             kept.levels[: level + 1] = [now] * (level + 1)
         else:
             kept.levels = [now] * (LEVELS + 1)
         kept.changes += 1
         self._alike[alike] = now
+        if len(body) <= SMALL:
+            self._beside[asked.api_key, asked.version, asked.node] = now
         self._bodies += 1
         self._size += kept.size - before
         while self._size > self._most_kept and len(self._kept) > 1:
@@ -161,7 +183,10 @@ class Encoder:
         return framed(BODY, head + found.data)
 
     def _forget(self, asked: Asked) -> None:
-        self._size -= self._kept.pop(asked).size
+        kept = self._kept.pop(asked)
+        self._size -= kept.size
+        for body in kept.levels[:1]:
+            self._by_hash.pop(hash(body.body), None)
         self._alike.pop((asked.api_key, asked.version, asked.request), None)
 
 
