@@ -18,7 +18,7 @@ from console.terminal import drawn_on, put
 
 if TYPE_CHECKING:
     from console.flight.flight_writer import FlightWriter
-    from console.flight.recorder import Recorder
+    from console.flight.recorder import Recorder, Sink
     from console.session.session import Session
 
 EVERY_SECONDS = 2.0
@@ -102,8 +102,8 @@ async def _record(session: Session, options: argparse.Namespace, recorder: Recor
     async with Looker(session) as looker:
         with _ends(stopping), _line() as line:
             await looker.look(whole=True)
-            writer = _opened(session, options)
-            recorder.begin(lambda: writer)
+            writer, sink = _opened(session, options)
+            recorder.begin(lambda: sink)
             looks, lost = 1, ""
             try:
                 while not stopping.is_set() and recorder.problem is None:
@@ -133,8 +133,8 @@ async def _record(session: Session, options: argparse.Namespace, recorder: Recor
     return DONE
 
 
-def _opened(session: Session, options: argparse.Namespace) -> FlightWriter:
-    """The file. Raises OSError and RecordError."""
+def _opened(session: Session, options: argparse.Namespace) -> tuple[FlightWriter, Sink]:
+    """The file, and what takes answers for it. Raises OSError and RecordError."""
     from importlib.metadata import version
 
     from console.flight.answer import FORMAT, Header
@@ -147,7 +147,14 @@ def _opened(session: Session, options: argparse.Namespace) -> FlightWriter:
         time.time_ns() // 1_000_000,
         version("kafka-admin-console"),
     )
-    return FlightWriter(options.file, header, options.append)
+    if not options.anonymous:
+        writer = FlightWriter(options.file, header, options.append)
+        return writer, writer
+    from console.flight.anonymous import Anonymous, Pseudonyms
+
+    names = Pseudonyms()
+    writer = FlightWriter(options.file, names.header(header))
+    return writer, Anonymous(writer, names)
 
 
 def _text(session: Session, file: Path, size: int, looks: int, seconds: float) -> str:

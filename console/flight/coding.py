@@ -157,7 +157,8 @@ class Encoder:
             base = equal
         found = packed(body) if base is None else packed(body, base.body, base.delta)
         beside = self._beside.get((asked.api_key, asked.version, asked.node))
-        if beside is not None and len(beside.body) == len(body) <= SMALL and beside.depth < DEEPEST:
+        own = kept.levels[0] if kept.levels else None
+        if beside not in (None, own) and len(beside.body) == len(body) <= SMALL and beside.depth < DEEPEST:
             other = packed(body, beside.body)  # as ListOffsets of the same partitions by another timestamp
             if other.delta and len(other.data) < len(found.data):
                 base, found = beside, other

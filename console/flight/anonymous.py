@@ -1,0 +1,220 @@
+"""Answers without names: known APIs are decoded, names replaced by stable pseudonyms, and the rest dropped.
+
+What stays: numbers, ids of brokers and partitions, offsets, times, the words of Kafka itself, and values of configs
+that are numbers, booleans or such words. A pseudonym is a keyed hash, so that a name has the same one everywhere in a
+record, and another one in another record; the key is kept nowhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import fields, replace
+from functools import cache
+from typing import Any
+from uuid import UUID
+
+from msgspec.structs import replace as replaced
+
+from console.flight.answer import CONNECTED, Answer, Header, Problem
+from console.flight.kafka_words import CONFIG_WORDS, VALUES
+from console.flight.recorder import Sink
+from console.wire.bounds_check import MalformedFrame
+from console.wire.frames import Unencodable, decode_body, decode_request, encode_body, encode_payload
+from console.wire.schemas import Messages, messages
+
+_API_VERSIONS = 18
+_CACHED = 16 << 20
+_BROKER, _BROKER_LOGGER = 4, 8
+_NUMBERS = frozenset({1, 3, 4, 5, 6})
+"""Types of configs (ConfigType): BOOLEAN, INT, SHORT, LONG, DOUBLE."""
+_DROPPED = frozenset({"error_message", "documentation", "metadata"})
+"""Fields of free text that no rule reads."""
+
+_LISTENER = re.compile(r"(listener\.name\.)([^.]+)(\..*)?", re.DOTALL)
+_WORD_ENDS = re.compile(r"[._-]")
+_THROTTLED = re.compile(r"[\d:,*]*")
+
+
+class Pseudonyms:
+    """Names for names. Equal ones get equal ones."""
+
+    def __init__(self, key: bytes | None = None) -> None:
+        """key: for tests; a new one is made otherwise."""
+        self._key = secrets.token_bytes(32) if key is None else key
+
+    def _hash(self, name: bytes, size: int) -> bytes:
+        return hashlib.blake2b(name, digest_size=size, key=self._key).digest()
+
+    def header(self, header: Header) -> Header:
+        """The header of a record without names."""
+        return replaced(header, cluster_id=self.name(header.cluster_id), context="anonymous", anonymous=True)
+
+    def name(self, name: str) -> str:
+        """The pseudonym of a name; the empty one and Kafka's own words stay."""
+        if not name or name in VALUES:
+            return name
+        before, colon, after = name.partition(":")
+        if colon and before in ("User", "Group") and after:  # a principal
+            return f"{before}:{self.name(after)}"
+        return "n" + self._hash(name.encode("utf-8", "surrogatepass"), 6).hex()
+
+    def id(self, id_: UUID | None) -> UUID | None:
+        """Another id; none, and that of all zeros, stay."""
+        return id_ if id_ is None or not id_.int else UUID(bytes=self._hash(id_.bytes, 16))
+
+    def config_key(self, name: str) -> str:
+        """The name of a config; what is not Kafka's in it is replaced."""
+        if found := _LISTENER.fullmatch(name):
+            before, listener, after = found.groups()
+            return f"{before}{self.name(listener)}{self.config_key(after) if after else ''}"
+        known = all(word in CONFIG_WORDS or not word for word in _WORD_ENDS.split(name))
+        return name if known else self.name(name)
+
+    def config_value(self, key: str, value: str | None, type_: int) -> str | None:
+        """The value of a config: a number, a boolean or Kafka's own words stay."""
+        if not value:
+            return value
+        if type_ in _NUMBERS and _is_number(value):
+            return value
+        if key.endswith("throttled.replicas") and _THROTTLED.fullmatch(value):
+            return value
+        return ",".join(self.name(each) for each in value.split(","))
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return text in ("true", "false")
+    return True
+
+
+class Anonymous:
+    """A sink that takes the names out of answers before another sink gets them.
+
+    dropped: answers that could not be read, and are not recorded.
+    """
+
+    def __init__(self, sink: Sink, names: Pseudonyms) -> None:
+        self._sink = sink
+        self._names = names
+        self._done: OrderedDict[tuple[int, int, bool, bytes], bytes] = OrderedDict()
+        self._size = 0
+        self.dropped = 0
+
+    def add(self, answer: Answer) -> None:
+        """Keep an answer without names. Raises OSError."""
+        kafka = messages(answer.api_key, answer.version)
+        if kafka is None or kafka.proposed:
+            self.dropped += 1
+            return
+        is_connection = (answer.api_key, answer.version) == (_API_VERSIONS, CONNECTED)
+        try:
+            request = b"" if is_connection else self._without_names(kafka, answer.request, is_request=True)
+            body = b"" if answer.problem is not None else self._without_names(kafka, answer.body, is_request=False)
+        except (MalformedFrame, Unencodable, ValueError, TypeError):
+            self.dropped += 1
+            return
+        problem = answer.problem and Problem(answer.problem.kind, answer.problem.name, "", "")
+        host = self._names.name(answer.host)
+        self._sink.add(answer._replace(host=host, request=request, body=body, problem=problem))
+
+    def flush(self) -> None:
+        """As the other sink's."""
+        self._sink.flush()
+
+    def close(self) -> None:
+        """As the other sink's."""
+        self._sink.close()
+
+    def _without_names(self, kafka: Messages, data: bytes, *, is_request: bool) -> bytes:
+        """The message, encoded again. Raises MalformedFrame, Unencodable and what kio raises."""
+        known = kafka.key, kafka.version, is_request, data
+        made = self._done.pop(known, None)
+        if made is None:
+            if is_request:
+                made = encode_payload(_changed(decode_request(kafka.request, data), self._names))
+            else:
+                made = encode_body(kafka.response, _changed(decode_body(kafka.response, data), self._names))
+            self._size += len(data) + len(made)
+        self._done[known] = made
+        while self._size > _CACHED and len(self._done) > 1:
+            (*_, old), gone = self._done.popitem(last=False)
+            self._size -= len(old) + len(gone)
+        return made
+
+
+def _changed(entity: Any, names: Pseudonyms) -> Any:
+    """The message, or a part of it, with other names."""
+    plan = _plan(type(entity))
+    if not plan:
+        return entity
+    special = _SPECIAL.get(type(entity).__name__)
+    changes = {name: _value(name, kind, getattr(entity, name), names) for name, kind in plan}
+    if special is not None:
+        changes |= special(entity, names)
+    return replace(entity, **changes)
+
+
+def _value(name: str, kind: str, value: Any, names: Pseudonyms) -> Any:
+    if value is None:
+        return None
+    if isinstance(value, tuple):
+        return tuple(_value(name, kind, each, names) for each in value)
+    if kind == "string":
+        return "" if name in _DROPPED else names.name(value)
+    if kind == "uuid":
+        return names.id(value)
+    return b"" if kind == "bytes" else _changed(value, names)
+
+
+@cache
+def _plan(entity: type) -> tuple[tuple[str, str], ...]:
+    """The fields that may hold names, and their types: string, uuid, bytes, or "" for parts of a message."""
+    kinds = {"string": "string", "uuid": "uuid", "bytes": "bytes", "records": "bytes", None: ""}
+    found = ((each.name, each.metadata.get("kafka_type")) for each in fields(entity))
+    return tuple((name, kinds[kind]) for name, kind in found if kind in kinds)
+
+
+def _of_resource(entity: Any, names: Pseudonyms) -> dict[str, Any]:
+    """DescribeConfigs names brokers by their ids."""
+    changes: dict[str, Any] = {}
+    name = entity.resource_name
+    if entity.resource_type in (_BROKER, _BROKER_LOGGER) and name.isascii() and name.isdigit():
+        changes["resource_name"] = name
+    keys = getattr(entity, "configuration_keys", None)
+    if keys is not None:
+        changes["configuration_keys"] = tuple(map(names.config_key, keys))
+    if configs := getattr(entity, "configs", None):
+        changes["configs"] = tuple(_config(config, names) for config in configs)
+    return changes
+
+
+def _config(entity: Any, names: Pseudonyms) -> Any:
+    """A config and its synonyms."""
+    type_ = getattr(entity, "config_type", 0)
+    changes = {
+        "name": names.config_key(entity.name),
+        "value": names.config_value(entity.name, entity.value, type_),
+        "synonyms": tuple(
+            replace(
+                each,
+                name=names.config_key(each.name),
+                value=names.config_value(each.name, each.value, type_),
+            )
+            for each in entity.synonyms
+        ),
+    }
+    if getattr(entity, "documentation", None) is not None:
+        changes["documentation"] = None
+    return replace(entity, **changes)
+
+
+_SPECIAL: dict[str, Callable[[Any, Pseudonyms], dict[str, Any]]] = {
+    "DescribeConfigsResource": _of_resource,
+    "DescribeConfigsResult": _of_resource,
+}
