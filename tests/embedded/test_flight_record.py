@@ -1,0 +1,321 @@
+"""`kac record` on a cluster: what is in the file, what is not, and what is left of it after a kill."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from console.admin.client import AdminClient
+from console.admin.settings import ConnectionSettings
+from console.cli import main as cli
+from console.contexts import Context
+from console.contexts.context import parse_bootstrap
+from console.embedded import config_definitions
+from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.embedded.spec import ClusterSpec
+from console.flight.anonymous import Anonymous, Pseudonyms
+from console.flight.answer import CONNECTED, FORMAT, Answer, Header
+from console.flight.flight_reader import FlightReader
+from console.flight.flight_writer import FlightWriter
+from console.flight.kafka_words import VALUES
+from console.flight.tap import RECORDED, Tap
+from console.session.reading import read_everything
+from console.session.session import Session
+from console.session.triage_looks import Looker
+from console.wire.frames import decode_body, decode_request
+from console.wire.schemas import api_name, messages
+from tests.support.patience import PATIENCE
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[ThreadedCluster]:
+    with run_in_thread(ClusterSpec(scenario="incident")) as running:
+        yield running
+
+
+def record(cluster: ThreadedCluster, file: Path, *arguments: str) -> int:
+    return cli.run(["record", "-b", cluster.bootstrap, str(file), "--every", "1s", "--for", "3s", *arguments])
+
+
+async def answers_of(cluster: ThreadedCluster, looks: int = 1) -> list[Answer]:
+    """What a session is answered that reads all it can."""
+    kept: list[Answer] = []
+    settings = ConnectionSettings(parse_bootstrap(cluster.bootstrap))
+    with AdminClient(settings, Tap(kept.append)) as client:
+        session = Session(client, Context("incident", "", settings))
+        await read_everything(session)
+        async with Looker(session) as looker:
+            for _ in range(looks):
+                await looker.look(whole=True)
+    return kept
+
+
+def decoded(answer: Answer) -> Iterator[Any]:
+    """The request and the response."""
+    kafka = messages(answer.api_key, answer.version)
+    assert kafka is not None
+    if (answer.api_key, answer.version) != (18, CONNECTED):
+        yield decode_request(kafka.request, answer.request)
+    if answer.problem is None:
+        yield decode_body(kafka.response, answer.body)
+
+
+def texts(entity: Any) -> Iterator[str]:
+    """All texts in a message."""
+    if isinstance(entity, str):
+        yield entity
+    elif isinstance(entity, tuple):
+        for each in entity:
+            yield from texts(each)
+    elif is_dataclass(entity):
+        for field in fields(entity):
+            yield from texts(getattr(entity, field.name))
+
+
+def test_the_file_has_the_answers_of_the_allowed_apis(
+    cluster: ThreadedCluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "incident.kacflight"
+    assert record(cluster, file) == 0
+    assert f"into {file}: 0:00:0" in capsys.readouterr().out
+    reader = FlightReader(file)
+    assert (reader.damage, reader.header.anonymous) == ("", False)
+    assert reader.header.cluster_id == cluster.call(lambda c: c.state.cluster_id)
+    apis = {api_name(answer.api_key) for answer in reader.answers()}
+    assert {"metadata", "describe_cluster", "describe_quorum", "describe_log_dirs", "list_groups"} <= apis <= RECORDED
+    for answer in reader.answers():
+        assert list(decoded(answer))
+    brokers = {answer.node for answer in reader.answers() if (answer.api_key, answer.version) == (18, CONNECTED)}
+    assert brokers >= set(cluster.call(lambda c: c.state.alive()))
+
+
+def test_a_broker_that_goes_down_is_in_the_record(tmp_path: Path) -> None:
+    file = tmp_path / "record"
+    with run_in_thread(ClusterSpec()) as running:
+        running.run(lambda c: c.broker_down(2))
+        assert record(running, file) == 0
+        running.run(lambda c: c.broker_up(2))
+        assert record(running, file, "--append") == 0
+    reader = FlightReader(file)
+    assert len(reader.headers) == 2
+    cluster_answers = [a for a in reader.answers() if api_name(a.api_key) == "describe_cluster" and a.problem is None]
+    fenced = [{b.broker_id for b in response.brokers if b.is_fenced} for *_, response in map(decoded, cluster_answers)]
+    assert fenced[0] == {2}
+    assert fenced[-1] == set()
+
+
+def test_no_answer_is_recorded_as_such(tmp_path: Path) -> None:
+    kept: list[Answer] = []
+
+    async def ask(bootstrap: str, stop: Callable[[], None]) -> None:
+        settings = ConnectionSettings(parse_bootstrap(bootstrap), request_timeout=2.0, connect_timeout=1.0)
+        with AdminClient(settings, Tap(kept.append)) as client:
+            session = Session(client, Context("c", "", settings))
+            await session.silence(5.0)
+            stop()
+            assert (await session.silence(1.0)).brokers == {3}
+
+    import asyncio
+
+    with run_in_thread(ClusterSpec()) as running:
+        asyncio.run(ask(running.bootstrap, lambda: running.run(lambda c: c.broker_down(3))))
+    last = [answer for answer in kept if answer.node == 3][-1]
+    assert last.problem is not None
+    assert (last.api_key, last.version, last.body) == (18, CONNECTED, b"")
+    assert last.problem.name == "UNREACHABLE"
+    assert [answer.problem for answer in kept if answer.node == 1][-1] is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [((), "is there already"), (("--append",), "is no flight record")],
+)
+def test_another_file_is_left_alone(
+    cluster: ThreadedCluster,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    arguments: tuple[str, ...],
+    words: str,
+) -> None:
+    file = tmp_path / "notes.txt"
+    file.write_text("mine")
+    assert record(cluster, file, *arguments) == 2
+    assert words in capsys.readouterr().err
+    assert file.read_text() == "mine"
+
+
+def test_an_anonymous_record_is_not_appended_to(
+    cluster: ThreadedCluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "record"
+    FlightWriter(file, Header(FORMAT, anonymous=True)).close()
+    assert record(cluster, file, "--append") == 2
+    assert "is anonymous" in capsys.readouterr().err
+
+
+def _known_words() -> set[str]:
+    """What is Kafka's own: states and types, and the names of its configs."""
+    folder = Path(config_definitions.__file__).parent / "data"
+    names: set[str] = set(VALUES)
+    for file in folder.glob("kafka_*.json"):
+        definitions = json.loads(file.read_text())
+        for part in ("broker", "topic", "group", "client_metrics"):
+            names |= set(definitions.get(part, {}))
+    return names
+
+
+def test_all_names_of_kafkas_configs_stay() -> None:
+    names = Pseudonyms(b"key")
+    assert {name for name in _known_words() - VALUES if names.config_key(name) != name} == set()
+    assert names.config_key("listener.name.inner.ssl.keystore.type").startswith("listener.name.n")
+    assert names.config_key("listener.name.inner.ssl.keystore.type").endswith(".ssl.keystore.type")
+    assert "acme" not in names.config_key("acme.retention.ms")
+
+
+HOSTILE = (
+    "salaries-of-the-board",
+    "User:erika.mustermann",
+    "reads-salaries",
+    "10.11.12.13",
+    "/data/acme-corp",
+    "münster",
+)
+
+
+async def test_no_name_is_left_in_an_anonymous_record(tmp_path: Path) -> None:
+    from console.embedded.replicas import new_topic
+    from console.model.acl import Acl
+    from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
+    from console.model.config import topic_resource
+
+    def fill(c: Any) -> None:
+        c.state.put_topic(new_topic(HOSTILE[0], [(1, 2, 3)] * 3, [1, 2, 3]))
+        c.state.alter_config(topic_resource(HOSTILE[0]), {"cleanup.policy": "compact", "retention.ms": "4242"})
+        c.state.add_acl(
+            Acl(
+                AclResourceType(3),
+                HOSTILE[2],
+                PatternType(4),
+                HOSTILE[1],
+                HOSTILE[3],
+                AclOperation(3),
+                Permission(3),
+            )
+        )
+
+    with run_in_thread(ClusterSpec(scenario="incident")) as running:
+        running.call(fill)
+        plain = await answers_of(running, looks=2)
+    cluster_id = "cluster-of-acme"
+    file = tmp_path / "record"
+    names = Pseudonyms()
+    header = Header(FORMAT, cluster_id, "prod-of-acme", plain[0].at_ms, "0.1.0")
+    sink = Anonymous(FlightWriter(file, names.header(header)), names)
+    for answer in plain:
+        sink.add(answer)
+    sink.close()
+    assert sink.dropped == 0
+
+    original = {cluster_id, "prod-of-acme", *(answer.host for answer in plain)}
+    for answer in plain:
+        for message in decoded(answer):
+            original |= set(texts(message))
+    assert set(HOSTILE[:4]) <= original
+    known = _known_words()
+    secret = {text for text in original if len(text) >= 4 and text not in known and not _is_value(text)}
+    assert len(secret) > 50
+    reader = FlightReader(file)
+    found = list(reader.answers())
+    assert len(found) == len(plain)
+    everything = b"\n".join(
+        [file.read_bytes(), *(part for a in found for part in (a.host.encode(), a.request, a.body))]
+    )
+    assert [text for text in secret if text.encode() in everything] == []
+    for answer in found:  # and it still is what brokers answer
+        assert list(decoded(answer)) is not None
+
+
+def _is_value(text: str) -> bool:
+    """Whether it is a number or a boolean."""
+    try:
+        float(text)
+    except ValueError:
+        return text in ("true", "false")
+    return True
+
+
+async def test_a_name_has_the_same_pseudonym_everywhere(cluster: ThreadedCluster) -> None:
+    kept: list[Answer] = []
+
+    class Sink:
+        add = staticmethod(kept.append)
+
+        def flush(self) -> None: ...
+
+        def close(self) -> None: ...
+
+    names = Pseudonyms()
+    sink = Anonymous(Sink(), names)
+    for answer in await answers_of(cluster):
+        sink.add(answer)
+    of_api: dict[str, set[str]] = {}
+    for answer in kept:
+        of_api.setdefault(api_name(answer.api_key) or "", set()).update(*map(texts, decoded(answer)))
+    topic = names.name("checkout.orders")
+    assert {api for api, found in of_api.items() if topic in found} >= {
+        "metadata",
+        "describe_log_dirs",
+        "describe_configs",
+    }
+    assert Pseudonyms().name("checkout.orders") != topic
+
+
+def test_a_killed_record_is_whole(cluster: ThreadedCluster, tmp_path: Path) -> None:
+    for attempt in range(3):
+        file = tmp_path / f"record-{attempt}"
+        command = [sys.executable, "-m", "console", "record", "-b", cluster.bootstrap, str(file), "--every", "1s"]
+        with subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(Path(cli.__file__).parents[2])}) as process:
+            wanted, until = 20_000 + 1_500 * attempt, time.monotonic() + PATIENCE
+            while not (file.exists() and file.stat().st_size > wanted):
+                assert time.monotonic() < until
+                assert process.poll() is None
+                time.sleep(0.01)
+            process.kill()
+        reader = FlightReader(file)
+        assert not reader.damage
+        assert len(list(reader.answers())) == len(reader) > 5
+        assert record(cluster, file, "--append") == 0
+        again = FlightReader(file)
+        assert (len(again.headers), again.damage) == (2, "")
+        assert len(list(again.answers())) > len(reader)
+
+
+def test_ctrl_c_ends_a_record_with_a_whole_file(cluster: ThreadedCluster, tmp_path: Path) -> None:
+    file = tmp_path / "record"
+    command = [sys.executable, "-m", "console", "record", "-b", cluster.bootstrap, str(file), "--every", "1s"]
+    with subprocess.Popen(
+        command,
+        env={**os.environ, "PYTHONPATH": str(Path(cli.__file__).parents[2])},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        until = time.monotonic() + PATIENCE
+        while not (file.exists() and file.stat().st_size > 20_000):
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, err) == (0, "")
+    assert "looks" in out
+    assert not FlightReader(file).damage
