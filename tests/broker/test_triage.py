@@ -14,6 +14,8 @@ from console.admin.changes import send
 from console.admin.client import AdminClient
 from console.admin.configs import alter_configs
 from console.admin.link import Link
+from console.admin.partitions import elect_leaders
+from console.admin.routing import until_settled
 from console.admin.settings import ConnectionSettings, SaslSettings, Store, TlsSettings
 from console.model.acl import Acl
 from console.model.changes import (
@@ -23,11 +25,13 @@ from console.model.changes import (
     CreateTopics,
     DeleteAcls,
     DeleteRecords,
+    ElectLeaders,
     LogTarget,
     NewTopic,
+    PartitionTarget,
 )
 from console.model.codes import BROKER, DELETE, SET, AclOperation, AclResourceType, PatternType, Permission
-from console.model.config import ConfigResource, topic_resource
+from console.model.config import ConfigResource
 from console.model.secret import Secret
 from console.triage.cause import Certainty
 from console.triage.symptoms import Subject
@@ -172,7 +176,7 @@ def three(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
 
 
 async def test_a_leader_from_outside_of_the_isr_is_named(three: KafkaCluster, name: str) -> None:
-    """The follower goes, the leader writes on and goes too; the follower comes back and may lead: records are lost."""
+    """The follower goes, the leader writes on and goes too; the follower comes back and is made to lead."""
     three.bring_up()
     client = AdminClient(ConnectionSettings(bootstrap=three.addresses[:1]))
     client.start()
@@ -188,8 +192,14 @@ async def test_a_leader_from_outside_of_the_isr_is_named(three: KafkaCluster, na
         place = Subject(topic=name, partition=0)
         await it.until(lambda _: it.course is not None and ("leaderless", place) in it.course.seen, "a leaderless one")
         await asyncio.to_thread(three.restart, 3)
-        change = AlterConfigs({topic_resource(name): (ConfigOp("unclean.leader.election.enable", SET, "true"),)})
-        await client.run(send, change, validate_only=False)
+        elect = ElectLeaders((PartitionTarget(name, 0),), unclean=True)
+        # Until the controller knows that the broker is back it refuses.
+        await until_settled(
+            lambda: client.run(elect_leaders, elect, validate_only=False),
+            lambda outcomes: not outcomes[0].ok,
+            within=60,
+            attempts=200,
+        )
         named = await it.names("unclean-election", place)
         assert named.claim.certainty is Certainty.CERTAIN
         assert "broker 3 leads now" in named.claim.evidence[0].fact

@@ -1,0 +1,182 @@
+"""What a verdict costs at 40,000 partitions and 10,000 groups: the processor's time of a look's course and diagnosis.
+
+``python -m benchmarks.triage_cost [--rounds 10]``: of a cluster that is well, of one of whose six brokers is down, and
+of one where all groups lag; nothing is asked of a broker. Fails above 100 ms of the processor for a verdict.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+from msgspec.structs import replace
+
+from benchmarks.figures import load
+from console.model.cluster import (
+    Broker,
+    ClusterInfo,
+    Group,
+    GroupLag,
+    GroupMember,
+    LogDir,
+    Partition,
+    PartitionLag,
+    Quorum,
+    QuorumReplica,
+    ReplicaSize,
+    ReplicaSizes,
+    Topic,
+)
+from console.model.codes import ConfigSource
+from console.model.config import ConfigEntry, ConfigSet, broker_resource, topic_resource
+from console.model.log_course import LogCourses, LogOffsets, Newest, look_at_logs
+from console.model.snapshot import Snapshot, trends_after
+from console.terminal import put
+from console.triage.course import after, begin
+from console.triage.diagnosis import diagnose
+from console.triage.facts import Facts
+from console.triage.symptoms import Look
+
+TOPICS, PARTITIONS, GROUPS, BROKERS = 5_000, 8, 10_000, 6
+LIMIT = 0.1
+"""Seconds of the processor."""
+START = datetime(2026, 3, 1, tzinfo=UTC)
+DOWN = 3
+Change = Callable[[Snapshot, int], Snapshot]
+
+
+def cluster() -> Snapshot:
+    """All is well."""
+    ids = tuple(range(1, BROKERS + 1))
+    spread = [tuple(ids[(start + each) % BROKERS] for each in range(3)) for start in range(BROKERS)]
+    names = [f"topic-{number:05}" for number in range(TOPICS)]
+    topics = {
+        name: Topic(
+            name,
+            tuple(
+                Partition(n, replicas[0], replicas, replicas, leader_epoch=3)
+                for n in range(PARTITIONS)
+                for replicas in (spread[(place + n) % BROKERS],)
+            ),
+            topic_id=name,
+        )
+        for place, name in enumerate(names)
+    }
+    values = {
+        "cleanup.policy": "delete",
+        "min.insync.replicas": "2",
+        "retention.bytes": "-1",
+        "retention.ms": "604800000",
+        "segment.bytes": "1073741824",
+    }
+    own = ConfigSet(tuple(ConfigEntry(key, value, ConfigSource(5)) for key, value in values.items()))
+    dirs = {broker: (LogDir("/data", _replicas(topics, broker), 10**13, 9 * 10**12),) for broker in ids}
+    for ((log_dir,),) in zip(dirs.values()):
+        _ = log_dir.sizes
+    places = [(name, number) for name in names for number in range(PARTITIONS)]
+    each = len(places) // GROUPS
+    groups, lags = {}, {}
+    for number in range(GROUPS):
+        name = f"group-{number:05}"
+        mine = places[number * each : (number + 1) * each]
+        groups[name] = Group(
+            name, "Stable", "consumer", coordinator=1, members=(GroupMember("m", "c", "/", tuple(mine)),)
+        )
+        lags[name] = GroupLag(tuple(PartitionLag(*place, 1_000, 1_000, 0, "m") for place in mine))
+    return Snapshot(
+        cluster=ClusterInfo("c", 1, tuple(Broker(i, "127.0.0.1", 9000 + i, f"rack-{i % 3}") for i in ids)),
+        quorum=Quorum(1, 7, 100, tuple(QuorumReplica(i, 100, 0, 1, 1) for i in ids[:3]), ()),
+        topics=topics,
+        configs={topic_resource(name): own for name in names} | {broker_resource(id_): own for id_ in ids},
+        groups=groups,
+        lags=lags,
+        log_dirs=dirs,
+        read_at=dict.fromkeys(("cluster", "topics", "quorum", "groups", "reassignments", "log_dirs", "configs"), START),
+    )
+
+
+def _replicas(topics: dict[str, Topic], broker: int) -> ReplicaSizes:
+    return ReplicaSizes(
+        ReplicaSize(name, partition.number, 1_000_000, 0, False)
+        for name, topic in topics.items()
+        for partition in topic.partitions
+        if broker in partition.replicas
+    )
+
+
+def without_broker(snapshot: Snapshot, tick: int) -> Snapshot:
+    """A broker is fenced from the second look on; its leaders moved."""
+    if not tick:
+        return snapshot
+    topics = {}
+    for name, topic in snapshot.topics.items():
+        partitions = []
+        for each in topic.partitions:
+            isr = tuple(broker for broker in each.isr if broker != DOWN)
+            partitions.append(each._replace(isr=isr, leader=isr[0], offline=(DOWN,) if len(isr) < 3 else ()))
+        topics[name] = replace(topic, partitions=tuple(partitions))
+    brokers = tuple(replace(each, fenced=each.id == DOWN) for each in snapshot.cluster.brokers)
+    return replace(snapshot, topics=topics, cluster=replace(snapshot.cluster, brokers=brokers))
+
+
+def lagging(snapshot: Snapshot, tick: int) -> Snapshot:
+    """Every group lags more each time."""
+    behind = 10_000 * tick
+    lags = {
+        name: GroupLag(tuple(row._replace(end=row.end + behind, lag=behind) for row in lag.partitions))
+        for name, lag in snapshot.lags.items()
+    }
+    return replace(snapshot, lags=lags)
+
+
+def facts(snapshot: Snapshot) -> Facts:
+    """The logs of all partitions, with their newest records."""
+    places = [(name, each.number) for name, topic in snapshot.topics.items() for each in topic.partitions]
+    logs = look_at_logs(LogCourses(), dict.fromkeys(places, LogOffsets(0, 1_000, 1_000)), START.timestamp())
+    return Facts(logs, newest=dict.fromkeys(places, Newest(int(START.timestamp() * 1000), 999)))
+
+
+def measure(change: Change, rounds: int) -> list[float]:
+    """Seconds of the processor for each look after the third."""
+    base = cluster()
+    known = facts(base)
+    trends = trends_after({}, base.lags, START)
+    course = begin(Look(START, replace(base, lag_trends=trends), facts=known))
+    took = []
+    now, made = base, -1
+    for tick in range(1, rounds + 4):
+        at = START + tick * timedelta(seconds=5)
+        if made != min(tick, 3) or change is lagging:
+            now, made = change(base, tick), min(tick, 3)
+        if change is lagging:
+            trends = trends_after(trends, now.lags, at)
+        look = Look(at, replace(now, lag_trends=trends), facts=known)
+        began = time.thread_time()
+        course = after(course, look)
+        diagnose(course)
+        if tick > 3:
+            took.append(time.thread_time() - began)
+    return took
+
+
+def main() -> int:
+    """Print the figures; 1 if one is above the limit."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=10)
+    rounds = parser.parse_args().rounds
+    put(f"{TOPICS * PARTITIONS:,} partitions, {GROUPS:,} groups, {BROKERS} brokers; {load()}\n")
+    worst = 0.0
+    for name, change in (("well", lambda s, _: s), ("a broker is down", without_broker), ("all groups lag", lagging)):
+        took = measure(change, rounds)
+        middle = statistics.median(took)
+        worst = max(worst, middle)
+        put(f"{name:<18} {middle * 1000:6.0f} ms of the processor for a verdict, at most {max(took) * 1000:.0f}\n")
+    return int(worst > LIMIT)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
