@@ -83,7 +83,8 @@ class LogCourses(Struct, frozen=True):
 
     def standing(self, seconds: float) -> tuple[Place, ...]:
         """The partitions whose last stable offset has stood still below the end for so long, sorted."""
-        return tuple(sorted(place for place in self.logs if self.stood(place) >= seconds))
+        held = [place for place, known in self.logs.items() if known.stable_since is not None]
+        return tuple(sorted(place for place in held if self.stood(place) >= seconds))
 
     def stood(self, place: Place) -> float:
         """Seconds for which the last stable offset has stood still below the end; -1 where it does not."""

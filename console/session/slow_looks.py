@@ -15,6 +15,7 @@ from console.model.elections import partition_in
 from console.model.log_course import LogOffsets, Place, look_at_logs, without_logs
 from console.model.metadata_views import look_at_view, of_brokers
 from console.triage.facts import Facts, opened
+from console.triage.symptoms import out_of_sync
 
 if TYPE_CHECKING:
     from console.session.session import Session
@@ -123,8 +124,7 @@ class SlowLooks:
 
     async def _read_leaderless(self) -> None:
         """Read which replicas of partitions without a leader may lead, and what they hold."""
-        topics = self._session.snapshot.topics.values()
-        places = [(topic.name, each.number) for topic in topics for each in topic.partitions if each.leader < 0]
+        places = [(name, each.number) for name, each in out_of_sync(self._session.snapshot.topics) if each.leader < 0]
         if places:
             await self._session.read_replica_logs(places[:LEADERLESS_AT_ONCE])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from console.model.codes import BROKER
+from console.model.config import broker_resource
 from console.model.numbers import long_number
 from console.model.snapshot import Snapshot
 
@@ -34,7 +34,8 @@ def odd_keys(snapshot: Snapshot, broker: int) -> Mapping[str, tuple[str, str]]:
 
     At least three brokers have to be known: of two, either may be the odd one.
     """
-    sets = {int(r.name): c for r, c in snapshot.configs.items() if r.type == BROKER and r.name.isdecimal()}
+    found_sets = ((each.id, snapshot.configs.get(broker_resource(each.id))) for each in snapshot.cluster.brokers)
+    sets = {id_: configs for id_, configs in found_sets if configs is not None}
     if broker not in sets or len(sets) < 3:
         return {}
     found: dict[str, tuple[str, str]] = {}

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 from msgspec import Struct, field
 
 from console.model.cluster import Group, GroupLag, Partition, Quorum, Topic
-from console.model.config import topic_resource
+from console.model.config import ConfigResource, ConfigSet, topic_resource
 from console.model.lag_trend import LagTrend
 from console.model.log_course import Newest
 from console.model.numbers import long_number
 from console.model.snapshot import Snapshot
 from console.model.transactions import OpenTransaction, Standing, Verdict, verdict
 from console.triage.facts import Facts
+from console.triage.remembered import remembered
 
 BROKER_GONE = "broker-gone"
 BROKER_SILENT = "broker-silent"
@@ -113,7 +114,7 @@ class Look(Struct, frozen=True):
 def symptoms(look: Look) -> Iterator[Symptom]:
     """What a single look shows."""
     yield from _of_brokers(look)
-    yield from _of_partitions(look.snapshot)
+    yield from _of_partitions(look.snapshot.topics, look.snapshot.configs)
     yield from _of_moves(look.snapshot)
     yield from _of_dirs(look.snapshot)
     yield from _of_quorum(look)
@@ -150,13 +151,25 @@ def gone(snapshot: Snapshot) -> frozenset[int]:
         return frozenset()
     known = {broker.id for broker in snapshot.cluster.brokers}
     fenced = {broker.id for broker in snapshot.cluster.brokers if broker.fenced}
-    return frozenset(fenced | (with_replicas(snapshot.topics.values()) - known))
+    return frozenset(fenced | (with_replicas(snapshot.topics) - known))
 
 
-def with_replicas(topics: Iterable[Topic]) -> set[int]:
+@remembered
+def with_replicas(topics: Mapping[str, Topic]) -> frozenset[int]:
     """The brokers in the replica lists."""
-    lists = {partition.replicas for topic in topics for partition in topic.partitions}
-    return {broker for replicas in lists for broker in replicas}
+    lists = {partition.replicas for topic in topics.values() for partition in topic.partitions}
+    return frozenset(broker for replicas in lists for broker in replicas)
+
+
+@remembered
+def out_of_sync(topics: Mapping[str, Topic]) -> tuple[tuple[str, Partition], ...]:
+    """The partitions without a leader, or with replicas that are not in sync, each with its topic."""
+    return tuple(
+        (name, partition)
+        for name, topic in topics.items()
+        for partition in topic.partitions
+        if len(partition.isr) < len(partition.replicas) or partition.leader < 0
+    )
 
 
 def _of_brokers(look: Look) -> Iterator[Symptom]:
@@ -172,16 +185,25 @@ def _of_brokers(look: Look) -> Iterator[Symptom]:
 
 def min_isr(snapshot: Snapshot, topic: str) -> int | None:
     """The effective ``min.insync.replicas`` of a topic, None if its configs were not read."""
-    configs = snapshot.configs.get(topic_resource(topic))
-    entry = configs.get("min.insync.replicas") if configs is not None else None
+    return _wanted(snapshot.configs, topic)
+
+
+def _wanted(configs: Mapping[ConfigResource, ConfigSet], topic: str) -> int | None:
+    own = configs.get(topic_resource(topic))
+    entry = own.get("min.insync.replicas") if own is not None else None
     return long_number(entry.value) if entry is not None and entry.value is not None else None
 
 
-def _of_partitions(snapshot: Snapshot) -> Iterator[Symptom]:
+@remembered
+def _of_partitions(topics: Mapping[str, Topic], configs: Mapping[ConfigResource, ConfigSet]) -> tuple[Symptom, ...]:
+    return tuple(_partition_symptoms(topics, configs))
+
+
+def _partition_symptoms(topics: Mapping[str, Topic], configs: Mapping[ConfigResource, ConfigSet]) -> Iterator[Symptom]:
     led: dict[int, int] = {}
     should: dict[int, int] = {}
-    for topic in snapshot.topics.values():
-        wanted = min_isr(snapshot, topic.name)
+    for topic in topics.values():
+        wanted = _wanted(configs, topic.name)
         if wanted is not None and topic.partitions and wanted > topic.replication:
             yield Symptom(MIN_ISR_ABOVE_REPLICATION, Subject(topic=topic.name), count=len(topic.partitions))
             wanted = None  # what it makes impossible is said once
@@ -258,7 +280,7 @@ class Uncleaned(NamedTuple):
 def uncleaned(snapshot: Snapshot) -> Iterator[Uncleaned]:
     """The brokers of which that is so, and of no other broker."""
     found: dict[int, list[Uncleaned]] = {}
-    for topic, segment in _compacted(snapshot).items():
+    for topic, segment in _compacted(snapshot.topics, snapshot.configs).items():
         totals = {broker: sum(each.sizes.get(topic, 0) for each in dirs) for broker, dirs in snapshot.log_dirs.items()}
         # Sizes by partition are looked at only where a topic's are far apart.
         if len(totals) > 1 and max(totals.values()) > 2 * segment:
@@ -269,14 +291,15 @@ def uncleaned(snapshot: Snapshot) -> Iterator[Uncleaned]:
         yield max(mine, key=lambda each: each.size)._replace(replicas=len(mine))
 
 
-def _compacted(snapshot: Snapshot) -> dict[str, int]:
+@remembered
+def _compacted(topics: Mapping[str, Topic], configs: Mapping[ConfigResource, ConfigSet]) -> Mapping[str, int]:
     """Topic -> its segment.bytes, of the compacted ones."""
     found: dict[str, int] = {}
-    for topic in snapshot.topics:
-        configs = snapshot.configs.get(topic_resource(topic))
-        policy = configs.get("cleanup.policy") if configs is not None else None
-        if configs is not None and policy is not None and "compact" in (policy.value or ""):
-            segment = configs.get("segment.bytes")
+    for topic in topics:
+        own = configs.get(topic_resource(topic))
+        policy = own.get("cleanup.policy") if own is not None else None
+        if own is not None and policy is not None and "compact" in (policy.value or ""):
+            segment = own.get("segment.bytes")
             found[topic] = (long_number(segment.value) if segment is not None else None) or 2**30
     return found
 
@@ -393,11 +416,18 @@ def _of_transactions(facts: Facts) -> Iterator[Symptom]:
 def ahead(look: Look) -> dict[str, tuple[int, Newest]]:
     """Topic -> the partition and the record that is furthest ahead of the time, of topics that delete by time."""
     limit = int(max(cluster_time(look), look.at).timestamp() * 1000) + AHEAD_MS
-    found: dict[str, tuple[int, Newest]] = {}
-    for (topic, number), newest in look.facts.newest.items():
-        if newest.timestamp > limit and (topic not in found or newest.timestamp > found[topic][1].timestamp):
-            found[topic] = number, newest
+    found = {topic: worst for topic, worst in _newest_of(look.facts.newest).items() if worst[1].timestamp > limit}
     return {topic: worst for topic, worst in found.items() if _deletes_by_time(look.snapshot, topic)}
+
+
+@remembered
+def _newest_of(newest: Mapping[tuple[str, int], Newest]) -> Mapping[str, tuple[int, Newest]]:
+    """Topic -> the partition with its newest record."""
+    found: dict[str, tuple[int, Newest]] = {}
+    for (topic, number), each in newest.items():
+        if topic not in found or each.timestamp > found[topic][1].timestamp:
+            found[topic] = number, each
+    return found
 
 
 def _deletes_by_time(snapshot: Snapshot, topic: str) -> bool:

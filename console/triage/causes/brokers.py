@@ -30,6 +30,7 @@ from console.triage.symptoms import (
     Symptom,
     cluster_time,
     gone,
+    out_of_sync,
 )
 
 CATCHES_UP = timedelta(minutes=5)
@@ -224,14 +225,13 @@ def _replication(course: Course) -> Iterator[Claim]:
     pairs: dict[int, list[Partition]] = {}
     topics: dict[int, set[str]] = {}
     lonely = _lonely(course)
-    for topic in course.last.snapshot.topics.values():
-        for partition in topic.partitions:
-            missing = [broker for broker in partition.replicas if broker not in partition.isr]
-            if partition.leader in lonely:
-                continue
-            if len(missing) == 1 and missing[0] not in {*away, *partition.offline} and partition.leader >= 0:
-                pairs.setdefault(missing[0], []).append(partition)
-                topics.setdefault(missing[0], set()).add(topic.name)
+    for topic, partition in out_of_sync(course.last.snapshot.topics):
+        missing = [broker for broker in partition.replicas if broker not in partition.isr]
+        if partition.leader in lonely:
+            continue
+        if len(missing) == 1 and missing[0] not in {*away, *partition.offline} and partition.leader >= 0:
+            pairs.setdefault(missing[0], []).append(partition)
+            topics.setdefault(missing[0], set()).add(topic)
     for broker, partitions in sorted(pairs.items()):
         leaders = sorted({partition.leader for partition in partitions})
         names = sorted(topics[broker])
@@ -269,17 +269,16 @@ def _lonely(course: Course) -> dict[int, list[Subject]]:
     alone: dict[int, list[Subject]] = {}
     followers: dict[int, set[int]] = {}
     followed = set(away)
-    for topic in course.last.snapshot.topics.values():
-        for partition in topic.partitions:
-            leader, isr = partition.leader, partition.isr
-            up = set(partition.replicas) - {leader} - away
-            if leader < 0 or not up or up <= set(isr):
-                continue
-            if isr != (leader,):
-                followed.add(leader)
-                continue
-            alone.setdefault(leader, []).append(Subject(topic=topic.name, partition=partition.number))
-            followers.setdefault(leader, set()).update(up)
+    for topic, partition in out_of_sync(course.last.snapshot.topics):
+        leader, isr = partition.leader, partition.isr
+        up = set(partition.replicas) - {leader} - away
+        if leader < 0 or not up or up <= set(isr):
+            continue
+        if isr != (leader,):
+            followed.add(leader)
+            continue
+        alone.setdefault(leader, []).append(Subject(topic=topic, partition=partition.number))
+        followers.setdefault(leader, set()).update(up)
     return {
         leader: places
         for leader, places in alone.items()

@@ -85,7 +85,7 @@ def _stopped(course: Course) -> Iterator[Claim]:
 def _stuck(course: Course) -> Iterator[Claim]:
     """A partition whose commit stands still while records arrive, and a member reads it or others."""
     for group, trend in _trends(course):
-        if group.state == "Empty" or _rebalances(course, group.name):
+        if not trend.stuck or group.state == "Empty" or _rebalances(course, group.name):
             continue
         rows = {(each.topic, each.partition): each for each in trend.last.lag.partitions}
         beside = _moved(trend)

@@ -11,6 +11,7 @@ from console.model.elections import partition_in
 from console.plan.stale_throttles import StaleThrottle, stale_throttles
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, of
 from console.triage.course import Course
+from console.triage.remembered import remembered
 from console.triage.symptoms import (
     LEADERLESS,
     MIN_ISR_ABOVE_REPLICATION,
@@ -136,8 +137,11 @@ def _list(brokers: tuple[int, ...] | list[int]) -> str:
     return ", ".join(map(str, brokers)) or "none"
 
 
+_stale = remembered(stale_throttles)
+
+
 def _throttles(course: Course) -> Iterator[Claim]:
-    found = stale_throttles(course.last.snapshot)
+    found = _stale(course.last.snapshot)
     if not found:
         return
     topics = sorted({each.edit.resource.name for each in found if each.edit.resource.type == TOPIC})
@@ -205,7 +209,7 @@ CAUSES = (
     CauseRule(
         "replication-throttled",
         _throttles,
-        lambda c: "" if stale_throttles(c.last.snapshot) else "no leftover replication throttle",
+        lambda c: "" if _stale(c.last.snapshot) else "no leftover replication throttle",
     ),
     CauseRule("reassignment-stalled", _moves),
 )

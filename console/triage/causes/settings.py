@@ -42,13 +42,17 @@ CONSUMERS = "consumer_byte_rate"
 
 def _odd(course: Course) -> Iterator[Claim]:
     """A broker that is out of ISRs, or does not compact, and has a setting worse than all others."""
+    snapshot = course.last.snapshot
+    odd = {each.id: keys for each in snapshot.cluster.brokers if (keys := odd_keys(snapshot, each.id))}
+    if not odd:
+        return
     suffering = {
         (symptom.name, symptom.brokers[0])
         for symptom in course.seen.values()
         if symptom.name in (UNDER_REPLICATED, COMPACTED_GROWS) and len(symptom.brokers) == 1
     }
     for name, broker in sorted(suffering):
-        for key, (mine, others) in odd_keys(course.last.snapshot, broker).items():
+        for key, (mine, others) in odd.get(broker, {}).items():
             if ("cleaner" in key) is not (name == COMPACTED_GROWS):
                 continue
             yield Claim(
