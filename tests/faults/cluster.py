@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import Self
 
 from tests.faults.relay import Relays
+from tests.support.certificates import Authority
 from tests.support.free_ports import LOOPBACK, free_ports
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.patience import PATIENCE
@@ -15,6 +17,9 @@ from tests.support.patience import PATIENCE
 SPARE_ON = 2
 """The broker that has the spare log directory."""
 SPARE_MIB = 64
+
+KEY_STORE = "listener.name.tls.ssl.keystore.location"
+_DAY = timedelta(days=1)
 
 PROPERTIES = {
     # A follower that does not fetch leaves the ISR after 5 s instead of 30.
@@ -34,18 +39,23 @@ class FaultCluster(KafkaCluster):
     """Brokers 1 to 3, each a controller too. Needs root where the spare directory is mounted."""
 
     def __init__(self, version: str) -> None:
-        replication = free_ports(6)
+        replication = free_ports(9)
+        self._tls_ports = dict(zip((1, 2, 3), replication[6:], strict=True))
         self._replication = {node: (replication[2 * node - 2], replication[2 * node - 1]) for node in (1, 2, 3)}
         self.relays = Relays(self._replication)
         super().__init__(version, brokers=3, request_log=True, properties=PROPERTIES)
         self.spare_mount = self.directory / "spare"
         self.spare_dir = self.spare_mount / "logs"
+        self.certificate = self.ending_certificate = self.directory
 
     def __enter__(self) -> Self:
         self.relays.__enter__()
         self.spare_mount.mkdir()
         _run("mount", "-t", "tmpfs", "-o", f"size={SPARE_MIB}m,mode=0700", "kac-faults", str(self.spare_mount))
         self.spare_dir.mkdir()
+        authority = Authority(self.directory / "tls")
+        self.certificate = authority.issue("broker", LOOPBACK, age=_DAY, left=365 * _DAY).pem
+        self.ending_certificate = authority.issue("ending", LOOPBACK, age=364 * _DAY, left=_DAY).pem
         return super().__enter__()
 
     def close(self) -> None:
@@ -63,12 +73,15 @@ class FaultCluster(KafkaCluster):
         lines = super()._server_properties(node, data, extra).splitlines()
         properties = dict(line.split("=", 1) for line in lines)
         relay, port = self._replication[node]
-        properties["listeners"] += f",REPLICATION://{LOOPBACK}:{port}"
-        properties["advertised.listeners"] += f",REPLICATION://{LOOPBACK}:{relay}"
+        tls = f"TLS://{LOOPBACK}:{self._tls_ports[node]}"
+        properties["listeners"] += f",REPLICATION://{LOOPBACK}:{port},{tls}"
+        properties["advertised.listeners"] += f",REPLICATION://{LOOPBACK}:{relay},{tls}"
         properties["inter.broker.listener.name"] = "REPLICATION"
         properties["listener.security.protocol.map"] = ",".join(
-            f"{name}:PLAINTEXT" for name in ("PLAINTEXT", "CONTROLLER", "REPLICATION")
+            (*(f"{name}:PLAINTEXT" for name in ("PLAINTEXT", "CONTROLLER", "REPLICATION")), "TLS:SSL")
         )
+        properties["listener.name.tls.ssl.keystore.type"] = "PEM"
+        properties[KEY_STORE] = str(self.certificate)
         if node == SPARE_ON:
             properties["log.dirs"] += f",{self.spare_dir}"
             properties["metadata.log.dir"] = str(data)

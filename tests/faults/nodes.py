@@ -9,6 +9,8 @@ from contextlib import asynccontextmanager
 from console.admin.changes import send
 from console.admin.cluster import describe_quorum
 from console.model.changes import ElectLeaders, PartitionTarget
+from console.model.config import broker_resource
+from tests.faults.cluster import KEY_STORE
 from tests.faults.fault import Begin, Fault, beside, cause
 from tests.faults.laboratory import STEADY, Laboratory
 from tests.faults.load import running
@@ -170,6 +172,17 @@ async def _unclean(lab: Laboratory) -> AsyncIterator[Begin]:
             await lab.bring_up()
 
 
+@asynccontextmanager
+async def _certificate_ends(lab: Laboratory) -> AsyncIterator[Begin]:
+    broker = broker_resource(2)
+    keys = {KEY_STORE: str(lab.cluster.ending_certificate)}
+    try:
+        yield lambda: lab.configure(broker, keys)
+    finally:
+        await lab.configure(broker, {KEY_STORE: str(lab.cluster.certificate)})
+        await lab.unset(broker, KEY_STORE)
+
+
 async def _isr_is(lab: Laboratory, topic: str, isr: tuple[int, ...]) -> bool:
     return (await lab.partitions(topic))[0].isr == isr
 
@@ -270,6 +283,15 @@ FAULTS = (
         make=_pair_delayed,
         named=(cause("replication-broken", broker=VICTIM),),
         takes=RELAY,
+    ),
+    Fault(
+        name="certificate near its end",
+        how="the key store of a TLS listener of broker 2 is replaced by one whose certificate has a day left",
+        make=_certificate_ends,
+        named=(cause("certificate-expiring", broker=2),),
+        beside=(beside("that is the change", "changed-lately", broker=2),),
+        takes=frozenset({"a certificate"}),
+        stands=True,
     ),
     Fault(
         name="unclean election",

@@ -19,6 +19,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from tests.support.patience import PATIENCE
 
 _LIFETIME = datetime.timedelta(days=2)
+_AGE = datetime.timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +77,13 @@ class Authority:
             _run([keytool, "-importcert", "-noprompt", "-alias", "ca", "-file", str(self.pem), *target])
         return store
 
-    def issue(self, name: str, *hosts: str) -> Identity:
-        """A certificate for CN=name, valid for those hosts (IP addresses or DNS names) and as a client."""
+    def issue(
+        self, name: str, *hosts: str, age: datetime.timedelta = _AGE, left: datetime.timedelta = _LIFETIME
+    ) -> Identity:
+        """A certificate for CN=name, valid for those hosts (IP addresses or DNS names) and as a client, since and for
+        so long."""
         key = ec.generate_private_key(ec.SECP256R1())
-        builder = _builder(_subject(name), self._subject, key.public_key()).add_extension(
+        builder = _builder(_subject(name), self._subject, key.public_key(), age, left).add_extension(
             x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False
         )
         if hosts:
@@ -115,7 +119,13 @@ def _subject(name: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
 
 
-def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
+def _builder(
+    subject: x509.Name,
+    issuer: x509.Name,
+    key: ec.EllipticCurvePublicKey,
+    age: datetime.timedelta = _AGE,
+    left: datetime.timedelta = _LIFETIME,
+) -> x509.CertificateBuilder:
     now = datetime.datetime.now(datetime.UTC)
     return (
         x509.CertificateBuilder()
@@ -123,8 +133,8 @@ def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicK
         .issuer_name(issuer)
         .public_key(key)
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(hours=1))
-        .not_valid_after(now + _LIFETIME)
+        .not_valid_before(now - age)
+        .not_valid_after(now + left)
     )
 
 
