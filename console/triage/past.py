@@ -22,7 +22,6 @@ KEPT = timedelta(minutes=30)
 MOST = 500
 """Of each kind, the latest."""
 RETENTION = ("retention.ms", "retention.bytes", "cleanup.policy")
-UNCLEAN = "unclean.leader.election.enable"
 NOTICED = 120.0
 """Seconds after a deletion in which a change of the retention is still looked for: configs are read each minute."""
 PURGED = "-repartition"
@@ -42,8 +41,8 @@ class ConfigChange(NamedTuple):
 
 class Unclean(NamedTuple):
     """A leader that could not be elected cleanly. was: the partition before; could: who could have led it then, of its
-    ISR and its eligible leader replicas. sure: it had no leader, and none of them was there in between; else they are
-    gone, and the topic allows it."""
+    ISR and its eligible leader replicas. sure: it had no leader, and none of them was there in between; else
+    they are gone, and one may have joined in between: that the end of the log fell proves it."""
 
     topic: str
     was: Partition
@@ -133,7 +132,7 @@ def _elections(before: Look, now: Look) -> Iterator[Unclean]:
             if could is None or partition.leader in could or not could <= away | frozenset(partition.offline):
                 continue
             sure = was.leader < 0 and could <= were_away | frozenset(was.offline)
-            if sure or (could and _may_be_unclean(now.snapshot, name)):
+            if sure or could:
                 yield Unclean(name, was, tuple(sorted(could)), partition.leader, partition.leader_epoch, now.at, sure)
 
 
@@ -149,12 +148,6 @@ def _led_anew(old: Topic, new: Topic) -> Iterator[tuple[Partition, Partition]]:
     for was, partition in zip(old.partitions, new.partitions, strict=False):
         if was is not partition and 0 <= partition.leader != was.leader and partition.leader_epoch > was.leader_epoch:
             yield was, partition
-
-
-def _may_be_unclean(snapshot: Snapshot, topic: str) -> bool:
-    configs = snapshot.configs.get(topic_resource(topic))
-    entry = configs.get(UNCLEAN) if configs is not None else None
-    return entry is not None and entry.value == "true"
 
 
 # -- deleted records ---------------------------------------------------------------------------------------------------
