@@ -133,7 +133,8 @@ async def _entities(session: Session, resources: list[ConfigResource], options: 
 
 async def _brokers(session: Session, options: argparse.Namespace) -> int:
     from console.answers.results import Printer
-    from console.files.compare import broker_matrix, broker_table
+    from console.files.compare import broker_table
+    from console.model.broker_matrix import broker_matrix
     from console.model.config import broker_resource
 
     await session.read_cluster()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from console.answers.results import Column, Row, Table
 from console.files.wanted import HIDDEN, Value, Wanted, WantedTopic
 from console.model.acl import Acl
+from console.model.broker_matrix import BrokerRow
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, topic_resource
 from console.model.quota import QuotaEntity
 from console.present import names
@@ -73,48 +73,6 @@ def _numbers(limits: Mapping[str, float]) -> dict[str, Value]:
     return {key: f"{value:.17g}" for key, value in limits.items()}
 
 
-class BrokerRow(NamedTuple):
-    """A key that is not alike on all brokers. values: by broker, None where a broker does not list it; odd: those with
-    another value than most; none where there is no most."""
-
-    key: str
-    values: Mapping[int, Value | None]
-    odd: frozenset[int]
-
-
-PER_BROKER = frozenset(
-    {"broker.id", "node.id", "broker.rack", "advertised.listeners", "listeners", "log.dirs", "log.dir"}
-)
-"""Keys that are each broker's own by nature."""
-
-
-def broker_matrix(sets: Mapping[int, ConfigSet], every: bool = False) -> tuple[BrokerRow, ...]:
-    """The keys in which brokers differ. every: those too that are each broker's own by nature."""
-    keys = sorted({entry.name for entries in sets.values() for entry in entries})
-    rows = []
-    for key in keys:
-        if key in PER_BROKER and not every:
-            continue
-        values = {broker: _value(entries, key) for broker, entries in sorted(sets.items())}
-        if len(set(values.values())) > 1:
-            rows.append(BrokerRow(key, values, _odd(values)))
-    return tuple(rows)
-
-
-def _value(entries: ConfigSet, key: str) -> Value | None:
-    entry = entries.get(key)
-    if entry is None:
-        return None
-    return HIDDEN if entry.hidden else entry.value if entry.value is not None else ""
-
-
-def _odd(values: Mapping[int, Value | None]) -> frozenset[int]:
-    (most, count), *others = Counter(values.values()).most_common()
-    if any(other == count for _, other in others):
-        return frozenset()
-    return frozenset(broker for broker, value in values.items() if value != most)
-
-
 # Differences as tables.
 
 NONE = "–"
@@ -155,12 +113,19 @@ def broker_table(rows: Sequence[BrokerRow], brokers: Sequence[int]) -> Table:
     """Key × broker, the odd ones out marked."""
     table = []
     for row in rows:
-        cells = tuple(f"{ODD} {_shown(row.values[b])}" if b in row.odd else _shown(row.values[b]) for b in brokers)
-        data = {str(broker): _data(row.values[broker]) for broker in brokers}
+        values = {broker: _value(row.values[broker]) for broker in brokers}
+        cells = tuple(f"{ODD} {_shown(values[b])}" if b in row.odd else _shown(values[b]) for b in brokers)
+        data = {str(broker): _data(values[broker]) for broker in brokers}
         table.append(Row((row.key, *cells), {"key": row.key, "values": data, "odd": sorted(row.odd)}))
     columns = (Column("Key"), *(Column(f"broker {broker}") for broker in brokers))
     notes = (f"{ODD} has another value than most",) if any(row.odd for row in rows) else ()
     return Table("differences", columns, tuple(table), empty=ALIKE, notes=notes)
+
+
+def _value(entry: ConfigEntry | None) -> Value | None:
+    if entry is None:
+        return None
+    return HIDDEN if entry.hidden else entry.value if entry.value is not None else ""
 
 
 def _shown(value: Value | None) -> str:

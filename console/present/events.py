@@ -14,7 +14,8 @@ from console.model.changes import (
     Target,
     TopicTarget,
 )
-from console.model.config import ConfigResource
+from console.model.codes import BROKER, GROUP
+from console.model.config import ConfigResource, broker_resource, topic_resource
 from console.model.numbers import Data
 from console.model.quota import QuotaEntity
 from console.plan.amounts import quota
@@ -197,6 +198,37 @@ def place_text(place: Place) -> str:
         if isinstance(about, PartitionTarget | MoveTarget)
         else names.target(about)
     )
+
+
+# -- what it is about --------------------------------------------------------------------------------------------------
+
+
+def about_of(place: Place) -> ConfigResource | QuotaEntity | str | None:
+    """What an event is about, as places of the screen have it."""
+    match place.about:
+        case TopicTarget(name=name) | MoveTarget(topic=name):
+            return topic_resource(name)
+        case PartitionTarget():
+            return topic_resource(place.about.topic)
+        case BrokerTarget(id=number):
+            return broker_resource(number)
+        case GroupTarget(name=name):
+            return name
+        case ConfigResource() | QuotaEntity():
+            return place.about
+        case _:
+            return None
+
+
+def concerns(event: Event, about: object) -> bool:
+    """Whether an event is about this; a group's configs are about the group, an ISR also about its broker."""
+    for place in event.places:
+        mine = about_of(place)
+        if mine == about or (isinstance(mine, ConfigResource) and mine.type == GROUP and mine.name == about):
+            return True
+        if isinstance(about, ConfigResource) and about.type == BROKER and event.kind in (Kind.ISR, Kind.LEADER):
+            return about.name in (place.key, event.was, event.became)
+    return False
 
 
 # -- a terminal, and JSON ----------------------------------------------------------------------------------------------

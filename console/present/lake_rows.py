@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from console.history.reader.tables import Change, Drifted, Minute, Usage
+from console.history.reader.tables import Change, Drifted, Minute, Pair, Usage
+from console.model.quota import CLIENT_ID, USER, QuotaEntity, QuotaValues
 from console.plan.amounts import duration, quota
+from console.present.events import side, what_text
+from console.present.events import who_text as author_text
 from console.present.lake import (
     FIRST_SEEN,
     HIDDEN,
@@ -24,8 +27,10 @@ from console.present.lake import (
     typed_text,
     who_text,
 )
+from console.present.names import named
 from console.present.text import Cell, Line, clean, joined
 from console.present.values import config_value
+from console.triage.events import Event
 
 # A timeline as rows: when, what, from what to what, who, how that is known; of a lake, or of this host's journal.
 
@@ -34,8 +39,8 @@ _STATES = {"applied": ("✓", "ok"), "failed": ("✗", "failed")}
 
 class PastRow(NamedTuple):
     """A change. sure: a letter for how it is known who, or how it went, and its meaning. change: the lake's row.
-    number: of the journal's change; one of them is None. is_first_seen: the first look showed it. is_unknown: the
-    outcome is."""
+    number: of the journal's change; event: what this console saw; two of them are None. is_first_seen: the first look
+    showed it. is_unknown: the outcome is."""
 
     key: Hashable
     when: str
@@ -48,6 +53,15 @@ class PastRow(NamedTuple):
     number: int | None
     is_first_seen: bool = False
     is_unknown: bool = False
+    event: Event | None = None
+
+
+def of_event(event: Event, when: str) -> PastRow:
+    """A row of what this console saw. when: ``2026-11-22 03:11:48``, with or without an offset."""
+    was, became = (side(event, value) for value in (event.was, event.became))
+    mark = ("!", "danger") if event.trouble else ("·", "muted")
+    key = ("event", event.until, event.place)
+    return PastRow(key, when[5:16], what_text(event), was, became, author_text(event), mark, None, None, event=event)
 
 
 def of_change(change: Change, first_poll: datetime | None = None) -> PastRow:
@@ -171,17 +185,18 @@ def drift_cells(row: DriftRow, peers: Sequence[str]) -> list[Cell]:
     return cells
 
 
-def drift_lines(row: DriftRow) -> list[Line]:
-    """Each odd one with its value, and since when."""
+def drift_lines(
+    row: DriftRow, wanted: str = "the baseline wants ", first: str = "as long as anybody looked"
+) -> list[Line]:
+    """Each odd one with its value, and since when. wanted: what has the other value, where that is not most; first: the
+    words for an unknown beginning."""
     lines: list[Line] = [
         [("most have ", "muted"), (row.majority, ""), (f"   {len(row.odd)} of {row.peers} differ", "muted")]
     ]
     if row.odd and next(iter(row.odd.values())).scope == "baseline":
-        lines = [[("the baseline wants ", "muted"), (row.majority, "")]]
+        lines = [[(wanted, "muted"), (row.majority, "")]]
     for each in row.odd.values():
-        since = (
-            f"since {each.since.astimezone():%Y-%m-%d %H:%M}" if each.since is not None else "as long as anybody looked"
-        )
+        since = f"since {each.since.astimezone():%Y-%m-%d %H:%M}" if each.since is not None else first
         own = drift_sides(each)[1]
         what = "nothing of its own" if own == NOTHING else own
         name = typed_text(each.entity_key) if each.scope == "broker" else each.cluster_id
@@ -208,6 +223,46 @@ def rate_text(key: str, value: float | None) -> str:
         return NOTHING
     sign = "-" if value < 0 else ""
     return sign + quota(key, float(f"{abs(value):.3g}")).removeprefix("≈ ")
+
+
+_MEASURED = ("producer_byte_rate", "consumer_byte_rate", "request_percentage")
+
+
+def quotas_now(quotas: Mapping[QuotaEntity, QuotaValues], cluster: str) -> dict[Usage, QuotaEntity]:
+    """The quotas of users and clients as usage that is unknown, by name, each with its entity."""
+    made: dict[Usage, QuotaEntity] = {}
+    for entity, values in quotas.items():
+        parts = {type_: named(name) for type_, name in entity}
+        if not parts.keys() <= {USER, CLIENT_ID}:
+            continue
+        for key in _MEASURED:
+            if key in values:
+                pair = Pair(parts.get(USER), parts.get(CLIENT_ID), key)
+                why = "rates are not known without a lake"
+                limit, level = values[key], _level(entity)
+                made[Usage(cluster, pair, -1, limit, level, None, None, None, 0, 0, None, None, why, ())] = entity
+    return dict(sorted(made.items(), key=lambda each: (*(name or "" for name in each[0].pair),)))
+
+
+def _level(entity: QuotaEntity) -> int:
+    """The level of an entity's own quota, as `console.model.quota` numbers them."""
+    user, client = (
+        "" if not entity.has(type_) else "default" if entity.name_of(type_) is None else "named"
+        for type_ in (USER, CLIENT_ID)
+    )
+    return _LEVELS[user, client]
+
+
+_LEVELS = {
+    ("named", "named"): 1,
+    ("named", "default"): 2,
+    ("named", ""): 3,
+    ("default", "named"): 4,
+    ("default", "default"): 5,
+    ("default", ""): 6,
+    ("", "named"): 7,
+    ("", "default"): 8,
+}
 
 
 def limit_text(usage: Usage) -> str:
@@ -250,6 +305,8 @@ def usage_lines(usage: Usage) -> list[Line]:
     key = usage.pair.quota_key
     quota_line: Line = [(f"{SHORT.get(key, clean(key))} quota ", "muted"), (limit_text(usage), "strong")]
     quota_line += [(f"  by {level_text(usage.level)}, per broker", "muted")]
+    if usage.rate_max is None:
+        return [quota_line, [("how much of it is used is not known without a lake", "muted")]]
     used: Line = [(f"highest over 10 s {rate_text(key, usage.rate_max)}", "")]
     used += [(f"  mean {rate_text(key, usage.rate_avg)}  on broker {usage.broker_id}", "muted")]
     lines = [quota_line, used]

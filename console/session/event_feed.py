@@ -36,9 +36,10 @@ from console.plan.edits import (
 )
 from console.plan.staged import Described
 from console.present.columns import clock
-from console.present.text import clean
+from console.present.events import details
+from console.present.text import Line, clean
 from console.session.journal_changes import read_latest
-from console.session.lake_staging import UNKNOWN, NoEdit, Wish
+from console.session.lake_staging import UNKNOWN, NoEdit, Wish, edit_text
 from console.session.snapshot_reader import SessionEvent, SnapshotChanged
 from console.triage.events import HIDDEN as UNTOLD
 from console.triage.events import ID, Author, Difference, Event, Kind, Place, Record, differences, events, seen_between
@@ -199,6 +200,16 @@ def way_back(event: Event) -> list[Wish]:
         many = f"{event.count:,} places changed; {len(event.places):,} are known here: take it back by a pattern"
         return [Wish(NoEdit(many))]
     return [_wish(event, place) for place in event.places]
+
+
+def event_lines(event: Event) -> list[Line]:
+    """What is to know of an event, and what stages its way back."""
+    wishes = way_back(event)
+    first = wishes[0].edit
+    if isinstance(first, NoEdit):
+        return [*details(event), [(f"no way back: {edit_text(first)}", "muted")]]
+    more = f"  (+{len(wishes) - 1:,})" if len(wishes) > 1 else ""
+    return [*details(event), [("⏎ ", "strong"), (edit_text(first) + more, "muted")]]
 
 
 def _wish(event: Event, place: Place) -> Wish:

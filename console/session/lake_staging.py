@@ -161,7 +161,7 @@ def align(row: Drifted) -> Edit | NoEdit:
     """Return the edit that gives an outlier the majority's value, or the baseline's."""
     type_, key = row.entity
     if REDACTED in (row.majority_value, row.this_value):
-        return NoEdit("the value is hidden: the lake never had it. Set it with KEY=? or KEY=@FILE")
+        return NoEdit("the value is hidden: it was never read. Set it with KEY=? or KEY=@FILE")
     if row.attr.startswith(":"):
         return NoEdit(f"{clean(row.attr[1:], 60)} is not a config: it can't be aligned from here")
     if type_ == "acl":
@@ -199,6 +199,7 @@ class Unknown(Enum):
 UNKNOWN = Unknown.UNKNOWN
 """The value is unknown: nothing is compared."""
 Value = str | None | Unknown
+AS_THE_LAKE_SAYS = "as the lake says"
 
 
 class Wish(Struct, frozen=True):
@@ -214,7 +215,7 @@ class Wish(Struct, frozen=True):
     lake: Value = UNKNOWN
     note: str = ""
     effective: bool = False
-    source: str = "as the lake says"
+    source: str = AS_THE_LAKE_SAYS
 
 
 class Wished(Struct, frozen=True):

@@ -218,10 +218,51 @@ async def test_without_a_lake_the_pane_has_the_journal_and_says_how_to_make_one(
         await it.press("8")
         await it.shows("no changes in the journal")
         await says(it, "kac lake collect")
+        await it.press("o")
         await it.press("9")
-        await it.shows("There is no lake at")
+        await it.shows("nothing differs from brokers")
+        await says(it, "kac lake collect")
+        await it.press("tab")
+        await it.shows("`kac compare` compares two as they are now")
+        await it.press("tab")
+        await it.shows("no config, quota or ACL has another value than at")
         await it.press("0")
-        await it.shows("There is no lake at")
+        await it.shows("alice / checkout")
+        assert "5 MB/s" in it.line("alice / checkout")
+        await says(it, "kac lake ingest")
+        await it.press("enter")
+        await it.shows("what to suggest is not known without a lake")
+        await it.press("d")
+        await it.shows("no rates over time are known without a lake")
+
+
+async def test_without_a_lake_brokers_are_compared_as_they_are() -> None:
+    client = ModelClient(cluster())
+    client.cluster.static[3] = client.cluster.static[2]
+    client.cluster.configs[broker_resource(2)] = {"log.cleaner.min.cleanable.ratio": "0.4"}
+    async with driven(client) as it:
+        await it.press("9")
+        await it.shows("log.cleaner.min.cleanable.ratio")
+        assert "!0.4" in it.line("log.cleaner.min.cleanable.ratio")
+        await it.press("enter")
+        await it.until(lambda: bool(staged(it)))
+        assert staged(it) == [UnsetConfig(broker_resource(2), "log.cleaner.min.cleanable.ratio")]
+
+
+async def test_without_a_lake_what_changed_since_the_start_is_aligned() -> None:
+    async with driven() as it:
+        await it.until(lambda: it.app.journal.events.record is not None and not it.app.journal.events.gaps())
+        it.client.cluster.configs[ORDERS]["retention.ms"] = "1000"
+        await it.app.session.read_configs([ORDERS])
+        await it.press("9", "tab", "tab")
+        await it.shows("topic orders retention.ms")
+        await it.shows("it was 604800000")
+        await it.press("enter")
+        await it.until(lambda: bool(staged(it)))
+        assert staged(it) == [SetConfig(ORDERS, "retention.ms", "604800000")]
+        await it.press("8")
+        await it.shows("seen by this console")
+        assert "not kac" in it.line("topic orders retention.ms")
 
 
 async def test_this_hosts_journal_beside_the_lake(lake: str) -> None:

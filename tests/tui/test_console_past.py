@@ -93,7 +93,7 @@ async def test_the_list_of_changes_takes_one_back_where_it_came_from() -> None:
         await it.command("set topic orders retention.ms=2d")
         await apply(it)
         await it.command("history")
-        await it.shows("changes applied from this host")
+        await it.shows("applied from this host")
         await it.shows("topic payments retention.ms")
         assert "topic orders retention.ms" in it.line("▸")
         await it.press("j", "enter")

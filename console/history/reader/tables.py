@@ -298,6 +298,7 @@ class Usage(NamedTuple):
 
     quota_value, level, suggested_value and reason are of that broker's last minute. rate_max, rate_avg: bytes/s or %.
     throttle_ms: of all brokers. series: the highest rate over ten seconds in each minute, the highest of all brokers.
+    A rate that is unknown is None: without a lake only the quotas are known, broker_id is -1 then.
     """
 
     cluster_id: str
@@ -305,8 +306,8 @@ class Usage(NamedTuple):
     broker_id: int
     quota_value: float | None
     level: int | None
-    rate_max: float
-    rate_avg: float
+    rate_max: float | None
+    rate_avg: float | None
     utilisation: float | None
     throttle_ms: int
     throttled_requests: int

@@ -17,32 +17,18 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from console.history.drift_rules import BY_PATTERN, OF_EACH_BROKER
 from console.history.entities import CLUSTER, DEFAULT, UNOBSERVED
 from console.history.policy_files import Wanted
 from console.history.redact import HIDDEN
 from console.history.schema import DRIFT
 from console.history.transforms.coverage_gaps import since_before, with_first_poll
 
-# -- severity: the first pattern that matches counts. High: who may do what, and what prevents loss of records. Medium:
-# retention, what clients may use, what is created automatically. Low: the rest.
-
-_BY_PATTERN = (
-    ("high", r"^(listener\.name\.[^.]+\.)?(.*\.)?(ssl|sasl)\."),
-    ("high", r"^(security\.|authorizer\.|super\.users$|principal\.builder\.|listener\.security\.protocol\.map$)"),
-    ("high", r"^(allow\.everyone\.if\.no\.acl\.found|inter\.broker\.listener\.name|early\.start\.listeners)$"),
-    ("high", r"(^|\.)(min\.insync\.replicas|min\.isr|replication\.factor|unclean\.leader\.election\.enable)$"),
-    ("high", r"^(:replication|log\.flush\..*|flush\.(ms|messages)|eligible\.leader\.replicas\.version)$"),
-    ("medium", r"(retention|cleanup\.policy|max\.message\.bytes|message\.max\.bytes|message\.timestamp)"),
-    ("medium", r"(_byte_rate|_percentage|_mutation_rate|_creation_rate|^quota\.|^max\.connection)"),
-    ("medium", r"^(auto\.create\.topics\.enable|delete\.topic\.enable|compression\.type|:partitions|num\.partitions)$"),
-    ("medium", r"(delete\.retention|compaction\.lag|segment\.(bytes|ms)$|\.throttled\.|remote\.)"),
-)
-
 
 def severity(entity_type: Column, attr: Column) -> Column:
     """high, medium or low."""
     found = F.when(entity_type == "acl", "high")
-    for name, pattern in _BY_PATTERN:
+    for name, pattern in BY_PATTERN:
         found = found.when(attr.rlike(pattern), name)
     return found.otherwise("low")
 
@@ -167,11 +153,6 @@ def _fits(place: int, wanted: Wanted) -> Column:
 
 # -- the table -------------------------------------------------------------------------------------------------------
 
-_OF_EACH_BROKER = (
-    r"^(:.*|(broker|node)\.id|(advertised\.)?(host\.name|port|listeners)|controller\.listener\.names|process\.roles"
-    r"|(metadata\.)?log\.dirs?|broker\.rack|(listener\.name\.[^.]+\.)?ssl\.(key|keystore)\..*"
-    r"|(listener\.name\.[^.]+\.)?(.*\.)?sasl\.kerberos\..*|(leader|follower)\.replication\.throttled\.replicas)$"
-)
 _OF_EACH_CLUSTER = (":topic_id", UNOBSERVED)
 _STATIC = "STATIC_BROKER_CONFIG"
 
@@ -180,7 +161,7 @@ def drift(history: DataFrame, snapshot: DataFrame, baseline: Sequence[Wanted] = 
     """DRIFT's rows. history, snapshot: the tables of these names. baseline: from the user's file."""
     now = _now(history)
     brokers = _brokers(now, snapshot)
-    found = _scope("broker", outliers(brokers.where(~F.col("attr").rlike(_OF_EACH_BROKER)), ("cluster_id", "attr")))
+    found = _scope("broker", outliers(brokers.where(~F.col("attr").rlike(OF_EACH_BROKER)), ("cluster_id", "attr")))
     found = found.unionByName(_scope("cluster", outliers(_clusters(now), ("entity_type", "entity_key", "attr"))))
     if baseline:
         others = now.where((F.col("entity_type") != "broker") | (F.col("entity_key") == DEFAULT))

@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Any
 from console.history import entities
 from console.history.reader.queries import SCOPES, drift
 from console.history.reader.tables import Drifted
+from console.model.codes import BROKER
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
+from console.present.columns import clock
+from console.present.drift_now import brokers_now, since_start
 from console.present.lake_rows import DriftRow, drift_cells, drift_lines, drift_rows, row_name
 from console.present.text import Cell, Line, clean
-from console.session.lake_staging import CONFIG_TYPES, NoEdit, Wish, align, config_resource, edit_text
+from console.session.lake_staging import AS_THE_LAKE_SAYS, CONFIG_TYPES, NoEdit, Wish, align, config_resource, edit_text
 from console.tui import keymap
-from console.tui.panes.lake_view import LakeView
+from console.tui.panes.lake_view import LakeAnswer, LakeView
 from console.tui.panes.view import PaneHost, bindings
 from widgets.row_source import Column
 from widgets.row_table import RowTable
@@ -22,19 +25,27 @@ from widgets.row_table import RowTable
 if TYPE_CHECKING:
     from console.history.reader.tables import Tables
 
+START = "start"
+"""Stands for the scope of the baseline where there is no lake: what was when watching began."""
 _TITLES = {"broker": "Brokers", "cluster": "Clusters", "baseline": "Baseline"}
 _NAMED = {"broker": "brokers", "cluster": "clusters", "baseline": "the baseline"}
 
 
 def _columns(scope: str, peers: Sequence[str]) -> tuple[Column, ...]:
     """The fixed ones, then a column for each peer."""
-    most = "Wanted" if scope == "baseline" else "Most"
+    most = {"baseline": "Wanted", START: "At start"}.get(scope, "Most")
     return (
         Column("severity", width=2, gutter=True),
         Column("key", "Key", flex=2, min_width=22, max_width=70, sort_key="N"),
         Column("most", most, flex=1, min_width=8, max_width=30, priority=95),
         *(
-            Column(f"peer-{name}", clean(name, 16), min_width=5, max_width=24, priority=90 - min(place, 80))
+            Column(
+                f"peer-{name}",
+                "Now" if scope == START else clean(name, 16),
+                min_width=5,
+                max_width=24,
+                priority=90 - min(place, 80),
+            )
             for place, name in enumerate(peers)
         ),
     )
@@ -49,13 +60,14 @@ class DriftView(LakeView[DriftRow]):
     BINDINGS = bindings(keymap.DRIFT)
     COLUMNS = _columns("broker", ())
     EMPTY = "nothing differs"
+    ADDS = "no lake: `kac lake collect` adds other clusters, a baseline, and since when"
 
     def __init__(self, host: PaneHost) -> None:
         super().__init__(host)
         self._scope = SCOPES[0]
         self._peers: tuple[str, ...] = ()
         self._drawn: tuple[str, tuple[str, ...]] = (self._scope, self._peers)
-        self._made: tuple[object, list[DriftRow]] = (None, [])
+        self._made: tuple[tuple[object, ...], list[DriftRow]] = ((), [])
 
     def question(self) -> Hashable:
         """Among whom."""
@@ -66,6 +78,20 @@ class DriftView(LakeView[DriftRow]):
         cluster = None if self._scope == "cluster" else self.cluster_id
         return drift_rows(drift(tables, cluster, self._scope), self._scope)
 
+    async def without(self) -> None:
+        """Brokers as they are now; what changed since watching began."""
+        record = self.host.journal.events.record
+        of = (self._scope, self.snapshot.configs, self.snapshot.cluster, record, self.is_without)
+        if len(self._made[0]) == len(of) and all(a is b for a, b in zip(self._made[0], of, strict=True)):
+            return
+        found: Sequence[Drifted] = ()
+        if self._scope == "broker":
+            found = brokers_now(self.snapshot)
+        elif self._scope == "baseline" and record is not None:
+            found = since_start(record, self.cluster_id)
+        self._made = (of, drift_rows(found, self._scope))
+        self.take(LakeAnswer(self._made[1], None, (), ()), "")
+
     def rows(self) -> Sequence[DriftRow]:
         """The answer; the columns follow from it."""
         rows: Sequence[DriftRow] = self._told.rows  # type: ignore[assignment]
@@ -74,8 +100,9 @@ class DriftView(LakeView[DriftRow]):
     def draw(self) -> None:
         """The columns of the peers, then the rows."""
         self._peers = self._names()
-        if (self._scope, self._peers) != self._drawn:
-            self._drawn = (self._scope, self._peers)
+        scope = START if self._scope == "baseline" and self.is_without else self._scope
+        if (scope, self._peers) != self._drawn:
+            self._drawn = (scope, self._peers)
             self.table.set_columns(_columns(*self._drawn), type(self._all)((), self.key, self.cells))
         super().draw()
 
@@ -109,19 +136,33 @@ class DriftView(LakeView[DriftRow]):
         """Among whom, of the three."""
         line: Line = [("drift", "strong")]
         for scope in SCOPES:
-            line += [("  ", ""), (_TITLES[scope], "strong" if scope == self._scope else "muted")]
+            title = "Since start" if scope == "baseline" and self.is_without else _TITLES[scope]
+            line += [("  ", ""), (title, "strong" if scope == self._scope else "muted")]
         return line
 
     def empty_text(self) -> str:
         """That nothing differs, among whom."""
         text = super().empty_text()
-        return f"nothing differs from {_NAMED[self._scope]}" if text == self.EMPTY else text
+        if text != self.EMPTY:
+            return text
+        if not self.is_without or self._scope == "broker":
+            unread = self.is_without and not any(r.type == BROKER and r.name for r in self.snapshot.configs)
+            return "reading…" if unread else f"nothing differs from {_NAMED[self._scope]}"
+        if self._scope == "cluster":
+            return "a lake compares clusters; `kac compare` compares two as they are now"
+        return f"no config, quota or ACL has another value than at {self._start()}"
+
+    def _start(self) -> str:
+        record = self.host.journal.events.record
+        return clock(record.began) if record is not None else "the start"
 
     def details(self, row: DriftRow) -> list[Line]:
         """Each odd one, and what Enter does."""
         texts = [edit_text(wish.edit) for wish in self._wishes(row)]
         more = f"  (+{len(texts) - 1})" if len(texts) > 1 else ""
         does: list[Line] = [[("⏎ ", "strong"), (texts[0] + more, "muted")]] if texts else []
+        if self.is_without:
+            return [[(row_name(row), "")], *drift_lines(row, f"at {self._start()} it was ", "as they are now"), *does]
         return [[(row_name(row), "")], *drift_lines(row), *does]
 
     def _wishes(self, row: DriftRow) -> list[Wish]:
@@ -131,7 +172,8 @@ class DriftView(LakeView[DriftRow]):
     def _wish(self, odd: Drifted) -> Wish:
         if odd.cluster_id != self.cluster_id:
             return Wish(NoEdit(f"cluster {clean(odd.cluster_id, 60)} is changed from its own context (:ctx NAME)"))
-        return Wish(align(odd), odd.this_value, effective=odd.scope == "broker")
+        source = "as it was read" if self.is_without else AS_THE_LAKE_SAYS
+        return Wish(align(odd), odd.this_value, effective=odd.scope == "broker", source=source)
 
     def on_line_view_selected(self, message: RowTable.Selected) -> None:
         """Stage the alignment of the rows meant."""

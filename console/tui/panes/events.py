@@ -6,24 +6,26 @@ from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
 
 from console.history.reader.queries import PAGE, Wanted, first_poll, timeline
-from console.model.changes import (
-    BrokerTarget,
-    GroupTarget,
-    MoveTarget,
-    PartitionTarget,
-    TopicTarget,
-)
-from console.model.codes import BROKER, GROUP, TOPIC
 from console.model.config import ConfigResource, broker_resource, topic_resource
 from console.model.quota import QuotaEntity
 from console.present.columns import clock
-from console.present.events import COLUMNS, GROUPS, cells, details, side, what_text, who_text, words
+from console.present.events import (
+    COLUMNS,
+    GROUPS,
+    about_of,
+    cells,
+    concerns,
+    side,
+    what_text,
+    who_text,
+    words,
+)
 from console.present.lake_rows import PastRow, change_lines, of_change
 from console.present.names import plural
 from console.present.text import Cell, Line, clean
-from console.session.event_feed import way_back
+from console.session.event_feed import event_lines, way_back
 from console.session.lake_staging import NoEdit, edit_text
-from console.triage.events import Event, Kind, Place
+from console.triage.events import Event
 from console.triage.symptoms import Subject
 from console.tui import keymap, places
 from console.tui.panes.history import lake_entities, lake_wish
@@ -47,6 +49,7 @@ class EventsView(LakeView[Row]):
     ENTER = "take back"
     BINDINGS = bindings(keymap.EVENTS)
     COLUMNS = COLUMNS
+    ADDS = "no lake: `kac lake collect` adds what changed before, and who did it"
 
     def __init__(self, host: PaneHost) -> None:
         super().__init__(host)
@@ -96,7 +99,7 @@ class EventsView(LakeView[Row]):
         made_of = (events, self._told.rows, self._kinds, self.place.about)
         if len(self._made[0]) != len(made_of) or any(a is not b for a, b in zip(self._made[0], made_of, strict=True)):
             kinds, about = GROUPS[self._kinds][1], self.place.about
-            mine = [each for each in events if each.kind in kinds and (about is None or _concerns(each, about))]
+            mine = [each for each in events if each.kind in kinds and (about is None or concerns(each, about))]
             older: Sequence[Row] = self._told.rows if not self._kinds else ()  # type: ignore[assignment]
             self._made = (made_of, [*mine, *older])
         return self._made[1]
@@ -146,7 +149,7 @@ class EventsView(LakeView[Row]):
             return [(f"who made a change is not known: {clean(problem, 300)}", "pending")]
         if missing := self.host.journal.events.gaps():
             return [(f"not watched: {clean(', '.join(missing), 400)}", "pending")]
-        return []
+        return super().note()
 
     def empty_text(self) -> str:
         """That nothing changed."""
@@ -164,12 +167,7 @@ class EventsView(LakeView[Row]):
             assert row.change is not None
             edit = lake_wish(row, row.change).edit
             return [[(row.what, "")], *change_lines(row.change), [("⏎ ", "strong"), (edit_text(edit), "muted")]]
-        wishes = way_back(row)
-        first = wishes[0].edit
-        if isinstance(first, NoEdit):
-            return [*details(row), [(f"no way back: {edit_text(first)}", "muted")]]
-        more = f"  (+{len(wishes) - 1:,})" if len(wishes) > 1 else ""
-        return [*details(row), [("⏎ ", "strong"), (edit_text(first) + more, "muted")]]
+        return event_lines(row)
 
     # -- what can be done ----------------------------------------------------------------------------------------------
 
@@ -193,7 +191,7 @@ class EventsView(LakeView[Row]):
 
     def target_of(self, row: Row) -> ConfigResource | QuotaEntity | None:
         """What an event is about, where it has configs or quotas."""
-        about = _about(row.place) if isinstance(row, Event) else None
+        about = about_of(row.place) if isinstance(row, Event) else None
         return about if isinstance(about, ConfigResource | QuotaEntity) else None
 
     def copied(self) -> str:
@@ -205,41 +203,13 @@ class EventsView(LakeView[Row]):
         return f"{row.when} {row.what} {row.old} → {row.new} {row.who}" if row is not None else ""
 
 
-def _about(place: Place) -> ConfigResource | QuotaEntity | str | None:
-    """What an event is about, as places of the screen have it."""
-    match place.about:
-        case TopicTarget(name=name) | MoveTarget(topic=name):
-            return topic_resource(name)
-        case PartitionTarget():
-            return topic_resource(place.about.topic)
-        case BrokerTarget(id=number):
-            return broker_resource(number)
-        case GroupTarget(name=name):
-            return name
-        case ConfigResource() | QuotaEntity():
-            return place.about
-        case _:
-            return None
-
-
-def _concerns(event: Event, about: object) -> bool:
-    """Whether an event is about this; a group's configs are about the group, an ISR also about its broker."""
-    for place in event.places:
-        mine = _about(place)
-        if mine == about or (isinstance(mine, ConfigResource) and mine.type == GROUP and mine.name == about):
-            return True
-        if isinstance(about, ConfigResource) and about.type == BROKER and event.kind in (Kind.ISR, Kind.LEADER):
-            return about.name in (place.key, event.was, event.became)
-    return False
-
-
 def events_of(subject: Subject) -> places.Place:
     """The events about a cause's subject; all of them where it is the cluster."""
     top = pane_named(keymap.EVENTS)
     if subject.group is not None:
         return top._replace(about=subject.group)
     if subject.topic is not None:
-        return top._replace(about=ConfigResource(TOPIC, subject.topic))
+        return top._replace(about=topic_resource(subject.topic))
     if subject.broker is not None:
         return top._replace(about=broker_resource(subject.broker))
     return top

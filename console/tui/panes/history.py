@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from console.answers.history_results import local
 from console.answers.lake_tables import LakeFilter
 from console.history.entities import DEFAULT, quota_key
 from console.history.reader.queries import PAGE, Wanted, first_poll, timeline, with_acls
@@ -15,11 +16,15 @@ from console.model.codes import BROKER_LOGGER
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
 from console.plan.edits import Edit
+from console.present.columns import clock
+from console.present.events import concerns
 from console.present.failures import how_to_settle
-from console.present.lake_rows import PastRow, change_lines, of_change, of_journal, past_cells
+from console.present.lake_rows import PastRow, change_lines, of_change, of_event, of_journal, past_cells
 from console.present.names import resource_word
 from console.present.text import Cell, Line, clean
+from console.session.event_feed import event_lines, way_back
 from console.session.lake_staging import UNKNOWN, NoEdit, Wish, edit_text, undo
+from console.triage.events import Kind
 from console.tui import keymap
 from console.tui.panes.lake_view import NO_ANSWER, LakeAnswer, LakeView
 from console.tui.panes.view import PaneHost, bindings
@@ -29,6 +34,8 @@ from widgets.row_table import RowTable, TextSearch
 if TYPE_CHECKING:
     from console.history.reader.tables import Tables
 
+SHOWN = frozenset({*Kind} - {Kind.LEADER, Kind.ISR, Kind.GROUP})
+"""What of the events is shown: what lasts. The pane of events has all."""
 NEAR_THE_END = 50
 """Rows before the last one at which the next page is asked for."""
 
@@ -49,12 +56,14 @@ class HistoryView(LakeView[PastRow]):
         Column("who", "Who", min_width=6, max_width=10, priority=96),
     )
     EMPTY = "nothing changed"
+    ADDS = "no lake: `kac lake collect` adds what changed before, and who did it"
 
     def __init__(self, host: PaneHost) -> None:
         super().__init__(host)
         self._pages = 1
         self._wanted = LakeFilter()
         self._journal = False
+        self._unread = ""
 
     # -- what is shown -------------------------------------------------------------------------------------------------
 
@@ -91,21 +100,36 @@ class HistoryView(LakeView[PastRow]):
         from console.session.journal_changes import read_history_table
         from console.session.snapshot_reader import Refused
 
-        lake = self.host.lake
-        if not self._journal and not lake.is_missing:
-            await super().without()
-            return
         about = self.place.about
         entity = Entity(about) if isinstance(about, ConfigResource | QuotaEntity) else None
+        self._unread = ""
+        known: list[tuple[str, PastRow]] = []
         try:
             table = await read_history_table(self.host.session, entity)
+            known = [(row.cells[1], of_journal(row.cells, place)) for place, row in enumerate(table.rows)]
         except (AdminError, Refused) as error:
-            self.take(NO_ANSWER, failure_text(error.failure))
-            return
-        rows = [of_journal(row.cells, place) for place, row in enumerate(table.rows)]
+            self._unread = failure_text(error.failure)
+        # Sorted by their local times, an event before what the journal has of the same second.
+        rows = [row for _, row in sorted([*self._seen(), *known], key=lambda each: each[0], reverse=True)]
         found = [row for row, words in zip(rows, map(self.words, rows), strict=True) if self._passes(words)]
         if list(self._told.rows) != found or not self._is_known or self._told.fresh is not None:
             self.take(LakeAnswer(found, None, (), ()), "")
+
+    def _seen(self) -> list[tuple[str, PastRow]]:
+        """What this console saw, with its time, without what the journal has; none where the journal alone is asked
+        for."""
+        record, about = self.host.journal.events.record, self.place.about
+        if record is None or self._journal:
+            return []
+        return [
+            (local(event.until), of_event(event, local(event.until)))
+            for event in record.events
+            if event.author is None and event.kind in SHOWN and (about is None or concerns(event, about))
+        ]
+
+    def note(self) -> Line:
+        """Why the journal is missing, else as for every pane of a lake."""
+        return [(self._unread, "failed")] if self._unread else super().note()
 
     def _passes(self, words: str) -> bool:
         asked = self._wanted
@@ -116,7 +140,7 @@ class HistoryView(LakeView[PastRow]):
     @property
     def is_journal(self) -> bool:
         """Whether what is shown is this host's journal, and no lake's timeline."""
-        return self._journal or self.host.lake.is_missing
+        return self._journal or self.is_without
 
     def rows(self) -> Sequence[PastRow]:
         """The answer, less what a pattern leaves out."""
@@ -145,7 +169,7 @@ class HistoryView(LakeView[PastRow]):
         """Whose past it is, and its source."""
         about = self.place.about
         whose = clean(subject_text(about)) if isinstance(about, ConfigResource | QuotaEntity) else "cluster"
-        told = "changes applied from this host (no lake)" if self.host.lake.is_missing else "lake"
+        told = "seen by this console, applied from this host" if self.is_without else "lake"
         if self._journal:
             told = "changes applied from this host"
         return [("history of ", "muted"), (whose, "strong"), (f"  {told}", "muted")]
@@ -153,8 +177,9 @@ class HistoryView(LakeView[PastRow]):
     def empty_text(self) -> str:
         """Why there is nothing."""
         if self.known() and self.is_journal and not self._problem and not self._filter:
-            more = self.host.lake.problem if self.host.lake.is_missing else ""
-            return "\n\n".join(["no changes in the journal", *([self.wrapped(more)] if more else [])])
+            record = self.host.journal.events.record
+            since = f", and none seen since {clock(record.began)}" if record is not None and not self._journal else ""
+            return f"no changes in the journal{since}"
         return super().empty_text()
 
     def status(self) -> Line:
@@ -167,6 +192,8 @@ class HistoryView(LakeView[PastRow]):
     def details(self, row: PastRow) -> list[Line]:
         """All about a change, and what Enter does."""
         title: Line = [(row.what, "")]
+        if row.event is not None:
+            return event_lines(row.event)
         if row.change is None:
             told = f"change {row.number} of this host's journal"
             sure: list[Line] = []
@@ -210,6 +237,9 @@ class HistoryView(LakeView[PastRow]):
         message.stop()
         row = self.row()
         if row is None:
+            return
+        if row.event is not None:
+            self.stage(way_back(row.event), ())
             return
         if row.change is None:
             self.host.journal.take_back(row.number)

@@ -50,6 +50,8 @@ class LakeView(DetailsView[Row]):
 
     TABLE: ClassVar[str] = ""
     """The table of the lake that it shows."""
+    ADDS: ClassVar[str] = ""
+    """How a lake adds to what is shown without one."""
     OF_CLUSTER = False
 
     def __init__(self, host: PaneHost) -> None:
@@ -71,9 +73,20 @@ class LakeView(DetailsView[Row]):
         raise NotImplementedError
 
     async def without(self) -> None:
-        """There is no lake to read: say so."""
+        """There is no lake to read: show what is known without it."""
+        raise NotImplementedError
+
+    @property
+    def is_without(self) -> bool:
+        """Whether what is shown is not of a lake: there is none, or it can't be read."""
+        return self._is_known and bool(self.host.lake.problem)
+
+    def note(self) -> Line:
+        """How a lake adds to what is shown, or why it can't be read."""
+        if not self.is_without:
+            return super().note()
         lake = self.host.lake
-        self.take(NO_ANSWER, lake.problem)
+        return [(self.ADDS, "muted")] if lake.is_missing else [(clean(lake.problem, 400), "failed")]
 
     # -- reading -------------------------------------------------------------------------------------------------------
 

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from console.answers.lake_tables import LakeFilter
 from console.history.reader.queries import Window, hottest, minutes
 from console.history.reader.tables import Usage
-from console.model.quota import CLIENT_ID, USER, QuotaEntity
+from console.model.quota import CLIENT_ID, USER, QuotaEntity, QuotaValues
 from console.plan.edits import Edit
 from console.present.lake import level_text, pair_text
-from console.present.lake_rows import plot, usage_cells, usage_lines
+from console.present.lake_rows import plot, quotas_now, usage_cells, usage_lines
 from console.present.text import Cell, Line
 from console.session.lake_staging import UNKNOWN, Wish, edit_text, suggested
 from console.tui import keymap
-from console.tui.panes.lake_view import LakeView
+from console.tui.panes.lake_view import LakeAnswer, LakeView
 from console.tui.panes.view import PaneHost, bindings
 from console.tui.reading import start
 from widgets.row_source import Column
@@ -50,10 +50,13 @@ class UsageView(LakeView[Usage]):
         Column("level", "Level", min_width=8, max_width=30, priority=50),
     )
     EMPTY = "nothing was used in this window"
+    ADDS = "no lake: `kac lake ingest` of request logs adds who uses how much of it"
 
     def __init__(self, host: PaneHost) -> None:
         super().__init__(host)
         self._wanted = LakeFilter()
+        self._quotas: Mapping[QuotaEntity, QuotaValues] | None = None
+        self._entities: Mapping[Usage, QuotaEntity] = {}
 
     def question(self) -> Hashable:
         """The window."""
@@ -62,6 +65,22 @@ class UsageView(LakeView[Usage]):
     def find(self, tables: Tables) -> Sequence[Usage]:
         """The hottest pairs."""
         return hottest(tables, self._window())
+
+    async def without(self) -> None:
+        """The quotas of users and clients, whose use is unknown."""
+        if "quotas" not in self.snapshot.read_at:
+            await self.host.session.look_at_quotas()
+        if self._quotas is not self.snapshot.quotas or not self.is_without:
+            self._quotas = self.snapshot.quotas
+            self._entities = quotas_now(self._quotas, self.cluster_id)
+            self.take(LakeAnswer(tuple(self._entities), None, (), ()), "")
+
+    def empty_text(self) -> str:
+        """That there are no quotas, where only these are known."""
+        text = super().empty_text()
+        return (
+            "no user and no client has a quota of bytes/s or time" if self.is_without and text == self.EMPTY else text
+        )
 
     def _window(self) -> Window:
         asked = self._wanted
@@ -89,19 +108,23 @@ class UsageView(LakeView[Usage]):
         keys: dict[str, Callable[[Usage], Any]] = {
             "pair": lambda row: pair_text(row.pair),
             "used": lambda row: -(row.utilisation or 0.0),
-            "rate": lambda row: -row.rate_max,
+            "rate": lambda row: -(row.rate_max or 0.0),
             "waited": lambda row: -row.throttle_ms,
         }
         return keys[column]
 
     def crumbs(self) -> Line:
         """What this is, and that it is an estimate."""
+        if self.is_without:
+            return [("usage", "strong"), ("  quotas now; their use is not known", "muted")]
         asked = self._wanted
         when = "last day" if asked.since is None and asked.until is None else "window"
         return [("usage", "strong"), (f"  {when}, estimated", "muted")]
 
     def details(self, row: Usage) -> list[Line]:
         """The quota, what was used, what Enter does."""
+        if self.is_without:
+            return [[(pair_text(row.pair), "")], *usage_lines(row)]
         does: Line = [("⏎ ", "strong"), (edit_text(suggested(row)), "muted"), ("   d ", "strong"), ("plot", "muted")]
         return [[(pair_text(row.pair), "")], *usage_lines(row), does]
 
@@ -122,13 +145,18 @@ class UsageView(LakeView[Usage]):
     def on_line_view_selected(self, message: RowTable.Selected) -> None:
         """Stage what is suggested for the pairs meant."""
         message.stop()
+        if self.is_without:
+            self.host.say("what to suggest is not known without a lake; 4 edits quotas", "muted")
+            return
         self.stage([_wish(row) for row in self.rows_meant()], self.left_out())
         self.table.set_marks(())
 
     def do_plot(self) -> None:
         """The pair over time."""
         row = self.row()
-        if row is not None:
+        if self.is_without:
+            self.host.say("no rates over time are known without a lake", "muted")
+        elif row is not None:
             start(self, partial(self._plot, row), group="command", name="command")
 
     async def _plot(self, row: Usage) -> None:
@@ -149,6 +177,8 @@ class UsageView(LakeView[Usage]):
 
     def target_of(self, row: Usage) -> QuotaEntity | None:
         """The pair's own quota."""
+        if self.is_without:
+            return self._entities.get(row)
         edit = suggested(row._replace(suggested_value=1.0))
         target = edit.target if isinstance(edit, Edit) else None
         return target if isinstance(target, QuotaEntity) else None

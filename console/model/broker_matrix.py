@@ -1,0 +1,52 @@
+"""The keys in which the brokers of a cluster differ, and which brokers are the odd ones. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from console.model.config import ConfigEntry, ConfigSet
+
+
+class BrokerRow(NamedTuple):
+    """A key that is not alike on all brokers. values: by broker, None where a broker does not list it; odd: those with
+    another value than most; none where there is no most."""
+
+    key: str
+    values: Mapping[int, ConfigEntry | None]
+    odd: frozenset[int]
+
+
+PER_BROKER = frozenset(
+    {"broker.id", "node.id", "broker.rack", "advertised.listeners", "listeners", "log.dirs", "log.dir"}
+)
+"""Keys that are each broker's own by nature."""
+
+_Held = tuple[str | None, bool] | None
+"""A value and whether it is hidden; None where a broker does not list the key."""
+
+
+def broker_matrix(sets: Mapping[int, ConfigSet], every: bool = False) -> tuple[BrokerRow, ...]:
+    """The keys in which brokers differ. every: those too that are each broker's own by nature."""
+    keys = sorted({entry.name for entries in sets.values() for entry in entries})
+    rows = []
+    for key in keys:
+        if key in PER_BROKER and not every:
+            continue
+        entries = {broker: mine.get(key) for broker, mine in sorted(sets.items())}
+        held = {broker: _held(entry) for broker, entry in entries.items()}
+        if len(set(held.values())) > 1:
+            rows.append(BrokerRow(key, entries, _odd(held)))
+    return tuple(rows)
+
+
+def _held(entry: ConfigEntry | None) -> _Held:
+    return None if entry is None else (entry.value or "", entry.hidden)
+
+
+def _odd(held: Mapping[int, _Held]) -> frozenset[int]:
+    (most, count), *others = Counter(held.values()).most_common()
+    if any(other == count for _, other in others):
+        return frozenset()
+    return frozenset(broker for broker, value in held.items() if value != most)

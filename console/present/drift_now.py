@@ -1,0 +1,101 @@
+"""What differs now, without a lake: brokers from each other, and the cluster from what it was when watching began."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from console.history import entities
+from console.history.drift_rules import is_of_each_broker, severity_of
+from console.history.reader.tables import Drifted
+from console.model.acl import Acl
+from console.model.broker_matrix import BrokerRow, broker_matrix
+from console.model.codes import DEFAULT_CONFIG
+from console.model.config import ConfigEntry, ConfigResource, ConfigSet, broker_resource
+from console.model.quota import QuotaEntity
+from console.model.snapshot import Snapshot
+from console.present.lake import REDACTED
+from console.present.names import resource_word
+from console.triage.events import HIDDEN, Event, Kind, Place, Record
+
+_RANKS = {"high": 0, "medium": 1, "low": 2}
+
+
+def brokers_now(snapshot: Snapshot) -> list[Drifted]:
+    """The keys in which brokers differ, of those whose configs were read, the severest first; by nature different ones
+    left out. A value that a broker only has by default is None."""
+    sets: dict[int, ConfigSet] = {}
+    for broker in snapshot.cluster.brokers:
+        if (found := snapshot.configs.get(broker_resource(broker.id))) is not None:
+            sets[broker.id] = found
+    rows = [row for row in broker_matrix(sets) if row.odd and not is_of_each_broker(row.key)]
+    cluster = snapshot.cluster.cluster_id or ""
+    found_rows = [
+        Drifted(
+            cluster,
+            "broker",
+            f"broker:{broker}",
+            row.key,
+            _majority(row),
+            _text(row.values[broker]),
+            len(row.values),
+            len(row.odd),
+            None,
+            severity_of("broker", row.key),
+        )
+        for row in rows
+        for broker in sorted(row.odd)
+    ]
+    return sorted(found_rows, key=lambda each: (_RANKS[each.severity], each.attr, int(each.entity[1])))
+
+
+def _majority(row: BrokerRow) -> str | None:
+    return next(_text(entry) for broker, entry in row.values.items() if broker not in row.odd)
+
+
+def _text(entry: ConfigEntry | None) -> str | None:
+    if entry is None or entry.source == DEFAULT_CONFIG:
+        return None
+    return REDACTED if entry.hidden else entry.value
+
+
+def since_start(record: Record, cluster: str) -> list[Drifted]:
+    """The configs, quotas and ACLs that have another value than when watching began, the severest first."""
+    first: dict[Place, str | None] = {}
+    last: dict[Place, Event] = {}
+    for event in reversed(record.events):
+        if event.kind in (Kind.CONFIG, Kind.QUOTA, Kind.ACL):
+            for place in event.places:
+                first.setdefault(place, event.was)
+                last[place] = event
+    found = [
+        _since_start(place, first[place], event, cluster)
+        for place, event in last.items()
+        if first[place] != event.became or event.became == HIDDEN
+    ]
+    return sorted(found, key=lambda each: (_RANKS[each.severity], each.entity_key, each.attr))
+
+
+def _since_start(place: Place, was: str | None, event: Event, cluster: str) -> Drifted:
+    type_, key, attr = _named(place)
+    values: Mapping[str | None, str | None] = {HIDDEN: REDACTED}
+    majority, this = (values.get(value, value) for value in (was, event.became))
+    return Drifted(
+        cluster, "baseline", f"{type_}:{key}", attr, majority, this, 1, 1, event.until, severity_of(type_, attr)
+    )
+
+
+def _named(place: Place) -> tuple[str, str, str]:
+    """Type, key and attribute of a place, as a lake has them."""
+    match place.about:
+        case ConfigResource():
+            type_ = resource_word(place.about.type)
+            return type_, entities.config_key(type_, place.about.name), place.key
+        case QuotaEntity():
+            return "quota", entities.quota_key(place.about.as_dict()), place.key
+        case Acl(resource_type=resource, resource_name=name, pattern_type=pattern):
+            attr = entities.acl_attr(
+                place.about.permission.name, place.about.operation.name, place.about.principal, place.about.host
+            )
+            return "acl", entities.acl_key(resource.name, pattern.name, name), attr
+        case _:
+            raise AssertionError(place)
