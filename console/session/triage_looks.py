@@ -38,7 +38,8 @@ SHORT_SECONDS = 3.0
 """The longest that the reads of a look's quick parts may take: they are small, and a broker that was just stopped would
 keep them until the request times out."""
 REST = 20
-"""A part that took t seconds is not read again for so many times t, and not for more than LONGEST_REST seconds."""
+"""A part that took t seconds twice in a row is not read again for so many times t, at most LONGEST_REST seconds. One
+slow answer alone must not make the console blind for a minute."""
 LONGEST_REST = 60.0
 MOST_GROUPS = 500
 """Groups whose offsets are read in a round; of more, the next round reads others."""
@@ -64,6 +65,7 @@ class Looker:
         self._silence = Silence()
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._due: dict[str, float] = {}
+        self._took: dict[str, float] = {}
         self._read: set[str] = set()
         self._unread: dict[str, Failure] = {}
         self._answered_at = float("-inf")
@@ -186,7 +188,9 @@ class Looker:
             if part.name == "cluster":
                 self._answered_at, self._lost, self._refused = now, None, None
             if not part.quick:
-                self._due[part.name] = max(self._due[part.name], now + min(LONGEST_REST, REST * (now - began)))
+                took, before = now - began, self._took.get(part.name, 0.0)
+                self._took[part.name] = took
+                self._due[part.name] = max(self._due[part.name], now + min(LONGEST_REST, REST * min(took, before)))
 
     async def _ask_brokers(self) -> None:
         """Which brokers do not answer. What was asked of one that fell silent may never be answered: it is asked

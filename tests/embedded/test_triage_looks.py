@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -38,12 +39,14 @@ class Asked:
         self._client = client
         self.names: list[str] = []
         self.refused: dict[str, AdminError] = {}
+        self.slow: dict[str, float] = {}
 
     async def run(self, operation: Callable[..., Awaitable[T]], *args: Any, **options: Any) -> T:
         """Run an operation."""
         self.names.append(operation.__name__)
         if operation.__name__ in self.refused:
             raise self.refused[operation.__name__]
+        await asyncio.sleep(self.slow.get(operation.__name__, 0.0))
         return await self._client.run(operation, *args, **options)
 
 
@@ -142,6 +145,20 @@ async def test_what_failed_once_is_forgotten_when_it_was_read(
         look = await looker.look(whole=True)
         assert diagnose(begin(look)).unknowable == ()
         assert [each for each in session.snapshot.failures if each.part == part] == []
+
+
+@pytest.mark.parametrize(("slow", "rests"), [((True,), False), ((True, False, True), False), ((True, True), True)])
+async def test_one_slow_answer_holds_up_no_later_read(
+    cluster: ThreadedCluster, slow: tuple[bool, ...], *, rests: bool
+) -> None:
+    """Two in a row do: then it is the cluster that is large."""
+    async with looking(cluster) as (looker, asked, _):
+        await looker.look(whole=True)
+        for each in slow:
+            asked.slow = {"describe_topics": 1.0} if each else {}
+            looker._due["topics"] = 0.0
+            await looker.look(whole=True)
+        assert (looker._due["topics"] - time.monotonic() > 10) is rests
 
 
 async def test_a_missing_right_is_unknowable() -> None:
