@@ -9,6 +9,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from console.model.disk_trend import DirSample, sampled
+from console.triage.moves import Copy, Replica, copies_after
 from console.triage.past import NOTHING, Past, past_after
 from console.triage.symptoms import (
     BROKER_GONE,
@@ -47,7 +48,8 @@ class Spell(Struct, frozen=True):
 class Course(Struct, frozen=True):
     """What was seen. began: of the first look, UTC. spells: symptom -> when it was seen, the earliest first. seen: the
     symptoms of the last look. dirs: samples, the earliest first. epochs: of the quorum, with when it was seen
-    first. past: what happened in between."""
+    first. past: what happened in between. copies: of the
+    reassignments that run."""
 
     began: datetime
     last: Look
@@ -56,6 +58,7 @@ class Course(Struct, frozen=True):
     dirs: Mapping[tuple[int, str], tuple[DirSample, ...]] = field(default_factory=dict)
     epochs: tuple[tuple[int, datetime], ...] = ()
     past: Past = NOTHING
+    copies: Mapping[Replica, Copy] = field(default_factory=dict)
 
     @property
     def watched(self) -> timedelta:
@@ -89,6 +92,7 @@ def _advanced(course: Course, look: Look) -> Course:
         dirs=_with_dirs(course.dirs, look),
         epochs=_epochs(course, look),
         past=past_after(course.past, course.last, look),
+        copies=copies_after(course.copies, course.last.snapshot, look.snapshot, look.at),
     )
     now = {(each.name, each.subject): each for each in (*symptoms(look), *_over_time(known))}
     spells = _spells(course.spells, now, look.at)

@@ -346,6 +346,17 @@ def _whole_logs(tick: int) -> Facts:
     return Facts(course)
 
 
+def _moves(snapshot: Snapshot, tick: int, grows_to: int = 100) -> Snapshot:
+    """Partition 0 moves to broker 3, which gets bytes up to some tick."""
+    copied = 100_000 * min(tick, grows_to)
+    dirs = {
+        broker: (LogDir("/data", ReplicaSizes([ReplicaSize("orders", 0, size, 0, False)]), 10**9, 9 * 10**8),)
+        for broker, size in ((1, 10_000_000), (2, 10_000_000), (3, copied))
+    }
+    moves = (Reassignment("orders", 0, (1, 2, 3), (3,), (2,)),)
+    return replace(snapshot, log_dirs=dirs, reassignments=moves)
+
+
 CASES: tuple[tuple[str, Subject, Change, dict[str, object]], ...] = (
     ("broker-down", BROKER[3], lambda s, _: without_broker(s, [3]), {}),
     ("broker-down", BROKER[3], lambda s, _: without_broker(s, [3], fenced=False), {}),
@@ -457,7 +468,7 @@ def test_a_trouble_is_named_and_nothing_else(
 
 
 def test_every_cause_has_a_case() -> None:
-    assert {rule.name for rule in RULES} - {"access-denied"} == {case[0] for case in CASES}
+    assert {rule.name for rule in RULES} - {"access-denied", "reassignment-running"} == {case[0] for case in CASES}
 
 
 def test_a_healthy_cluster_has_no_cause() -> None:
@@ -571,6 +582,14 @@ def test_the_listeners_with_tls_are_those_that_the_map_says() -> None:
     found = list(advertised_with_tls(1, configs))
     assert found == [Listener(1, "::1", 2, "OUT"), Listener(1, "c", 3, "SSL")]
     assert [each.address for each in found] == ["[::1]:2", "c:3"]
+
+
+def test_a_reassignment_that_gets_bytes_is_work() -> None:
+    verdict = diagnose(watched(lambda s, t: _moves(s, t), ticks=16))
+    assert verdict.is_healthy
+    (only,) = verdict.causes
+    assert (only.claim.cause, only.claim.severity.value) == ("reassignment-running", "info")
+    assert only.claim.evidence[1].fact == "broker 3 has 1,600,000 of 10,000,000 bytes, 20,000 a second, 420 s left"
 
 
 def test_an_announced_restart_is_no_trouble() -> None:

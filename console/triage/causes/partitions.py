@@ -6,11 +6,13 @@ from collections.abc import Iterator
 
 from console.model.cluster import Reassignment, ReplicaLogs
 from console.model.codes import TOPIC
-from console.model.config import ConfigEntry, topic_resource
+from console.model.config import ConfigEntry, broker_resource, topic_resource
 from console.model.elections import partition_in
+from console.model.numbers import LONG_MAX, long_number
 from console.plan.stale_throttles import StaleThrottle, stale_throttles
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, of
 from console.triage.course import Course
+from console.triage.moves import Copy
 from console.triage.remembered import remembered
 from console.triage.symptoms import (
     LEADERLESS,
@@ -170,36 +172,74 @@ def _place(throttle: StaleThrottle) -> str:
     return f"{'topic' if resource.type == TOPIC else 'broker'} {resource.name or '<default>'} {throttle.edit.key}"
 
 
-def _moves(course: Course) -> Iterator[Claim]:
+STALLS = 60.0
+"""Seconds without a byte after which a copy is stalled: several looks at log directories."""
+
+
+def _moves(course: Course, *, stalled: bool) -> Iterator[Claim]:
     for move in course.last.snapshot.reassignments:
-        yield _move(course, move)
+        claim = _move(course, move)
+        if (claim.cause == "reassignment-stalled") is stalled:
+            yield claim
 
 
 def _move(course: Course, move: Reassignment) -> Claim:
-    """A reassignment. It is stalled where a broker that it adds is not alive: then no byte can arrive."""
+    """A reassignment. It is stalled where a broker that it adds is not alive: then no byte can arrive; or where none
+    has arrived for a while though some are missing."""
     subject = Subject(topic=move.topic, partition=move.partition)
     snapshot = course.last.snapshot
     alive = {broker.id for broker in snapshot.cluster.brokers if not broker.fenced}
     dead = [broker for broker in move.adding if broker not in alive]
+    copies = {
+        broker: copy
+        for broker in move.adding
+        if (copy := course.copies.get((move.topic, move.partition, broker))) is not None
+    }
+    still = [broker for broker, copy in copies.items() if copy.rests >= STALLS]
     name = f"{move.topic}/{move.partition}"
     to = f"to {_list(move.adding)}, from {_list(move.removing)}"
+    title = f"{name} moves {to}"
+    if dead:
+        title = f"{name} moves to {_list(dead)}, which is down"
+    elif still:
+        title = f"{name} moves to {_list(still)}, and no byte arrives"
     return Claim(
-        cause="reassignment-stalled" if dead else "reassignment-running",
+        cause="reassignment-stalled" if dead or still else "reassignment-running",
         subject=subject,
-        severity=Severity.HIGH if dead else Severity.INFO,
-        certainty=Certainty.CERTAIN,
-        title=f"{name} moves to {_list(dead)}, which is down" if dead else f"{name} moves {to}",
+        severity=Severity.HIGH if dead or still else Severity.INFO,
+        certainty=Certainty.LIKELY if still and not dead else Certainty.CERTAIN,
+        title=title,
         since=course.since(Symptom(MOVING, subject)),
         evidence=(
             Evidence(f"moves {to}", "ListPartitionReassignments"),
             *((Evidence(f"broker {_list(dead)} is not alive", "DescribeCluster"),) if dead else ()),
+            *(Evidence(_copied(broker, copy), "DescribeLogDirs") for broker, copy in copies.items()),
+            *_limits(course, still),
         ),
         predicted=(
             *of(MOVING, subject=subject),
             *of(UNDER_REPLICATED, subject=subject, brokers=frozenset(move.adding), only=True),
         ),
-        next=(Next("cancel it", f"cancel move topic {move.topic} partition {move.partition}"),) if dead else (),
+        next=(Next("cancel it", f"cancel move topic {move.topic} partition {move.partition}"),)
+        if dead or still
+        else (),
     )
+
+
+def _copied(broker: int, copy: Copy) -> str:
+    text = f"broker {broker} has {copy.size:,} of {copy.whole:,} bytes"
+    if copy.rests >= STALLS:
+        return f"{text}, and none more for {copy.rests:.0f} s"
+    return f"{text}, {copy.rate:,.0f} a second, {copy.left:,.0f} s left" if copy.rate and copy.left else text
+
+
+def _limits(course: Course, brokers: list[int]) -> Iterator[Evidence]:
+    """The throttles of brokers that get no bytes."""
+    for broker in brokers:
+        configs = course.last.snapshot.configs.get(broker_resource(broker))
+        rate = configs.get("follower.replication.throttled.rate") if configs is not None else None
+        if rate is not None and rate.value and long_number(rate.value) != LONG_MAX:
+            yield Evidence(f"follower.replication.throttled.rate of broker {broker} is {rate.value}", "DescribeConfigs")
 
 
 CAUSES = (
@@ -211,5 +251,6 @@ CAUSES = (
         _throttles,
         lambda c: "" if _stale(c.last.snapshot) else "no leftover replication throttle",
     ),
-    CauseRule("reassignment-stalled", _moves),
+    CauseRule("reassignment-stalled", lambda course: _moves(course, stalled=True)),
+    CauseRule("reassignment-running", lambda course: _moves(course, stalled=False)),
 )

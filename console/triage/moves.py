@@ -1,0 +1,85 @@
+"""How far the replicas that a reassignment adds are copied, over looks at log directories. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import NamedTuple
+
+from console.model.snapshot import Snapshot
+
+MOST = 500
+"""Replicas that are followed."""
+NEARLY = 0.99
+"""The share of the largest other replica from which a copy counts as whole: what is written meanwhile is always
+missing."""
+Replica = tuple[str, int, int]
+"""A topic, a partition of it, and a broker."""
+
+
+class Copy(NamedTuple):
+    """A replica that is being copied. size: bytes on its broker; whole: of the largest replica that is there already.
+    began, first: the first look and the bytes then; at: the last look; moved: the last one that found more bytes."""
+
+    size: int
+    whole: int
+    began: datetime
+    first: int
+    at: datetime
+    moved: datetime
+
+    @property
+    def rate(self) -> float | None:
+        """Bytes a second since the first look, None after one look."""
+        seconds = (self.at - self.began).total_seconds()
+        return (self.size - self.first) / seconds if seconds > 0 else None
+
+    @property
+    def left(self) -> float | None:
+        """Seconds until it is whole at that rate; None where it does not grow."""
+        return max(0, self.whole - self.size) / self.rate if self.rate else None
+
+    @property
+    def rests(self) -> float:
+        """Seconds for which it has not grown though bytes are missing; 0 where it is about whole."""
+        return 0.0 if self.size >= NEARLY * self.whole else (self.at - self.moved).total_seconds()
+
+
+def copies_after(
+    known: Mapping[Replica, Copy], before: Snapshot, now: Snapshot, at: datetime
+) -> Mapping[Replica, Copy]:
+    """The copies after another look. Replicas whose sizes can't be read are left out."""
+    if not now.reassignments or not now.log_dirs:
+        return {}
+    if now.log_dirs is before.log_dirs and now.reassignments is before.reassignments and known:
+        return known
+    adding = [(each.topic, each.partition, broker) for each in now.reassignments for broker in each.adding][:MOST]
+    sizes = _sizes(now, {(topic, partition) for topic, partition, _ in adding})
+    found: dict[Replica, Copy] = {}
+    for replica in adding:
+        held = sizes.get(replica[:2], {})
+        new = {broker for topic, partition, broker in adding if (topic, partition) == replica[:2]}
+        whole = max((size for broker, size in held.items() if broker not in new), default=0)
+        size = held.get(replica[2])
+        if size is None or not whole:
+            continue
+        was = known.get(replica)
+        if was is None or size < was.size:
+            found[replica] = Copy(size, whole, at, size, at, at)
+        else:
+            found[replica] = was._replace(size=size, whole=whole, at=at, moved=at if size > was.size else was.moved)
+    return found
+
+
+def _sizes(snapshot: Snapshot, places: set[tuple[str, int]]) -> dict[tuple[str, int], dict[int, int]]:
+    """Partition -> broker -> bytes."""
+    topics = {topic for topic, _ in places}
+    found: dict[tuple[str, int], dict[int, int]] = {}
+    for broker, dirs in snapshot.log_dirs.items():
+        for log_dir in dirs:
+            if topics.isdisjoint(log_dir.sizes):
+                continue
+            for each in log_dir.replicas:
+                if each.topic in topics and (each.topic, each.partition) in places and not each.is_future:
+                    found.setdefault((each.topic, each.partition), {})[broker] = each.size
+    return found
