@@ -32,10 +32,10 @@ from console.model.config import ConfigListing, ConfigResource, ConfigSet
 from console.model.failure import Failure
 from console.model.quota import Match, QuotaEntity, QuotaFilter, QuotaValues
 from console.model.rates import NOT_LOOKED, Rates, with_ends
-from console.model.transactions import Transactions
 
 if TYPE_CHECKING:
     from console.model.lag_trend import LagTrend
+    from console.model.transactions import Transactions
 
 TopicPartition = tuple[str, int]
 """A topic and the number of a partition of it."""

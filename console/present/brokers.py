@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from console.model.cluster import Broker, LogDir
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource
-from console.model.disk_trend import SOON
 from console.model.numbers import Data
 from console.model.rates import UNKNOWN, Rate
 from console.model.snapshot import Snapshot
@@ -191,6 +190,8 @@ def _where(row: BrokerRow) -> Cell:
 
 def _full_in(row: BrokerRow) -> Cell:
     """The time until a disk is full; blank where none fills."""
+    from console.model.disk_trend import SOON
+
     is_soon = row.full_in is not None and row.full_in < SOON
     return (time_text(row.full_in), "failed" if is_soon else "")
 

@@ -187,6 +187,11 @@ class RecordRow(NamedTuple):
     odd: bool = False
 
     @property
+    def is_odd(self) -> bool:
+        """Whether it looks different from the others, or can't be decoded."""
+        return self.odd or isinstance(self.item, Undecodable)
+
+    @property
     def offset(self) -> int:
         """Its first offset."""
         return self.item.first if isinstance(self.item, Undecodable) else self.item.offset
@@ -261,7 +266,7 @@ def _kind_cell(row: RecordRow) -> Cell:
 
 
 def _mark_cell(row: RecordRow) -> Cell:
-    return ("!", "failed") if row.odd or isinstance(row.item, Undecodable) else ""
+    return ("!", "failed") if row.is_odd else ""
 
 
 def _time_of(row: RecordRow) -> str:

@@ -39,6 +39,7 @@ _KEY_SIGNS = {
     "minus": "-",
     "plus": "+",
     "full_stop": ".",
+    "exclamation_mark": "!",
     "comma": ",",
     "left_square_bracket": "[",
     "right_square_bracket": "]",

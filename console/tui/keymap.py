@@ -55,10 +55,11 @@ KEYS: tuple[Key, ...] = (
     _key(
         "events", "comma", "events", "What changed since the console began, and who did it where that is known", rank=59
     ),
-    _key("back", "escape", "back", "Clear the filter, else go back to the view before", rank=70),
+    _key("back", "escape", "back", "Clear the filter, else `!`, else go back to the view before", rank=70),
     _key("last", "minus", "last", "Switch between this view and the last one"),
     _key("command", "colon", "command", "Type a command", rank=50),
     _key("filter", "slash", "filter", "Show only rows that contain a text; /!text those without it, //regex", rank=40),
+    _key("trouble", "exclamation_mark", "trouble", "Show only what is in trouble, or all", rank=45),
     _key("help", "question_mark", "help", "The keys of this view", rank=90),
     _key(
         "transactions", "ctrl+t", "transactions", "Open transactions and which of them hang: of this topic, or of all"

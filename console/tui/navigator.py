@@ -165,9 +165,11 @@ class Navigator:
         await self.do_nodes(-1)
 
     async def do_back(self) -> None:
-        """Clear the filter, else go back to the place before."""
+        """Clear the filter, else show all again, else go back to the place before."""
         if self.view.filter_text:
             self.view.take_filter("")
+        elif self.view.only_trouble:
+            self.view.do_trouble()
         elif (place := self.stack.back()) is not None:
             await self.goto(place)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import textwrap
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from datetime import datetime
@@ -20,6 +21,7 @@ from console.log_file import INTERNAL
 from console.model.config import ConfigResource
 from console.model.failure import Failure
 from console.present.columns import clock
+from console.present.text import clean
 from console.session.snapshot_reader import SessionEvent
 from console.tui.places import Place
 
@@ -114,6 +116,20 @@ def lost(contact: Contact, failure: Failure, final: bool, read_at: Iterable[date
 def elsewhere(contact: Contact) -> Contact:
     """Another view is shown: why the one before could not be read does not concern it."""
     return replace(contact, unread=None, unread_since=None) if contact.unread is not None else contact
+
+
+def unread_text(contact: Contact, noted: bool, width: int) -> str:
+    """What stands in a view that has nothing to show: that it is being read; or since when it can't be, and why, and
+    what to do. noted: the message line says why."""
+    failure = contact.lost or contact.unread
+    if failure is None:
+        return "not read" if noted else "reading…"
+    since = contact.unread_since if contact.lost is None else None
+    text = f"not read since {clock(since)}: {failure}" if since else failure.message or failure.name
+    lines = textwrap.wrap(clean(text, 600), width)
+    lines += ["", *textwrap.wrap(clean(failure.remedy, 600), width)] if failure.remedy else []
+    again = "r tries again" if contact.final else "trying again by itself; r tries now"
+    return "\n".join([*lines, "", again])
 
 
 REST = 10
@@ -294,6 +310,14 @@ class Reading:
     def is_late(self, at: datetime) -> bool:
         """Whether something that was read then should have been read again by now."""
         return (self._session.clock.now() - at).total_seconds() > 2 * self._refresh + 1
+
+    def age(self, swept: Swept | None, *, each_tick: bool) -> str:
+        """``as of 09:41:07``, where a background sweep is old, or no other will follow it; of what is to be read on
+        each tick, where the next two have not brought it. Else ``""``."""
+        if swept is None:
+            return ""
+        late = each_tick and self.is_late(swept.at)
+        return f"as of {clock(swept.at)}" if swept.is_old or late or self.live.paused else ""
 
     def now(self) -> None:
         """Read everything that is visible at once."""

@@ -28,6 +28,7 @@ class AclsView(TableView[AclRow]):
     NEEDS = "acls"
     BINDINGS = bindings(keymap.ACLS)
     COLUMNS = ACLS["principal"].layout
+    CALM = "ACLs are never in trouble: they say who may do what"
 
     def __init__(self, host: PaneHost) -> None:
         super().__init__(host)

@@ -82,6 +82,11 @@ class BrokersView(TableView[BrokerRow]):
         broker = row.broker
         return f"{broker.id} {broker.host} {broker.rack or ''}" if broker else "<default>"
 
+    def in_trouble(self, row: BrokerRow) -> bool:
+        """One with a symptom, or a key that is odd; the cluster default with such a key."""
+        found = self.trouble.found
+        return (row.broker is not None and row.broker.id in found.brokers) or row.resource in found.configs
+
     def cells(self, row: BrokerRow) -> list[Cell]:
         """A row."""
         return BROKERS.cells(row)

@@ -124,6 +124,12 @@ class ConfigsView(TableView[ConfigRow]):
         """Key and value."""
         return f"{row.key} {row.entry.value or '' if row.entry else ''}"
 
+    def in_trouble(self, row: ConfigRow) -> bool:
+        """One that is odd, or was refused."""
+        return row.key in self.trouble.found.configs.get(self.resource, ()) or (
+            row.outcome is not None and not row.outcome.ok
+        )
+
     def cells(self, row: ConfigRow) -> list[Cell]:
         """A row."""
         changed = self.host.changed.when(self.resource, row.key) is not None

@@ -124,6 +124,10 @@ class DriftView(LakeView[DriftRow]):
         """The key, the values, who is odd."""
         return " ".join((row_name(row), row.majority, *row.odd, *(each.this_value or "" for each in row.odd.values())))
 
+    def in_trouble(self, _row: DriftRow) -> bool:
+        """All of them: each differs."""
+        return True
+
     def cells(self, row: DriftRow) -> list[Cell]:
         """A row."""
         return drift_cells(row, self._peers)

@@ -118,6 +118,10 @@ class EntitiesView(TableView[ConfigResource]):
         """Kind and name."""
         return f"{resource_word(row.type)} {row.name or DEFAULT}"
 
+    def in_trouble(self, row: ConfigResource) -> bool:
+        """One with an odd key."""
+        return row in self.trouble.found.configs
+
     def cells(self, row: ConfigResource) -> list[Cell]:
         """A row."""
         changed, overrides = self.host.changed.when(row), self._overrides(row)

@@ -114,6 +114,10 @@ class EventsView(LakeView[Row]):
             return words(row)
         return " ".join((row.when, row.what, row.old, row.new, row.who))
 
+    def in_trouble(self, row: Row) -> bool:
+        """One that makes something worse."""
+        return isinstance(row, Event) and row.trouble
+
     def cells(self, row: Row) -> list[Cell]:
         """A row."""
         if isinstance(row, Event):

@@ -25,6 +25,8 @@ from widgets.row_table import RowTable
 
 MOST_NAMED = 10
 """Members of one partition, of a share group, whose names the filter looks at."""
+LEAST_GROWTH = 1.0
+"""Records a second by which a lag grows that is in trouble, as for triage."""
 OTHERS_AT_ONCE = 100
 """Groups beside those on the screen that are looked at in a turn: 10,000 take a hundred turns."""
 
@@ -91,6 +93,10 @@ class GroupsView(TableView[Group]):
     def words(self, row: Group) -> str:
         """Name, state and type."""
         return f"{row.name} {row.state} {row.type}"
+
+    def in_trouble(self, row: Group) -> bool:
+        """One with a symptom."""
+        return row.name in self.trouble.found.groups
 
     def cells(self, row: Group) -> list[Cell]:
         """A row."""
@@ -207,6 +213,12 @@ class GroupView(TableView[PartitionLag]):
         shown = self.shown(row)
         owners = " ".join(f"{member.client_id}@{member.host}" for member in shown.owners[:MOST_NAMED])
         return f"{row.topic} {row.partition} {row.member} {owners} {shown.word or ''}"
+
+    def in_trouble(self, row: PartitionLag) -> bool:
+        """One with a symptom, or whose lag grows."""
+        rate = self.shown(row).rate
+        grows = rate is not None and rate >= LEAST_GROWTH
+        return grows or (self.group, row.topic, row.partition) in self.trouble.found.group_partitions
 
     def cells(self, row: PartitionLag) -> list[Cell]:
         """A row."""

@@ -216,6 +216,10 @@ class HistoryView(LakeView[PastRow]):
                 self.redraw()
         self.tell_where()
 
+    def do_trouble(self) -> None:
+        """Changes are not in trouble."""
+        self.host.say("what changed is in no trouble by itself: Events shows what makes something worse", "muted")
+
     def _sift(self) -> None:
         """The lake itself has sifted: the filter's words are for it."""
         self.table.empty = self.empty_text()

@@ -92,6 +92,12 @@ class NowView(DetailsView[CauseRow]):
         """What it is, and what it is about."""
         return f"{row.claim.cause} {row.claim.title} {subject_text(row.claim.subject)}"
 
+    def in_trouble(self, row: CauseRow) -> bool:
+        """All but what is on its way, and what is muted."""
+        from console.triage.cause import Severity
+
+        return row.muted is None and row.claim.severity is not Severity.INFO
+
     def cells(self, row: CauseRow) -> list[Cell]:
         """A row."""
         return CAUSES.cells(row)

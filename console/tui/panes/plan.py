@@ -30,6 +30,8 @@ from console.tui.reading import start
 from widgets.diff_view import DiffGroup, DiffLine, DiffView
 from widgets.line_view import LineView
 
+EMPTY = "nothing is staged\n\ne on a config or a quota stages an edit; so do set, unset, create… after :"
+
 
 class AppliedKey(NamedTuple):
     """The key of a line that was applied: that of the line when it was staged."""
@@ -48,7 +50,7 @@ class PlanView(View):
     def __init__(self, host: PaneHost) -> None:
         super().__init__(host)
         self.list = DiffView(
-            empty="nothing is staged\n\ne on a config or a quota stages an edit; so do set, unset, create… after :",
+            empty=EMPTY,
             markable=False,
         )
         self._groups: tuple[PlannedGroup, ...] = ()
@@ -119,7 +121,11 @@ class PlanView(View):
             DiffGroup(group.key, group.title, [_line(row) for row in group.rows])
             for group in plan_groups(self._groups, plan, known, self._meaning)
         ]
-        self.list.set_groups([*groups, *self._applied()])
+        shown = [*groups, *self._applied()]
+        if self.only_trouble:
+            shown = [replaced for group in shown if (replaced := _failed(group)).lines]
+        self.list.empty = self.trouble.calm("no edit was refused", "") if self.only_trouble and groups else EMPTY
+        self.list.set_groups(shown)
 
     def _applied(self) -> list[DiffGroup]:
         """What the last apply changed, until something new is staged."""
@@ -224,6 +230,12 @@ class PlanView(View):
 
 def _line(row: PlanRow) -> DiffLine:
     return DiffLine(row.key, row.name, row.old, row.new, row.status, row.note, row.below, row.arrow)
+
+
+def _failed(group: DiffGroup) -> DiffGroup:
+    """The group with those of its edits that were refused, or whose outcome is unknown."""
+    refused = [line for line in group.lines if isinstance(line.status, tuple) and line.status[1] == "failed"]
+    return group._replace(lines=refused)
 
 
 def _applied_line(row: PlanRow) -> DiffLine:

@@ -43,6 +43,10 @@ class QuorumView(TableView[QuorumRow]):
         """Role, id and endpoint."""
         return f"{row.role} {row.replica.id} {row.endpoint}"
 
+    def in_trouble(self, row: QuorumRow) -> bool:
+        """A voter that is behind."""
+        return row.role != "observer" and row.replica.id in self.trouble.found.brokers
+
     def cells(self, row: QuorumRow) -> list[Cell]:
         """A row."""
         return QUORUM.cells(row)

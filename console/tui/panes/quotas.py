@@ -146,6 +146,7 @@ class QuotasView(View):
     ENTER = "open"
     BINDINGS = bindings(keymap.QUOTAS)
     COLUMNS = QUOTAS.layout
+    CALM = "no edit was refused; brokers do not say what sits at its limit: Usage does, with a lake"
 
     def __init__(self, host: PaneHost) -> None:
         super().__init__(host)
@@ -223,10 +224,21 @@ class QuotasView(View):
             if self._search is None or self._search.tree is not self._of:
                 self._search = _Search(self._of)
             kept = self._search.kept(self._filter)
+        if self.only_trouble:
+            kept = self._refused(kept)
         nothing = f"no entity passes /{clean(self._filter, 60)}  (Esc shows all)"
         self.entities.empty = nothing if self._filter and self.known() else self.nothing_yet()
+        if self.only_trouble and self.known():
+            self.entities.empty = self.trouble.calm(self.CALM, self._filter)
         if self.known():
             self.entities.set_source(_Source(self, self._of, kept))
+
+    def _refused(self, kept: _Kept | None) -> _Kept:
+        """Of what a filter leaves, the entities whose staged edits were refused."""
+        refused = frozenset(entity for entity, lines in self.staged_lines.items() if self.failed(lines))
+        edges = {_edge(entity) for entity in refused}
+        edge = self._of.roots if kept is None else kept.edge
+        return _Kept([entity for entity in edge if entity in edges], frozenset(), refused)
 
     def places_at_edge(self, entities: Sequence[QuotaEntity]) -> dict[QuotaEntity, int]:
         """Where each entity at the edge of the tree stands; the same while the edge is."""

@@ -130,6 +130,10 @@ class RecordsView(TableView[RecordRow]):
         contents = (in_a_line(part, row.form) for part in (row.item.key, row.item.value))
         return f"{row.item.partition} {row.offset} {' '.join(contents)}"
 
+    def in_trouble(self, row: RecordRow) -> bool:
+        """One that looks different from the others, or can't be decoded."""
+        return row.is_odd
+
     def cells(self, row: RecordRow) -> list[Cell]:
         """A row."""
         return RECORDS.cells(row)

@@ -140,6 +140,10 @@ class TopicsView(TableView[Topic]):
             self._by_topic().get(topic.name, UNKNOWN),
         )
 
+    def in_trouble(self, row: Topic) -> bool:
+        """One with a symptom."""
+        return row.name in self.trouble.found.topics
+
     def cells(self, row: Topic) -> list[Cell]:
         """A row."""
         return TOPICS.cells(TopicRow(row, self.facts(row), self._marks))
@@ -289,6 +293,10 @@ class PartitionsView(TableView[PartitionRow]):
         partition = row.partition
         moves = " moves" if row.move is not None else ""
         return f"{partition.number} leader={partition.leader} {' '.join(map(str, partition.replicas))}{moves}"
+
+    def in_trouble(self, row: PartitionRow) -> bool:
+        """One with a symptom."""
+        return self.trouble.found.has_partition(self.place.topic or "", row.partition.number)
 
     def cells(self, row: PartitionRow) -> list[Cell]:
         """A row."""

@@ -100,6 +100,10 @@ class TransactionsView(TableView[TransactionRow]):
         state = row.transaction.state if row.transaction is not None else ""
         return f"{row.place[0]}/{row.place[1]} {row.producer_id} {row.word} {row.transactional_id} {state}"
 
+    def in_trouble(self, row: TransactionRow) -> bool:
+        """One that hangs."""
+        return row.hangs
+
     def cells(self, row: TransactionRow) -> list[Cell]:
         """A row."""
         return TRANSACTIONS.cells(row)

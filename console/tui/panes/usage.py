@@ -30,6 +30,10 @@ BARS = 8
 PLOT_HEIGHT = 14
 
 
+AT_LIMIT = 0.95
+"""Share of a quota, from which on what uses it sits at its limit."""
+
+
 class UsageView(LakeView[Usage]):
     """One row for each pair and quota, the nearest to its limit first. Enter stages what is suggested."""
 
@@ -51,6 +55,7 @@ class UsageView(LakeView[Usage]):
     )
     EMPTY = "nothing was used in this window"
     ADDS = "no lake: `kac lake ingest` of request logs adds who uses how much of it"
+    CALM = "nothing sits at its limit"
 
     def __init__(self, host: PaneHost) -> None:
         super().__init__(host)
@@ -98,6 +103,10 @@ class UsageView(LakeView[Usage]):
     def words(self, row: Usage) -> str:
         """The pair, the quota, its level."""
         return f"{pair_text(row.pair)} {row.pair.quota_key} {level_text(row.level)}"
+
+    def in_trouble(self, row: Usage) -> bool:
+        """One that sits at its limit."""
+        return row.throttle_ms > 0 or (row.utilisation is not None and row.utilisation >= AT_LIMIT)
 
     def cells(self, row: Usage) -> list[Cell]:
         """A row."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Coroutine, Hashable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 from textual import on
@@ -11,17 +11,16 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widget import Widget
 
-from console.present.columns import clock
 from console.present.failures import unread
 from console.present.text import Cell, Line, clean
 from console.tui.keymap import keys_of
 from console.tui.places import Place, parts_of
 from console.tui.places import title as title_of
-from console.tui.reading import SWEEP_EVERY
+from console.tui.reading import SWEEP_EVERY, unread_text
 from console.tui.text_lines import TextLines
 from widgets.cells import cell_width
 from widgets.line_view import LineView
-from widgets.row_source import Column, ListRows, RowSource
+from widgets.row_source import Column, ListRows
 from widgets.row_table import RowTable, RowView, TextSearch, parse_query
 
 if TYPE_CHECKING:
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from console.plan.plan import Plan
     from console.present.changed import Changed
     from console.session.session import Session
+    from console.tui.panes.only_trouble import OnlyTrouble
     from console.tui.past import Journal, OpenLake
     from console.tui.reading import Contact, Reading, Swept
     from console.tui.watch import Watch
@@ -141,11 +141,10 @@ class PaneHost(Protocol):
 
 
 class View(Widget):
-    """A view of the session. The app asks it to read, to show what is known, and to carry out its own keys, as `do_ID`
-    methods for the ids of `console.tui.keymap`."""
+    """A view of the session. The app asks it to read, to show, and to carry out its keys: `do_ID` for an id."""
 
     NAME: ClassVar[str] = ""
-    """The view's name in places and in the keymap."""
+    """Its name in places and in the keymap."""
     PARTS: ClassVar[frozenset[str]] = frozenset()
     """The parts of the snapshot whose failures concern it."""
     NEEDS: ClassVar[str] = ""
@@ -154,6 +153,8 @@ class View(Widget):
     """What Enter does, for the footer."""
     MORE_EVERY: ClassVar[int] = SWEEP_EVERY
     """Ticks from one `read_more` to the next; where it takes long, more."""
+    CALM: ClassVar[str] = "nothing is in trouble here"
+    """What is said where `!` leaves nothing."""
     OF_CLUSTER: ClassVar[bool] = True
     """Whether what it shows is old when the cluster does not answer."""
 
@@ -162,6 +163,7 @@ class View(Widget):
         self.host = host
         self.place = Place(self.NAME, 0)
         self.where = TextLines(classes="where")
+        self.only_trouble = False
         self._inputs: tuple[object, ...] = ()
 
     @property
@@ -236,34 +238,30 @@ class View(Widget):
         self._inputs = ()
         self.update()
 
+    @cached_property
+    def trouble(self) -> OnlyTrouble:
+        """What is in trouble; needed once only that is shown."""
+        from console.tui.panes.only_trouble import OnlyTrouble
+
+        return OnlyTrouble(self.host)
+
+    def do_trouble(self) -> None:
+        """Show only what is in trouble, or all."""
+        self.only_trouble = not self.only_trouble
+        self.redraw()
+
     def nothing_yet(self) -> str:
-        """What stands in a view that has nothing to show: that it is being read; or since when it can't be, and why,
-        and what to do."""
-        contact = self.host.contact
-        failure = contact.lost or contact.unread
-        if failure is None:
-            return "not read" if self.note() else "reading…"
-        width = max(20, self.host.size.width - 6)
-        since = contact.unread_since if contact.lost is None else None
-        text = f"not read since {clock(since)}: {failure}" if since else failure.message or failure.name
-        lines = textwrap.wrap(clean(text, 600), width)
-        lines += ["", *textwrap.wrap(clean(failure.remedy, 600), width)] if failure.remedy else []
-        again = "r tries again" if contact.final else "trying again by itself; r tries now"
-        return "\n".join([*lines, "", again])
+        """What stands in a view that has nothing to show."""
+        return unread_text(self.host.contact, bool(self.note()), max(20, self.host.size.width - 6))
 
     def status(self) -> Line:
         """What stands right of the breadcrumbs: counts, the filter."""
         return []
 
     def age(self, what: str, swept: Swept | None) -> Line:
-        """``overrides as of 09:41:07``, where a background sweep is old, or no other will follow it; of what is to be
-        read on each tick, where the next two have not brought it."""
-        if swept is None:
-            return []
-        late = self.MORE_EVERY == 1 and self.host.reading.is_late(swept.at)
-        if not (swept.is_old or late or self.host.reading.live.paused):
-            return []
-        return [(f"{what} as of {clock(swept.at)}  ".lstrip(), "muted")]
+        """``overrides as of 09:41:07``, see `Reading.age`."""
+        text = self.host.reading.age(swept, each_tick=self.MORE_EVERY == 1)
+        return [(f"{what} {text}  ".lstrip(), "muted")] if text else []
 
     def note(self) -> Line:
         """What the message line says while there is no message: what could not be read."""
@@ -322,8 +320,8 @@ class View(Widget):
     def tell_where(self) -> None:
         """Write the breadcrumbs, and the status flush right."""
         left: Line = [(" ", ""), *self.crumbs()]
-        if self.filter_text:
-            left += [("  /" + clean(self.filter_text, 200), "pending")]
+        left += [("  /" + clean(self.filter_text, 200), "pending")] if self.filter_text else []
+        left += [("  only trouble", "pending")] if self.only_trouble else []
         right = self.status()
         space = self.host.size.width - sum(cell_width(t) for t, _ in (*left, *right)) - 1
         self.where.set([*left, (" " * max(2, space), ""), *right])
@@ -385,13 +383,21 @@ class TableView(View, Generic[Row]):
 
     def _sift(self) -> None:
         """Show the rows that pass the filter; the texts that it searches are made once for each set of rows."""
-        shown: RowSource = self._all
+        places: Sequence[int] = range(len(self._all.rows))
         if self._filter:
             if self._search is None:
                 self._search = TextSearch(map(self.words, self._all.rows))
-            shown = RowView(self._all, self._search.hits(self._filter))
-        self.table.empty = self.empty_text()
+            places = self._search.hits(self._filter)
+        if self.only_trouble:
+            places = [place for place in places if self.in_trouble(self._all.rows[place])]
+        shown = RowView(self._all, places) if self._filter or self.only_trouble else self._all
+        calm = self.only_trouble and self.known()
+        self.table.empty = self.trouble.calm(self.CALM, self._filter) if calm else self.empty_text()
         self.table.set_rows(shown)
+
+    def in_trouble(self, _row: Row) -> bool:
+        """Whether `!` leaves a row."""
+        return False
 
     def empty_text(self) -> str:
         """What stands in an empty table."""
@@ -424,8 +430,7 @@ class TableView(View, Generic[Row]):
         return [target for row in self.rows_meant() if (target := self.target_of(row)) is not None]
 
     def rows_meant(self) -> list[Row]:
-        """The marked rows that are shown; the one under the cursor only where nothing is marked at all. What is hidden
-        is not meant: see `left_out`."""
+        """The marked rows that are shown; without any marks the one under the cursor. See `left_out`."""
         if not self.table.marks:
             row = self.row()
             return [] if row is None else [row]
@@ -489,12 +494,7 @@ class TableView(View, Generic[Row]):
     def _sort_requested(self, message: RowTable.SortRequested) -> None:
         """Order by a column; once more turns it round, a third time goes back to the view's own order."""
         message.stop()
-        match self._sort:
-            case (column, False) if column == message.column:
-                self._sort = (message.column, True)
-            case (column, True) if column == message.column:
-                self._sort = None
-            case _:
-                self._sort = (message.column, False)
+        column = message.column
+        self._sort = None if self._sort == (column, True) else (column, self._sort == (column, False))
         self.table.sort = self._sort
         self.redraw()

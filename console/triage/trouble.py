@@ -1,0 +1,114 @@
+"""What is in trouble, by what a row stands for: from the symptoms of one look, so that panes and causes agree. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from datetime import datetime
+
+from msgspec import Struct, field
+
+from console.model.codes import BROKER, OF_EACH_BROKER
+from console.model.config import ConfigResource, topic_resource
+from console.model.snapshot import Snapshot
+from console.plan.stale_throttles import stale_throttles
+from console.triage.symptoms import (
+    LEADERLESS,
+    MOVING,
+    Look,
+    symptoms,
+)
+
+PartitionPlace = tuple[str, int]
+FEWEST_PEERS = 3
+"""Brokers among which one that differs from all others is odd; of two that differ either may be."""
+
+
+class Troubles(Struct, frozen=True):
+    """What has a symptom. partitions: those of topics with a symptom of their own too. group_partitions: (group, topic,
+    partition). configs: entity -> its keys that are odd: brokers that differ from the others, throttles that were left
+    behind, a min ISR above the replication."""
+
+    brokers: frozenset[int] = frozenset()
+    topics: frozenset[str] = frozenset()
+    partitions: frozenset[PartitionPlace] = frozenset()
+    whole_topics: frozenset[str] = frozenset()
+    groups: frozenset[str] = frozenset()
+    group_partitions: frozenset[tuple[str, str, int]] = frozenset()
+    configs: Mapping[ConfigResource, frozenset[str]] = field(default_factory=dict)
+
+    def has_partition(self, topic: str, number: int) -> bool:
+        """Whether a partition, or all of its topic, is in trouble."""
+        return (topic, number) in self.partitions or topic in self.whole_topics
+
+
+def troubles(snapshot: Snapshot, silent: Collection[int], at: datetime) -> Troubles:
+    """What is in trouble. silent: brokers that do not answer; at: UTC."""
+    brokers: set[int] = set()
+    topics: set[str] = set()
+    partitions: set[PartitionPlace] = set()
+    whole: set[str] = set()
+    groups: set[str] = set()
+    of_groups: set[tuple[str, str, int]] = set()
+    for each in symptoms(Look(at, snapshot, frozenset(silent))):
+        subject = each.subject
+        if each.name == MOVING:
+            continue  # a move is work, no trouble
+        if subject.group is not None:
+            groups.add(subject.group)
+            if subject.topic is not None and subject.partition is not None:
+                of_groups.add((subject.group, subject.topic, subject.partition))
+            continue
+        if subject.broker is not None:
+            brokers.add(subject.broker)
+        elif each.name != LEADERLESS:  # that points to all of the replicas
+            brokers.update(each.brokers)
+        if subject.topic is not None:
+            topics.add(subject.topic)
+            if subject.partition is not None:
+                partitions.add((subject.topic, subject.partition))
+            else:
+                whole.add(subject.topic)
+    return Troubles(
+        frozenset(brokers),
+        frozenset(topics),
+        frozenset(partitions),
+        frozenset(whole),
+        frozenset(groups),
+        frozenset(of_groups),
+        odd_configs(snapshot, whole),
+    )
+
+
+def odd_configs(snapshot: Snapshot, impossible: Iterable[str]) -> dict[ConfigResource, frozenset[str]]:
+    """Entity -> its odd keys. impossible: topics whose min ISR is above their replication."""
+    odd: dict[ConfigResource, set[str]] = {}
+    for throttle in stale_throttles(snapshot):
+        odd.setdefault(throttle.edit.target, set()).add(throttle.edit.key)
+    for topic in impossible:
+        odd.setdefault(topic_resource(topic), set()).add("min.insync.replicas")
+    for resource, key in _outliers(snapshot):
+        odd.setdefault(resource, set()).add(key)
+    return {resource: frozenset(keys) for resource, keys in odd.items()}
+
+
+def _outliers(snapshot: Snapshot) -> Iterator[tuple[ConfigResource, str]]:
+    """The keys in which one broker differs from all others, which agree."""
+    brokers = {r: s for r, s in snapshot.configs.items() if r.type == BROKER and r.name}
+    if len(brokers) < FEWEST_PEERS:
+        return
+    values: dict[str, dict[ConfigResource, str | None]] = {}
+    for resource, entries in brokers.items():
+        for entry in entries:
+            if not entry.hidden:
+                values.setdefault(entry.name, {})[resource] = entry.value
+    for key, held in values.items():
+        counts = Counter(held.values())
+        if len(counts) != 2 or len(held) < FEWEST_PEERS or min(counts.values()) > 1 or _BY_NATURE.match(key):
+            continue
+        odd = min(counts, key=lambda value: counts[value])
+        yield next(resource for resource, value in held.items() if value == odd), key
+
+
+_BY_NATURE = re.compile(OF_EACH_BROKER)

@@ -1,0 +1,51 @@
+"""`!`: a view that shows only what is in trouble, by one rule with triage; and what stands in it where nothing is."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from console.present.text import clean
+
+if TYPE_CHECKING:
+    from console.triage.trouble import Troubles
+    from console.tui.panes.view import PaneHost
+
+
+class OnlyTrouble:
+    """What is in trouble; found out once for each state of the cluster."""
+
+    def __init__(self, host: PaneHost) -> None:
+        self._host = host
+        self._made_from: tuple[object, ...] = ()
+        self._found: Troubles | None = None
+
+    @property
+    def found(self) -> Troubles:
+        """What is in trouble in the cluster."""
+        from console.triage.trouble import troubles
+
+        snapshot, silent = self._host.session.snapshot, self._host.contact.silent
+        made_from = (
+            snapshot.cluster,
+            snapshot.topics,
+            snapshot.configs,
+            snapshot.groups,
+            snapshot.lags,
+            snapshot.lag_trends,
+            snapshot.log_dirs,
+            snapshot.log_ranges,
+            snapshot.quorum,
+            snapshot.reassignments,
+            silent,
+        )
+        is_old = len(made_from) != len(self._made_from)
+        if is_old or any(a is not b for a, b in zip(made_from, self._made_from, strict=True)):
+            self._made_from, self._found = made_from, troubles(snapshot, silent, datetime.now(UTC))
+        assert self._found is not None
+        return self._found
+
+    def calm(self, calm: str, wanted: str) -> str:
+        """What stands in a view in which nothing is left. calm: that, in the view's words; wanted: the filter."""
+        passes = f" and passes /{clean(wanted, 60)}" if wanted else ""
+        return f"{calm}{passes}; `!` shows all"
