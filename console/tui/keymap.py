@@ -59,7 +59,7 @@ KEYS: tuple[Key, ...] = (
     _key("last", "minus", "last", "Switch between this view and the last one"),
     _key("command", "colon", "command", "Type a command", rank=50),
     _key("filter", "slash", "filter", "Show only rows that contain a text; /!text those without it, //regex", rank=40),
-    _key("trouble", "exclamation_mark", "trouble", "Show only what is in trouble, or all", rank=45),
+    _key("trouble", "exclamation_mark", "trouble", "Show only what is in trouble, or all", rank=72),
     _key("help", "question_mark", "help", "The keys of this view", rank=90),
     _key(
         "transactions", "ctrl+t", "transactions", "Open transactions and which of them hang: of this topic, or of all"

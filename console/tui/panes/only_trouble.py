@@ -3,19 +3,34 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from console.present.text import clean
 
 if TYPE_CHECKING:
+    from console.session.session import Session
     from console.triage.trouble import Troubles
-    from console.tui.panes.view import PaneHost
+    from console.tui.reading import Contact
+
+
+class TroubleHost(Protocol):
+    """What `OnlyTrouble` needs of the app."""
+
+    @property
+    def session(self) -> Session:
+        """The session that is shown."""
+        ...
+
+    @property
+    def contact(self) -> Contact:
+        """Which brokers answer."""
+        ...
 
 
 class OnlyTrouble:
     """What is in trouble; found out once for each state of the cluster."""
 
-    def __init__(self, host: PaneHost) -> None:
+    def __init__(self, host: TroubleHost) -> None:
         self._host = host
         self._made_from: tuple[object, ...] = ()
         self._found: Troubles | None = None
