@@ -186,11 +186,3 @@ class ScramMechanism(Code):
     def label(self) -> str:
         """As Kafka's tools write it: ``SCRAM-SHA-256``."""
         return self.name.replace("_", "-")
-
-
-OF_EACH_BROKER = (
-    r"^(:.*|(broker|node)\.id|(advertised\.)?(host\.name|port|listeners)|controller\.listener\.names|process\.roles"
-    r"|(metadata\.)?log\.dirs?|broker\.rack|(listener\.name\.[^.]+\.)?ssl\.(key|keystore)\..*"
-    r"|(listener\.name\.[^.]+\.)?(.*\.)?sasl\.kerberos\..*|(leader|follower)\.replication\.throttled\.replicas)$"
-)
-"""A regular expression of the keys in which brokers differ by nature; `:` begins what is no config."""

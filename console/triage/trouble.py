@@ -9,7 +9,8 @@ from datetime import datetime
 
 from msgspec import Struct, field
 
-from console.model.codes import BROKER, OF_EACH_BROKER
+from console.history.drift_rules import OF_EACH_BROKER
+from console.model.codes import BROKER
 from console.model.config import ConfigResource, topic_resource
 from console.model.snapshot import Snapshot
 from console.plan.stale_throttles import stale_throttles

@@ -23,7 +23,6 @@ from console.history.policy_files import Wanted
 from console.history.redact import HIDDEN
 from console.history.schema import DRIFT
 from console.history.transforms.coverage_gaps import since_before, with_first_poll
-from console.model.codes import OF_EACH_BROKER
 
 
 def severity(entity_type: Column, attr: Column) -> Column:
