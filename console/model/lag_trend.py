@@ -1,7 +1,8 @@
 """How a group's lag moves: what two looks show, and partitions whose commit stands still. Pure.
 
 A consumer commits in steps (auto.commit.interval.ms is 5 s), so its lag is a saw. A change of the lag below one step
-is no trend, and a commit that rests for less than a few steps is no trouble.
+is no trend, and a commit that rests for less than a few steps is no trouble. How long a step is, its commits tell:
+a member that was seen to commit is judged by its own rhythm, any other by the longest that is usual.
 """
 
 from __future__ import annotations
@@ -19,6 +20,15 @@ SHORTEST = 6.0
 """Seconds between two looks before they show a trend: one step of auto.commit and a bit."""
 STEP_SECONDS = 10.0
 """Seconds of reading that a step of commits may be: two intervals of auto.commit."""
+STUCK_SOON = 10.0
+"""Seconds that a commit stands still at least before a partition of a member whose rhythm of commits is known is stuck:
+two intervals of auto.commit."""
+MISSED = 2.0
+"""So many intervals between commits without one, for a member whose rhythm is known."""
+PAUSED = 1.3
+"""Times the longest pause after which a partition's commit moved again: longer than that is new."""
+RHYTHM = 3
+"""Commits of a partition that have to be seen for a rhythm."""
 STUCK_BESIDE = 20.0
 """Seconds that a commit stands still, while its member's other partitions move, before the partition is stuck."""
 STUCK_ALONE = 90.0
@@ -44,7 +54,8 @@ class PartitionTrend(NamedTuple):
 class Standing(NamedTuple):
     """A commit that has not moved. since: the first look (Unix seconds) at which records waited at it, None for none
     waiting; end: of the partition then. moved: the look at which it last was another, None if never seen to move. step:
-    records that it moved then. pause: the longest time, seconds, that it stood and moved again."""
+    records that it moved then. pause: the longest time, seconds, that it stood and moved again. first_moved, moves: the
+    look at which it first moved, and how many moves were seen."""
 
     committed: int
     since: float | None
@@ -52,6 +63,15 @@ class Standing(NamedTuple):
     moved: float | None = None
     step: int = 0
     pause: float = 0.0
+    first_moved: float | None = None
+    moves: int = 0
+
+    @property
+    def interval(self) -> float | None:
+        """Seconds between two commits, None where too few were seen."""
+        if self.moved is None or self.first_moved is None or self.moves < RHYTHM:
+            return None
+        return (self.moved - self.first_moved) / (self.moves - 1)
 
 
 class Look(NamedTuple):
@@ -131,7 +151,8 @@ def _stands(now: PartitionLag, at: float, before: Standing | None) -> Standing:
     if now.committed != before.committed:
         pause = max(before.pause, at - before.since if before.since is not None else 0.0)
         step = abs(now.committed - before.committed)
-        return Standing(now.committed, at if waits else None, now.end, at, step, pause)
+        first = before.first_moved if before.first_moved is not None else at
+        return Standing(now.committed, at if waits else None, now.end, at, step, pause, first, before.moves + 1)
     if not waits:
         return before._replace(since=None)
     return before if before.since is not None else before._replace(since=at, end=now.end)
@@ -145,12 +166,17 @@ def _trends(base: Look, now: Look, standing: Mapping[Place, Standing]) -> dict[P
         if stands.moved is not None:
             moved[p.member] = max(stands.moved, moved.get(p.member, stands.moved))
     anywhere = max(moved.values(), default=None)
+    intervals: dict[str, float] = {}
+    for p in now.lag.partitions:
+        if p.member and (interval := standing[place(p)].interval) is not None:
+            intervals[p.member] = min(interval, intervals.get(p.member, interval))
     found = {}
     for p in now.lag.partitions:
         stands, before = standing[place(p)], then.get(place(p))
         rate = None if before is None else _rate(before, p, now.at - base.at, stands.step)
         still = 0.0 if stands.since is None else now.at - stands.since
-        stuck = still > 0 and _is_stuck(p, stands, still, moved.get(p.member) if p.member else None, anywhere)
+        of_member = moved.get(p.member) if p.member else None
+        stuck = still > 0 and _is_stuck(p, stands, still, of_member, anywhere, intervals.get(p.member))
         if rate is not None or still:
             found[place(p)] = PartitionTrend(rate, still, stuck)
     return found
@@ -167,11 +193,20 @@ def _rate(before: PartitionLag, now: PartitionLag, seconds: float, step: int) ->
 
 
 def _is_stuck(
-    now: PartitionLag, stands: Standing, still: float, of_member: float | None, anywhere: float | None
+    now: PartitionLag,
+    stands: Standing,
+    still: float,
+    of_member: float | None,
+    anywhere: float | None,
+    interval: float | None,
 ) -> bool:
-    """Whether a commit is stuck. of_member, anywhere: when a commit of the same member, of the group, last moved."""
+    """Whether a commit is stuck. of_member, anywhere: when a commit of the same member, of the group, last moved.
+    interval: seconds between two commits of the member, None for unknown. A group may commit every minute, so that
+    only a rhythm that was seen allows a quick verdict."""
     if stands.since is None or now.end <= stands.end:
         return False
     beside = of_member is not None and of_member > stands.since
+    if interval is not None:
+        return still >= max(STUCK_SOON, MISSED * interval, PAUSED * stands.pause)
     reads = bool(now.member) or (anywhere is not None and anywhere > stands.since)
     return reads and still >= max(STUCK_BESIDE if beside else STUCK_ALONE, 2 * stands.pause)

@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from console.admin.changes import send
 from console.admin.client import AdminClient
 from console.admin.errors import AdminError
 from console.admin.settings import ConnectionSettings
 from console.contexts.context import Context
+from console.model.changes import CreateTopics, NewTopic
 from console.session.session import Session
 from console.session.triage_looks import Looker
 from console.triage.course import Course, after, begin
@@ -63,7 +65,7 @@ def three(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
 
 
 async def test_a_broker_is_killed_comes_back_and_hangs(
-    three: KafkaCluster, record_property: Callable[[str, object], None]
+    three: KafkaCluster, name: str, record_property: Callable[[str, object], None]
 ) -> None:
     """Killed: down, likely at once, since its port is closed; certain once it is fenced. Stopped: does not answer."""
     settings = ConnectionSettings(bootstrap=three.addresses)
@@ -73,6 +75,9 @@ async def test_a_broker_is_killed_comes_back_and_hangs(
         print(f"{three.version} {what}: {seconds:.2f} s")
 
     with AdminClient(settings) as client:
+        # Before 4.0 a broker that is away is told from the replicas that it has.
+        topic = CreateTopics((NewTopic(name, 6, 3),))
+        assert all(each.ok for each in await client.run(send, topic, validate_only=False))
         async with Looker(Session(client, Context("test", "tests", settings))) as looker:
             watching = Watching(looker)
             await watching.until(lambda found: not found)

@@ -6,7 +6,7 @@ import asyncio
 import unicodedata
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Protocol
 
 from textual import events
 from textual.keys import REPLACED_KEYS, _character_to_key, _get_unicode_name_from_key
@@ -16,7 +16,6 @@ from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
 from console.contexts.console_settings import ConsoleSettings
 from console.contexts.context import Context, parse_bootstrap
-from console.embedded.brokers import ThreadedCluster
 from console.model.config import CLUSTER_DEFAULT, topic_resource
 from console.model.quota import QuotaEntity
 from console.session.session import Session
@@ -158,15 +157,24 @@ async def driven(
         yield it
 
 
+class HasBootstrap(Protocol):
+    """A cluster, embedded or real."""
+
+    @property
+    def bootstrap(self) -> str:
+        """``host:port,…``."""
+        ...
+
+
 @asynccontextmanager
 async def driven_on(
-    cluster: ThreadedCluster,
+    cluster: HasBootstrap,
     size: tuple[int, int] = (80, 24),
     settings: ConsoleSettings | None = None,
     start_pane: str = "topics",
     **changes: Any,
 ) -> AsyncIterator[Driven]:
-    """Open the console on an embedded cluster, over sockets. changes: of its context."""
+    """Open the console on a cluster, over sockets. changes: of its context."""
     client = AdminClient(ConnectionSettings(parse_bootstrap(cluster.bootstrap)))
     client.start()
     try:

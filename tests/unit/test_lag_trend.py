@@ -13,7 +13,7 @@ from console.model.cluster import GroupLag, PartitionLag
 from console.model.lag_trend import (
     SHORTEST,
     STUCK_ALONE,
-    STUCK_BESIDE,
+    STUCK_SOON,
     WINDOW,
     LagTrend,
     direction,
@@ -106,7 +106,7 @@ def test_a_groups_rate_is_the_sum_of_its_partitions_and_the_stuck_ones_have_reco
     for place, each in trend.partitions.items():
         if each.stuck:
             assert lags[place].lag > 0
-            assert each.still >= STUCK_BESIDE
+            assert each.still >= STUCK_SOON
         if each.still:
             assert lags[place].lag > 0
         if direction(each.rate) == "shrinks":
@@ -126,12 +126,36 @@ def stands(until: float, other: bool, member: str = "m", moves: float = 10) -> L
     )
 
 
-def test_a_partition_is_stuck_soon_beside_others_of_its_member_and_late_alone() -> None:
+def test_a_partition_is_stuck_soon_where_its_member_commits_and_late_where_none_was_seen() -> None:
     first = ("t", 0)
-    assert stands(STUCK_BESIDE - 2, other=True).stuck == ()
-    assert stands(STUCK_BESIDE + 2, other=True).stuck == (first,)
+    assert stands(STUCK_SOON - 2, other=True).stuck == ()
+    assert stands(STUCK_SOON + 2, other=True).stuck == (first,)
     assert first not in stands(STUCK_ALONE - 2, other=False).stuck
     assert first in stands(STUCK_ALONE + 2, other=False).stuck
+
+
+def ended(at: float, every: float, until: float, gap: float) -> LagTrend:
+    """A consumer alone with a partition of ten records a second: it commits now and then, until its end; looked at
+    until `at`."""
+    times = [gap * n for n in range(int(at / gap) + 1)]
+    return seen(*((t, lag((int(10 * (min(t, until) // every * every)), int(10 * t) + 1, "m"))) for t in times))
+
+
+@given(st.floats(0.5, 5.0), st.floats(0.5, 2.5), st.floats(0.0, 30.0))
+def test_a_consumer_alone_that_commits_is_stuck_within_fifteen_seconds_and_never_while_it_commits(
+    every: float, gap: float, later: float
+) -> None:
+    """Looked at every two and a half seconds; commits are five seconds apart at most, auto.commit's interval."""
+    until = 30.0 + later
+    assert ended(until, every, until, gap).stuck == ()
+    assert ended(until // every * every + 15.0 + gap, every, until, gap).stuck == (("t", 0),)
+
+
+@given(st.floats(20.0, 60.0))
+def test_a_consumer_that_commits_rarely_has_its_own_rhythm(every: float) -> None:
+    """Kafka Connect commits every minute."""
+    assert ended(6 * every, every, 6 * every, 2.5).stuck == ()
+    assert ended(6 * every, every, 3.5 * every, 2.5).stuck == (("t", 0),)
 
 
 def test_what_is_not_stuck() -> None:

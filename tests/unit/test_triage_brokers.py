@@ -150,7 +150,7 @@ def test_a_lag_in_partitions_that_stand_still_is_possibly_slowness_until_they_ar
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         return moved(snapshot, {0: (100, 100 + 50 * tick), 1: (5 + 10 * tick, 5 + 10 * tick)})
 
-    early = diagnose(watched(change, ticks=3))
+    early = diagnose(watched(change, ticks=2))
     assert {(each.claim.cause, each.claim.certainty) for each in early.causes} == {
         ("consumer-slow", Certainty.POSSIBLE)
     }

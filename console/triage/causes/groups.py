@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 from console.model.cluster import Group
 from console.model.lag_trend import LagTrend
@@ -53,6 +54,12 @@ def _lag(trend: LagTrend) -> Evidence:
     )
 
 
+def _ago(course: Course, trend: LagTrend, seconds: float) -> datetime | None:
+    """When something began that has lasted for so many seconds; None if that was before the first look."""
+    at = datetime.fromtimestamp(trend.last.at - seconds, UTC)
+    return at if at > course.began else None
+
+
 def _moved(trend: LagTrend) -> bool:
     """Whether an offset was committed since the look with which the last one is compared."""
     return any(each.moved is not None and each.moved > trend.base.at for each in trend.standing.values())
@@ -100,7 +107,7 @@ def _stuck(course: Course) -> Iterator[Claim]:
                 severity=Severity.HIGH,
                 certainty=Certainty.LIKELY,
                 title=f"group {group.name} stands still on {topic}/{partition} at offset {row.committed:,}",
-                since=course.since(Symptom(COMMIT_STANDS_STILL, subject)),
+                since=_ago(course, trend, still),
                 evidence=(
                     Evidence(
                         f"committed {row.committed:,} for {still:.0f} s, the end is {row.end:,}",

@@ -1,0 +1,70 @@
+"""From the alarm to green on real brokers: a leftover throttle, an impossible min ISR, and the leaders of a broker that
+was away. The keys are counted, as on the embedded cluster (tests/tui/test_console_now.py)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from console.admin.link import Link
+from console.admin.settings import ConnectionSettings
+from console.model.changes import AlterConfigs, ConfigOp, CreateTopics, NewTopic
+from console.model.codes import DELETE, SET
+from console.model.config import broker_resource, topic_resource
+from tests.support.changing import applied
+from tests.support.kafka_cluster import KafkaCluster
+from tests.tui.console_app import Driven, driven_on
+
+THROTTLE = "leader.replication.throttled.rate"
+MIN_ISR = "min.insync.replicas"
+MOST_KEYS = 8
+
+
+@pytest.fixture
+async def troubled(own_cluster: KafkaCluster, name: str) -> AsyncIterator[str]:
+    """The cluster with all three; gives the topic whose min ISR is impossible."""
+    link = Link(ConnectionSettings(bootstrap=own_cluster.addresses))
+    cards, orders = f"cards-{name}", f"orders-{name}"
+    assert await applied(link, CreateTopics((NewTopic(cards, 2, 1), NewTopic(orders, 24, 3))))
+    of_cards, of_broker = topic_resource(cards), broker_resource(2)
+    for resource, key, value in ((of_cards, MIN_ISR, "2"), (of_broker, THROTTLE, "1048576")):
+        assert await applied(link, AlterConfigs({resource: (ConfigOp(key, SET, value),)}))
+    await asyncio.to_thread(own_cluster.kill, 3)
+    await asyncio.to_thread(own_cluster.restart, 3)
+    yield cards
+    for resource, key in ((of_cards, MIN_ISR), (of_broker, THROTTLE)):
+        await applied(link, AlterConfigs({resource: (ConfigOp(key, DELETE),)}))
+    await link.close()
+
+
+async def walk(it: Driven, title: str) -> int:
+    """Mend one of the causes that are shown; how many keys that took."""
+    keys: list[str] = []
+
+    async def press(*more: str) -> None:
+        keys.extend(more)
+        await it.press(*more)
+
+    await it.shows(title)
+    rows = [line for line in it.lines if "WARN" in line]
+    place = next(number for number, line in enumerate(rows) if title in line)
+    here = next((number for number, line in enumerate(rows) if line.startswith("▸")), 0)
+    await press(*("j" if place > here else "k") * abs(place - here))
+    await it.until(lambda: f"── {title}" in it.text)
+    await press("F")
+    await it.until(lambda: "Plan*" in it.text)
+    await press("7", "A")
+    await it.shows("y checks the plan")
+    await press("y")
+    await it.shows("applied")
+    await press("full_stop")
+    await it.until(lambda: title not in it.text)
+    return len(keys)
+
+
+async def test_from_the_alarm_to_green(own_cluster: KafkaCluster, troubled: str) -> None:
+    async with driven_on(own_cluster, start_pane="now") as it:
+        for title in ("replication throttles without", f"{troubled}: min ISR 2, 1 replica", "broker 3 does not lead"):
+            assert await walk(it, title) <= MOST_KEYS
