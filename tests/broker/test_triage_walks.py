@@ -29,13 +29,13 @@ async def troubled(own_cluster: KafkaCluster, name: str) -> AsyncIterator[str]:
     cards, orders = f"cards-{name}", f"orders-{name}"
     assert await applied(link, CreateTopics((NewTopic(cards, 2, 1), NewTopic(orders, 24, 3))))
     of_cards, of_broker = topic_resource(cards), broker_resource(2)
-    for resource, key, value in ((of_cards, MIN_ISR, "2"), (of_broker, THROTTLE, "1048576")):
-        assert await applied(link, AlterConfigs({resource: (ConfigOp(key, SET, value),)}))
+    for resource, key, value, broker in ((of_cards, MIN_ISR, "2", None), (of_broker, THROTTLE, "1048576", 2)):
+        assert await applied(link, AlterConfigs({resource: (ConfigOp(key, SET, value),)}, broker))
     await asyncio.to_thread(own_cluster.kill, 3)
     await asyncio.to_thread(own_cluster.restart, 3)
     yield cards
-    for resource, key in ((of_cards, MIN_ISR), (of_broker, THROTTLE)):
-        await applied(link, AlterConfigs({resource: (ConfigOp(key, DELETE),)}))
+    for resource, key, broker in ((of_cards, MIN_ISR, None), (of_broker, THROTTLE, 2)):
+        await applied(link, AlterConfigs({resource: (ConfigOp(key, DELETE),)}, broker))
     await link.close()
 
 
