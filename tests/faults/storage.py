@@ -54,9 +54,10 @@ async def _filled(lab: Laboratory) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _retention_cut(lab: Laboratory) -> AsyncIterator[Begin]:
-    made = lab.topic("short-lived", configs={"segment.bytes": str(2**20)})
-    async with made as topic, running(lab.producer("short-lived", 2, 200.0)):
-        await asyncio.sleep(3)  # records that can be deleted
+    """Nothing is written meanwhile: a segment that is written to is not deleted."""
+    async with lab.topic("short-lived") as topic:
+        async with running(lab.producer(topic, 2, 200.0)):
+            await lab.until(lambda: _has_records(lab, topic), "records that can be deleted")
 
         async def begin() -> None:
             await lab.configure(topic_resource(topic), {"retention.ms": "1000"})
