@@ -10,7 +10,7 @@ from heapq import heapify, heappop, heappush
 from msgspec import Struct, field
 
 from console.triage.cause import CauseRule, Certainty, Claim, Severity
-from console.triage.causes import brokers, groups, partitions, records, settings, storage
+from console.triage.causes import brokers, groups, load, partitions, records, settings, storage
 from console.triage.course import Course, Key, without_restarts
 from console.triage.symptoms import MOVING, REBALANCING, Subject, Symptom
 
@@ -20,6 +20,7 @@ RULES: tuple[CauseRule, ...] = (
     *partitions.CAUSES,
     *records.CAUSES,
     *groups.CAUSES,
+    *load.CAUSES,
     *settings.CAUSES,
 )
 """All causes. Where two claims explain equally much, the one of the earlier rule is named."""

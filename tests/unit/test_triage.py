@@ -39,6 +39,7 @@ from console.model.failure import Failure
 from console.model.log_course import LogCourses, LogOffsets, Newest, look_at_logs
 from console.model.metadata_views import Views, look_at_view
 from console.model.quota import QuotaEntity
+from console.model.rates import Rates, with_dirs
 from console.model.snapshot import Snapshot, trends_after, with_failures
 from console.model.transactions import OpenTransaction, Producer, StableOffsets, Transaction, Transactions
 from console.triage.cause import Certainty
@@ -357,6 +358,16 @@ def _moves(snapshot: Snapshot, tick: int, grows_to: int = 100) -> Snapshot:
     return replace(snapshot, log_dirs=dirs, reassignments=moves)
 
 
+def _hot(snapshot: Snapshot, tick: int, times: int = 10) -> Snapshot:
+    """Each partition of the topic grows by 200 KiB a second, the one at 0 by so many times that."""
+    rates = Rates()
+    for look in range(tick + 1):
+        sizes = [ReplicaSize("orders", n, look * (times if n == 0 else 1) * (1 << 20), 0, False) for n in range(6)]
+        dirs = {broker: (LogDir("/data", ReplicaSizes(sizes)),) for broker in snapshot.log_dirs}
+        rates = with_dirs(rates, snapshot.topics, dirs, START + look * TICK)
+    return replace(snapshot, rates=rates)
+
+
 CASES: tuple[tuple[str, Subject, Change, dict[str, object]], ...] = (
     ("broker-down", BROKER[3], lambda s, _: without_broker(s, [3]), {}),
     ("broker-down", BROKER[3], lambda s, _: without_broker(s, [3], fenced=False), {}),
@@ -416,6 +427,7 @@ CASES: tuple[tuple[str, Subject, Change, dict[str, object]], ...] = (
         lambda s, t: kept_for(s, 60_000 if t >= 5 else DAY_MS),
         {"facts": lambda t: replace(_deleted(t), newest={}), "before": kept_for(healthy(), DAY_MS)},
     ),
+    ("hot-partition", Subject(topic="orders", partition=0), _hot, {}),
     ("log-dir-failed", Subject(broker=2, dir="/data"), _failed_dir, {}),
     ("disk-filling", Subject(broker=2, dir="/data"), _filling, {}),
     ("quorum-lost", Subject(), _no_leader, {}),
@@ -477,6 +489,17 @@ def test_a_healthy_cluster_has_no_cause() -> None:
     assert (verdict.causes, verdict.unexplained, verdict.ruled_out) == ((), (), ())
     assert exit_code(verdict) == 0
     assert next(iter(text_lines(verdict, 40))).startswith("healthy")
+
+
+def test_a_partition_that_takes_a_little_more_is_not_hot() -> None:
+    for times in (1, 4):
+        verdict = diagnose(watched(lambda snapshot, tick, times=times: _hot(snapshot, tick, times)))  # type: ignore[misc]
+        assert named(verdict) == set()
+
+
+def test_a_burst_is_no_load() -> None:
+    verdict = diagnose(watched(_hot, ticks=2))
+    assert named(verdict) == set()
 
 
 def test_a_deletion_that_hurts_nobody_is_no_trouble() -> None:
