@@ -1,7 +1,8 @@
 """The flight record of 40,000 partitions: bytes an hour, what it costs the processor, how soon an answer is found.
 
-``python -m benchmarks.flight [--minutes 60] [--keep FILE]``. An embedded cluster of 400 topics of 100 partitions, three
-replicas each, and a group that reads 200 of them. One look of `kac record` says what is asked; then every question is
+``python -m benchmarks.flight [--minutes 60] [--reading] [--keep FILE]``. An embedded cluster of 400 topics of 100
+partitions, three replicas each; with --reading also a group that reads the 200 that grow, and commits between any two
+looks. One look of `kac record` says what is asked; then every question is
 asked again as often as there, on a clock of its own, and the answers are recorded. Meanwhile half a percent of the
 replicas move: 200 partitions grow between any two answers, and within the hour each of another 200 loses a replica from
 its ISR and gets it back. Bytes are the file's, and seconds the processor's of the record alone.
@@ -64,16 +65,17 @@ class Question(NamedTuple):
     period: float
 
 
-def fill(cluster: EmbeddedCluster) -> None:
-    """The topics, and a group that reads those that grow."""
+def fill(cluster: EmbeddedCluster, *, reading: bool) -> None:
+    """The topics, and perhaps a group that reads those that grow."""
     state = cluster.state
     brokers = sorted(state.brokers)
     for number in range(TOPICS):
         replicas = striped(brokers, PARTITIONS, REPLICAS, number)
         state.put_topic(new_topic(f"team-{number % 20:02}.topic-{number:04}", replicas, brokers))
-    group = Group("reads-what-grows", protocol_type="consumer", written=True)
-    group.offsets = {place: Committed(0, at=cluster.clock.time()) for place in growing()}
-    state.groups[group.id] = group
+    if reading:
+        group = Group("reads-what-grows", protocol_type="consumer", written=True)
+        group.offsets = {place: Committed(0, at=cluster.clock.time()) for place in growing()}
+        state.groups[group.id] = group
     chance = random.Random(1)
     for topic in state.topics.values():
         for index in range(len(topic.partitions)):
@@ -96,8 +98,8 @@ def move(cluster: EmbeddedCluster, look: int, of: int) -> None:
         log = state.logs[place]
         log.end += records
         log.older_bytes += records * chance.randrange(200, 1200)
-        group = state.groups["reads-what-grows"]
-        group.offsets[place] = Committed(max(0, log.end - chance.randrange(2000)), at=cluster.clock.time())
+        if (group := state.groups.get("reads-what-grows")) is not None:
+            group.offsets[place] = Committed(max(0, log.end - chance.randrange(2000)), at=cluster.clock.time())
     alive = frozenset(state.brokers)
     for turn in range(2 * MOVING * look // of, 2 * MOVING * (look + 1) // of):
         name, index = f"team-{turn % MOVING % 20:02}.topic-{turn % MOVING + 200:04}", turn % PARTITIONS
@@ -180,12 +182,12 @@ def _building(request: Any) -> Callable[[ModuleType], Any]:
     return lambda _: request
 
 
-async def measure(minutes: float, path: Path) -> None:
+async def measure(minutes: float, path: Path, *, reading: bool) -> None:
     """Record, and report."""
     began = round(time.time() * 1000)
     looks = round(minutes * 60 / LOOK)
     with run_in_thread(ClusterSpec(scenario="quiet")) as cluster:
-        cluster.call(fill, timeout=120)
+        cluster.call(lambda c: fill(c, reading=reading), timeout=120)
         addresses = tuple(
             (host, int(port)) for host, _, port in (a.rpartition(":") for a in cluster.bootstrap.split(","))
         )
@@ -237,9 +239,10 @@ def main() -> None:
         "--minutes", type=float, default=60.0, help="of the simulated clock; an hour is worked out of it"
     )
     parser.add_argument("--keep", type=Path, help="keep the record in this file, which must not be there")
+    parser.add_argument("--reading", action="store_true", help="with a group that reads what grows")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        asyncio.run(measure(options.minutes, options.keep or Path(folder) / "record"))
+        asyncio.run(measure(options.minutes, options.keep or Path(folder) / "record", reading=options.reading))
 
 
 if __name__ == "__main__":

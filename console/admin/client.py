@@ -14,6 +14,7 @@ from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
 
 if TYPE_CHECKING:
+    from console.flight.recorder import Recorder
     from console.flight.tap import Tap
 
 P = ParamSpec("P")
@@ -36,8 +37,9 @@ class AdminClient:
         loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         """tap: gets, on the client's thread, what a flight record keeps. link, loop: others than those for brokers, as
-        for a record that is replayed."""
+        for a record that is replayed. `recorder`: keeps the answers, and is closed with the client."""
         self.settings = settings
+        self.recorder: Recorder | None = None
         self._loop = loop or ClientLoop()
         self._link = link or Link(settings, tap=tap)
         self._thread = threading.Thread(target=self._serve, name=f"{settings.client_id}-client", daemon=True)
@@ -79,6 +81,8 @@ class AdminClient:
         if self._closed:
             return
         self._closed = True
+        if self.recorder is not None:
+            self.recorder.close()
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join(CLOSE_SECONDS + 1)

@@ -69,6 +69,25 @@ def client_of(context: Context, recorder: Recorder | None = None) -> AdminClient
     return client
 
 
+def recorded_client(context: Context) -> AdminClient:
+    """As `client_of`, and what it is answered is kept in memory for half an hour."""
+    from console.flight.recorder import Recorder, Sink
+
+    def memory() -> Sink:
+        from importlib.metadata import version
+
+        from console.flight.answer import FORMAT, Header
+        from console.flight.memory import Memory
+
+        return Memory(Header(FORMAT, context=context.name, kac=version("kafka-admin-console")))
+
+    recorder = Recorder()
+    client = client_of(context, recorder)
+    client.recorder = recorder
+    recorder.begin(memory)
+    return client
+
+
 def open_log_file() -> None:
     """Open the log file; where that fails say so and go on."""
     from console.log_file import open_log

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from console.cli.opening import USAGE, client_of, context_of, open_log_file
+from console.cli.opening import USAGE, context_of, open_log_file, recorded_client
 from console.terminal import complain
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def show(context: Context, contexts: Choice, lake: str | None = None) -> int:
     found = load(os.environ, Path.home())
     for problem in found.own_problems:
         complain(f"warning: {problem}")
-    sessions = SessionFactory(client_of)
+    sessions = SessionFactory(recorded_client)
     try:
         # The first reads are on their way while Textual is imported here.
         session = sessions.session(context)

@@ -150,7 +150,8 @@ class Anonymous:
 
 def _changed(entity: Any, names: Pseudonyms) -> Any:
     """The message, or a part of it, with other names."""
-    plan = _plan(type(entity))
+    kind: Any = type(entity)
+    plan = _plan(kind)
     if not plan:
         return entity
     special = _SPECIAL.get(type(entity).__name__)
@@ -173,7 +174,7 @@ def _value(name: str, kind: str, value: Any, names: Pseudonyms) -> Any:
 
 
 @cache
-def _plan(entity: type) -> tuple[tuple[str, str], ...]:
+def _plan(entity: Any) -> tuple[tuple[str, str], ...]:
     """The fields that may hold names, and their types: string, uuid, bytes, or "" for parts of a message."""
     kinds = {"string": "string", "uuid": "uuid", "bytes": "bytes", "records": "bytes", None: ""}
     found = ((each.name, each.metadata.get("kafka_type")) for each in fields(entity))

@@ -39,6 +39,7 @@ from console.language.statements import (
     Key,
     List,
     Quit,
+    Record,
     Redo,
     Revert,
     Show,
@@ -312,6 +313,14 @@ def _context(reader: Reader, _verb: str) -> UseContext:
     return UseContext(named(reader, Expected(What.CONTEXT, "the NAME of a context")))
 
 
+def _record(reader: Reader, _verb: str) -> Record:
+    expected = Expected(What.ARGUMENT, "a FILE")
+    if reader.ended:
+        reader.expect(expected)
+        return Record()
+    return Record(reader.take(expected, Role.VALUE).text)
+
+
 def _help(reader: Reader, _verb: str) -> Help:
     expected = Expected(What.VERB_NAME, "a verb", tuple(verb.name for verb in verbs_for(reader.where)))
     if reader.ended:
@@ -357,6 +366,7 @@ _PARSERS: Mapping[str, Callable[[Reader, str], Statement]] = MappingProxyType(
         "history": _history,
         **dict.fromkeys(PANES, _view),
         "ctx": _context,
+        "record": _record,
         "help": _help,
         "q": lambda _reader, _verb: Quit(),
     }

@@ -394,6 +394,12 @@ class UseContext(_Statement, frozen=True):
     name: str
 
 
+class Record(_Statement, frozen=True):
+    """``record FILE``; ``""`` for a new file of the state folder."""
+
+    file: str = ""
+
+
 class Help(_Statement, frozen=True):
     """``help``, ``help WORD``."""
 
@@ -426,5 +432,5 @@ EditStatement = (
 )
 QueryStatement = Show | List | EffectiveQuota | Explain
 PlanStatement = ShowPlan | Check | Apply | Discard | Undo | Redo | Revert | History
-BarStatement = View | UseContext | Help | Quit
+BarStatement = View | UseContext | Record | Help | Quit
 Statement = EditStatement | QueryStatement | Records | PlanStatement | BarStatement

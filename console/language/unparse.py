@@ -46,6 +46,7 @@ from console.language.statements import (
     Name,
     OffsetPosition,
     Quit,
+    Record,
     Records,
     Redo,
     ResetOffsets,
@@ -181,6 +182,8 @@ def _plan_or_bar(statement: Statement) -> str:
             return _join(statement.pane, quote(statement.filter) if statement.filter else "")
         case UseContext():
             return f"ctx {quote(statement.name)}"
+        case Record():
+            return _join("record", quote(statement.file) if statement.file else "")
         case Help():
             return _join("help", quote(statement.word) if statement.word else "")
         case Quit():

@@ -486,6 +486,7 @@ _ALL = (
         Where.BAR,
     ),
     Verb("ctx", GO, ("ctx NAME",), "Go to the cluster of another context", "", ("ctx prod",), INTERACTIVE),
+    Verb("record", GO, ("record [FILE]",), "Keep the last half hour in a file", "", ("record",), Where.BAR),
     Verb("help", GO, ("help [WORD]",), "The verbs, or one verb", "", ("help", "help set"), INTERACTIVE),
     Verb("q", GO, ("q",), "Leave", "Staged edits are not kept; you are asked first.", ("q",), INTERACTIVE),
 )

@@ -16,6 +16,7 @@ from console.language.needs import needs_of_script
 from console.language.statements import (
     Alter,
     Apply,
+    BarStatement,
     Check,
     Discard,
     EffectiveQuota,
@@ -24,6 +25,7 @@ from console.language.statements import (
     History,
     List,
     Quit,
+    Record,
     Records,
     Redo,
     Revert,
@@ -231,7 +233,7 @@ class Runner(Struct):
                 await self._revert(change, statement)
             case History():
                 await self._history(statement)
-            case View() | UseContext() | Help() | Quit():
+            case View() | UseContext() | Record() | Help() | Quit():
                 await self._elsewhere(statement)
             case _:
                 from console.language.interpret import to_edits
@@ -243,7 +245,7 @@ class Runner(Struct):
                 self.failed += bool(report_.refused)
                 self.printer(stage_table(report_, session.staging().draft))
 
-    async def _elsewhere(self, statement: View | UseContext | Help | Quit) -> None:
+    async def _elsewhere(self, statement: BarStatement) -> None:
         """A statement that has no meaning in a script."""
         raise CommandError("this works only on the screen", "see kac --help", statement.span)
 

@@ -22,6 +22,7 @@ from console.session.snapshot_reader import WALL, Client, Clock, PlanChanged, Pr
 
 if TYPE_CHECKING:
     from console.contexts import Context
+    from console.flight.recorder import Recorder
     from console.plan.effective_values import DiffGroup
     from console.plan.kinds.records import TrimLog
     from console.plan.retention import Deletion, RetentionCut
@@ -62,7 +63,8 @@ class Session(SnapshotReader):
     door: by which way changes come, for the journal: console, run, shell, …
     applied: what the last apply changed. retention, risk_reading: what was read for the plan (see `plan_facts`).
     in_flight: the request that has no answer yet. stopping: nothing more is sent. committed: something was sent.
-    former_told: the operator was told what former changes left open.
+    former_told: the operator was told what former changes left open. recorder: keeps what brokers answer, None where
+    nothing is kept.
     """
 
     def __init__(self, client: Client, context: Context, door: str = "console", clock: Clock = WALL) -> None:
@@ -78,6 +80,7 @@ class Session(SnapshotReader):
         self.stopping = False
         self.committed = False
         self.former_told = False
+        self.recorder: Recorder | None = None
         self._work: asyncio.Task[ApplyReport] | None = None
 
     @cached_property

@@ -22,7 +22,7 @@ from console.answers.results import Printer
 from console.contexts import ContextError
 from console.language.errors import CommandError, LanguageError
 from console.language.grammar import parse
-from console.language.statements import Help, History, List, Quit, ShowPlan, UseContext, View
+from console.language.statements import BarStatement, Help, History, List, Quit, ShowPlan, UseContext, View
 from console.language.verbs import Where
 from console.present.names import plural
 from console.present.text import clean
@@ -96,7 +96,7 @@ class EntryRunner(Runner):
         with suppress(_Gone):
             await super().carry_out(statements)
 
-    async def _elsewhere(self, statement: View | UseContext | Help | Quit) -> None:
+    async def _elsewhere(self, statement: BarStatement) -> None:
         match statement:
             case Quit():
                 self.leave = True

@@ -27,6 +27,7 @@ from console.language.statements import (
     History,
     List,
     Quit,
+    Record,
     Records,
     Redo,
     Revert,
@@ -47,6 +48,7 @@ from console.present.text import Line
 from console.session.reading import read_needs
 from console.tui import keymap
 from console.tui.applying import Applying
+from console.tui.keep_record import keep_record
 from console.tui.navigator import Navigator
 from console.tui.panes.view import PaneHost
 from console.tui.panes.view import View as PaneView
@@ -175,6 +177,8 @@ class Executor:
                 await self._view(_PANE_OF.get(name, name), text)
             case UseContext(name=name):
                 app.applying.ask_and_switch(name)
+            case Record(file=file):
+                await keep_record(app, file)
             case Help(word=word):
                 self._help(word)
             case Quit():

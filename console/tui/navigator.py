@@ -61,6 +61,12 @@ class Navigator:
             self._views[name] = make_view(name, self._host)
         return self._views[name]
 
+    async def do_save_record(self) -> None:
+        """Write the record that is in memory into a new file."""
+        from console.tui.keep_record import keep_record
+
+        await keep_record(self._host)
+
     def show(self) -> None:
         """Show the current place in its view, and give the view the keys."""
         self.view.show(self.stack.place)

@@ -78,7 +78,9 @@ class SessionFactory:
         self.close()
         client = self._client = self._start(context)
         self._ahead = Prefetch(client, [(cluster.describe_cluster, ()), (topics.describe_topics, (None,))])
-        return Session(self._ahead, context)
+        session = Session(self._ahead, context)
+        session.recorder = client.recorder
+        return session
 
     async def arrived(self, seconds: float) -> bool:
         """Wait at most so many seconds; whether brokers and topics of the last session have been read."""

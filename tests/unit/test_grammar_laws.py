@@ -36,6 +36,7 @@ from console.language.statements import (
     List,
     Name,
     Quit,
+    Record,
     Records,
     Redo,
     Revert,
@@ -226,6 +227,7 @@ statements = st.one_of(
     st.builds(View, st.sampled_from(PANES), TEXT),
     st.builds(History, st.builds(Entity, subjects)) | st.builds(History, st.none(), TEXT),
     st.builds(UseContext, NAMES),
+    st.builds(Record, TEXT),
     st.builds(Help, TEXT),
     st.builds(Quit),
 )

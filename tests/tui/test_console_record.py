@@ -1,0 +1,59 @@
+"""The record of the last half hour, which every console has in memory, goes into a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from console.admin.settings import ConnectionSettings
+from console.cli.opening import recorded_client
+from console.contexts import Context
+from console.contexts.console_settings import ConsoleSettings
+from console.contexts.context import parse_bootstrap
+from console.embedded.brokers import run_in_thread
+from console.embedded.spec import ClusterSpec
+from console.flight.flight_reader import FlightReader
+from console.session.session import Session
+from console.tui.app import Console
+from console.wire.schemas import api_name
+from tests.tui.console_app import Driven, driven
+
+pytestmark = pytest.mark.timeout(120)
+
+
+async def test_a_key_and_a_command_write_what_is_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    with run_in_thread(ClusterSpec(scenario="incident")) as cluster:
+        context = Context("prod / eu", "", ConnectionSettings(parse_bootstrap(cluster.bootstrap)))
+        client = recorded_client(context)
+        session = Session(client, context)
+        session.recorder = client.recorder
+        app = Console(session, ConsoleSettings())
+        async with app.run_test(size=(160, 24)) as pilot:
+            it = Driven(app, pilot, client)
+            await it.press("2")
+            await it.shows("checkout.orders")
+            await it.press("ctrl+s")
+            await it.shows("kac replay")
+            (file,) = (tmp_path / "state" / "kac" / "records").iterdir()
+            assert file.name.startswith("prod-eu-")
+            named = tmp_path / "mine.kacflight"
+            await it.command(f"record {named}")
+            await it.until(named.exists)
+            await it.command(f"record {named}")
+            await it.shows("no record was written")
+            await it.shows("it is there already")
+        client.close()
+    for each in (file, named):
+        assert each.stat().st_mode & 0o777 == 0o600
+        reader = FlightReader(each)
+        assert (reader.damage, reader.header.context) == ("", "prod / eu")
+        assert reader.header.cluster_id
+        assert {"metadata", "describe_cluster"} <= {api_name(answer.api_key) for answer in reader.answers()}
+
+
+async def test_a_console_that_records_nothing_says_so() -> None:
+    async with driven() as it:
+        await it.press("ctrl+s")
+        await it.shows("records nothing")

@@ -1,0 +1,120 @@
+"""The last half hour in memory: what is kept, what goes first, and that a file of it is whole by itself."""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+from pathlib import Path
+
+import pytest
+
+from console.flight.answer import FORMAT, Answer, Header
+from console.flight.flight_reader import FlightReader
+from console.flight.memory import KEPT_MS, MOST_BYTES, PART_MS, Memory
+from console.flight.recorder import MOST_WAITING, Recorder, Sink
+
+BEGAN = 1_700_000_000_000
+LOOK = 2000
+
+
+def answer(look: int, node: int, body: bytes) -> Answer:
+    return Answer(BEGAN + LOOK * look + node, 3, node, f"b{node}", 9092, 3, 12, b"", body)
+
+
+def written(memory: Memory, path: Path) -> FlightReader:
+    assert memory.write(path, "cluster-1") == path.stat().st_size
+    assert path.stat().st_mode & 0o777 == 0o600
+    return FlightReader(path)
+
+
+def test_half_an_hour_is_there_and_what_was_known_before(tmp_path: Path) -> None:
+    """One broker is asked once, at the beginning; two all the time."""
+    memory = Memory(Header(FORMAT, context="prod"))
+    chance = random.Random(1)
+    state = {1: bytearray(chance.randbytes(3000)), 2: bytearray(chance.randbytes(3000))}
+    given = [answer(0, 3, b"said once" * 20)]
+    for look in range(1, 60 * 60 * 1000 // LOOK):
+        for node, body in state.items():
+            if chance.random() < 0.3:
+                body[chance.randrange(3000)] = chance.randrange(256)
+            given.append(answer(look, node, bytes(body)))
+    for each in given:
+        memory.add(each)
+    reader = written(memory, tmp_path / "record")
+    assert (reader.damage, reader.header.cluster_id, reader.header.context) == ("", "cluster-1", "prod")
+    found = list(reader.answers())
+    began = given[-1].at_ms - KEPT_MS
+    assert memory.began_ms is not None
+    assert began - PART_MS - LOOK <= memory.began_ms <= began
+    whole = [each for each in given if each.at_ms >= memory.began_ms]
+    assert [each for each in found if each.at_ms >= memory.began_ms] == whole
+    before = [each for each in found if each.at_ms < memory.began_ms]
+    assert {each.node: each for each in before} == {each.node: each for each in given if each.at_ms < memory.began_ms}
+    assert len(before) == 3
+
+
+def test_the_oldest_go_where_there_is_too_much(tmp_path: Path) -> None:
+    memory = Memory(Header(FORMAT))
+    for look in range(60):
+        memory.add(answer(look, 1, os.urandom(1 << 20)))
+    assert memory.size <= MOST_BYTES
+    reader = written(memory, tmp_path / "record")
+    found = list(reader.answers())
+    assert found[-1].at_ms == BEGAN + 59 * LOOK + 1
+    assert 20 < len(found) < 45
+
+
+class Slow:
+    """A sink that waits until it may go on."""
+
+    def __init__(self) -> None:
+        self.go = threading.Event()
+        self.kept: list[Answer] = []
+
+    def add(self, answer: Answer) -> None:
+        self.go.wait(60)
+        self.kept.append(answer)
+
+    def flush(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def test_nobody_waits_for_the_record_and_what_is_lost_is_counted() -> None:
+    recorder, sink = Recorder(), Slow()
+    recorder.begin(lambda: sink)
+    size = MOST_WAITING // 8
+    for look in range(20):
+        recorder.take(answer(look, 1, bytes(size)))
+    assert recorder.lost >= 8
+    sink.go.set()
+    recorder.close()
+    assert len(sink.kept) + recorder.lost == 20
+
+
+def test_what_was_taken_before_is_kept_when_work_is_done() -> None:
+    recorder, sink = Recorder(), Slow()
+    sink.go.set()
+    for look in range(5):
+        recorder.take(answer(look, 1, b"x"))
+    recorder.begin(lambda: sink)
+    assert recorder.run(lambda it: len(sink.kept)).result(60) == 5
+    with pytest.raises(ZeroDivisionError):
+        recorder.run(lambda it: 1 // 0).result(60)
+    recorder.close()
+    recorder.close()
+
+
+def test_a_full_disk_ends_the_record_and_is_said() -> None:
+    class Full(Slow):
+        def add(self, answer: Answer) -> None:
+            raise OSError(28, "No space left on device")
+
+    recorder = Recorder()
+    sink: Sink = Full()
+    recorder.take(answer(1, 1, b"x"))
+    recorder.begin(lambda: sink)
+    recorder.close()
+    assert recorder.problem is not None
+    assert recorder.problem.errno == 28
