@@ -141,7 +141,7 @@ FAULTS = (
         name="client above its quota",
         how="consumer_byte_rate of a group's client id is a tenth of what is written",
         make=_above_quota,
-        named=(cause("quota-exceeded"),),
+        named=(cause("quota-exceeded", group="bounded-readers"),),
         beside=(beside("its group lags", "consumer-slow", group="bounded-readers"),),
         takes=frozenset({"bounded"}),
         within=60,

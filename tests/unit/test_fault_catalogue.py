@@ -7,6 +7,7 @@ from typing import Any
 
 from tests.faults.catalogue import CHOSEN, FAULTS, PAIRS, pairs
 from tests.faults.score import judge, score
+from tests.faults.table import table, written
 from tests.faults.trial import Told, Trial
 
 
@@ -55,3 +56,20 @@ def test_times_are_those_of_single_faults() -> None:
     single = judge(trial("broker killed", named=(told("broker-down", after=7.0, broker=3),)))
     pair = judge(trial("broker killed", "consumer stopped", named=(told("broker-down", after=70.0, broker=3),)))
     assert score([single, pair]).worst == 7.0
+
+
+def test_the_section_of_the_page_is_replaced_and_nothing_else() -> None:
+    first = written("# Triage\n\nText.\n", "| a |\n")
+    assert first.startswith("# Triage\n\nText.\n\n## The laboratory\n")
+    again = written(first + "\nAfter.\n", "| b |\n")
+    assert "| a |" not in again
+    assert again == first.replace("| a |", "| b |") + "\nAfter.\n"
+
+
+def test_a_fault_that_was_not_named_stands_in_the_table() -> None:
+    text = table([trial("consumer stopped", named=(told("leader-skew", broker=2),))])
+    assert "| **not recognised** | not tried |" in text
+    assert (
+        "consumer stopped on 4.3: group-stopped group stopped-readers not recognised; leader-skew broker 2 named."
+        in text
+    )
