@@ -113,8 +113,10 @@ class Claim(Struct, frozen=True, kw_only=True):
 
 class CauseRule(NamedTuple):
     """A cause of the vocabulary. claims: those that have their evidence. rules_out: why it is not the cause here, for a
-    cause that would explain some symptom; ``""`` where nothing can be said."""
+    cause that would explain some symptom; ``""`` where nothing can be said. hides: what it may be and can't be known
+    from here, each with where to look."""
 
     name: str
     claims: Callable[[Course], Iterable[Claim]]
     rules_out: Callable[[Course], str] = lambda _course: ""
+    hides: Callable[[Course], Iterable[tuple[str, str]]] = lambda _course: ()

@@ -198,4 +198,4 @@ def _hidden(course: Course) -> tuple[Hidden, ...]:
         key = (part, each.failure.name)
         where = each.failure.remedy or "the brokers' logs"
         seen.setdefault(key, Hidden(f"{each.part} {each.entity}".strip() + f": {each.failure}", where))
-    return tuple(seen.values())
+    return (*seen.values(), *(Hidden(*each) for rule in RULES for each in rule.hides(course)))

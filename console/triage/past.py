@@ -42,7 +42,7 @@ class ConfigChange(NamedTuple):
 class Unclean(NamedTuple):
     """A leader that could not be elected cleanly. was: the partition before; could: who could have led it then, of its
     ISR and its eligible leader replicas. sure: it had no leader, and none of them was there in between; else
-    they are gone, and one may have joined in between: that the end of the log fell proves it."""
+    one may have been, and only that the end of the log fell proves it."""
 
     topic: str
     was: Partition
@@ -129,11 +129,12 @@ def _elections(before: Look, now: Look) -> Iterator[Unclean]:
             continue
         for was, partition in _led_anew(known, topic):
             could = _could_lead(before.snapshot, name, was)
-            if could is None or partition.leader in could or not could <= away | frozenset(partition.offline):
-                continue
-            sure = was.leader < 0 and could <= were_away | frozenset(was.offline)
-            if sure or could:
-                yield Unclean(name, was, tuple(sorted(could)), partition.leader, partition.leader_epoch, now.at, sure)
+            if could is None:
+                yield Unclean(name, was, (), partition.leader, partition.leader_epoch, now.at, sure=False)
+            elif partition.leader not in could and could <= away | frozenset(partition.offline):
+                sure = was.leader < 0 and could <= were_away | frozenset(was.offline)
+                led = partition.leader, partition.leader_epoch
+                yield Unclean(name, was, tuple(sorted(could)), *led, now.at, sure)
 
 
 def _could_lead(snapshot: Snapshot, topic: str, was: Partition) -> frozenset[int] | None:

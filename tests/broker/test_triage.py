@@ -191,6 +191,7 @@ async def test_a_leader_from_outside_of_the_isr_is_named(three: KafkaCluster, na
                 await write(three.addresses[:2], name, 10)
         place = Subject(topic=name, partition=0)
         await it.until(lambda _: it.course is not None and ("leaderless", place) in it.course.seen, "a leaderless one")
+        await it.until(lambda _: it.replica_logs(name, 0) is not None, "what its replicas hold")
         await asyncio.to_thread(three.restart, 3)
         elect = ElectLeaders((PartitionTarget(name, 0),), unclean=True)
         # Until the controller knows that the broker is back it refuses.

@@ -12,6 +12,7 @@ from console.admin.settings import ConnectionSettings
 from console.cli import main as cli
 from console.contexts.context import parse_bootstrap
 from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.embedded.handlers.elect_leaders import elect
 from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
 from console.session import slow_looks
@@ -85,3 +86,27 @@ async def test_the_scenario_of_transactions(monkeypatch: pytest.MonkeyPatch) -> 
                 Subject(topic="logistics.shipments", partition=0): "certain",
             }
             assert not verdict.unexplained
+
+
+async def test_what_replicas_without_a_leader_may_do_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last in-sync replica goes: it is the eligible one, and what the other would lose by leading is said. When
+    that is made to lead, the election is unclean."""
+    monkeypatch.setattr(slow_looks, "LEADERLESS_EVERY", 0.2)
+    place = Subject(topic="orders", partition=0)
+    with run_in_thread(ClusterSpec(brokers=3)) as cluster:
+        cluster.call(lambda c: c.state.put_topic(new_topic("orders", [(1, 2)], [1, 2, 3])))
+        async with watching(ConnectionSettings(bootstrap=parse_bootstrap(cluster.bootstrap))) as it:
+            await it.look()
+            for broker in (2, 1):
+                cluster.run(lambda c, broker=broker: c.broker_down(broker))  # type: ignore[misc]
+                await it.names("broker-down", Subject(broker=broker))
+            await it.until(lambda _: it.replica_logs("orders", 0) is not None, "what replicas hold")
+            logs = it.replica_logs("orders", 0)
+            assert logs is not None
+            assert (logs.eligible, logs.last_known) == ((1,), (1,))
+            cluster.run(lambda c: c.broker_up(2))
+            elected = cluster.call(lambda c: elect(c.state, 1, "orders", 0))
+            assert not elected.code
+            named = await it.names("unclean-election", place)
+            assert named.claim.certainty.value == "certain"
+            assert "1 could lead it, all down; broker 2 leads now" in named.claim.evidence[0].fact

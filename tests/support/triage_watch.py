@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
 from console.contexts.context import Context
+from console.model.cluster import ReplicaLogs
 from console.session.session import Session
 from console.session.triage_looks import Looker
 from console.triage.course import Course, after, begin
@@ -33,6 +34,10 @@ class Watching:
     def facts(self) -> Facts:
         """What was read beside the snapshot."""
         return Facts() if self.course is None else self.course.last.facts
+
+    def replica_logs(self, topic: str, partition: int) -> ReplicaLogs | None:
+        """What the replicas of a partition without a leader hold, once it was read."""
+        return None if self.course is None else self.course.last.snapshot.replica_logs.get((topic, partition))
 
     async def look(self) -> Verdict:
         """Look once more."""

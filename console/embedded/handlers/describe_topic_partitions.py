@@ -7,6 +7,7 @@ from typing import Any
 from kio.schema.errors import ErrorCode
 
 from console.embedded.answers import NO_OPERATIONS, NO_TIME, TOPIC_OPERATIONS
+from console.embedded.config_alter import ELR
 from console.embedded.context import RequestContext
 from console.embedded.tables import NO_LEADER, Partition, Topic
 from console.embedded.topics import is_legal
@@ -66,23 +67,24 @@ def _topic(context: RequestContext, topic: Topic, first: int, last: int) -> Any:
         name=topic.name,
         topic_id=topic.id,
         is_internal=topic.internal,
-        partitions=tuple(
-            _partition(context.schema, index, topic.partitions[index], alive) for index in range(first, last)
-        ),
+        partitions=tuple(_partition(context, index, topic.partitions[index], alive) for index in range(first, last)),
         topic_authorized_operations=context.operations(TOPIC_OPERATIONS, "TOPIC", topic.name),
     )
 
 
-def _partition(schema: Any, index: int, partition: Partition, alive: frozenset[int]) -> Any:
+def _partition(context: RequestContext, index: int, partition: Partition, alive: frozenset[int]) -> Any:
+    """A partition. With eligible leader replicas one that lost the last of its ISR has none: that replica is eligible,
+    and the last known leader (PartitionChangeBuilder; seen so on 4.3)."""
     led = partition.leader in alive
-    return schema.DescribeTopicPartitionsResponsePartition(
+    eligible = partition.isr if not led and context.state.features.get(ELR) else ()
+    return context.schema.DescribeTopicPartitionsResponsePartition(
         error_code=0 if led else ErrorCode.leader_not_available,
         partition_index=index,
         leader_id=partition.leader if led else NO_LEADER,
         leader_epoch=partition.leader_epoch,
         replica_nodes=partition.replicas,
-        isr_nodes=partition.isr,
-        eligible_leader_replicas=(),
-        last_known_elr=(),
+        isr_nodes=() if eligible else partition.isr,
+        eligible_leader_replicas=eligible,
+        last_known_elr=eligible[:1],
         offline_replicas=tuple(replica for replica in partition.replicas if replica not in alive),
     )

@@ -115,6 +115,8 @@ def _unclean(course: Course) -> Iterator[Claim]:
         if (UNCLEAN_LEADER, subject) not in course.seen:
             continue
         could = f"{_list(led.could)} could lead it, all down" if led.could else "no replica could lead it"
+        if not led.could and not led.sure:
+            could = "it had no leader"
         jump = f"leader epoch {led.was.leader_epoch} became {led.epoch}"
         yield Claim(
             cause="unclean-election",

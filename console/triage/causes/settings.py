@@ -3,13 +3,14 @@ right that is missing. Most can't be proved from here: they are named beside wha
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 
-from console.model.cluster import Group
+from console.model.cluster import Group, Topic
 from console.model.codes import BROKER, TOPIC
 from console.model.config import broker_resource
 from console.model.quota import CLIENT_ID, QuotaEntity, QuotaPart
+from console.model.rates import Rates
 from console.model.snapshot import Snapshot
 from console.plan.edits import SetConfig, SetQuota, UnsetConfig
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, of
@@ -17,6 +18,7 @@ from console.triage.course import Course
 from console.triage.odd_configs import odd_keys
 from console.triage.past import ConfigChange
 from console.triage.rates import read_rates
+from console.triage.remembered import remembered
 from console.triage.symptoms import (
     COMPACTED_GROWS,
     LAG_GROWS,
@@ -35,7 +37,9 @@ BEFORE = timedelta(minutes=5)
 LIMIT = (0.75, 1.35)
 """Shares of a quota between which a rate sits at it: quotas are means over samples (quota.window.num), and the size of
 records is a mean too."""
-CONSUMERS = "consumer_byte_rate"
+CONSUMERS, PRODUCERS = "consumer_byte_rate", "producer_byte_rate"
+_MANY = 1_000
+"""Quotas of producers that are compared."""
 
 # -- brokers that differ -----------------------------------------------------------------------------------------------
 
@@ -203,6 +207,48 @@ def _throttled(
     )
 
 
+_AT_MOST = 3
+_WRITING = (0.85, 2.0)
+"""Shares of a quota between which it may be one or two producers' limit."""
+
+
+def _written_at_a_limit(course: Course) -> Iterator[tuple[str, str]]:
+    """Topics that are written to about as fast as a quota allows: who writes them no answer says."""
+    snapshot = course.last.snapshot
+    limits = {entity: quota for entity, values in snapshot.quotas.items() if (quota := values.get(PRODUCERS))}
+    if not limits or len(limits) > _MANY:
+        return
+    found = []
+    for (topic, broker), rate in _written(snapshot.rates, snapshot.topics).items():
+        at = [entity for entity, quota in limits.items() if _WRITING[0] * quota <= rate <= _WRITING[1] * quota]
+        if at:
+            found.append((topic, broker, rate, at[0]))
+    for topic, broker, rate, entity in found[:_AT_MOST]:
+        yield (
+            f"{topic} is written to at {rate:,.0f} bytes/s through broker {broker}, the {PRODUCERS} of "
+            f"{_text(entity)} is {limits[entity]:,.0f}: whether its producer is throttled",
+            "The brokers' request logs have throttle times by client, as has a lake; producers have "
+            "produce-throttle-time-avg",
+        )
+
+
+def _text(entity: QuotaEntity) -> str:
+    return " ".join(f"{part.type} {part.name or '<default>'}" for part in entity)
+
+
+@remembered
+def _written(rates: Rates, topics: Mapping[str, Topic]) -> Mapping[tuple[str, int], float]:
+    """Topic and leader -> the bytes a second that are written there."""
+    found: dict[tuple[str, int], float] = {}
+    for name, topic in topics.items():
+        for partition in topic.partitions:
+            bytes_ = rates.of(name, partition.number).bytes
+            if bytes_:
+                key = name, partition.leader
+                found[key] = found.get(key, 0.0) + bytes_
+    return found
+
+
 # -- rights ------------------------------------------------------------------------------------------------------------
 
 
@@ -230,7 +276,7 @@ def _denied(course: Course) -> Iterator[Claim]:
 
 
 CAUSES = (
-    CauseRule("quota-exceeded", _limited),
+    CauseRule("quota-exceeded", _limited, hides=_written_at_a_limit),
     CauseRule("config-odd", _odd),
     CauseRule("changed-lately", _changed),
     CauseRule("access-denied", _denied),

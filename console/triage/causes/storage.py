@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 from console.model.disk_trend import SOON, foreseen, seconds_left
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, of
 from console.triage.course import Course
 from console.triage.odd_configs import odd_keys
 from console.triage.symptoms import (
+    BROKER_GONE,
+    BROKER_SILENT,
     CLUSTER,
     COMPACTED_GROWS,
     DIR_ERROR,
@@ -23,6 +26,7 @@ from console.triage.symptoms import (
     Subject,
     Symptom,
     gone,
+    out_of_sync,
     quorum_silence,
     uncleaned,
     voters_away,
@@ -54,16 +58,26 @@ def _failed(course: Course) -> Iterator[Claim]:
         )
 
 
+TAKEN_IN = timedelta(seconds=10)
+"""How long after a broker came back topics may be shown as they were."""
+
+
+def _came_back(course: Course, broker: int) -> bool:
+    """Whether a broker came back a moment ago: topics and brokers are not read at one time."""
+    spells = [course.spells.get((name, Subject(broker=broker)), ()) for name in (BROKER_GONE, BROKER_SILENT)]
+    ended = [mine[-1].ended for mine in spells if mine]
+    return any(each is not None and each > course.last.at - TAKEN_IN for each in ended)
+
+
 def _offline(course: Course) -> Iterator[Claim]:
     """Replicas that are offline on brokers that are up: their directory failed, also before it is described."""
     known = {subject.broker for name, subject in course.seen if name == DIR_ERROR}
     away = gone(course.last.snapshot) | course.last.silent
     offline: dict[int, list[str]] = {}
-    for topic in course.last.snapshot.topics.values():
-        for partition in topic.partitions:
-            for broker in partition.offline:
-                if broker not in known and broker not in away:
-                    offline.setdefault(broker, []).append(f"{topic.name}/{partition.number}")
+    for topic, partition in out_of_sync(course.last.snapshot.topics):
+        for broker in partition.offline:
+            if broker not in known and broker not in away and not _came_back(course, broker):
+                offline.setdefault(broker, []).append(f"{topic}/{partition.number}")
     for broker, places in sorted(offline.items()):
         more = f" and {len(places) - 3:,} more" if len(places) > 3 else ""
         yield Claim(
