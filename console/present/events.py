@@ -78,6 +78,8 @@ def what_text(event: Event) -> str:
             return plural(event.count, "SCRAM credential") if many else names.target(place.about)
         case Kind.TOPIC | Kind.GROUP if many:
             return plural(event.units, place.kind.value) + (" members" if place.key == MEMBERS else "")
+        case Kind.TOPIC:
+            return names.target(place.about)
         case Kind.GROUP:
             return names.target(place.about) + (" members" if place.key == MEMBERS else "")
         case _:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from textual.worker import Worker
 
+    from console.model.snapshot import Snapshot
     from console.session.event_feed import EventFeed
     from console.session.session import Session
     from console.triage.events import Event, Record
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 
 EVERY = 10.0
 """Seconds between two reads of brokers, topics and groups, where no view reads them oftener."""
+
+
+AGES_EVERY = timedelta(seconds=5)
+"""How long what is not watched is taken for the same while nothing is read."""
 
 
 class Shown(Protocol):
@@ -60,6 +65,7 @@ class EventWatch:
         self._host = host
         self._feed: EventFeed | None = None
         self._has_begun = False
+        self._gaps: tuple[Snapshot | None, datetime, list[str]] = (None, datetime.now(UTC), [])
 
     @property
     def record(self) -> Record | None:
@@ -75,7 +81,10 @@ class EventWatch:
         """What is not watched, a few words each."""
         from console.session.reads_in_turn import gaps
 
-        return gaps(self._host.session.snapshot, datetime.now(UTC))
+        snapshot, now = self._host.session.snapshot, datetime.now(UTC)
+        if self._gaps[0] is not snapshot or now - self._gaps[1] > AGES_EVERY:
+            self._gaps = (snapshot, now, gaps(snapshot, now))
+        return self._gaps[2]
 
     def begin(self) -> None:
         """Follow from now on."""

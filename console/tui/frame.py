@@ -62,25 +62,36 @@ def signs(keys: str) -> str:
 
 
 def tabs(current: int, staged: int, width: int, alarm: int = 0) -> Line:
-    """``. Now!6  1 Brokers  2 Topics …  7 Plan*3 …``, shorter where it is narrow, so that every pane is there: three
-    spans for each, of which the second has its words. alarm: how many troubles there are."""
+    """``. Now!6  1 Brokers  2 Topics …  7 Plan*3 …``, shorter where it is narrow: three spans for each pane, of
+    which the second has its words. The events, whose key the footer has, have no tab where it would cost the blanks.
+    alarm: how many troubles there are."""
     ways = (
-        (TITLES, " ", " ", " "),
-        (SHORT_TITLES, " ", "", " "),
-        (SHORT_TITLES, "", "", " "),
-        (SHORTEST_TITLES, "", "", " "),
-        (SHORTEST_TITLES, "", "", ""),
+        (ORDER, TITLES, " ", " ", " "),
+        (ORDER, SHORT_TITLES, " ", "", " "),
+        (ORDER[:-1], SHORT_TITLES, " ", "", " "),
+        (ORDER[:-1], SHORT_TITLES, "", "", " "),
+        (ORDER[:-1], SHORTEST_TITLES, "", "", " "),
+        (ORDER[:-1], SHORTEST_TITLES, "", "", ""),
     )
-    lines = (_tabs(titles, current, {"Plan": f"*{staged}", "Now": f"!{alarm}"}, *gaps) for titles, *gaps in ways)
+    counts = {"Plan": f"*{staged}", "Now": f"!{alarm}"}
+    lines = (_tabs(order, titles, current, counts, *gaps) for order, titles, *gaps in ways)
     *longer, shortest = lines
     return next((line for line in longer if sum(cell_width(text) for text, _ in line) <= width), shortest)
 
 
-def _tabs(titles: Sequence[str], current: int, counts: Mapping[str, str], between: str, gap: str, before: str) -> Line:
+def _tabs(
+    order: Sequence[int],
+    titles: Sequence[str],
+    current: int,
+    counts: Mapping[str, str],
+    between: str,
+    gap: str,
+    before: str,
+) -> Line:
     """counts: what is behind a title, unless it is 0. between: what parts a pane's key from its title. gap: more blanks
     behind it; before: those before it."""
     line: Line = []
-    for number in ORDER:
+    for number in order:
         title = titles[number - 1]
         count = counts.get(TITLES[number - 1], "")
         count = "" if count[1:] == "0" else count

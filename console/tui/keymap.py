@@ -153,8 +153,10 @@ KEYS: tuple[Key, ...] = (
         GROUPS,
         DRIFT,
         USAGE,
+        EVENTS,
         rank=38,
     ),
+    _key("events-of", "H", "events", "The events of what the cause is about", NOW, needs=("row",), rank=38),
     _key(
         "journal", "o", "lake / host", "Show the lake's timeline, or what was applied from this host", HISTORY, rank=32
     ),

@@ -70,6 +70,23 @@ async def test_a_change_of_this_console_has_its_author(cluster: ThreadedCluster)
         assert [staged.edit for staged in it.app.session.plan.staged] == [UnsetQuota(ALICE, "producer_byte_rate")]
 
 
+async def test_from_a_cause_to_its_events_and_back(cluster: ThreadedCluster) -> None:
+    async with driven_on(cluster, size=(120, 40)) as it:
+        await watched(it)
+        cluster.call(lambda c: c.state.alter_quota(ALICE, {"producer_byte_rate": 1024.0}))
+        cluster.run(lambda c: c.broker_down(3))
+        await it.app.session.read_quotas()
+        await it.shows("user alice producer_byte_rate")
+        await it.press("full_stop")
+        await it.shows("broker 3 is down")
+        await it.press("H")
+        await it.shows("events of broker 3")
+        await it.shows("broker 3 ISR, identity.audit (6 partitions)")
+        assert "user alice" not in it.text
+        await it.press("escape")
+        await it.shows("broker 3 is down")
+
+
 async def test_kinds_the_filter_and_what_has_no_way_back(cluster: ThreadedCluster) -> None:
     async with driven_on(cluster) as it:
         await watched(it)

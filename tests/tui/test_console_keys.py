@@ -187,7 +187,7 @@ async def test_panes_by_name_with_a_filter() -> None:
 
 
 async def test_help_lists_the_keys_of_the_view_with_reasons() -> None:
-    async with driven(size=(100, 50)) as it:
+    async with driven(size=(100, 60)) as it:
         await it.press("question_mark")
         await it.shows("keys: topics")
         await it.shows("Show or hide internal topics")

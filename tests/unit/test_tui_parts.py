@@ -82,7 +82,8 @@ def test_tabs_are_found_by_where_they_stand() -> None:
     assert "7 Plan*3" in plain(line)
     place = next(place for place, (text, _) in enumerate(line) if text.startswith("4 "))
     assert chrome.tab_at(place) == 4
-    assert chrome.tab_at(len(line) - 1) == 10
+    assert chrome.tab_at(len(line) - 1) == 12
+    assert chrome.tab_at(len(chrome.tabs(2, 3, width=80)) - 1) == 10, "the events have no tab where it is narrow"
     assert chrome.tab_at(len(line)) is None
     assert chrome.tab_at(None) is None
 

@@ -166,6 +166,14 @@ class NowView(DetailsView[CauseRow]):
         await self.host.triage.mute(cause_id(row.claim), until)
         self.host.say(f"muted until {clock(until)}; m ends it" if until is not None else "counted again", "muted")
 
+    async def do_events_of(self) -> None:
+        """The events of what the cause is about."""
+        from console.tui.panes.events import events_of
+
+        row = self.row()
+        if row is not None:
+            await self.host.navigator.goto(events_of(row.claim.subject))
+
     def do_fix(self) -> None:
         """Stage the next step of the cause; what only shows something goes into the command bar."""
         row = self.row()
