@@ -125,7 +125,7 @@ def _refusing(course: Course) -> frozenset[int]:
         for broker in course.last.refusing
         if (symptom := course.seen.get((BROKER_SILENT, Subject(broker=broker)))) is not None
         and (
-            (NO_QUORUM_LEADER, CLUSTER) in course.seen  # nobody is there to fence it
+            (NO_QUORUM_LEADER, CLUSTER) in course.seen  # no controller can fence it
             or (course.last.at - (course.since(symptom) or course.began)).total_seconds() < FENCED_AFTER
         )
     )
@@ -263,7 +263,7 @@ def _replication(course: Course) -> Iterator[Claim]:
 
 def _lonely(course: Course) -> dict[int, list[Subject]]:
     """Leaders that answer and are alone in ISRs of several partitions though more than one follower is up: leader ->
-    these partitions. In those that nobody writes to followers stay in sync (Partition.isFollowerOutOfSync); one that
+    these partitions. In those without writers followers stay in sync (Partition.isFollowerOutOfSync); one that
     still has a follower with new records is in none of these states."""
     away = _away(course) | course.last.silent
     alone: dict[int, list[Subject]] = {}
@@ -287,7 +287,7 @@ def _lonely(course: Course) -> dict[int, list[Subject]]:
 
 
 def _unfollowed(course: Course) -> Iterator[Claim]:
-    """A leader from which nobody fetches: its listener for the others, its network, or a disk that hangs."""
+    """A leader without fetching followers: its listener for the others, its network, or a disk that hangs."""
     for broker, places in sorted(_lonely(course).items()):
         firsts = [course.since(Symptom(UNDER_REPLICATED, each)) for each in places]
         known = [each for each in firsts if each is not None]
@@ -296,7 +296,7 @@ def _unfollowed(course: Course) -> Iterator[Claim]:
             subject=Subject(broker=broker),
             severity=Severity.HIGH,
             certainty=Certainty.LIKELY,
-            title=f"nobody follows broker {broker}: it is alone in the ISR of {len(places):,} partitions",
+            title=f"no replica follows broker {broker}: it is alone in the ISR of {len(places):,} partitions",
             since=min(known) if len(known) == len(firsts) else None,
             times=_times_out(course, {each.topic for each in places if each.topic is not None}),
             evidence=(
