@@ -53,9 +53,10 @@ class FaultCluster(KafkaCluster):
         self.spare_mount.mkdir()
         _run("mount", "-t", "tmpfs", "-o", f"size={SPARE_MIB}m,mode=0700", "kac-faults", str(self.spare_mount))
         self.spare_dir.mkdir()
-        authority = Authority(self.directory / "tls")
-        self.certificate = authority.issue("broker", LOOPBACK, age=_DAY, left=365 * _DAY).pem
-        self.ending_certificate = authority.issue("ending", LOOPBACK, age=364 * _DAY, left=_DAY).pem
+        # Brokers take another key store while they run only for the same names (SslFactory.CertificateEntries).
+        lasting, ending = (Authority(self.directory / name) for name in ("tls", "tls-ending"))
+        self.certificate = lasting.issue("broker", LOOPBACK, age=_DAY, left=365 * _DAY).pem
+        self.ending_certificate = ending.issue("broker", LOOPBACK, age=364 * _DAY, left=_DAY).pem
         return super().__enter__()
 
     def close(self) -> None:
