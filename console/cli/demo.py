@@ -45,6 +45,7 @@ def run_demo(options: argparse.Namespace) -> int:
     from console.contexts.configured import Given
     from console.embedded.command import ClusterProcessFailed
     from console.embedded.state_file import StateFileError
+    from console.log_file import state_directory
 
     try:
         clusters, faults = cluster_specs(options), parsed_faults(options)
@@ -56,6 +57,7 @@ def run_demo(options: argparse.Namespace) -> int:
         complain(f"{why}; `kac cluster` runs such a cluster for it")
         return USAGE
     open_log_file()
+    tour = state_directory(os.environ) / "tour-seen"
     with ExitStack() as running:
         if options.state is None:
             # What happened in a cluster that is gone tomorrow is no history; the log stays where it belongs.
@@ -69,7 +71,7 @@ def run_demo(options: argparse.Namespace) -> int:
             complain(f"can't listen: {error.strerror or error}; leave --port out to take any that is free")
             return FAILED
         contexts = [context_of(name, bootstrap, len(addresses)) for name, bootstrap in addresses.items()]
-        return show(contexts[0], Given(contexts))
+        return show(contexts[0], Given(contexts), tour=tour)
 
 
 @contextmanager

@@ -77,9 +77,9 @@ def run(options: argparse.Namespace) -> int:
     return show(context, Configured(os.environ, Path.home()), getattr(options, "lake", None))
 
 
-def show(context: Context, contexts: Choice, lake: str | None = None) -> int:
+def show(context: Context, contexts: Choice, lake: str | None = None, tour: Path | None = None) -> int:
     """Open the console on a context, until it is left. contexts: those that it can switch to. lake: where its past is,
-    before what the environment and the context say."""
+    before what the environment and the context say. tour: the file that says that the tour was seen, None for none."""
     from console.contexts import load
     from console.tui.prefetch import SessionFactory
 
@@ -96,6 +96,10 @@ def show(context: Context, contexts: Choice, lake: str | None = None) -> int:
         while True:
             history = command_history(os.environ)
             app = Console(session, found.settings, history, contexts, lake, sessions.arrived)
+            if tour is not None and not tour.exists():
+                from console.tui.tour import Tour
+
+                app.triage.tour = Tour(tour)
             chosen: Context | None = app.run(mouse=found.settings.mouse)
             if app.return_code or chosen is None:
                 return app.return_code or 0

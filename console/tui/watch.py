@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from console.triage.course import Course
     from console.triage.diagnosis import Verdict
     from console.tui.reading import Reading
+    from console.tui.tour import Tour
 
 log = logging.getLogger(__name__)
 
@@ -84,7 +85,8 @@ class Watch:
     """Begins when the pane of causes is first shown, and goes on beside all others, so that what it names has a time.
 
     course, verdict: of the last look, None before the first. lost: why no broker answers now, None while one does.
-    muted: cause (`cause_id`) -> until when it is not counted, UTC."""
+    muted: cause (`cause_id`) -> until when it is not counted, UTC. tour: what is shown below the causes in a demo, None
+    for nothing."""
 
     def __init__(self, host: WatchHost) -> None:
         self._host = host
@@ -93,6 +95,7 @@ class Watch:
         self.verdict: Verdict | None = None
         self.lost: Failure | None = None
         self.muted: Mapping[str, datetime] = {}
+        self.tour: Tour | None = None
         self._is_asked = False
         self._next = 0.0
         self._first = asyncio.Event()

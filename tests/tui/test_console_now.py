@@ -11,6 +11,7 @@ from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_th
 from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
 from console.model.config import broker_resource, topic_resource
+from console.tui.tour import Tour
 from tests.tui.console_app import driven_on
 
 THROTTLE = "leader.replication.throttled.rate"
@@ -127,6 +128,25 @@ async def test_a_muted_cause_is_no_alarm_and_stays_muted_for_the_next_console(
         await it.shows("counted again")
     async with driven_on(cluster, start_pane="now") as it:
         await it.shows("2 troubles  2 warning")
+
+
+@pytest.mark.parametrize("key", ["escape", "question_mark"])
+async def test_the_tour_of_the_demo_goes_away_for_good(cluster: ThreadedCluster, tmp_path: Path, key: str) -> None:
+    cluster.call(throttled)
+    seen = tmp_path / "kac" / "tour-seen"
+    async with driven_on(cluster, start_pane="topics") as it:
+        it.app.triage.tour = Tour(seen)
+        await it.press("full_stop")
+        await it.shows("1 trouble")
+        await it.shows("F stages what mends it, 7 shows the plan, A sends it; ⏎ the evidence, Esc back.")
+        await it.press(key)
+        await it.until(lambda: "7 shows the plan" not in it.text)
+        assert ("keys: now" in it.text) == (key == "question_mark"), "the key does what it does"
+        await it.press("escape", "2", "full_stop")
+        await it.shows("1 trouble")
+        assert "7 shows the plan" not in it.text
+        await it.until(seen.exists)
+    assert not Tour(seen).is_shown
 
 
 async def test_what_was_known_is_stale_when_no_broker_answers(cluster: ThreadedCluster) -> None:

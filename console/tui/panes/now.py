@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Hashable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
+
+from textual.app import ComposeResult
 
 from console.model.config import ConfigResource, topic_resource
 from console.present.columns import clock
@@ -27,6 +30,7 @@ from console.tui import keymap
 from console.tui.panes.details import DetailsView
 from console.tui.panes.view import PaneHost, bindings
 from console.tui.places import Place, pane_named
+from console.tui.text_lines import TextLines
 from widgets.row_table import RowTable
 
 if TYPE_CHECKING:
@@ -57,6 +61,25 @@ class NowView(DetailsView[CauseRow]):
         super().__init__(host)
         self._executing = host
         self._staging: tuple[object, Staging | None] = (None, None)
+
+    def compose(self) -> ComposeResult:
+        """Breadcrumbs, table, details; in a demo the tour."""
+        yield from super().compose()
+        if (tour := self.host.triage.tour) is not None and tour.is_shown:
+            from console.tui.tour import LINES
+
+            lines = TextLines(classes="tour")
+            lines.set(*LINES)
+            yield lines
+
+    def on_key(self) -> None:
+        """The tour ends with the first key, which does what it does nevertheless."""
+        tour = self.host.triage.tour
+        if tour is None or not tour.is_shown:
+            return
+        tour.is_shown = False
+        self.query(".tour").set(display=False)
+        self.host.start(partial(asyncio.to_thread, tour.end), group="tour", name="tour")
 
     def inputs(self) -> tuple[object, ...]:
         """The verdict without its time, what is muted, what was looked at; before the first, what is known."""
