@@ -350,6 +350,7 @@ def log_dirs(response: Any) -> tuple[LogDir, ...]:
             getattr(result, "total_bytes", -1),
             getattr(result, "usable_bytes", -1),
             failure(result.error_code) if result.error_code else None,
+            getattr(result, "is_cordoned", False),
         )
         for result in sorted(response.results, key=lambda result: result.log_dir)
     )

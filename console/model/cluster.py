@@ -241,13 +241,15 @@ class TopicListing(Struct, frozen=True):
 
 
 class LogDir(Struct, frozen=True, dict=True):
-    """One log directory of one broker. total and usable bytes are -1 if not reported (before v4)."""
+    """One log directory of one broker. total and usable bytes are -1 if not reported (before v4). cordoned: it takes no
+    new replicas (Kafka 4.3)."""
 
     path: str
     replicas: ReplicaSizes
     total_bytes: int = -1
     usable_bytes: int = -1
     failure: Failure | None = None
+    cordoned: bool = False
 
     @cached_property
     def sizes(self) -> Mapping[str, int]:

@@ -12,6 +12,7 @@ from aiokafka import AIOKafkaProducer  # type: ignore[import-untyped]
 
 from console.admin.changes import send
 from console.admin.client import AdminClient
+from console.admin.cluster import describe_log_dirs
 from console.admin.configs import alter_configs
 from console.admin.link import Link
 from console.admin.partitions import elect_leaders
@@ -124,6 +125,27 @@ async def test_what_a_principal_may_not_see_is_said(kafka: KafkaCluster, link: L
             assert all("DESCRIBE" in hidden[part].upper() for part in ("log_dirs", "reassignments")), hidden
     finally:
         assert await applied(link, DeleteAcls((shown,)))
+
+
+async def test_a_directory_that_takes_no_new_replicas_is_seen(plain_cluster: KafkaCluster) -> None:
+    """Kafka 4.3 describes it."""
+    client = AdminClient(ConnectionSettings(bootstrap=plain_cluster.addresses))
+    client.start()
+
+    async def cordoned() -> list[bool]:
+        return [each.cordoned for each in (await client.run(describe_log_dirs, [1])).dirs[1]]
+
+    try:
+        (path,) = (each.path for each in (await client.run(describe_log_dirs, [1])).dirs[1])
+        assert await cordoned() == [False]
+        mine = ConfigResource(BROKER, "1")
+        for op, wanted in ((SET, path), [True]), ((DELETE,), [False]):
+            change = AlterConfigs({mine: (ConfigOp("cordoned.log.dirs", *op),)})
+            assert all(each.ok for each in await client.run(send, change, validate_only=False))
+            found = await until_settled(cordoned, lambda seen: seen[0] is (op[0] != SET), within=30, attempts=100)  # noqa: B023
+            assert found == wanted
+    finally:
+        client.close()
 
 
 # -- certificates ------------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from kio.schema.errors import ErrorCode
@@ -13,6 +13,7 @@ from console.embedded.answers import WireFormat
 from console.embedded.context import RequestContext
 from console.embedded.partitions import disk_bytes, replica_bytes
 from console.embedded.tables import Topic
+from console.model.config import CLUSTER_DEFAULT, broker_resource
 from console.wire.frames import EncodedBody
 
 _FLEXIBLE_FROM, _ERROR_FROM, _VOLUME_FROM, _CORDONED_FROM = 2, 3, 4, 5
@@ -33,6 +34,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
     folders = () if refused else context.state.brokers[context.broker_id].log_dirs
     parts.append(form.length(len(folders)))
     topics = [] if refused else list(_asked(request, context))
+    cordoned = frozenset(_cordoned(context))
     for place, folder in enumerate(folders):
         encoded = await _encoded_topics(
             [each for each in topics if each[0].id.int % len(folders) == place], context, form
@@ -41,9 +43,18 @@ async def handle(request: Any, context: RequestContext) -> Any:
         if version >= _VOLUME_FROM:
             parts.append(struct.pack(">qq", *disk_bytes(context.state)))
         if version >= _CORDONED_FROM:
-            parts.append(b"\x00")
+            parts.append(struct.pack(">?", not cordoned.isdisjoint({folder, "*"})))
         parts.append(form.end)
     return EncodedBody(b"".join((*parts, form.end)))
+
+
+def _cordoned(context: RequestContext) -> Iterator[str]:
+    """The directories that take no new replicas (KIP-1066), as the broker or the cluster's default has it."""
+    for resource in (broker_resource(context.broker_id), CLUSTER_DEFAULT):
+        own = context.state.configs.get(resource, {}).get("cordoned.log.dirs")
+        if own is not None:
+            yield from (each.strip() for each in own.split(",") if each.strip())
+            return
 
 
 async def _encoded_topics(topics: list[Wanted], context: RequestContext, form: WireFormat) -> list[bytes]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 
+from console.model.cluster import LogDir
 from console.model.disk_trend import SOON, foreseen, seconds_left
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, of
 from console.triage.course import Course
@@ -102,7 +103,8 @@ def _filling(course: Course) -> Iterator[Claim]:
         believed = foreseen(samples)
         if symptom is None and (believed is None or believed > SOON):
             continue
-        total = next((d.total_bytes for d in course.last.snapshot.log_dirs.get(broker, ()) if d.path == path), -1)
+        known = next((each for each in course.last.snapshot.log_dirs.get(broker, ()) if each.path == path), None)
+        total = known.total_bytes if known is not None else -1
         usable = samples[-1].usable
         share = f" of {total:,}" if total > 0 else ""
         yield Claim(
@@ -115,10 +117,16 @@ def _filling(course: Course) -> Iterator[Claim]:
             evidence=(
                 Evidence(f"{usable:,}{share} bytes are usable", "DescribeLogDirs"),
                 *((Evidence(f"at this rate it is full in {left / 60:,.0f} min", "two looks"),) if left else ()),
+                *_cordoned(known),
             ),
             predicted=of(DIR_NEARLY_FULL, subject=subject),
             next=(Next("find what grows: topics by size, retention"),),
         )
+
+
+def _cordoned(known: LogDir | None) -> Iterator[Evidence]:
+    if known is not None and known.cordoned:
+        yield Evidence("it is cordoned: no new replica is put there", "DescribeLogDirs")
 
 
 def _cleaner(course: Course) -> Iterator[Claim]:
