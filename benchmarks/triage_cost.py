@@ -124,10 +124,15 @@ def without_broker(snapshot: Snapshot, tick: int) -> Snapshot:
 
 
 def lagging(snapshot: Snapshot, tick: int) -> Snapshot:
-    """Every group lags more each time."""
+    """Every group gets on, and lags more each time."""
     behind = 10_000 * tick
     lags = {
-        name: GroupLag(tuple(row._replace(end=row.end + behind, lag=behind) for row in lag.partitions))
+        name: GroupLag(
+            tuple(
+                row._replace(committed=row.committed + tick, end=row.end + tick + behind, lag=behind)
+                for row in lag.partitions
+            )
+        )
         for name, lag in snapshot.lags.items()
     }
     return replace(snapshot, lags=lags)

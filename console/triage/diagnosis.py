@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from heapq import heapify, heappop, heappush
+from typing import NamedTuple
 
 from msgspec import Struct, field
 
@@ -92,8 +93,8 @@ def diagnose(course: Course, expected: Iterable[Subject] = ()) -> Verdict:
     remaining = {
         key: symptom for key, symptom in left.items() if symptom.name not in WORK or _is_claimed(symptom, claims)
     }
-    order = {key: place for place, key in enumerate(remaining)}
-    explained = [_explained(claim, remaining, order) for claim in claims]
+    index = _index(remaining)
+    explained = [_explained(claim, index) for claim in claims]
     aside = [claim.beside for claim in claims]
     chosen, open_ = _cover(
         [[] if apart else mine for mine, apart in zip(explained, aside, strict=True)], set(remaining)
@@ -114,14 +115,46 @@ def diagnose(course: Course, expected: Iterable[Subject] = ()) -> Verdict:
     )
 
 
-def _explained(claim: Claim, seen: Mapping[Key, Symptom], order: Mapping[Key, int]) -> list[Key]:
-    """The symptoms that a claim explains, in their order. Where it names their subject they are looked up: of 10,000
-    partitions without a leader each has a claim of its own."""
-    if all(each.subject is not None for each in claim.predicted):
-        keys = ((name, each.subject) for each in claim.predicted for name in each.names if each.subject is not None)
-        found = {key for key in keys if key in seen and claim.predicts(seen[key])}
-        return sorted(found, key=order.__getitem__)
-    return [key for key, symptom in seen.items() if claim.predicts(symptom)]
+class _Index(NamedTuple):
+    """Symptoms, looked up by what a prediction names: of 10,000 partitions without a leader, or groups that lag, each
+    has a claim of its own."""
+
+    seen: Mapping[Key, Symptom]
+    order: Mapping[Key, int]
+    by_name: Mapping[str, list[Key]]
+    by_group: Mapping[str, list[Key]]
+    by_topic: Mapping[str, list[Key]]
+
+
+def _index(seen: Mapping[Key, Symptom]) -> _Index:
+    by_name: dict[str, list[Key]] = {}
+    by_group: dict[str, list[Key]] = {}
+    by_topic: dict[str, list[Key]] = {}
+    for key in seen:
+        name, subject = key
+        by_name.setdefault(name, []).append(key)
+        if subject.group is not None:
+            by_group.setdefault(subject.group, []).append(key)
+        if subject.topic is not None:
+            by_topic.setdefault(subject.topic, []).append(key)
+    return _Index(seen, {key: place for place, key in enumerate(seen)}, by_name, by_group, by_topic)
+
+
+def _explained(claim: Claim, index: _Index) -> list[Key]:
+    """The symptoms that a claim explains, in their order."""
+    found: set[Key] = set()
+    for each in claim.predicted:
+        near: Iterable[Key]
+        if each.subject is not None:
+            near = [key for name in each.names if (key := (name, each.subject)) in index.seen]
+        elif each.group is not None:
+            near = index.by_group.get(each.group, ())
+        elif each.topic is not None:
+            near = index.by_topic.get(each.topic, ())
+        else:
+            near = [key for name in each.names for key in index.by_name.get(name, ())]
+        found.update(key for key in near if each.fits(index.seen[key]))
+    return sorted(found, key=index.order.__getitem__)
 
 
 def _cover(explained: Sequence[Sequence[Key]], open_: set[Key]) -> tuple[list[int], set[Key]]:
