@@ -28,6 +28,7 @@ def table(done: Sequence[Trial]) -> str:
         *(_row(fault, name, single) for fault in FAULTS.values() for name in _unique(fault.named)),
         "",
         *_scores(judged),
+        *_healthy(judged),
         *_wrong(judged),
     ]
     return "\n".join(lines) + "\n"
@@ -73,14 +74,28 @@ def _scores(judged: Sequence[Judged]) -> list[str]:
     return lines
 
 
+def _healthy(judged: Sequence[Judged]) -> list[str]:
+    """What was named of a cluster that is well."""
+    return [
+        f"- {each.trial.faults[0]}, {each.trial.seconds / 60:.0f} min on {_short(each.trial)}: "
+        f"{len(each.alarms) or 'no'} false alarms, {len(each.guesses) or 'no'} possible causes, "
+        f"{', '.join(each.trial.unexplained) or 'nothing'} unexplained."
+        for each in judged
+        if not FAULTS.keys() & set(each.trial.faults)
+    ]
+
+
+def _short(trial: Trial) -> str:
+    return next((short for short, version in VERSIONS.items() if version == trial.version), trial.version)
+
+
 def _wrong(judged: Sequence[Judged]) -> list[str]:
     """What was missed, and named although it was not there."""
     lines = []
     for each in judged:
         wrong = [f"{name} not recognised" for name in each.missed] + [f"{_told(told)} named" for told in each.alarms]
         if wrong:
-            short = next((short for short, version in VERSIONS.items() if version == each.trial.version), "?")
-            lines.append(f"- {' and '.join(each.trial.faults)} on {short}: {'; '.join(wrong)}.")
+            lines.append(f"- {' and '.join(each.trial.faults)} on {_short(each.trial)}: {'; '.join(wrong)}.")
     return ["", "What went wrong in these trials:", "", *lines] if lines else []
 
 

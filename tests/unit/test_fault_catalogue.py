@@ -73,3 +73,8 @@ def test_a_fault_that_was_not_named_stands_in_the_table() -> None:
         "consumer stopped on 4.3: group-stopped group stopped-readers not recognised; leader-skew broker 2 named."
         in text
     )
+
+
+def test_a_healthy_cluster_has_a_line_of_its_own() -> None:
+    found = table([trial("healthy", named=(told("consumer-slow", "possible", group="g"),))])
+    assert "- healthy, 0 min on 4.3: no false alarms, 1 possible causes, nothing unexplained." in found
