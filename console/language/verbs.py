@@ -55,7 +55,7 @@ KINDS = (
 )
 """What `list` lists."""
 
-PANES = ("topics", "brokers", "configs", "quotas", "acls", "groups", "drift", "usage", "transactions")
+PANES = ("topics", "brokers", "configs", "quotas", "acls", "groups", "drift", "usage", "transactions", "find")
 """Panes that are verbs; `plan` is both a pane and a verb."""
 
 ENTITY_USAGE = (
@@ -483,6 +483,17 @@ _ALL = (
         "Brokers are asked only while the view is shown. One hangs where no coordinator will end it; where that can't "
         "be seen, for want of a right or of a broker, it is possible at most.",
         ("transactions", "transactions hangs"),
+        Where.BAR,
+    ),
+    Verb(
+        "find",
+        GO,
+        ("find TEXT",),
+        "What contains a text, in all panes",
+        "Brokers, topics, groups, keys and values that are set, quotas, ACLs, transactions, the plan, events and "
+        "causes; what was not read yet is read. TEXT as a filter: words, /regex, !without. Values that brokers hide "
+        "are not found.",
+        ("find billing", "find 'checkout dlq'"),
         Where.BAR,
     ),
     Verb("ctx", GO, ("ctx NAME",), "Go to the cluster of another context", "", ("ctx prod",), INTERACTIVE),

@@ -250,6 +250,11 @@ class Bar:
             asked.set_result(secret)
 
     def _filtered(self, text: str) -> None:
+        if text.strip() == "/":  # no pattern yet: two slashes look in all panes
+            self._host.view.take_filter(self._filter_before)
+            self.line.close()
+            self.command("find ")
+            return
         try:
             self._host.view.take_filter(text)
         except BadQuery as error:

@@ -54,6 +54,7 @@ from console.tui.panes.view import PaneHost
 from console.tui.panes.view import View as PaneView
 from console.tui.places import PANES, pane_named, records_in
 from console.tui.plan_script import show_runbook
+from widgets.row_table import BadQuery, parse_query
 
 log = logging.getLogger(__name__)
 
@@ -211,6 +212,15 @@ class Executor:
         if name == keymap.TRANSACTIONS:
             await self._app.navigator.show_transactions(None)
             self._filter(text)
+            return
+        if name == keymap.FIND:
+            if not text:
+                raise CommandError("find needs a text, for example: find orders", "")
+            try:
+                parse_query(text)
+            except BadQuery as error:
+                raise CommandError(str(error), "") from None
+            await self._app.navigator.goto(self._app.view.place._replace(view=keymap.FIND, about=text))
             return
         if name not in PANES:
             raise CommandError(f"there is no pane {name} yet", "")

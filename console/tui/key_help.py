@@ -16,6 +16,7 @@ from console.tui.keymap import (
     EVENTS,
     EVERYWHERE,
     FEATURES,
+    FIND,
     GROUP,
     GROUPS,
     HISTORY,
@@ -154,6 +155,7 @@ _VIEWS = (
     (FEATURES, "Features"),
     (NOW, "What is wrong now"),
     (EVENTS, "What changed"),
+    (FIND, "What was found"),
 )
 _INTRODUCTION = """\
 # Keys

@@ -15,6 +15,7 @@ HISTORY, DRIFT, USAGE, NOW, EVENTS = "history", "drift", "usage", "now", "events
 QUORUM, FEATURES = "quorum", "features"
 RECORDS = "records"
 TRANSACTIONS = "transactions"
+FIND = "find"
 
 
 class Key(NamedTuple):
@@ -59,6 +60,7 @@ KEYS: tuple[Key, ...] = (
     _key("last", "minus", "last", "Switch between this view and the last one"),
     _key("command", "colon", "command", "Type a command", rank=50),
     _key("filter", "slash", "filter", "Show only rows that contain a text; /!text those without it, //regex", rank=40),
+    _key("find", "ctrl+f", "find", "Find a text in all panes; // and Enter does the same", rank=73),
     _key("trouble", "exclamation_mark", "trouble", "Show only what is in trouble, or all", rank=72),
     _key("help", "question_mark", "help", "The keys of this view", rank=90),
     _key(

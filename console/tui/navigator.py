@@ -179,6 +179,10 @@ class Navigator:
         elif (place := self.stack.back()) is not None:
             await self.goto(place)
 
+    def do_find(self) -> None:
+        """Look for a text in all panes, in the command bar."""
+        self._host.prefill("find ")
+
     async def do_last(self) -> None:
         """The place that was shown last."""
         if (place := self.stack.last()) is not None:

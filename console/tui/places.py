@@ -147,7 +147,9 @@ class BackStack:
         aside: another section of the same entity, which leaves the stack as it is.
         """
         if not aside:
-            index = self._before.index(place) if place in self._before else None
+            # From what was found one comes back to it, wherever one had been before.
+            is_new = place not in self._before or self.place.view == keymap.FIND
+            index = None if is_new else self._before.index(place)
             self._before = self._before[:index] if index is not None else [*self._before, self.place][-MOST_PLACES:]
         self._last, self.place = self.place, place
 

@@ -67,6 +67,8 @@ def test_describe_puts_overrides_first_and_names_partitions():
         "replicas": [1, 2, 3],
         "isr": [1, 2],
         "offline": [],
+        "bytes_per_second": None,
+        "records_per_second": None,
     }
     assert "12 partitions, replication 3, 12 under-replicated" in render(ask("describe topic orders"))
 

@@ -50,4 +50,5 @@ _VIEWS = {
     "events": ("events", "EventsView"),
     "records": ("records", "RecordsView"),
     "transactions": ("transactions", "TransactionsView"),
+    "find": ("find", "FindView"),
 }

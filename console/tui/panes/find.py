@@ -1,0 +1,222 @@
+"""`find TEXT`: what contains a text, in all panes; Enter goes to the row there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Protocol
+
+from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
+from console.present.find import READ, Hit, Hits, Known, find, unread
+from console.present.names import plural
+from console.present.text import Cell, Line, clean
+from console.present.topics import unread_count
+from console.tui import keymap
+from console.tui.panes.view import PaneHost, TableView, View, bindings
+from console.tui.places import Place, pane_named
+from console.tui.reading import Pace, start
+from widgets.line_view import LineView
+from widgets.row_source import Column
+from widgets.row_table import RowTable
+
+AGAIN = 5.0
+"""Seconds from one search to the next of what was read meanwhile."""
+TITLES = {"now": "Now", "acls": "ACLs"}
+CALM = "what is found is in no trouble by itself"
+
+
+class FindHost(PaneHost, Protocol):
+    """What this view needs of the app, beside what all need."""
+
+    @property
+    def view(self) -> View:
+        """The view that is shown."""
+        ...
+
+
+class FindView(TableView[Hit]):
+    """One row for each row of a pane that contains the text."""
+
+    NAME = keymap.FIND
+    PARTS = frozenset(READ)
+    MORE_EVERY = 1
+    MARKS = False
+    ENTER = "go there"
+    BINDINGS = bindings(keymap.FIND)
+    COLUMNS = (
+        Column("pane", "Pane", width=12, sort_key="P"),
+        Column("name", "Row", flex=1, min_width=20, max_width=70, sort_key="N"),
+        Column("shows", "", flex=2, min_width=20, priority=60),
+    )
+
+    def __init__(self, host: FindHost) -> None:
+        super().__init__(host)
+        self._shown = host
+        self._found: tuple[Hits, ...] = ()
+        self._rows: list[Hit] = []
+        self._searched: tuple[object, ...] = ()
+        self._ended = False
+        self._pace = Pace(AGAIN)
+
+    @property
+    def text(self) -> str:
+        """What is looked for."""
+        about = self.place.about
+        return about if isinstance(about, str) else ""
+
+    def begin(self) -> None:
+        """Another text."""
+        super().begin()
+        self._found, self._rows, self._searched, self._ended = (), [], (), False
+        self._pace.hurry()
+
+    def known(self) -> bool:
+        """Whether anything was found, or all was searched."""
+        return self._ended or bool(self._rows)
+
+    def inputs(self) -> tuple[object, ...]:
+        """What was found."""
+        return self._found, self._ended, self.text
+
+    async def read(self) -> None:
+        """Search what is known, then read what is not and search that."""
+        self._look()
+        session = self.host.session
+        missing = unread(self.snapshot)
+        readers = {
+            "cluster": session.read_cluster,
+            "topics": self.host.reading.all_topics,
+            "groups": session.read_groups,
+            "quotas": session.look_at_quotas,
+            "acls": self.host.reading.all_acls,
+        }
+        if missing:
+            await asyncio.gather(*(readers[part]() for part in missing))
+            self._pace.hurry()
+            self._look()
+
+    async def read_more(self) -> None:
+        """Configs that no pane has read."""
+        known = self.snapshot.configs
+        wanted = [CLUSTER_DEFAULT, *map(broker_resource, self.answering()), *map(topic_resource, self.snapshot.topics)]
+        await self.host.reading.sweep([each for each in wanted if each not in known])
+
+    def _look(self) -> None:
+        snapshot = self.snapshot
+        record = self.host.journal.events.record
+        events = record.events if record is not None else ()
+        known = Known(snapshot, self.plan, events, self.host.triage.verdict)
+        made_of = (self.text, *(getattr(snapshot, part) for part in _PARTS), self.plan, events, known.verdict)
+        is_same = bool(self._searched) and all(a is b for a, b in zip(made_of, self._searched, strict=True))
+        if is_same or not self._pace.due():
+            return
+        self._searched = made_of
+
+        async def work() -> None:
+            with self._pace:
+                await self._run(self.text, known)
+
+        start(self, work, group="find", name="find", exclusive=True)
+
+    async def _run(self, text: str, known: Known) -> None:
+        """Search beside the screen, and show what each pane has as it is found."""
+        found: list[Hits] = []
+        each = find(text, known)
+        while (hits := await asyncio.to_thread(next, each, None)) is not None:
+            found.append(hits)
+            if not self._ended:
+                self._show(found)
+        self._ended = True
+        self._show(found)
+
+    def _show(self, found: Sequence[Hits]) -> None:
+        self._found = tuple(found)
+        self._rows = [hit for hits in found for hit in hits.hits]
+        self.update()
+
+    def rows(self) -> Sequence[Hit]:
+        """What was found, by pane."""
+        return self._rows
+
+    def key(self, row: Hit) -> Hashable:
+        """The pane, and its row."""
+        return row.pane, row.row
+
+    def words(self, row: Hit) -> str:
+        """All of it."""
+        return f"{row.pane} {row.name} {row.shows}"
+
+    def cells(self, row: Hit) -> list[Cell]:
+        """A row."""
+        return [(_title(row.pane), "muted"), row.name, (row.shows, "muted")]
+
+    def sort_key(self, column: str) -> Callable[[Hit], Any]:
+        """By pane, or by name."""
+        return (lambda hit: (hit.pane, hit.name)) if column == "pane" else (lambda hit: (hit.name, hit.pane))
+
+    def empty_text(self) -> str:
+        """That it is looked for; that it is nowhere, and where it was not looked."""
+        if not self.known():
+            return "looking…"
+        if self.filter_text:
+            return super().empty_text()
+        return f"nothing contains {clean(self.text, 100)}"
+
+    def crumbs(self) -> Line:
+        """What is looked for."""
+        return [("find ", "muted"), (clean(self.text, 100), "strong")]
+
+    def status(self) -> Line:
+        """What was not read, and how many there are."""
+        count = sum(hits.total for hits in self._found)
+        listed = len(self._rows)
+        missing = [TITLES.get(part, part) for part in unread(self.snapshot)]
+        if topics := unread_count(self.snapshot):
+            missing.append(f"configs of {plural(topics, 'topic')}")
+        line: Line = [(f"not read: {', '.join(missing)}  ", "changed")] if missing else []
+        if not self._ended:
+            line.append(("looking…  ", "muted"))
+        return [*line, (f"{listed:,} of {count:,}" if listed != count else f"{count:,}", "muted")]
+
+    def do_trouble(self) -> None:
+        """What is found is listed as it is."""
+        self.host.say(CALM, "muted")
+
+    def copied(self) -> str:
+        """The name under the cursor."""
+        row = self.row()
+        return row.name if row is not None else ""
+
+    async def on_line_view_selected(self, message: RowTable.Selected) -> None:
+        """Go to the row in its pane."""
+        message.stop()
+        row = self.row()
+        if row is not None:
+            place, key = place_of(row)
+            await self.host.navigator.goto(place)
+            self._put_cursor(self._shown.view, key)
+
+    def _put_cursor(self, view: View, key: Hashable) -> None:
+        """Put the cursor of a view on a row, which no filter hides then."""
+        if view.filter_text:
+            view.take_filter("")
+        if view.only_trouble:
+            view.do_trouble()
+        if not any(lines.move_cursor(key) for lines in view.query(LineView)):
+            self.host.say("the row is not listed there now: it is gone, or what the pane lists leaves it out", "muted")
+
+
+_PARTS = ("cluster", "topics", "configs", "groups", "quotas", "acls", "transactions")
+
+
+def _title(pane: str) -> str:
+    return TITLES.get(pane, pane.capitalize())
+
+
+def place_of(hit: Hit) -> tuple[Place, Hashable]:
+    """The place of a hit, and the key of its row there."""
+    if hit.pane == "configs" and isinstance(hit.row, tuple) and isinstance(hit.row[0], ConfigResource):
+        return Place(keymap.CONFIGS, pane_named(keymap.ENTITIES).pane, hit.row[0]), hit.row[1]
+    if hit.pane == "transactions":
+        return pane_named(keymap.TOPICS)._replace(view=keymap.TRANSACTIONS), hit.row
+    return pane_named(hit.pane), hit.row
