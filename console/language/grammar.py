@@ -29,6 +29,7 @@ from console.language.statements import (
     Alter,
     Apply,
     Assign,
+    AtTime,
     Check,
     Discard,
     EffectiveQuota,
@@ -321,6 +322,10 @@ def _record(reader: Reader, _verb: str) -> Record:
     return Record(reader.take(expected, Role.VALUE).text)
 
 
+def _at_time(reader: Reader, _verb: str) -> AtTime:
+    return AtTime(named(reader, Expected(What.ARGUMENT, "a TIME, as 03:11")))
+
+
 def _help(reader: Reader, _verb: str) -> Help:
     expected = Expected(What.VERB_NAME, "a verb", tuple(verb.name for verb in verbs_for(reader.where)))
     if reader.ended:
@@ -367,6 +372,7 @@ _PARSERS: Mapping[str, Callable[[Reader, str], Statement]] = MappingProxyType(
         **dict.fromkeys(PANES, _view),
         "ctx": _context,
         "record": _record,
+        "at": _at_time,
         "help": _help,
         "q": lambda _reader, _verb: Quit(),
     }

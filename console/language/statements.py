@@ -400,6 +400,12 @@ class Record(_Statement, frozen=True):
     file: str = ""
 
 
+class AtTime(_Statement, frozen=True):
+    """``at 03:11``: in a replay. time: as written."""
+
+    time: str
+
+
 class Help(_Statement, frozen=True):
     """``help``, ``help WORD``."""
 
@@ -432,5 +438,5 @@ EditStatement = (
 )
 QueryStatement = Show | List | EffectiveQuota | Explain
 PlanStatement = ShowPlan | Check | Apply | Discard | Undo | Redo | Revert | History
-BarStatement = View | UseContext | Record | Help | Quit
+BarStatement = View | UseContext | Record | AtTime | Help | Quit
 Statement = EditStatement | QueryStatement | Records | PlanStatement | BarStatement

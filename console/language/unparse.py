@@ -23,6 +23,7 @@ from console.language.statements import (
     Alter,
     Apply,
     Assign,
+    AtTime,
     CancelMoves,
     Check,
     CloneGroup,
@@ -184,6 +185,8 @@ def _plan_or_bar(statement: Statement) -> str:
             return f"ctx {quote(statement.name)}"
         case Record():
             return _join("record", quote(statement.file) if statement.file else "")
+        case AtTime():
+            return f"at {quote(statement.time)}"
         case Help():
             return _join("help", quote(statement.word) if statement.word else "")
         case Quit():

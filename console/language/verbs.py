@@ -480,8 +480,7 @@ _ALL = (
         GO,
         ("transactions [FILTER]",),
         "The open transactions, and which of them hang",
-        "Brokers are asked only while the view is shown. One hangs where no coordinator will end it; where that can't "
-        "be seen, for want of a right or of a broker, it is possible at most.",
+        "Read while the view is shown. One hangs where no coordinator will end it; unseen, it is possible at most.",
         ("transactions", "transactions hangs"),
         Where.BAR,
     ),
@@ -498,6 +497,7 @@ _ALL = (
     ),
     Verb("ctx", GO, ("ctx NAME",), "Go to the cluster of another context", "", ("ctx prod",), INTERACTIVE),
     Verb("record", GO, ("record [FILE]",), "Keep the last half hour in a file", "", ("record",), Where.BAR),
+    Verb("at", GO, ("at TIME",), "In a replay: go to a time of the record", "", ("at 03:11", "at 10min"), Where.BAR),
     Verb("help", GO, ("help [WORD]",), "The verbs, or one verb", "", ("help", "help set"), INTERACTIVE),
     Verb("q", GO, ("q",), "Leave", "Staged edits are not kept; you are asked first.", ("q",), INTERACTIVE),
 )

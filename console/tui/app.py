@@ -260,8 +260,7 @@ class Console(KeysInOrder["Context"]):
 
     def do_copy(self) -> None:
         """Copy through the terminal."""
-        text = self.view.copied()
-        if not text:
+        if not (text := self.view.copied()):
             self.say("there is nothing to copy here", "muted")
             return
         self.copy_to_clipboard(clean(text, LONGEST_COPY))
@@ -270,6 +269,10 @@ class Console(KeysInOrder["Context"]):
     def copy_to_clipboard(self, text: str) -> None:
         """Copy lines through the terminal (OSC 52), as they may be pasted into one."""
         super().copy_to_clipboard(for_clipboard(text))
+
+    def go_to_time(self, text: str) -> None:  # noqa: ARG002 - a replay has times
+        """Say that there is only the present."""
+        self.say("only a record has times to go to: kac replay FILE", "failed")
 
     def do_undo(self) -> None:
         """Take back the last change to the plan."""
@@ -392,8 +395,7 @@ class Console(KeysInOrder["Context"]):
         """Textual's own key for it, which works on any screen."""
         self.applying.ask_and_quit()
 
-    action_help_quit = do_quit
-    """Ctrl-C."""
+    action_help_quit = do_quit  # Ctrl-C
 
     @on(SessionChanged)
     def _session_told(self, message: SessionChanged) -> None:
@@ -489,8 +491,7 @@ class Console(KeysInOrder["Context"]):
 
     @on(TextLines.Pressed, "#tabs")
     async def _tab_pressed(self, message: TextLines.Pressed) -> None:
-        number = chrome.tab_at(message.lines.piece_at(message.x))
-        if number is not None:
+        if (number := chrome.tab_at(message.lines.piece_at(message.x))) is not None:
             await self.navigator.goto(pane(number))
 
     @on(TextLines.Pressed, "#footer")

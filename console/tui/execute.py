@@ -17,6 +17,7 @@ from console.language.secret_values import SecretSlot, resolve_secrets
 from console.language.statements import (
     Alter,
     Apply,
+    AtTime,
     Check,
     Discard,
     EditStatement,
@@ -81,6 +82,10 @@ class ExecutorHost(PaneHost, Protocol):
     @property
     def applying(self) -> Applying:
         """Checking and applying the plan."""
+        ...
+
+    def go_to_time(self, text: str) -> None:
+        """In a replay, show another time of the record."""
         ...
 
     def do_undo(self) -> None:
@@ -180,6 +185,8 @@ class Executor:
                 app.applying.ask_and_switch(name)
             case Record(file=file):
                 await keep_record(app, file)
+            case AtTime(time=time):
+                app.go_to_time(time)
             case Help(word=word):
                 self._help(word)
             case Quit():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
@@ -26,16 +27,13 @@ from console.tui.app import Console
 from console.tui.frame import Frame
 from console.tui.keymap import KeyState
 from console.tui.text_lines import TextLines
+from console.tui.watch import Watch
 
 if TYPE_CHECKING:
     from console.flight.tape import Tape
-    from console.model.failure import Failure
     from console.session.command_history import CommandHistory
-    from console.triage.course import Course
-    from console.triage.diagnosis import Verdict
     from console.triage.events import Record
     from console.tui.event_watch import EventWatch
-    from console.tui.watch import Watch
 
 T = TypeVar("T")
 
@@ -85,16 +83,23 @@ async def _at(
     return await recorded.run(operation, *args, **options)
 
 
-class RecordedWatch:
-    """The verdict of the moment that is shown, in place of `Watch`."""
-
-    def __init__(self) -> None:
-        self.course: Course | None = None
-        self.verdict: Verdict | None = None
-        self.lost: Failure | None = None
+class RecordedWatch(Watch):
+    """The verdict of the moment that is shown."""
 
     def begin(self) -> None:
         """The course of the record is found out anyway."""
+
+    def take(self, found: Moment) -> None:
+        """Show the verdict of a moment."""
+        self.course, self.verdict, self.lost = found.course, found.verdict, found.lost
+        self._first.set()
+        self._show()
+
+    async def mute(self, cause: str, until: datetime | None) -> None:
+        """Only as long as the record is open."""
+        rest = {name: when for name, when in self.muted.items() if name != cause}
+        self.muted = rest if until is None else {**rest, cause: until}
+        self._show()
 
 
 class RecordedEvents:
@@ -166,7 +171,9 @@ class ReplayConsole(Console):
         still = replace(settings or ConsoleSettings(), refresh=0)
         super().__init__(self.record.session, still, history, Given(()))
         self.frame = ReplayFrame(self)
-        self.journal.events = cast("EventWatch", RecordedEvents())
+        self._events = RecordedEvents()
+        self.journal.events = cast("EventWatch", self._events)
+        self._watch = RecordedWatch(self)
         self.time_line = TextLines(id="time")
         self._shown: Moment | None = None
         self._speed = 0
@@ -177,7 +184,7 @@ class ReplayConsole(Console):
     @cached_property
     def triage(self) -> Watch:
         """The verdict of the moment that is shown."""
-        return cast("Watch", RecordedWatch())
+        return self._watch
 
     @property
     def due(self) -> str:
@@ -226,9 +233,13 @@ class ReplayConsole(Console):
         self._write_time()
 
     def go_to_time(self, text: str) -> None:
-        """Show the last look at a time, as an operator writes it. Raises ValueError with words for the operator."""
+        """Show the last look at a time, as an operator writes it."""
         course = self.record.course
-        wanted = record_time(text, course.begins_ms, course.ends_ms)
+        try:
+            wanted = record_time(text, course.begins_ms, course.ends_ms)
+        except ValueError as error:
+            self.say(str(error), "failed")
+            return
         self._go(lambda: self._moment_at(wanted), "the record has no look at that time")
 
     @property
@@ -277,13 +288,11 @@ class ReplayConsole(Console):
         self.record.client.at_ms = found.at_ms
         if not playing:
             self._played_ms = found.at_ms
-        watch, events = cast("RecordedWatch", self.triage), cast("RecordedEvents", self.journal.events)
-        watch.course, watch.verdict, watch.lost = found.course, found.verdict, found.lost
-        events.record = found.events
+        self._events.record = found.events
         snapshot = found.course.last.snapshot if found.course is not None else Snapshot()
         self.session.learn(lambda _: snapshot, *_PARTS)
+        self._watch.take(found)
         self.reading.live.now()
-        self.view.update()
         self.frame.write_header()
         self._write_time()
 

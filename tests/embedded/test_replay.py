@@ -4,71 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-import math
-import re
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from console.admin.recorded import InstantLoop
-from console.answers.triage import verdict_data
 from console.cli import main as cli
 from console.embedded.brokers import run_in_thread
 from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
-from console.flight.flight_reader import FlightReader
-from console.session.replay import Replay
-from console.triage.course import Course, after, begin
-from console.triage.diagnosis import Verdict, diagnose
-from tests.support.recorded_looks import watched
-
-
-def replayed(file: Path, times: Sequence[int]) -> list[Verdict]:
-    """The verdicts over a record at these times."""
-
-    async def work() -> list[Verdict]:
-        replay = Replay.of(FlightReader(file), str(file))
-        found: list[Verdict] = []
-        course: Course | None = None
-        async for look in replay.looks(times):
-            course = after(course, look) if course is not None else begin(look)
-            found.append(diagnose(course))
-        await replay.close()
-        return found
-
-    with asyncio.Runner(loop_factory=InstantLoop) as runner:
-        return runner.run(work())
-
-
-def timeless_data(data: dict[str, Any]) -> Any:
-    """JSON without times: they differ by what an answer takes from the socket to the look, and so do rates in their
-    last digit, and what was under way."""
-    data.pop("at")
-    for cause in data["causes"]:
-        cause["since"] = cause["since"] is not None
-        for each in cause["evidence"]:
-            each.pop("at")
-    data["unknowable"] = [each for each in data["unknowable"] if "not answered yet" not in each["what"]]
-    text = re.sub(r"\d\d:\d\d:\d\d", "TIME", json.dumps(data))
-    return json.loads(re.sub(r"[+-][\d,]+ records/s over \d+ s", "RATE", text))
-
-
-def timeless(verdict: Verdict) -> Any:
-    """A verdict's JSON without its times, which differ by what an answer takes from the socket to the look."""
-    return timeless_data(dict(verdict_data(verdict)))
-
-
-def compare(live: list[Verdict], file: Path) -> None:
-    """Look by look the replayed verdict is the live one; where a trend is just long enough to count, the next one's."""
-    times = [math.ceil(each.at.timestamp() * 1000) for each in live]
-    again, seen = [timeless(each) for each in replayed(file, times)], [timeless(each) for each in live]
-    assert len(again) == len(seen)
-    other = [place for place, found in enumerate(again) if found != seen[place]]
-    assert len(other) <= len(seen) // 4, [(again[place], seen[place]) for place in other]
-    for place in other:
-        assert again[place] in seen[max(0, place - 1) : place + 2], place
+from console.triage.diagnosis import Verdict
+from tests.support.recorded_looks import compare, timeless, watched
 
 
 def test_replay_gives_the_live_verdicts(tmp_path: Path) -> None:

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import math
+import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from console.admin.client import AdminClient
+from console.admin.recorded import InstantLoop
 from console.admin.settings import ConnectionSettings
+from console.answers.triage import verdict_data
 from console.contexts import Context
 from console.contexts.context import parse_bootstrap
 from console.flight.answer import FORMAT, Header
+from console.flight.flight_reader import FlightReader
 from console.flight.flight_writer import FlightWriter
 from console.flight.tap import Tap
+from console.session.replay import Replay
 from console.session.session import Session
 from console.session.triage_looks import Looker
 from console.triage.course import Course, after, begin
@@ -43,3 +51,50 @@ async def watched(bootstrap: str, file: Path, looks: int, step: Step) -> list[Ve
         client.close()
         writer.close()
     return verdicts
+
+
+def replayed(file: Path, times: Sequence[int]) -> list[Verdict]:
+    """The verdicts over a record at these times."""
+
+    async def work() -> list[Verdict]:
+        replay = Replay.of(FlightReader(file), str(file))
+        found: list[Verdict] = []
+        course: Course | None = None
+        async for look in replay.looks(times):
+            course = after(course, look) if course is not None else begin(look)
+            found.append(diagnose(course))
+        await replay.close()
+        return found
+
+    with asyncio.Runner(loop_factory=InstantLoop) as runner:
+        return runner.run(work())
+
+
+def timeless_data(data: dict[str, Any]) -> Any:
+    """JSON without times: they differ by what an answer takes from the socket to the look, and so do rates in their
+    last digit, and what was under way."""
+    data.pop("at")
+    for cause in data["causes"]:
+        cause["since"] = cause["since"] is not None
+        for each in cause["evidence"]:
+            each.pop("at")
+    known = [each for each in data["unknowable"] if "not answered yet" not in each["what"]]
+    data["unknowable"] = sorted(known, key=lambda each: str(each["what"]))  # in the order in which reads ended
+    text = re.sub(r"\d\d:\d\d:\d\d", "TIME", json.dumps(data))
+    return json.loads(re.sub(r"[+-][\d,]+ records/s over \d+ s", "RATE", text))
+
+
+def timeless(verdict: Verdict) -> Any:
+    """A verdict's JSON without its times, which differ by what an answer takes from the socket to the look."""
+    return timeless_data(dict(verdict_data(verdict)))
+
+
+def compare(live: list[Verdict], file: Path) -> None:
+    """Look by look the replayed verdict is the live one; where a trend is just long enough to count, the next one's."""
+    times = [math.ceil(each.at.timestamp() * 1000) for each in live]
+    again, seen = [timeless(each) for each in replayed(file, times)], [timeless(each) for each in live]
+    assert len(again) == len(seen)
+    other = [place for place, found in enumerate(again) if found != seen[place]]
+    assert len(other) <= len(seen) // 4, other
+    for place in other:
+        assert again[place] in seen[max(0, place - 1) : place + 2], place

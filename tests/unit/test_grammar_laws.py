@@ -17,6 +17,7 @@ from console.language.statements import (
     Apply,
     Asked,
     Assign,
+    AtTime,
     Check,
     Create,
     Delete,
@@ -228,6 +229,7 @@ statements = st.one_of(
     st.builds(History, st.builds(Entity, subjects)) | st.builds(History, st.none(), TEXT),
     st.builds(UseContext, NAMES),
     st.builds(Record, TEXT),
+    st.builds(AtTime, NAMES),
     st.builds(Help, TEXT),
     st.builds(Quit),
 )
