@@ -16,6 +16,7 @@ from console.language.needs import needs_of_script
 from console.language.statements import (
     Alter,
     Apply,
+    AtTime,
     BarStatement,
     Check,
     Discard,
@@ -233,7 +234,7 @@ class Runner(Struct):
                 await self._revert(change, statement)
             case History():
                 await self._history(statement)
-            case View() | UseContext() | Record() | Help() | Quit():
+            case View() | UseContext() | Record() | AtTime() | Help() | Quit():
                 await self._elsewhere(statement)
             case _:
                 from console.language.interpret import to_edits
