@@ -16,6 +16,7 @@ from datetime import UTC, datetime, timedelta
 from msgspec.structs import replace
 
 from benchmarks.figures import load
+from console.admin.gc_pause import gc_paused
 from console.model.cluster import (
     Broker,
     ClusterInfo,
@@ -151,7 +152,7 @@ def measure(change: Change, rounds: int) -> list[float]:
     known = facts(base)
     trends = trends_after({}, base.lags, START)
     course = begin(Look(START, replace(base, lag_trends=trends), facts=known))
-    took = []
+    took: list[float] = []
     now, made = base, -1
     for tick in range(1, rounds + 4):
         at = START + tick * timedelta(seconds=5)
@@ -160,6 +161,8 @@ def measure(change: Change, rounds: int) -> list[float]:
         if change is lagging:
             trends = trends_after(trends, now.lags, at)
         look = Look(at, replace(now, lag_trends=trends), facts=known)
+        with gc_paused():  # what was read is frozen, as after each decode
+            pass
         began = time.thread_time()
         course = after(course, look)
         diagnose(course)

@@ -17,14 +17,13 @@ MOST_EPOCHS = 20_000
 """Partitions whose highest epoch is kept, the ones that were asked for last."""
 MOST_LATE = 100
 """Partitions of a broker that are kept as late."""
-MISSING = "UNKNOWN_TOPIC_OR_PARTITION"
 NEVER = -1
 """The epoch of a partition that the broker does not know."""
 
 
 class Late(NamedTuple):
     """A partition that a broker shows as it was. known: the epoch that was known before it was asked; shown: the one
-    that it answered, `NEVER` if it does not know the topic. since: Unix seconds of the first such answer."""
+    that it answered, `NEVER` if it does not know the partition. since: Unix seconds of the first such answer."""
 
     topic: str
     partition: int
@@ -77,13 +76,12 @@ def look_at_view(before: Views, broker: int, known: Iterable[Topic], answer: Top
 
 
 def _shown(topic: Topic, answer: TopicListing) -> dict[int, int] | None:
-    """Partition -> its leader epoch in the answer; None where nothing can be said."""
+    """Partition -> its leader epoch in the answer; None where nothing can be said: a topic that is missing may have
+    been deleted since it was known."""
     found = answer.topics.get(topic.name)
-    if found is not None:
-        same = found.topic_id == topic.topic_id
-        return {each.number: each.leader_epoch for each in found.partitions} if same else None
-    why = answer.failures.get(topic.name)
-    return {} if why is not None and why.name == MISSING else None
+    if found is None or found.topic_id != topic.topic_id:
+        return None
+    return {each.number: each.leader_epoch for each in found.partitions}
 
 
 def of_brokers(before: Views, brokers: Iterable[int]) -> Views:

@@ -114,6 +114,9 @@ def _spells(
 ) -> dict[Key, tuple[Spell, ...]]:
     spells: dict[Key, tuple[Spell, ...]] = {}
     for key, mine in before.items():
+        if len(mine) == 1 and mine[0].ended is None:  # most are so
+            spells[key] = mine if key in now else (Spell(mine[0].began, at),)
+            continue
         kept = tuple(spell for spell in mine if spell.ended is None or spell.ended > at - KEPT)
         if kept and kept[-1].ended is None and key not in now:
             kept = (*kept[:-1], Spell(kept[-1].began, at))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from heapq import heapify, heappop, heappush
@@ -189,10 +188,11 @@ def _take(left: dict[Key, Symptom], claim: Claim) -> None:
 
 
 def _named(claim: Claim, explains: list[Symptom]) -> Named:
-    counts: Counter[str] = Counter()
+    counts: dict[str, int] = {}
     for symptom in explains:
-        counts[symptom.name] += symptom.count
-    return Named(claim, dict(counts.most_common()), tuple(symptom.subject for symptom in explains[:SHOWN]))
+        counts[symptom.name] = counts.get(symptom.name, 0) + symptom.count
+    most = dict(sorted(counts.items(), key=lambda each: -each[1])) if len(counts) > 1 else counts
+    return Named(claim, most, tuple([symptom.subject for symptom in explains[:SHOWN]]))
 
 
 def _order(named: Named) -> tuple[int, int, int, str]:

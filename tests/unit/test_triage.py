@@ -586,6 +586,8 @@ def test_a_broker_that_is_a_moment_late_is_no_trouble() -> None:
     newer = look_at_view(Views(), 1, [old], TopicListing({"orders": topic}), at)
     assert newer.behind(0) == {}
     assert look_at_view(newer, 2, [old], TopicListing({"orders": old}), at + 1).late[2][0].shown == 5
+    deleted = TopicListing({}, {"orders": Failure("UNKNOWN_TOPIC_OR_PARTITION", "gone")})
+    assert look_at_view(Views(), 2, [topic], deleted, at).late[2] == ()
     again = replace(topic, topic_id="another")
     assert look_at_view(Views(), 2, [topic], TopicListing({"orders": again}), at).late[2] == ()
 
