@@ -43,7 +43,7 @@ def _pictures() -> list[str]:
 def _keys() -> list[str]:
     """Each key of docs/keys.md in the panes that have it; what ends the console aside."""
     walks = []
-    for number, pane in enumerate(PANE_KEYS[:-1], 1):  # the last one, Now, changes by the clock
+    for number, pane in enumerate(PANE_KEYS[:-2], 1):  # the last ones, Now and the events, change by the clock
         names = {"configs": "entities"}
         for key in KEYS:
             first = key.keys.split(",")[0]

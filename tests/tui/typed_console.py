@@ -19,6 +19,7 @@ from textual.binding import Binding, BindingType
 from console.admin.client import AdminClient
 from console.cli.demo import context_of
 from console.contexts.configured import Given
+from console.contexts.console_settings import ConsoleSettings
 from console.embedded.brokers import run_in_thread
 from console.embedded.spec import ClusterSpec
 from console.plan.diff import diff
@@ -82,7 +83,8 @@ def main() -> None:
         context = context_of("demo", cluster.bootstrap, 1)
         client = AdminClient(context.settings)
         client.start()
-        app = TypedConsole(Session(client, context), contexts=Given([context]))
+        settings = ConsoleSettings(start_pane="topics")  # what is wrong changes by itself
+        app = TypedConsole(Session(client, context), settings, contexts=Given([context]))
         app.into = Path(sys.argv[1])
         app.run()
         client.close()

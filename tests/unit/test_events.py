@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -33,8 +34,10 @@ from console.model.config import (
     own_source,
     topic_resource,
 )
+from console.model.failure import Failure
 from console.model.quota import QuotaEntity
-from console.model.snapshot import Snapshot, share
+from console.model.snapshot import Snapshot, share, with_failures
+from console.session.reads_in_turn import gaps
 from console.triage.cause import Severity
 from console.triage.events import (
     HIDDEN,
@@ -206,7 +209,7 @@ def _shown(of: Snapshot, beside: Snapshot, read: Snapshot) -> Iterator[tuple[Pla
 
 
 @given(_two())
-@settings(max_examples=300)
+@settings(max_examples=150)
 def test_differences_lead_from_one_snapshot_to_the_other(two: tuple[Snapshot, Snapshot]) -> None:
     old, new = two
     facts = _facts(old, new, old)
@@ -232,7 +235,7 @@ def test_equal_snapshots_have_no_differences(one: Snapshot) -> None:
 
 
 @given(_two())
-@settings(max_examples=200)
+@settings(max_examples=75)
 def test_every_difference_is_in_exactly_one_event(two: tuple[Snapshot, Snapshot]) -> None:
     old, new = two
     found = list(differences(old, new))
@@ -314,6 +317,31 @@ def test_a_brokers_own_value_is_no_event_of_the_default() -> None:
     one = ConfigResource(BROKER, "1")
     (event,) = _between(Snapshot(configs={one: ConfigSet(())}), Snapshot(configs={one: ConfigSet(own)}))
     assert (event.place.about, event.was, event.became) == (one, None, "2")
+
+
+# -- what is not watched -----------------------------------------------------------------------------------------------
+
+
+def _watched(at: datetime, **parts: Any) -> Snapshot:
+    resources = (topic_resource("orders"), broker_resource(1), CLUSTER_DEFAULT)
+    watched = Snapshot(
+        cluster=ClusterInfo("c", 1, (Broker(1, "h", 9092),)),
+        topics={"orders": Topic("orders", ())},
+        configs_at=dict.fromkeys(resources, at),
+        read_at=dict.fromkeys(PARTS, at),
+    )
+    return replace(watched, **parts)
+
+
+def test_what_is_not_watched_is_said() -> None:
+    assert gaps(_watched(NOW), NOW) == []
+    unread = _watched(NOW, read_at={part: NOW for part in PARTS if part != "acls"})
+    assert gaps(unread, NOW) == ["ACLs (not read yet)"]
+    refused = with_failures(_watched(NOW), "scram", [("", Failure("CLUSTER_AUTHORIZATION_FAILED"))])
+    assert gaps(refused, NOW) == ["SCRAM users (CLUSTER_AUTHORIZATION_FAILED)"]
+    assert gaps(_watched(NOW, quotas_sparse=True), NOW) == ["quotas (0 entities: too many)"]
+    assert gaps(_watched(NOW, configs_at={}), NOW) == ["configs of 2 of 2 topics and brokers"]
+    assert gaps(_watched(NOW), NOW + timedelta(minutes=3)) == ["configs of 2 are more than 2 min old"]
 
 
 # -- a large cluster ---------------------------------------------------------------------------------------------------
