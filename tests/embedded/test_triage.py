@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from console.admin.settings import ConnectionSettings
 from console.cli import main as cli
 from console.contexts.context import parse_bootstrap
-from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
 from console.embedded.handlers.elect_leaders import elect
 from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
@@ -110,3 +111,24 @@ async def test_what_replicas_without_a_leader_may_do_is_said(monkeypatch: pytest
             named = await it.names("unclean-election", place)
             assert named.claim.certainty.value == "certain"
             assert "1 could lead it, all down; broker 2 leads now" in named.claim.evidence[0].fact
+
+
+async def test_a_broker_that_does_not_take_in_what_was_decided(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It answers, and with the leader of before; the others are not named."""
+    monkeypatch.setattr(slow_looks, "VIEWS_EVERY", 0.5)
+
+    def decide(running: EmbeddedCluster) -> None:
+        running.propagation.stopped(3)  # it is up, and applies nothing more
+        before = new_topic("orders", [(1, 2, 3)], [1, 2, 3])
+        (partition,) = before.partitions
+        decided = partition._replace(leader=2, leader_epoch=partition.leader_epoch + 1)
+        running.state.put_topic(replace(running.state.topics["orders"], partitions=(decided,)))
+
+    with run_in_thread(ClusterSpec(brokers=3)) as cluster:
+        cluster.call(lambda c: c.state.put_topic(new_topic("orders", [(1, 2, 3)], [1, 2, 3])))
+        async with watching(ConnectionSettings(bootstrap=parse_bootstrap(cluster.bootstrap)[:1])) as it:
+            assert not (await it.looks(3)).causes
+            cluster.call(decide)
+            named = await it.names("metadata-behind", Subject(broker=3))
+            assert "orders/0 is leader epoch 0, while others know epoch 1" in named.claim.evidence[0].fact
+            assert [each.claim.subject for each in (await it.look()).causes] == [Subject(broker=3)]

@@ -60,7 +60,13 @@ def _failed(course: Course) -> Iterator[Claim]:
 
 
 TAKEN_IN = timedelta(seconds=10)
-"""How long after a broker came back topics may be shown as they were."""
+"""How long brokers and topics may be shown as they were at different times."""
+
+
+def _lasts(course: Course, topic: str, number: int) -> bool:
+    """Whether a partition has been under-replicated for longer than it takes to see that a broker is down."""
+    symptom = course.seen.get((UNDER_REPLICATED, Subject(topic=topic, partition=number)))
+    return symptom is not None and (course.since(symptom) or course.began) <= course.last.at - TAKEN_IN
 
 
 def _came_back(course: Course, broker: int) -> bool:
@@ -76,7 +82,7 @@ def _offline(course: Course) -> Iterator[Claim]:
     away = gone(course.last.snapshot) | course.last.silent
     offline: dict[int, list[str]] = {}
     for topic, partition in out_of_sync(course.last.snapshot.topics):
-        for broker in partition.offline:
+        for broker in partition.offline if _lasts(course, topic, partition.number) else ():
             if broker not in known and broker not in away and not _came_back(course, broker):
                 offline.setdefault(broker, []).append(f"{topic}/{partition.number}")
     for broker, places in sorted(offline.items()):

@@ -1,0 +1,67 @@
+"""How logs move between looks: jumps, falls and stable offsets that stand still are what the looks say, no more."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.model.log_course import KEPT_SECONDS, LogCourses, LogOffsets, look_at_logs, without_logs
+
+PLACE = ("orders", 0)
+offsets = (
+    st.tuples(st.integers(0, 50), st.integers(0, 50), st.integers(0, 50)).map(sorted).map(lambda o: LogOffsets(*o))
+)
+
+
+def course(looks: list[LogOffsets], every: float = 5.0) -> LogCourses:
+    known = LogCourses()
+    for number, look in enumerate(looks):
+        known = look_at_logs(known, {PLACE: look}, 1_000 + every * number)
+    return known
+
+
+@given(st.lists(offsets, min_size=1, max_size=12))
+def test_each_rise_of_a_beginning_is_one_jump_and_each_lower_end_one_fall(looks: list[LogOffsets]) -> None:
+    known = course(looks)
+    pairs = list(pairwise(looks))
+    assert [(each.was, each.start) for each in known.jumps] == [
+        (a.start, b.start) for a, b in pairs if b.start > a.start
+    ]
+    same = [(a, b) for a, b in pairs if b.start >= a.start]  # one that begins earlier is another log
+    assert [(each.was, each.end) for each in known.falls] == [(a.end, b.end) for a, b in same if b.end < a.end]
+    assert all(each.after < each.at and each.known_at <= each.after for each in known.jumps)
+
+
+@given(st.lists(offsets, min_size=1, max_size=12))
+def test_a_last_stable_offset_stands_for_as_long_as_it_was_seen_to(looks: list[LogOffsets]) -> None:
+    stood = course(looks).stood(PLACE)
+    last = looks[-1]
+    if not last.waiting:
+        assert stood == -1
+        return
+    count = 0
+    for now, was in zip(reversed(looks), list(reversed(looks))[1:], strict=False):
+        if was.stable != last.stable or not was.waiting or now.start < was.start:
+            break
+        count += 1
+    assert stood == 5.0 * count
+    assert (PLACE in course(looks).standing(stood)) is True
+    assert course(looks).standing(stood + 1) == ()
+
+
+def test_what_is_old_is_forgotten_and_a_clock_that_goes_back_begins_again() -> None:
+    looks = [LogOffsets(0, 9, 9), LogOffsets(5, 9, 9)]
+    known = course(looks)
+    later = look_at_logs(known, {}, 1_006 + KEPT_SECONDS)
+    assert (len(known.jumps), later.jumps) == (1, ())
+    again = look_at_logs(known, {PLACE: LogOffsets(7, 9, 9)}, 900.0)
+    assert again.jumps == ()
+    assert again.logs[PLACE].first_at == 900.0
+
+
+def test_topics_that_are_gone_take_their_logs_along() -> None:
+    known = course([LogOffsets(0, 9, 9)])
+    assert without_logs(known, {"orders": 1}) is known
+    assert without_logs(known, {}).logs == {}
