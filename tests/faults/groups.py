@@ -85,12 +85,12 @@ async def _out_of_range(lab: Laboratory) -> AsyncIterator[Begin]:
 
 @asynccontextmanager
 async def _above_quota(lab: Laboratory) -> AsyncIterator[Begin]:
-    """The quota is a tenth of what is written: so the group lags, and its client is the one that is throttled."""
+    """The quota is half of what is written to a broker: so the group lags, and its client is what is throttled."""
     entity = QuotaEntity.of({"client-id": "bounded-readers-reader"})
     async with _reading(lab, "bounded", rate=200.0):
 
         async def begin() -> None:
-            await lab.send(AlterQuotas({entity: {"consumer_byte_rate": 2_000.0}}))
+            await lab.send(AlterQuotas({entity: {"consumer_byte_rate": 5_000.0}}))
 
         try:
             yield begin
@@ -139,7 +139,7 @@ FAULTS = (
     ),
     Fault(
         name="client above its quota",
-        how="consumer_byte_rate of a group's client id is a tenth of what is written",
+        how="consumer_byte_rate of a group's client id is half of what is written to each broker",
         make=_above_quota,
         named=(cause("quota-exceeded", group="bounded-readers"),),
         beside=(beside("its group lags", "consumer-slow", group="bounded-readers"),),

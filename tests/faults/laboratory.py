@@ -157,10 +157,15 @@ class Laboratory:
         """Wait until a group has committed something of a topic."""
 
         async def has_committed() -> bool:
-            found, _ = await self.client.run(group_positions, [group])
-            return group in found and any(place[0] == topic for place in found[group].committed)
+            return await self._committed(group, topic) > 0
 
         await self.until(has_committed, f"group {group} reads {topic}")
+
+    async def _committed(self, group: str, topic: str) -> int:
+        """The sum of the offsets that a group committed for a topic."""
+        found, _ = await self.client.run(group_positions, [group])
+        committed = found[group].committed if group in found else {}
+        return sum(each.offset for place, each in committed.items() if place[0] == topic)
 
     @staticmethod
     def now_ms() -> int:
@@ -220,6 +225,12 @@ class Laboratory:
             *(self.consumer(STEADY, READERS) for _ in range(2)),
         ]
         async with running(*clients):
+            before = await self._committed(READERS, STEADY)
+
+            async def moves() -> bool:
+                return await self._committed(READERS, STEADY) > before
+
+            await self.until(moves, f"group {READERS} reads")
             yield
 
     async def trial(self, *faults: Fault, record: Path | None = None) -> Trial:

@@ -180,6 +180,18 @@ def test_a_group_without_members_is_stopped_once_its_commits_rest(ended: int, *,
     assert verdict.causes[0].claim.certainty is (Certainty.CERTAIN if is_stopped else Certainty.POSSIBLE)
 
 
+def test_a_lag_while_members_join_is_possibly_slowness() -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        state = "PreparingRebalance" if tick == 3 else "Stable"
+        return moved(snapshot, {0: (100 + 5 * tick, 100 + 50 * tick)}, state)
+
+    found = [diagnose(watched(change, ticks=ticks)).causes for ticks in (4, 14)]
+    assert [[each.claim.certainty for each in causes] for causes in found] == [
+        [Certainty.POSSIBLE],
+        [Certainty.LIKELY],
+    ]
+
+
 def _rolling(snapshot: Snapshot, tick: int) -> Snapshot:
     """Each broker in turn is away for two looks, and the quorum elects when it goes."""
     assert snapshot.quorum is not None

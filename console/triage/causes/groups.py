@@ -123,6 +123,12 @@ def _stuck(course: Course) -> Iterator[Claim]:
             )
 
 
+def _rebalanced(course: Course, group: str, trend: LagTrend) -> bool:
+    """Whether members joined or left within the looks that the trend compares: meanwhile none of them reads."""
+    spells = course.spells.get((REBALANCING, Subject(group=group)), ())
+    return bool(spells) and (spells[-1].ended or course.last.at).timestamp() > trend.base.at
+
+
 def _falls_behind(trend: LagTrend) -> bool:
     """Whether the lag grows in partitions in which offsets are committed, and now not later than usual."""
     rates = []
@@ -141,7 +147,12 @@ def _slow(course: Course) -> Iterator[Claim]:
             continue
         since = course.since(Symptom(LAG_GROWS, Subject(group=group.name))) or course.began
         # One without members commits now and then at most, or is about to be found stopped.
-        lags = group.state != "Empty" and _falls_behind(trend) and (course.last.at - since).total_seconds() >= LASTS
+        lags = (
+            group.state != "Empty"
+            and _falls_behind(trend)
+            and not _rebalanced(course, group.name, trend)
+            and (course.last.at - since).total_seconds() >= LASTS
+        )
         yield Claim(
             cause="consumer-slow",
             subject=Subject(group=group.name),
