@@ -71,20 +71,13 @@ def client_of(context: Context, recorder: Recorder | None = None) -> AdminClient
 
 def recorded_client(context: Context) -> AdminClient:
     """As `client_of`, and what it is answered is kept in memory for half an hour."""
-    from console.flight.recorder import Recorder, Sink
-
-    def memory() -> Sink:
-        from importlib.metadata import version
-
-        from console.flight.answer import FORMAT, Header
-        from console.flight.memory import Memory
-
-        return Memory(Header(FORMAT, context=context.name, kac=version("kafka-admin-console")))
+    from console.flight.recorder import Recorder
+    from console.session.kept_record import in_memory
 
     recorder = Recorder()
     client = client_of(context, recorder)
     client.recorder = recorder
-    recorder.begin(memory)
+    in_memory(recorder, context.name)
     return client
 
 

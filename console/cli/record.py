@@ -104,20 +104,22 @@ async def _record(session: Session, options: argparse.Namespace, recorder: Recor
             await looker.look(whole=True)
             writer, sink = _opened(session, options)
             recorder.begin(lambda: sink)
-            looks, lost = 1, ""
+            looks, lost, looked = 1, "", time.monotonic()
             try:
                 while not stopping.is_set() and recorder.problem is None:
                     left = None if options.seconds is None else options.seconds - (time.monotonic() - began)
                     if left is not None and left <= 0:
                         break
                     line.show(_text(session, options.file, writer.size, looks, time.monotonic() - began) + lost)
-                    wait = options.every if left is None else min(options.every, left)
+                    due = looked + options.every - time.monotonic()
+                    wait = max(0.0, due if left is None else min(due, left))
                     try:
                         await asyncio.wait_for(stopping.wait(), wait)
                     except TimeoutError:
                         pass
                     else:
                         break
+                    looked = time.monotonic()
                     try:
                         await looker.look()
                         looks, lost = looks + 1, ""
@@ -158,8 +160,10 @@ def _opened(session: Session, options: argparse.Namespace) -> tuple[FlightWriter
 
 
 def _text(session: Session, file: Path, size: int, looks: int, seconds: float) -> str:
-    mib = size / (1 << 20)
-    return f"{session.context.name} into {file}: {timedelta(seconds=int(seconds))}, {looks:,} looks, {mib:.1f} MiB"
+    from console.plan.amounts import size as shown_size
+
+    passed = timedelta(seconds=int(seconds))
+    return f"{session.context.name} into {file}: {passed}, {looks:,} looks, {shown_size(size)}"
 
 
 class _Line:

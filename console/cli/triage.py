@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import signal
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +17,7 @@ from console.model.numbers import natural_number, option
 from console.terminal import complain, put
 
 if TYPE_CHECKING:
+    from console.flight.recorder import Recorder
     from console.session.session import Session
     from console.session.triage_looks import Looker
     from console.triage.course import Course
@@ -42,7 +46,11 @@ def triage_options(parser: argparse.ArgumentParser) -> None:
         type=_expected,
         help="what is announced, as a broker that is restarted; can be given again",
     )
-    parser.add_argument("--watch", action="store_true", help="go on, and print each change of the verdict")
+    parser.add_argument(
+        "--watch",
+        action="store_true",
+        help="go on, and print each change of the verdict; SIGUSR1 keeps the last half hour in a file",
+    )
     parser.add_argument("--output", choices=("text", "json"), default="text", help="form of the verdict")
     parser.add_argument(
         "--prometheus", metavar="FILE", type=Path, help="write metrics for a textfile collector into this file"
@@ -79,13 +87,48 @@ def run_triage(options: argparse.Namespace) -> int:
         complain("--at is a time of a record: name it with --replay FILE")
         return USAGE
 
+    from console.flight.recorder import Recorder
+
+    recorder = Recorder() if options.watch else None
+
     async def work(session: Session) -> int:
         from console.answers.triage import exit_code
 
-        verdict = await _watch(session, options)
+        with _recorded(session, recorder):
+            verdict = await _watch(session, options)
         return exit_code(verdict)
 
-    return with_session(options, "triage", work)
+    return with_session(options, "triage", work, recorder)
+
+
+@contextmanager
+def _recorded(session: Session, recorder: Recorder | None) -> Iterator[None]:
+    """Keep the last half hour in memory; SIGUSR1 writes it into a file."""
+    if recorder is None:
+        yield
+        return
+    from console.session.kept_record import in_memory, write_record
+
+    in_memory(recorder, session.context.name)
+    session.recorder = recorder
+    loop, writing = asyncio.get_running_loop(), set[asyncio.Task[None]]()
+
+    async def write() -> None:
+        try:
+            put(f"{_clock()}  .  {await write_record(session)}\n")
+        except OSError as error:
+            complain(f"no record was written: {error.filename}: {error.strerror}")
+
+    def begin() -> None:
+        task = loop.create_task(write())
+        writing.add(task)
+        task.add_done_callback(writing.discard)
+
+    loop.add_signal_handler(signal.SIGUSR1, begin)
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGUSR1)
 
 
 def _replayed(options: argparse.Namespace) -> int:

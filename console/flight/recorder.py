@@ -7,7 +7,7 @@ import logging
 import queue
 import threading
 from collections.abc import Callable
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from console.flight.answer import Answer
 
@@ -67,8 +67,8 @@ class Recorder:
         self._thread = threading.Thread(target=self._serve, args=(make_sink,), name="flight record", daemon=True)
         self._thread.start()
 
-    def run(self, work: Callable[[Sink], T]) -> concurrent.futures.Future[T]:
-        """Run something with the sink, once what was taken so far is kept. Only after `begin`."""
+    def run(self, work: Callable[[Any], T]) -> concurrent.futures.Future[T]:
+        """Run something with the sink that `begin` made, once what was taken so far is kept. Only after `begin`."""
         future: concurrent.futures.Future[T] = concurrent.futures.Future()
 
         def do(sink: Sink) -> None:

@@ -319,3 +319,25 @@ def test_ctrl_c_ends_a_record_with_a_whole_file(cluster: ThreadedCluster, tmp_pa
     assert (process.returncode, err) == (0, "")
     assert "looks" in out
     assert not FlightReader(file).damage
+
+
+def test_a_signal_has_a_watching_triage_write_its_last_half_hour(cluster: ThreadedCluster, tmp_path: Path) -> None:
+    environ = {
+        **os.environ,
+        "PYTHONPATH": str(Path(cli.__file__).parents[2]),
+        "XDG_STATE_HOME": str(tmp_path),
+        "PYTHONUNBUFFERED": "1",
+    }
+    command = [sys.executable, "-m", "console", "triage", "-b", cluster.bootstrap, "--watch"]
+    with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.readline()  # it watches
+        process.send_signal(signal.SIGUSR1)
+        for line in process.stdout:
+            if "kac replay" in line:
+                break
+        process.send_signal(signal.SIGINT)
+        process.wait(PATIENCE)
+    (file,) = (tmp_path / "kac" / "records").iterdir()
+    assert str(file) in line
+    assert len(FlightReader(file)) > 10

@@ -30,7 +30,7 @@ async def test_a_key_and_a_command_write_what_is_in_memory(tmp_path: Path, monke
         session = Session(client, context)
         session.recorder = client.recorder
         app = Console(session, ConsoleSettings())
-        async with app.run_test(size=(160, 24)) as pilot:
+        async with app.run_test(size=(300, 24)) as pilot:
             it = Driven(app, pilot, client)
             await it.press("2")
             await it.shows("checkout.orders")
@@ -56,4 +56,4 @@ async def test_a_key_and_a_command_write_what_is_in_memory(tmp_path: Path, monke
 async def test_a_console_that_records_nothing_says_so() -> None:
     async with driven() as it:
         await it.press("ctrl+s")
-        await it.shows("records nothing")
+        await it.shows("nothing is recorded here")

@@ -1,0 +1,68 @@
+"""The flight record of a session: its last half hour is in memory, and goes into a file when asked."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from console.log_file import state_directory
+from console.plan.amounts import size as shown_size
+from console.safe_files import private_folder
+
+if TYPE_CHECKING:
+    from console.flight.memory import Memory
+    from console.flight.recorder import Recorder, Sink
+    from console.session.session import Session
+
+
+def in_memory(recorder: Recorder, context: str) -> None:
+    """Begin to keep what a recorder takes in memory. context: its name, for the files that are written."""
+
+    def memory() -> Sink:
+        from importlib.metadata import version
+
+        from console.flight.answer import FORMAT, Header
+        from console.flight.memory import Memory
+
+        return Memory(Header(FORMAT, context=context, kac=version("kafka-admin-console")))
+
+    recorder.begin(memory)
+
+
+async def write_record(session: Session, path: str = "") -> str:
+    """Write what is in memory into a file, a new one of the state folder if none is named; says where it is.
+
+    Raises OSError, with the file's name, if it can't be written, or is there already.
+    """
+    recorder = session.recorder
+    if recorder is None:
+        return "nothing is recorded here: this is a record itself"
+    file = _file(path, session.context.name, os.environ)
+
+    def write(sink: Memory) -> tuple[int, int]:
+        if not path:
+            private_folder(file.parent)
+        if file.exists():
+            raise FileExistsError(0, "it is there already", str(file))
+        return sink.write(file, session.snapshot.cluster.cluster_id or ""), sink.began_ms or 0
+
+    try:
+        size, began_ms = await asyncio.wrap_future(recorder.run(write))
+    except OSError as error:
+        raise OSError(error.errno, error.strerror or str(error), str(file)) from error
+    since = datetime.fromtimestamp(began_ms / 1000, UTC).astimezone()
+    return f"the record since {since:%H:%M:%S} is {file} ({shown_size(size)}): kac replay"
+
+
+def _file(path: str, context: str, environ: Mapping[str, str]) -> Path:
+    """The file that is named, else a new one of the state folder by cluster and time."""
+    if path:
+        return Path(path).expanduser()
+    name = re.sub(r"[^\w.-]+", "-", context)[:60].strip("-.") or "cluster"
+    now = datetime.now(UTC).astimezone()
+    return state_directory(environ) / "records" / f"{name}-{now:%Y%m%d-%H%M%S}.kacflight"
