@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from console.model import snapshot as refresh
@@ -26,8 +25,7 @@ from console.model.changes import (
     Target,
     TopicTarget,
 )
-from console.model.cluster import Partition, ScramCredential, TopicListing
-from console.model.codes import TOPIC
+from console.model.cluster import Partition, TopicListing
 from console.model.config import ConfigResource, broker_resource, topic_resource
 from console.model.elections import partition_in
 from console.model.quota import QuotaEntity, QuotaValues, filter_for_entity
@@ -47,46 +45,32 @@ SINGLY = 50
 T = TypeVar("T")
 
 
-class Touched(Struct, frozen=True):
-    """What edits touch, in the order of the edits. homes: other topics that must exist. others: type of target -> the
-    targets, for the types of `READERS`."""
+class Home(NamedTuple):
+    """A topic that must exist for an edit, and that the edit leaves alone."""
 
-    resources: tuple[ConfigResource, ...]
-    topics: tuple[str, ...]
-    entities: tuple[QuotaEntity, ...]
-    acls: tuple[Acl, ...]
-    users: tuple[str, ...]
-    homes: tuple[str, ...]
-    others: Mapping[type, tuple[Any, ...]]
+    name: str
 
 
-def touched(edits: Iterable[Edit]) -> Touched:
+Targets = Mapping[type, tuple[Any, ...]]
+"""Type of target -> the targets of this type, in the order of `READERS`."""
+
+
+def touched(edits: Iterable[Edit]) -> Targets:
     """Return what to describe for these edits. A topic that they create has no configs yet; those of a topic that they
     delete are described, since they are deleted too."""
     all_ = tuple(edits)
     created = {name for edit in all_ if (name := edit.new_topic) is not None}
     unread = {topic_resource(name) for name in created}
-    targets = dict.fromkeys(t for edit in all_ for t in kind_of(edit).touches(edit) if t not in unread)
-    topics = [target.name for target in targets if isinstance(target, TopicTarget)]
-    homes = dict.fromkeys(name for edit in all_ if (name := edit.on_topic) is not None)
-    described = created.union(topics)
-    return Touched(
-        tuple(target for target in targets if isinstance(target, ConfigResource)),
-        tuple(topics),
-        tuple(target for target in targets if isinstance(target, QuotaEntity)),
-        tuple(target for target in targets if isinstance(target, Acl)),
-        tuple(dict.fromkeys(target.user for target in targets if isinstance(target, ScramUser))),
-        tuple(name for name in homes if name not in described),
-        _by_type(targets),
+    targets: dict[Target | Home, None] = dict.fromkeys(
+        t for edit in all_ for t in kind_of(edit).touches(edit) if t not in unread
     )
-
-
-def _by_type(targets: Iterable[Target]) -> dict[type, tuple[Any, ...]]:
-    found: dict[type, list[Any]] = {}
+    described = created | {target.name for target in targets if isinstance(target, TopicTarget)}
+    homes = (name for edit in all_ if (name := edit.on_topic) is not None)
+    targets |= dict.fromkeys(Home(name) for name in homes if name not in described)
+    found: dict[type, list[Any]] = {type_: [] for type_ in READERS}
     for target in targets:
-        if type(target) in READERS:
-            found.setdefault(type(target), []).append(target)
-    return {type_: tuple(mine) for type_, mine in found.items()}
+        found[type(target)].append(target)
+    return {type_: tuple(mine) for type_, mine in found.items() if mine}
 
 
 async def describe_again(session: Session, edits: Iterable[Edit]) -> Snapshot:
@@ -95,98 +79,34 @@ async def describe_again(session: Session, edits: Iterable[Edit]) -> Snapshot:
     What could not be read is missing. The session must not keep it: parts count as read of which only this was read.
     Raises AdminError if the cluster is lost.
     """
-    from console.admin import configs, topics
-
     what = touched(edits)
     snapshot = session.snapshot
-    run = session.client.run
-    listing, described, quotas, acls, scram, updates = await asyncio.gather(
-        run(topics.describe_topics, [*what.topics, *what.homes]) if what.topics or what.homes else _nothing(),
-        run(configs.describe_configs, list(what.resources)) if what.resources else _nothing(),
-        _quotas(session, what.entities),
-        _acls(session, what.acls),
-        _scram(session, what.users),
-        asyncio.gather(*(READERS[type_].read(session, targets) for type_, targets in what.others.items())),
-    )
-    at = datetime.now(UTC)
-    without = {r: s for r, s in snapshot.configs.items() if r not in set(what.resources)} if what.resources else None
-    snapshot = replace(snapshot, configs=snapshot.configs if without is None else without)
-    if described is not None:
-        snapshot = refresh.with_configs(snapshot, described, at, described_by=described.described_by)
-    if listing is not None:
-        snapshot = _with_homes(snapshot, listing, what.homes)
-    if listing is not None and what.topics:
-        failures = {name: failure for name, failure in listing.failures.items() if name in set(what.topics)}
-        of_these = TopicListing({n: t for n, t in listing.topics.items() if n in set(what.topics)}, failures)
-        snapshot = refresh.with_topics(snapshot, of_these, whole=False, at=at)
-        denied = any(failure.name not in refresh.GONE for failure in failures.values())
-        snapshot = _marked(snapshot, "topics", read=not denied, at=at)
-    if what.entities:
-        rest = {entity: values for entity, values in snapshot.quotas.items() if entity not in set(what.entities)}
-        snapshot = replace(snapshot, quotas={**rest, **(quotas or {})})
-        snapshot = _marked(snapshot, "quotas", read=quotas is not None, at=at)
-    if what.acls:
-        others = tuple(acl for acl in snapshot.acls if acl not in set(what.acls))
-        snapshot = replace(snapshot, acls=tuple(sorted({*others, *(acls or ())})))
-        snapshot = _marked(snapshot, "acls", read=acls is not None, at=at)
-    if what.users:
-        kept = {user: each for user, each in snapshot.scram.items() if user not in what.users}
-        snapshot = replace(snapshot, scram={**kept, **(scram or {})})
-        snapshot = _marked(snapshot, "scram", read=scram is not None, at=at)
+    updates = await asyncio.gather(*(READERS[type_].read(session, targets) for type_, targets in what.items()))
     for update in updates:
         snapshot = update(snapshot)
     return snapshot
+
+
+async def read_again(session: Session, edits: Iterable[Edit]) -> None:
+    """Read into the session what edits touch; for the cluster default, the brokers too. Never raises: a failure to read
+    is in the snapshot's failures."""
+    from console.admin.errors import AdminError
+
+    try:
+        for type_, targets in touched(edits).items():
+            reader = READERS[type_]
+            if reader.into is not None:
+                await reader.into(session, targets)
+            else:
+                session.learn(await reader.read(session, targets), *reader.parts)
+    except AdminError as error:
+        log.warning("could not read again what was touched: %s", error.failure)
 
 
 def _marked(snapshot: Snapshot, part: str, *, read: bool, at: datetime) -> Snapshot:
     """Mark a part as read or unread: what is missing in a part that was read does not exist."""
     read_at = {name: when for name, when in snapshot.read_at.items() if name != part}
     return replace(snapshot, read_at={**read_at, part: at} if read else read_at)
-
-
-def _with_homes(snapshot: Snapshot, listing: TopicListing, homes: Sequence[str]) -> Snapshot:
-    """The snapshot with these topics as they are now, and without those that could not be described. Whether a topic
-    exists is decided by its configs, which another broker described."""
-    if not homes:
-        return snapshot
-    others = {name: topic for name, topic in snapshot.topics.items() if name not in set(homes)}
-    return replace(snapshot, topics={**others, **{n: listing.topics[n] for n in homes if n in listing.topics}})
-
-
-async def _nothing() -> None:
-    return None
-
-
-async def _quotas(session: Session, entities: Sequence[QuotaEntity]) -> dict[QuotaEntity, QuotaValues] | None:
-    from console.admin import quotas
-
-    if not entities:
-        return None
-    if len(entities) > SINGLY:
-        return await _allowed(session.client.run(quotas.describe_quotas))
-    asked = (session.client.run(quotas.describe_quotas, filter_for_entity(entity)) for entity in entities)
-    found = await asyncio.gather(*(_allowed(each) for each in asked))
-    parts = [part for part in found if part is not None]
-    return {k: v for part in parts for k, v in part.items()} if len(parts) == len(found) else None
-
-
-async def _acls(session: Session, bindings: Sequence[Acl]) -> tuple[Acl, ...] | None:
-    from console.admin import acls
-
-    if not bindings:
-        return None
-    if len(bindings) > SINGLY:
-        return await _allowed(session.client.run(acls.describe_acls))
-    asked = (session.client.run(acls.describe_acls, filter_for(binding)) for binding in bindings)
-    found = await asyncio.gather(*(_allowed(each) for each in asked))
-    parts = [part for part in found if part is not None]
-    return tuple(acl for part in parts for acl in part) if len(parts) == len(found) else None
-
-
-async def _scram(session: Session, users: Sequence[str]) -> dict[str, tuple[ScramCredential, ...]] | None:
-    from console.admin import scram
-
-    return await _allowed(session.client.run(scram.describe_scram, list(users))) if users else None
 
 
 async def _allowed(read: Awaitable[T]) -> T | None:
@@ -200,54 +120,164 @@ async def _allowed(read: Awaitable[T]) -> T | None:
         return None
 
 
-async def read_again(session: Session, edits: Iterable[Edit]) -> None:
-    """Read into the session what edits touch; for the cluster default, the brokers too. Never raises: a failure to read
-    is in the snapshot's failures."""
-    from console.admin.errors import AdminError
-
-    what = touched(edits)
-    resources = dict.fromkeys(what.resources)
-    if any(resource.is_cluster_default for resource in resources):
-        resources |= dict.fromkeys(broker_resource(broker.id) for broker in session.snapshot.cluster.brokers)
-    try:
-        if what.topics:
-            await session.read_topics(list(what.topics))
-            known = (name for name in what.topics if name in session.snapshot.topics)
-            resources |= dict.fromkeys(topic_resource(name) for name in known)
-        gone = {topic_resource(name) for name in what.topics if name not in session.snapshot.topics}
-        await session.read_configs([r for r in resources if r.type != TOPIC or r not in gone])
-        if what.entities:
-            await _read_quotas(session, what.entities)
-        if what.acls:
-            await session.read_acls()
-        if what.users:
-            await session.read_scram()
-        for type_, targets in what.others.items():
-            session.learn(await READERS[type_].read(session, targets), *READERS[type_].parts)
-    except AdminError as error:
-        log.warning("could not read again what was touched: %s", error.failure)
-
-
-async def _read_quotas(session: Session, entities: Sequence[QuotaEntity]) -> None:
-    """Read these alone if the others are known already: there may be a million."""
-    if len(entities) <= SINGLY and "quotas" in session.snapshot.read_at:
-        await session.read_quotas_of([filter_for_entity(entity) for entity in entities])
-    else:
-        await session.read_quotas()
-
-
-# -- targets that are read by a table: what reads each type, before it is changed and afterwards -----------------------
+# -- what reads each type of target, before it is changed and afterwards -----------------------------------------------
 
 Update = Callable[[Snapshot], Snapshot]
 """Puts what was read into a snapshot."""
 
 
 class TargetReader(NamedTuple):
-    """How targets of one type are read again. parts: what of a snapshot that may change. read: raises AdminError if the
-    cluster is lost; what could not be read is missing in the updated snapshot."""
+    """How targets of one type are read again. parts: what of a snapshot that may change. read: what is touched alone,
+    before it is changed; raises AdminError if the cluster is lost; what could not be read is missing in the updated
+    snapshot. into: reads it into the session afterwards, where that takes more; None: what `read` returns is kept."""
 
     parts: tuple[str, ...]
     read: Callable[[Session, Sequence[Any]], Awaitable[Update]]
+    into: Callable[[Session, Sequence[Any]], Awaitable[None]] | None = None
+
+
+async def _topics(session: Session, targets: Sequence[TopicTarget]) -> Update:
+    from console.admin.topics import describe_topics
+
+    names = {target.name for target in targets}
+    listing = await session.client.run(describe_topics, [target.name for target in targets])
+    of_these = TopicListing(
+        {name: topic for name, topic in listing.topics.items() if name in names},
+        {name: failure for name, failure in listing.failures.items() if name in names},
+    )
+    denied = any(failure.name not in refresh.GONE for failure in of_these.failures.values())
+
+    def update(snapshot: Snapshot) -> Snapshot:
+        at = datetime.now(UTC)
+        return _marked(refresh.with_topics(snapshot, of_these, whole=False, at=at), "topics", read=not denied, at=at)
+
+    return update
+
+
+async def _read_topics(session: Session, targets: Sequence[TopicTarget]) -> None:
+    """The topics, and the configs of those that exist."""
+    names = [target.name for target in targets]
+    await session.read_topics(names)
+    await session.read_configs([topic_resource(name) for name in names if name in session.snapshot.topics])
+
+
+async def _homes(session: Session, targets: Sequence[Home]) -> Update:
+    """These topics as they are now, without those that could not be described. Whether a topic exists is decided by its
+    configs, which another broker described."""
+    from console.admin.topics import describe_topics
+
+    names = [target.name for target in targets]
+    listing = await session.client.run(describe_topics, names)
+
+    def update(snapshot: Snapshot) -> Snapshot:
+        others = {name: topic for name, topic in snapshot.topics.items() if name not in set(names)}
+        now = {name: listing.topics[name] for name in names if name in listing.topics}
+        return replace(snapshot, topics={**others, **now})
+
+    return update
+
+
+async def _unread(_session: Session, _targets: Sequence[Home]) -> None:
+    """What the edits leave alone is not read afterwards."""
+
+
+async def _configs(session: Session, resources: Sequence[ConfigResource]) -> Update:
+    from console.admin.configs import describe_configs
+
+    described = await session.client.run(describe_configs, list(resources))
+
+    def update(snapshot: Snapshot) -> Snapshot:
+        touched_ = set(resources)
+        others = {resource: known for resource, known in snapshot.configs.items() if resource not in touched_}
+        return refresh.with_configs(
+            replace(snapshot, configs=others), described, datetime.now(UTC), described_by=described.described_by
+        )
+
+    return update
+
+
+async def _read_configs(session: Session, resources: Sequence[ConfigResource]) -> None:
+    """The configs; for the cluster default those of the brokers, too."""
+    snapshot = session.snapshot
+    wanted = dict.fromkeys(resources)
+    if any(resource.is_cluster_default for resource in resources):
+        wanted |= dict.fromkeys(broker_resource(broker.id) for broker in snapshot.cluster.brokers)
+    await session.read_configs(list(wanted))
+
+
+async def _quotas(session: Session, entities: Sequence[QuotaEntity]) -> Update:
+    from console.admin.quotas import describe_quotas
+
+    if len(entities) > SINGLY:
+        found = await _allowed(session.client.run(describe_quotas))
+    else:
+        asked = (session.client.run(describe_quotas, filter_for_entity(entity)) for entity in entities)
+        found = _together(await asyncio.gather(*(_allowed(each) for each in asked)))
+
+    def update(snapshot: Snapshot) -> Snapshot:
+        touched_ = set(entities)
+        rest = {entity: values for entity, values in snapshot.quotas.items() if entity not in touched_}
+        known = replace(snapshot, quotas={**rest, **(found or {})})
+        return _marked(known, "quotas", read=found is not None, at=datetime.now(UTC))
+
+    return update
+
+
+def _together(parts: Sequence[dict[QuotaEntity, QuotaValues] | None]) -> dict[QuotaEntity, QuotaValues] | None:
+    """All of the parts, None if any is unknown."""
+    known = [part for part in parts if part is not None]
+    return {entity: values for part in known for entity, values in part.items()} if len(known) == len(parts) else None
+
+
+async def _read_quotas(session: Session, entities: Sequence[QuotaEntity]) -> None:
+    """These alone if the others are known already: there may be a million."""
+    if len(entities) <= SINGLY and "quotas" in session.snapshot.read_at:
+        await session.read_quotas_of([filter_for_entity(entity) for entity in entities])
+    else:
+        await session.read_quotas()
+
+
+async def _acls(session: Session, bindings: Sequence[Acl]) -> Update:
+    from console.admin.acls import describe_acls
+
+    found: tuple[Acl, ...] | None
+    if len(bindings) > SINGLY:
+        found = await _allowed(session.client.run(describe_acls))
+    else:
+        asked = (session.client.run(describe_acls, filter_for(binding)) for binding in bindings)
+        parts = await asyncio.gather(*(_allowed(each) for each in asked))
+        known = [part for part in parts if part is not None]
+        found = tuple(acl for part in known for acl in part) if len(known) == len(parts) else None
+
+    def update(snapshot: Snapshot) -> Snapshot:
+        touched_ = set(bindings)
+        others = tuple(acl for acl in snapshot.acls if acl not in touched_)
+        acls = replace(snapshot, acls=tuple(sorted({*others, *(found or ())})))
+        return _marked(acls, "acls", read=found is not None, at=datetime.now(UTC))
+
+    return update
+
+
+async def _read_acls(session: Session, _bindings: Sequence[Acl]) -> None:
+    await session.read_acls()
+
+
+async def _scram(session: Session, targets: Sequence[ScramUser]) -> Update:
+    from console.admin.scram import describe_scram
+
+    users = list(dict.fromkeys(target.user for target in targets))
+    found = await _allowed(session.client.run(describe_scram, users))
+
+    def update(snapshot: Snapshot) -> Snapshot:
+        kept = {user: each for user, each in snapshot.scram.items() if user not in users}
+        known = replace(snapshot, scram={**kept, **(found or {})})
+        return _marked(known, "scram", read=found is not None, at=datetime.now(UTC))
+
+    return update
+
+
+async def _read_scram(session: Session, _targets: Sequence[ScramUser]) -> None:
+    await session.read_scram()
 
 
 async def _leaders(session: Session, targets: Sequence[PartitionTarget | MoveTarget]) -> Update:
@@ -329,6 +359,12 @@ async def _features(session: Session, _targets: Sequence[FeatureTarget]) -> Upda
 
 
 READERS: Mapping[type, TargetReader] = {
+    TopicTarget: TargetReader(("topics",), _topics, _read_topics),
+    Home: TargetReader(("topics",), _homes, _unread),
+    ConfigResource: TargetReader(("configs",), _configs, _read_configs),
+    QuotaEntity: TargetReader(("quotas",), _quotas, _read_quotas),
+    Acl: TargetReader(("acls",), _acls, _read_acls),
+    ScramUser: TargetReader(("scram",), _scram, _read_scram),
     PartitionTarget: TargetReader(("topics", "replica_logs"), _leaders),
     MoveTarget: TargetReader(("topics", "reassignments"), _moves),
     LogTarget: TargetReader(("log_ranges",), _logs),
@@ -338,4 +374,4 @@ READERS: Mapping[type, TargetReader] = {
     ProducerTarget: TargetReader(("transactions",), _transactions),
     FeatureTarget: TargetReader(("features",), _features),
 }
-"""Type of target -> what reads it again."""
+"""Type of target -> what reads it again. What is read of the former updates a snapshot first."""

@@ -32,9 +32,12 @@ EVERY = 1.0
 """Seconds from one look to the next."""
 LOOK_SECONDS = 1.0
 """The longest that a look waits for its parts."""
-ANSWER_SECONDS = 1.5
-"""The time in which a broker has to answer ApiVersions on a new connection."""
-SHORT_SECONDS = 3.0
+ANSWER_SECONDS, FIRST_ANSWER_SECONDS = 1.5, 5.0
+"""The time in which a broker has to answer ApiVersions on a new connection; and before it is known how long they take,
+the most."""
+USUAL_TIMES = 3
+"""Times what the slowest broker took last in which all have to answer: over a slow line a login takes its time."""
+SHORT_SECONDS = 6.0
 """The longest that the reads of a look's quick parts may take: they are small, and a broker that was just stopped would
 keep them until the request times out."""
 REST = 20
@@ -63,6 +66,7 @@ class Looker:
         self._session = session
         self._next_group = ""
         self._silence = Silence()
+        self._limit = FIRST_ANSWER_SECONDS
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._due: dict[str, float] = {}
         self._took: dict[str, float] = {}
@@ -199,13 +203,16 @@ class Looker:
 
         began = time.monotonic()
         try:
-            found = await self._session.silence(ANSWER_SECONDS)
+            found = await self._session.silence(self._limit)
         except AdminError as error:
             if self._answered_at < began:
                 if self._lost is None:
                     self._noticed.set()
                 self._lost = error
             raise
+        if not found.brokers:
+            took = time.monotonic() - began
+            self._limit = min(FIRST_ANSWER_SECONDS, max(ANSWER_SECONDS, USUAL_TIMES * took))
         was_lost, self._lost = self._lost is not None, None
         if self._silence.brokers - found.brokers:
             await self._session.read_cluster()  # it answers again, or was fenced and is asked no more

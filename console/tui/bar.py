@@ -126,9 +126,9 @@ class Bar:
         return self._asked is not None
 
     async def ready(self) -> None:
-        """Mount the line, where that was not done yet."""
+        """Mount the line, where that was not done yet; not on a screen that is being closed."""
         screens = self._host.screen_stack
-        if screens and screens[0].is_running and not self.line.is_attached:
+        if screens and screens[0].is_running and screens[0].is_attached and not self.line.is_attached:
             await screens[0].mount(self.line, after="#body")
 
     def _open(self, mode: str, text: str = "", prompt: str | None = None) -> None:
