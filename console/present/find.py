@@ -10,11 +10,12 @@ from typing import NamedTuple
 
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, is_override
 from console.model.snapshot import Snapshot
+from console.plan.amounts import number
 from console.plan.diff import diff
 from console.plan.plan import Plan
 from console.present import acls, quotas
 from console.present.names import acl as acl_text
-from console.present.names import quota_entity, resource, target
+from console.present.names import plural, quota_entity, resource, target
 from console.present.plan_rows import RowKey
 from console.present.text import clean
 from console.present.transactions import transaction_rows
@@ -96,7 +97,7 @@ def _topics(known: Known) -> Texts:
     names = sorted(known.snapshot.topics)
     topics = known.snapshot.topics
     return names, lambda place: Hit(
-        "topics", names[place], clean(names[place]), f"{len(topics[names[place]].partitions)} partitions"
+        "topics", names[place], clean(names[place]), plural(len(topics[names[place]].partitions), "partition")
     )
 
 
@@ -134,7 +135,7 @@ def _quotas(known: Known) -> Texts:
 
     def hit(place: int) -> Hit:
         entity = entities[place]
-        values = ", ".join(f"{clean(key)}={value:g}" for key, value in known.snapshot.quotas[entity].items())
+        values = ", ".join(f"{clean(key)}={number(value)}" for key, value in known.snapshot.quotas[entity].items())
         return Hit("quotas", entity, quota_entity(entity), values)
 
     return texts, hit

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 
 from msgspec import Struct, field
 
-from console.history.drift_rules import OF_EACH_BROKER
+from console.history.drift_rules import is_of_each_broker
 from console.model.codes import BROKER
 from console.model.config import ConfigResource, topic_resource
 from console.model.snapshot import Snapshot
@@ -106,10 +105,7 @@ def _outliers(snapshot: Snapshot) -> Iterator[tuple[ConfigResource, str]]:
                 values.setdefault(entry.name, {})[resource] = entry.value
     for key, held in values.items():
         counts = Counter(held.values())
-        if len(counts) != 2 or len(held) < FEWEST_PEERS or min(counts.values()) > 1 or _BY_NATURE.match(key):
+        if len(counts) != 2 or len(held) < FEWEST_PEERS or min(counts.values()) > 1 or is_of_each_broker(key):
             continue
         odd = min(counts, key=lambda value: counts[value])
         yield next(resource for resource, value in held.items() if value == odd), key
-
-
-_BY_NATURE = re.compile(OF_EACH_BROKER)

@@ -45,7 +45,7 @@ class FindView(TableView[Hit]):
     BINDINGS = bindings(keymap.FIND)
     COLUMNS = (
         Column("pane", "Pane", width=12, sort_key="P"),
-        Column("name", "Row", flex=1, min_width=20, max_width=70, sort_key="N"),
+        Column("name", "Row", flex=2, min_width=26, max_width=70, sort_key="N"),
         Column("shows", "", flex=2, min_width=20, priority=60),
     )
 

@@ -1,0 +1,111 @@
+"""What rates cost the brokers, and what `find` and `!` cost the console, on `--scenario large`.
+
+``python -m benchmarks.rates [--seconds 120] [--partitions 40000]``: reads as a screen does every two seconds, and says
+which share of the time a broker computed for it (the cluster is another process), how many of so many partitions have
+a rate by then, and the seconds of the processor for a search in all panes and for all that is in trouble, over all
+topics. Log directories are those of all 300,000 partitions, so their part is more than it would be.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from itertools import islice
+
+from msgspec.structs import replace
+
+from benchmarks.embedded import Started
+from benchmarks.figures import load, report, report_ratio
+from benchmarks.scale import processor_seconds
+from console.admin.client import AdminClient
+from console.admin.settings import ConnectionSettings
+from console.contexts import Context
+from console.plan.plan import EMPTY
+from console.present.find import Known, find
+from console.session.session import Session
+from console.triage.trouble import troubles
+
+TICK = 2.0
+"""Seconds."""
+SHARE = 0.01
+"""Of a broker's time."""
+CPU = 3.0
+"""Seconds of the processor of a search in 100,000 topics, 100,000 ACLs and a million quotas, beside the screen."""
+
+
+async def watched(session: Session, cluster: int, seconds: float, partitions: int) -> None:
+    """Rates for so long, of so many partitions: each topic has three."""
+    await session.read_cluster()
+    await session.read_topics()
+    every = session.snapshot.topics
+    session.learn(lambda snapshot: replace(snapshot, topics=dict(islice(every.items(), partitions // 3))))
+    await session.rates.read()  # not counted: modules are imported, connections opened
+    brokers = len(session.snapshot.cluster.brokers)
+    began, busy, ours = time.monotonic(), processor_seconds(cluster), time.process_time()
+    while (passed := time.monotonic() - began) < seconds:
+        await session.rates.read()
+        await asyncio.sleep(TICK)
+    share = (processor_seconds(cluster) - busy) / passed / brokers
+    rates, topics = session.snapshot.rates, session.snapshot.topics
+    report(
+        "rates",
+        partitions=sum(len(topic.partitions) for topic in topics.values()),
+        with_records=sum(each.rate is not None for each in rates.ends.values()),
+        with_bytes=sum(each.rate is not None for each in rates.sizes.values()),
+        seconds=round(passed),
+        our_share=round((time.process_time() - ours) / passed, 4),
+    )
+    report_ratio("rates: share of a broker's time", share, SHARE)
+    session.learn(lambda snapshot: replace(snapshot, topics=every))
+
+
+async def searched(session: Session) -> None:
+    """A search, and what is in trouble, over all that a console can know."""
+    await asyncio.gather(session.read_groups(), session.read_acls(), session.read_quotas())
+    snapshot = session.snapshot
+    for text in ("audit", "no-such-thing"):
+        began = time.process_time()
+        found = list(find(text, Known(snapshot, EMPTY)))
+        taken = time.process_time() - began
+        report("find", text=text, hits={hits.pane: hits.total for hits in found})
+        report_ratio(f"find {text}: processor, s", taken, CPU)
+    began = time.process_time()
+    troubles(snapshot, (), datetime.now(UTC))
+    report_ratio("all that is in trouble: processor, s", time.process_time() - began, CPU)
+
+
+async def measured(addresses: Sequence[tuple[str, int]], cluster: int, seconds: float, partitions: int) -> None:
+    """All of it."""
+    settings = ConnectionSettings(tuple(addresses), request_timeout=120.0)
+    client = AdminClient(settings)
+    client.start()
+    try:
+        session = Session(client, Context("benchmark", "benchmark", settings, journal=False))
+        await watched(session, cluster, seconds, partitions)
+        await searched(session)
+    finally:
+        client.close()
+
+
+def main() -> None:
+    """Take the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=120.0)
+    parser.add_argument("--partitions", type=int, default=40_000)
+    options = parser.parse_args()
+    report("machine", **load())
+    cluster = Started("console", "cluster", "--scenario", "large", "--port", "0")
+    try:
+        hosts = (text.rpartition(":") for text in cluster.bootstrap.split(","))
+        places = [(host, int(port)) for host, _, port in hosts]
+        asyncio.run(measured(places, cluster.process.pid, options.seconds, options.partitions))
+    finally:
+        cluster.process.terminate()
+        cluster.process.wait()
+
+
+if __name__ == "__main__":
+    main()
