@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from console.session.session import Session
 
 EVERY_SECONDS = 2.0
+MOST_WAITING = 256 << 20
+"""Bytes of answers that wait: all of the first look of a very large cluster."""
 
 
 def record_options(parser: argparse.ArgumentParser) -> None:
@@ -64,7 +66,7 @@ def run_record(options: argparse.Namespace) -> int:
     if why:
         complain(why)
         return USAGE
-    recorder = Recorder()
+    recorder = Recorder(MOST_WAITING)
 
     async def work(session: Session) -> int:
         try:

@@ -13,9 +13,10 @@ from console.flight.frames import MAGIC
 from console.safe_files import PRIVATE, write_whole
 
 KEPT_MS = 30 * 60_000
-MOST_BYTES = 40 << 20
+MOST_BYTES = 20 << 20
 """Bytes of frames; with what encoders hold to find what changed, and what waits for them, it stays below 64 MiB."""
-MOST_HELD = 16 << 20
+MOST_HELD = 28 << 20
+"""Bytes that an encoder holds; 40,000 partitions take 19 MiB."""
 PART_MS = 5 * 60_000
 PART_BYTES = 5 << 20
 

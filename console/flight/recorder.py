@@ -15,8 +15,8 @@ T = TypeVar("T")
 
 PAUSE = 1.0
 """Seconds between rounds of keeping: answers come in bursts, and a screen that starts goes first."""
-MOST_WAITING = 24 << 20
-"""Bytes of answers that wait to be kept; further ones are lost."""
+MOST_WAITING = 12 << 20
+"""Bytes of answers that wait to be kept, unless it is said otherwise; further ones are lost."""
 
 log = logging.getLogger(__name__)
 
@@ -43,8 +43,10 @@ class Recorder:
     lost: answers that came faster than they could be kept. problem: why nothing more is kept, None while all is well.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most_waiting: int = MOST_WAITING) -> None:
+        """most_waiting: bytes of answers that may wait."""
         self.lost = 0
+        self._most_waiting = most_waiting
         self.problem: OSError | None = None
         self._waiting: queue.SimpleQueue[Answer | Callable[[Sink], None] | None] = queue.SimpleQueue()
         self._waiting_bytes = 0
@@ -55,11 +57,12 @@ class Recorder:
     def take(self, answer: Answer) -> None:
         """Keep an answer soon. From any thread; never blocks."""
         with self._counting:
-            if self._waiting_bytes > MOST_WAITING:
+            if self._waiting_bytes > self._most_waiting:
                 self.lost += 1
-                self._hurry.set()
                 return
             self._waiting_bytes += len(answer.body)
+            if self._waiting_bytes > self._most_waiting // 2:
+                self._hurry.set()
         self._waiting.put(answer)
 
     def begin(self, make_sink: Callable[[], Sink]) -> None:
