@@ -13,6 +13,8 @@ from aiokafka.errors import KafkaError  # type: ignore[import-untyped]
 
 VALUE = b"v" * 100
 _TICK = 0.25
+_LEAVE = 12.0
+"""Seconds for a client to end: above those that its own parts have."""
 
 
 class Producer:
@@ -120,10 +122,13 @@ async def running(*clients: Producer | Consumer) -> AsyncIterator[list[asyncio.T
 
 
 async def ended(*tasks: asyncio.Task[None]) -> None:
-    """End clients in order: consumers leave their groups."""
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
+    """End clients in order: consumers leave their groups. Cancelled again: a fetch that is just answered may swallow
+    it."""
+    left = set(tasks)
+    while left:
+        for task in left:
+            task.cancel()
+        _, left = await asyncio.wait(left, timeout=_LEAVE)
 
 
 def now_ms() -> int:
