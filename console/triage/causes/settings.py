@@ -10,7 +10,7 @@ from console.model.cluster import Group, Topic
 from console.model.codes import BROKER, TOPIC
 from console.model.config import broker_resource
 from console.model.quota import CLIENT_ID, QuotaEntity, QuotaPart
-from console.model.rates import Rates
+from console.model.rates import WINDOW, Rates
 from console.model.snapshot import Snapshot
 from console.plan.edits import SetConfig, SetQuota, UnsetConfig
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, of
@@ -222,11 +222,11 @@ def _written_at_a_limit(course: Course) -> Iterator[tuple[str, str]]:
     for (topic, broker), rate in _written(snapshot.rates, snapshot.topics).items():
         at = [entity for entity, quota in limits.items() if _WRITING[0] * quota <= rate <= _WRITING[1] * quota]
         if at:
-            found.append((topic, broker, rate, at[0]))
-    for topic, broker, rate, entity in found[:_AT_MOST]:
+            found.append((topic, broker, at[0]))
+    for topic, broker, entity in sorted(found)[:_AT_MOST]:
         yield (
-            f"{topic} is written to at {rate:,.0f} bytes/s through broker {broker}, the {PRODUCERS} of "
-            f"{_text(entity)} is {limits[entity]:,.0f}: whether its producer is throttled",
+            f"{topic} is written to through broker {broker} about as fast as the {PRODUCERS} of {_text(entity)} "
+            f"allows, {limits[entity]:,.0f}: whether its producer is throttled",
             "The brokers' request logs have throttle times by client, as has a lake; producers have "
             "produce-throttle-time-avg",
         )
@@ -242,10 +242,11 @@ def _written(rates: Rates, topics: Mapping[str, Topic]) -> Mapping[tuple[str, in
     found: dict[tuple[str, int], float] = {}
     for name, topic in topics.items():
         for partition in topic.partitions:
-            bytes_ = rates.of(name, partition.number).bytes
-            if bytes_:
+            size = rates.sizes.get((name, partition.number))
+            # Of a shorter time a rate says more of when was looked than of a limit.
+            if size is not None and size.rate and size.at - size.base_at >= WINDOW:
                 key = name, partition.leader
-                found[key] = found.get(key, 0.0) + bytes_
+                found[key] = found.get(key, 0.0) + size.rate
     return found
 
 
