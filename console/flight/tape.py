@@ -89,7 +89,10 @@ class Tape:
 
     def __init__(self, entries: Iterable[Entry]) -> None:
         self.at_ms = 0
-        self._questions: dict[Hashable, dict[Address, Track]] = {}
+        self._exact: dict[tuple[int, int, bytes], dict[Address, Track]] = {}
+        self._unsorted: list[Track] = []
+        self._of_any: dict[int, list[Track]] = {}
+        self._alike: dict[Hashable, list[Track]] = {}
         self._contacts: dict[Address, Track] = {}
         self._versions: dict[int, set[int]] = {}
         self._holding: dict[tuple[int, int, Part], list[Track]] = {}
@@ -111,30 +114,40 @@ class Tape:
         made = Track(asked)
         if (asked.api_key, asked.version) == (API_VERSIONS, CONNECTED):
             return self._contacts.setdefault(made.address, made)
-        key = asked.api_key, asked.version
-        known = self._questions.setdefault(likeness(*key, asked.request), {})
+        known = self._exact.setdefault((asked.api_key, asked.version, asked.request), {})
         if made.address in known:
             return known[made.address]
         known[made.address] = made
+        self._unsorted.append(made)
         self._versions.setdefault(asked.api_key, set()).add(asked.version)
-        parts = asked_parts(*key, asked.request)
-        for part in parts or ():
-            self._holding.setdefault((*key, part), []).append(made)
-        if parts is None:
-            self._whole.setdefault(key, []).append(made)
-        elif asked.api_key == METADATA:
-            self._named_topics.append((made, named_topics(asked.version, asked.request)))
+        if asked.api_key == METADATA and (names := named_topics(asked.version, asked.request)):
+            self._named_topics.append((made, names))
+        if asked.api_key in _OF_ANY_BROKER:
+            self._of_any.setdefault(asked.api_key, []).append(made)
         return made
+
+    def _sort(self) -> None:
+        """Take requests apart: only where one was not asked just so, since long ones take a while."""
+        for track in self._unsorted:
+            key = track.asked.api_key, track.asked.version
+            self._alike.setdefault(likeness(*key, track.asked.request), []).append(track)
+            parts = asked_parts(*key, track.asked.request)
+            for part in parts or ():
+                self._holding.setdefault((*key, part), []).append(track)
+            if parts is None:
+                self._whole.setdefault(key, []).append(track)
+        self._unsorted.clear()
 
     def beside(self) -> Tape:
         """The same record at a time of its own, for another thread."""
+        self._sort()
         made = copy(self)
         made._apart = OrderedDict()
         return made
 
     def addresses(self) -> list[Address]:
         """Of the brokers that were asked, the first first."""
-        asked = (address for known in self._questions.values() for address in known)
+        asked = (address for known in self._exact.values() for address in known)
         return list(dict.fromkeys((*self._contacts, *asked)))
 
     def now(self) -> int:
@@ -177,9 +190,12 @@ class Tape:
 
         address: of the broker that has to answer, None for any.
         """
-        known = self._questions.get(likeness(key, version, request), {})
         _note(key)
-        tracks = [track for each, track in known.items() if address is None or each == address]
+        same: Iterable[Track] = self._exact.get((key, version, request), {}).values()
+        if not same:
+            self._sort()
+            same = self._alike.get(likeness(key, version, request), ())
+        tracks = [track for track in same if address is None or track.address == address]
         found = self._best(tracks)
         if found is not None:
             return found.problem or found.body
@@ -191,8 +207,7 @@ class Tape:
     def in_use(self) -> Address | None:
         """The address of the broker that is asked what any can answer, None before the first answer."""
         for key in _OF_ANY_BROKER:
-            held = [track for (api, _), tracks in self._whole.items() if api == key for track in tracks]
-            found = self._best(held)
+            found = self._best(self._of_any.get(key, ()))
             if found is not None and found.problem is None:
                 return found.host, found.port
         return None
@@ -223,6 +238,7 @@ class Tape:
         wanted = asked_parts(key, version, request)
         if wanted is None:
             return None
+        self._sort()
         found = []
         envelope: Answer | None = None
         around: Answered | None = None

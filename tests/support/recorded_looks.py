@@ -81,7 +81,7 @@ def timeless_data(data: dict[str, Any]) -> Any:
     known = [each for each in data["unknowable"] if "not answered yet" not in each["what"]]
     data["unknowable"] = sorted(known, key=lambda each: str(each["what"]))  # in the order in which reads ended
     text = re.sub(r"\d\d:\d\d:\d\d", "TIME", json.dumps(data))
-    return json.loads(re.sub(r"[+-][\d,]+ records/s over \d+ s", "RATE", text))
+    return json.loads(re.sub(r"[+-]?[\d,]+ (records|bytes)/s( over \d+ s)?", "RATE", text))
 
 
 def timeless(verdict: Verdict) -> Any:
