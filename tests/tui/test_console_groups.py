@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
@@ -38,11 +39,9 @@ class Clock:
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+def clock() -> Clock:
     """Looks are as far apart as a test says: a trend needs six seconds, a stuck partition twenty."""
-    made = Clock()
-    monkeypatch.setattr(snapshot_reader, "_now", made)
-    return made
+    return Clock()
 
 
 def row(topic: str, number: int, committed: int, end: int, member: str = "m-1") -> PartitionLag:
@@ -52,6 +51,7 @@ def row(topic: str, number: int, committed: int, end: int, member: str = "m-1") 
 async def looked_at(it: Driven, clock: Clock, seconds: float, lag: GroupLag) -> None:
     """Let the time pass, and a look find this lag of `billing`."""
     clock.seconds = seconds
+    it.app.session.clock = snapshot_reader.Clock(clock, time.monotonic)
     it.client.groups["billing"] = lag
     await it.until(lambda: it.app.session.snapshot.lags.get("billing") == lag)
     at = clock().timestamp()
