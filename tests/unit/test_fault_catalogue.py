@@ -6,8 +6,9 @@ from collections import Counter
 from typing import Any
 
 from tests.faults.catalogue import CHOSEN, FAULTS, PAIRS, pairs
+from tests.faults.kept import trials
 from tests.faults.score import judge, score
-from tests.faults.table import table, written
+from tests.faults.table import PAGE, table, written
 from tests.faults.trial import Told, Trial
 
 
@@ -78,3 +79,8 @@ def test_a_fault_that_was_not_named_stands_in_the_table() -> None:
 def test_a_healthy_cluster_has_a_line_of_its_own() -> None:
     found = table([trial("healthy", named=(told("consumer-slow", "possible", group="g"),))])
     assert "- healthy, 0 min on 4.3: no false alarms, 1 possible causes, nothing unexplained." in found
+
+
+def test_the_page_has_the_kept_results() -> None:
+    page = PAGE.read_text()
+    assert written(page, table(trials())) == page, "python -m tests.faults.table"
