@@ -106,6 +106,12 @@ WALKS: dict[str, dict[str, Step]] = {"incident": {
         "y",
         "see:Another client changed",
     ),
+    "now-fix": (
+        "escape", "colon", "text:discard topic checkout.payments", "enter", "see:Plan 8", "full_stop",
+        "see:min ISR 2, 1 replica", "G", "see:F stages", "F", "see:staged: 8 edits",
+    ),
+    "now-plan": ("7", "see:8 edits on 4 entities"),
+    "now-green": ("A", "see:y checks the plan", "y", "see:applied", "full_stop", "see:2 troubles"),
 }, "transactions": {
     "transactions": ("see:watched for", "colon", "text:transactions", "enter", "see:2 hang"),
 }, "groups": {

@@ -55,10 +55,10 @@ def _found(verdict: Verdict) -> frozenset[Found]:
     return frozenset((c.claim.cause, c.claim.subject.broker, c.claim.certainty.value) for c in verdict.causes)
 
 
-@pytest.fixture(params=["4.3", pytest.param("3.9", marks=pytest.mark.long)])
+@pytest.fixture(params=["breakable_cluster", pytest.param("3.9", marks=pytest.mark.long)])
 def three(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
     """Three brokers of a release, to kill and stop."""
-    if request.param == "4.3":
+    if request.param == "breakable_cluster":
         yield request.getfixturevalue("own_cluster")
     else:
         yield from running(lambda: KafkaCluster(KAFKA_3_9, brokers=3))
