@@ -26,7 +26,7 @@ FIRST = 0.02
 """Seconds."""
 OTHERS_EVERY = timedelta(seconds=15)
 """How long what triage read takes the place of turns: a bit longer than from one of its reads to the next."""
-REST = 60
+REST = 100
 """A turn that took t seconds is followed by this many times t without one for the same brokers."""
 
 
