@@ -232,6 +232,25 @@ def sought(path: Path) -> None:
     report("the last 30 answers after another, ms", ms=round((time.process_time() - before) * 1000))
 
 
+async def replayed(path: Path) -> None:
+    """What it takes to open a record, and to go on in it: the processor's seconds up to verdicts."""
+    from console.session.replay import Replay
+    from console.triage.course import Course, after, begin
+    from console.triage.diagnosis import diagnose
+
+    taken, before = [], time.process_time()
+    replay = Replay.of(FlightReader(path), path.name)
+    course: Course | None = None
+    async for look in replay.looks(replay.times[:11]):
+        course = after(course, look) if course is not None else begin(look)
+        diagnose(course)
+        taken.append(round((time.process_time() - before) * 1000))
+        before = time.process_time()
+    await replay.close()
+    report("a replay, opened up to its first verdict, ms", ms=taken[0])
+    report("the next looks of a replay, ms each", median=sorted(taken[1:])[len(taken) // 2 - 1], worst=max(taken[1:]))
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -240,7 +259,14 @@ def main() -> None:
     )
     parser.add_argument("--keep", type=Path, help="keep the record in this file, which must not be there")
     parser.add_argument("--reading", action="store_true", help="with a group that reads what grows")
+    parser.add_argument("--replay", type=Path, help="replay this record, and measure nothing else")
     options = parser.parse_args()
+    if options.replay is not None:
+        from console.admin.recorded import InstantLoop
+
+        with asyncio.Runner(loop_factory=InstantLoop) as runner:
+            runner.run(replayed(options.replay))
+        return
     with tempfile.TemporaryDirectory() as folder:
         asyncio.run(measure(options.minutes, options.keep or Path(folder) / "record", reading=options.reading))
 
