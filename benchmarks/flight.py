@@ -119,8 +119,12 @@ async def questions(addresses: tuple[tuple[str, int], ...]) -> list[Question]:
     from console.session.triage_looks import Looker
 
     found: dict[Any, Answer] = {}
+
+    def keep(answer: Answer) -> None:
+        found.setdefault(answer.asked, answer)
+
     settings = ConnectionSettings(addresses, request_timeout=120.0)
-    with AdminClient(settings, Tap(lambda answer: found.setdefault(answer.asked, answer))) as client:
+    with AdminClient(settings, Tap(keep)) as client:
         async with Looker(Session(client, Context("bench", "", settings))) as looker:
             for _ in range(2):
                 with suppress(AdminError):  # a busy machine; what was asked is known nevertheless
