@@ -107,7 +107,7 @@ WALKS: dict[str, dict[str, Step]] = {"incident": {
         "see:Another client changed",
     ),
     "now-fix": (
-        "escape", "colon", "text:discard topic checkout.payments", "enter", "see:Plan 8", "full_stop",
+        "escape", "colon", "text:discard topic checkout.payments", "enter", "see:taken out of the plan", "full_stop",
         "see:min ISR 2, 1 replica", "G", "see:F stages", "F", "see:staged: 8 edits",
     ),
     "now-plan": ("7", "see:8 edits on 4 entities"),

@@ -234,7 +234,7 @@ BROKERS: Columns[BrokerRow] = Columns(
         _of_broker(lambda broker: broker.rack),
         title="Rack",
         cell=lambda row: clean(row.broker.rack or "") if row.broker is not None else "",
-        layout=ScreenColumn("rack", "Rack", max_width=16, priority=55),
+        layout=ScreenColumn("rack", "Rack", min_width=8, max_width=16, priority=55),
     ),
     Column(
         "release",
