@@ -53,9 +53,26 @@ from console.language.statements import (
     View,
 )
 from console.language.tokenizer import Places, RawStatement, Span, Word, scan
-from console.language.verbs import INTERACTIVE, KINDS, PANES, TAKES_AWAY, VERBS, Where, verbs_for
+from console.language.verbs import INTERACTIVE, KINDS, PANES, VERBS, Where, verbs_for
 from console.plan.amounts import parse_duration
 from console.plan.risk_rules import NAMES
+
+TAKES_AWAY = frozenset(
+    {
+        "delete",
+        "revoke",
+        "discard",
+        "unset",
+        "subtract",
+        "apply",
+        "abort",
+        "unregister",
+        "reset",
+        "skip",
+        "clone",
+    }
+)
+"""Verbs that remove or change something: proposed only for a word with a single typo."""
 
 
 class StatementReading(Struct, frozen=True):

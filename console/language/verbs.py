@@ -23,23 +23,6 @@ class Where(Flag):
 EVERYWHERE = Where.BAR | Where.RUN | Where.SHELL
 INTERACTIVE = Where.BAR | Where.SHELL
 
-TAKES_AWAY = frozenset(
-    {
-        "delete",
-        "revoke",
-        "discard",
-        "unset",
-        "subtract",
-        "apply",
-        "abort",
-        "unregister",
-        "reset",
-        "skip",
-        "clone",
-    }
-)
-"""Verbs that remove or change something: proposed only for a word with a single typo."""
-
 KINDS = (
     "topics",
     "brokers",

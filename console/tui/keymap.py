@@ -66,7 +66,7 @@ KEYS: tuple[Key, ...] = (
     _key(
         "transactions", "ctrl+t", "transactions", "Open transactions and which of them hang: of this topic, or of all"
     ),
-    _key("save-record", "ctrl+s", "save record", "Write what brokers answered in the last half hour into a file"),
+    _key("save-record", "ctrl+o", "save record", "Write what brokers answered in the last half hour into a file"),
     _key("palette", "ctrl+p", "palette", "Find an action by name"),
     _key("quit", "q,ctrl+q", "quit", "Quit; asks first while edits are staged"),
     # Seeing

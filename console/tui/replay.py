@@ -157,7 +157,7 @@ class ReplayFrame(Frame):
 
 
 class ReplayConsole(Console):
-    """Shows a record: at first its beginning, or the time that is given."""
+    """Shows a record: at first the first look that brokers answered, or the time that is given."""
 
     def __init__(
         self,
@@ -178,8 +178,9 @@ class ReplayConsole(Console):
         self._shown: Moment | None = None
         self._speed = 0
         self._played_ms = 0.0
-        first = at_ms if at_ms is not None else self.record.course.begins_ms
-        self._wanted: Callable[[], Moment | None] | None = lambda: self._moment_at(first)
+        self._wanted: Callable[[], Moment | None] | None = (
+            self._first_answered if at_ms is None else lambda: self._moment_at(at_ms)
+        )
 
     @cached_property
     def triage(self) -> Watch:
@@ -246,6 +247,13 @@ class ReplayConsole(Console):
     def at_ms(self) -> int:
         """The time that is shown, milliseconds since 1970."""
         return self.record.client.at_ms
+
+    def _first_answered(self) -> Moment | None:
+        """The first moment of which something is known, the beginning if there is none, None before that is known: a
+        console's record begins with its connections."""
+        course = self.record.course
+        ended, moments = course.ended, course.moments
+        return next((each for each in moments if each.verdict is not None), moments[0] if ended and moments else None)
 
     def _moment_at(self, at_ms: int) -> Moment | None:
         """The moment at a time, None before the course came so far."""

@@ -229,7 +229,7 @@ FAULTS = (
     ),
     Fault(
         name="controller killed again and again",
-        how="whoever leads the quorum is killed, three times, and started again",
+        how="the leader of the quorum is killed, three times, and started again",
         make=_controllers_killed,
         named=(cause("quorum-unstable"),),
         beside=(

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.language.errors import LanguageError, is_one_slip
-from console.language.grammar import parse
-from console.language.verbs import TAKES_AWAY, Where
+from console.language.grammar import TAKES_AWAY, parse
+from console.language.verbs import Where
 from console.model.config import topic_resource
 from console.tui.reading import Swept
 from tests.tui.console_app import cluster, driven

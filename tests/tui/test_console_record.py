@@ -34,7 +34,7 @@ async def test_a_key_and_a_command_write_what_is_in_memory(tmp_path: Path, monke
             it = Driven(app, pilot, client)
             await it.press("2")
             await it.shows("checkout.orders")
-            await it.press("ctrl+s")
+            await it.press("ctrl+o")
             await it.shows("kac replay")
             (file,) = (tmp_path / "state" / "kac" / "records").iterdir()
             assert file.name.startswith("prod-eu-")
@@ -55,5 +55,5 @@ async def test_a_key_and_a_command_write_what_is_in_memory(tmp_path: Path, monke
 
 async def test_a_console_that_records_nothing_says_so() -> None:
     async with driven() as it:
-        await it.press("ctrl+s")
+        await it.press("ctrl+o")
         await it.shows("nothing is recorded here")

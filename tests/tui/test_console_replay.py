@@ -8,11 +8,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from console.embedded.brokers import run_in_thread
 from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
+from console.flight.answer import Problem
 from console.flight.flight_reader import FlightReader
+from console.flight.flight_writer import FlightWriter
 from console.session.replay import Replay
 from console.tui.replay import ReplayConsole
 from tests.support.recorded_looks import watched
@@ -80,6 +83,20 @@ async def test_steps_and_jumps(record: Path) -> None:
         await it.shows("this is the beginning of the record")
         await it.press(*["right_curly_bracket"] * 30)
         await it.shows("nothing changes later in the record")
+
+
+async def test_it_opens_where_brokers_had_answered(record: Path, tmp_path: Path) -> None:
+    """What a console keeps begins with its connections, before anything is known."""
+    reader, file = FlightReader(record), tmp_path / "b.flight"
+    first = reader.answer(0)
+    writer = FlightWriter(file, structs.replace(reader.header, began_ms=first.at_ms - 9_000, carried=0))
+    writer.add(first._replace(at_ms=first.at_ms - 8_000, body=b"", problem=Problem("Unreachable", "REFUSED", "", "")))
+    for answer in reader.answers():
+        writer.add(answer)
+    writer.close()
+    async with replaying(file) as it:
+        await it.shows("3 brokers")
+        assert app_of(it).at_ms >= first.at_ms
 
 
 async def test_every_pane_is_of_that_time(record: Path) -> None:
