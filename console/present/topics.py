@@ -391,7 +391,7 @@ PARTITIONS: Columns[PartitionRow] = Columns(
         lambda row: list(_from_to(row.move)[1]) if row.move is not None else ABSENT,
         "object",
     ),
-    *rate_columns(_partition_rate, bytes_priority=70, records_priority=65),
-    Column("note", SHOWN, cell=_partition_wrong, layout=ScreenColumn("note", "", flex=1, min_width=10, priority=60)),
+    *rate_columns(_partition_rate, bytes_priority=45, records_priority=35),
+    Column("note", SHOWN, cell=_partition_wrong, layout=ScreenColumn("note", "", flex=1, min_width=20, priority=60)),
 )
 """The partitions of one topic."""

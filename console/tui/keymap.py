@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
+from console.contexts.console_settings import PANES
+
 EVERYWHERE = "everywhere"
 CONFIGS, TOPICS, TOPIC, BROKERS = "configs", "topics", "topic", "brokers"
 ENTITIES, QUOTAS, ACLS, GROUPS, GROUP, PLAN = "entities", "quotas", "acls", "groups", "group", "plan"
@@ -358,20 +360,7 @@ def keys_of(view: str) -> tuple[Key, ...]:
 
 
 GLOBAL = keys_of(EVERYWHERE)
-PANE_KEYS = (
-    "brokers",
-    "topics",
-    "configs",
-    "quotas",
-    "acls",
-    "groups",
-    "plan",
-    "history",
-    "drift",
-    "usage",
-    "now",
-    "events",
-)
+PANE_KEYS = PANES
 """The ids of the keys of the panes, in their order."""
 
 
