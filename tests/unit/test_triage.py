@@ -737,3 +737,35 @@ def test_the_time_that_a_disk_has_left(usable: list[int]) -> None:
     else:
         rate = (usable[0] - usable[-1]) / (60 * (len(usable) - 1))
         assert left == pytest.approx(usable[-1] / rate)
+
+
+RATE, REPLICAS = "follower.replication.throttled.rate", "follower.replication.throttled.replicas"
+
+
+@pytest.mark.parametrize(
+    ("was", "became", "is_named"),
+    [
+        ({}, {RATE: "1000"}, True),
+        ({RATE: "2000"}, {RATE: "1000"}, True),
+        ({RATE: "1000"}, {RATE: "2000"}, False),
+        ({RATE: "1000"}, {}, False),
+        ({REPLICAS: ""}, {REPLICAS: "*"}, True),
+        ({REPLICAS: "*"}, {REPLICAS: ""}, False),
+        ({}, {RATE: "1000", "num.replica.fetchers": "1"}, True),
+    ],
+)
+def test_a_throttle_that_is_taken_away_or_raised_is_no_change_before(
+    was: dict[str, str], became: dict[str, str], is_named: bool
+) -> None:
+    """What was changed at once is named once."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        away = _two_replicas_away(snapshot, tick)
+        values = became if tick >= 2 else was
+        entries = tuple(ConfigEntry(key, value, ConfigSource(BROKER_CONFIG)) for key, value in sorted(values.items()))
+        return replace(away, configs=dict.fromkeys(away.configs, ConfigSet(entries)))
+
+    claims = [each.claim for each in diagnose(watched(change)).causes if each.claim.cause == "changed-lately"]
+    assert len(claims) == is_named
+    if is_named:
+        assert len(claims[0].evidence) == len(became)

@@ -4,11 +4,12 @@ right that is missing. Most can't be proved from here: they are named beside wha
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from console.model.cluster import Group, Topic
 from console.model.codes import BROKER, TOPIC
-from console.model.config import broker_resource
+from console.model.config import ConfigResource, broker_resource
+from console.model.numbers import long_number
 from console.model.quota import CLIENT_ID, QuotaEntity, QuotaPart
 from console.model.rates import WINDOW, Rates
 from console.model.snapshot import Snapshot
@@ -91,11 +92,24 @@ _EFFECTS = {
 
 
 def _changed(course: Course) -> Iterator[Claim]:
+    """What was changed at once of a topic or a broker is one claim."""
+    found: dict[tuple[ConfigResource, datetime], list[tuple[ConfigChange, list[Symptom]]]] = {}
     for change in course.past.changes:
-        names = _EFFECTS.get(change.key, frozenset())
+        names = _EFFECTS.get(change.key, frozenset()) if not _lets_go(change) else frozenset()
         hit = [each for each in course.seen.values() if each.name in names and _follows(course, change, each)]
         if hit:
-            yield _change(change, hit)
+            found.setdefault((change.resource, change.at), []).append((change, hit))
+    for made in found.values():
+        symptoms = {id(each): each for _, hit in made for each in hit}
+        yield _change([change for change, _ in made], list(symptoms.values()))
+
+
+def _lets_go(change: ConfigChange) -> bool:
+    """Whether a change takes away a throttle, or raises it: no replica falls behind for that."""
+    if not change.key.endswith((".throttled.rate", ".throttled.replicas")):
+        return False
+    was, became = long_number(change.was), long_number(change.became)
+    return not change.became or (was is not None and became is not None and became >= was)
 
 
 def _follows(course: Course, change: ConfigChange, symptom: Symptom) -> bool:
@@ -118,33 +132,39 @@ def _is_near(snapshot: Snapshot, symptom: Symptom, broker: str) -> bool:
     return any(broker in map(str, each.replicas) for each in found)
 
 
-def _change(change: ConfigChange, hit: list[Symptom]) -> Claim:
-    resource, key = change.resource, change.key
+def _change(changes: list[ConfigChange], hit: list[Symptom]) -> Claim:
+    resource, key, at = changes[0].resource, changes[0].key, changes[0].at
     if resource.type == TOPIC:
         subject, name = Subject(topic=resource.name, key=key), f"topic {resource.name}"
     elif resource.type == BROKER and resource.name.isdecimal():
         subject, name = Subject(broker=int(resource.name), key=key), f"broker {resource.name}"
     else:
         subject, name = Subject(entity="broker default", key=key), "broker default"
-    undo = SetConfig(resource, key, change.was) if change.was is not None else UnsetConfig(resource, key)
     return Claim(
         cause="changed-lately",
         subject=subject,
         severity=Severity.WARNING,
         certainty=Certainty.POSSIBLE,
-        title=f"{name}: {key} was changed right before",
-        since=change.at,
-        evidence=(
+        title=f"{name}: {key}{f' and {len(changes) - 1} more' if changes[1:] else ''} changed right before",
+        since=at,
+        evidence=tuple(
             Evidence(
-                f"{key} was {change.was or 'not set'}, and is {change.became or 'not set'} "
-                f"since {change.after:%H:%M:%S} to {change.at:%H:%M:%S}",
+                f"{each.key} was {each.was or 'not set'}, and is {each.became or 'not set'} "
+                f"since {each.after:%H:%M:%S} to {at:%H:%M:%S}",
                 "DescribeConfigs, two looks",
-            ),
+            )
+            for each in changes
         ),
         predicted=tuple(each for symptom in hit for each in of(symptom.name, subject=symptom.subject)),
-        next=(Next("take it back", edits=(undo,)),),
+        next=(Next("take it back", edits=tuple(map(_undo, changes))),),
         beside=True,
     )
+
+
+def _undo(change: ConfigChange) -> SetConfig | UnsetConfig:
+    if change.was is None:
+        return UnsetConfig(change.resource, change.key)
+    return SetConfig(change.resource, change.key, change.was)
 
 
 # -- quotas ------------------------------------------------------------------------------------------------------------
