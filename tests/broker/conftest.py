@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -10,6 +11,9 @@ import pytest
 
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
+from console.admin.topics import describe_topics
+from console.model.changes import DeleteTopics
+from tests.support.changing import applied
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.real_clusters import running
 
@@ -46,10 +50,31 @@ def name() -> str:
 
 
 @pytest.fixture
-def own_cluster(breakable_cluster: KafkaCluster) -> KafkaCluster:
-    """Kafka 4.3, three plain brokers, all up, to stop, kill and restart. What tests made before may be there."""
+def own_cluster(breakable_cluster: KafkaCluster) -> Iterator[KafkaCluster]:
+    """Kafka 4.3, three plain brokers, all up, to stop, kill and restart. A topic that the test makes goes with it: one
+    that is in trouble would be the trouble of the next test."""
     breakable_cluster.bring_up()
-    return breakable_cluster
+    there = asyncio.run(_topics(breakable_cluster))
+    yield breakable_cluster
+    breakable_cluster.bring_up()
+    asyncio.run(_delete_others(breakable_cluster, there))
+
+
+async def _topics(cluster: KafkaCluster) -> frozenset[str]:
+    link = Link(ConnectionSettings(bootstrap=cluster.addresses))
+    try:
+        return frozenset(name for name, topic in (await describe_topics(link)).topics.items() if not topic.internal)
+    finally:
+        await link.close()
+
+
+async def _delete_others(cluster: KafkaCluster, kept: frozenset[str]) -> None:
+    if others := await _topics(cluster) - kept:
+        link = Link(ConnectionSettings(bootstrap=cluster.addresses))
+        try:
+            await applied(link, DeleteTopics(tuple(sorted(others))))
+        finally:
+            await link.close()
 
 
 @pytest.fixture
