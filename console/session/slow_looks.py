@@ -27,8 +27,9 @@ STANDS = 4.0
 TRANSACTIONS_EVERY, TRANSACTIONS_AT_ONCE = 2.0, 200
 NEWEST_EVERY, NEWEST_AT_ONCE, NEWEST_AGAIN = 10.0, 2_000, 3_600.0
 """Seconds between two reads of newest records, the partitions of one, and the seconds until one is read again."""
-LISTENERS_EVERY, CERTIFICATES_AGAIN = 10.0, 3_600.0
-"""Seconds between two looks for listeners that are new, and until a certificate is read again."""
+LISTENERS_EVERY, CERTIFICATES_AGAIN, UNREACHED_AGAIN = 10.0, 3_600.0, 60.0
+"""Seconds between two looks for listeners that are new, until a certificate is read again, and until a listener that
+was not reached is."""
 LEADERLESS_EVERY, LEADERLESS_AT_ONCE = 2.0, 200
 """Seconds between two looks at what the replicas of partitions without a leader hold, and the partitions of one."""
 QUOTAS_EVERY = 30.0
@@ -181,8 +182,9 @@ class SlowLooks:
         due = [each for each in listeners if each not in self._shown_at]
         if not due:
             return
-        self._shown_at |= dict.fromkeys(due, now)
+        self._shown_at |= dict.fromkeys(due, again + UNREACHED_AGAIN)
         found = await self._session.client.run(certificates.shown_certificates, due)
+        self._shown_at |= {each.listener: now for each in found}
         kept = [each for each in self.facts.certificates if each.listener in listeners and each.listener not in due]
         self.facts = replace(self.facts, certificates=(*kept, *found))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator, Mapping
 
 import pytest
@@ -50,6 +51,7 @@ from console.model.secret import Secret
 from console.wire import connection
 from console.wire.schemas import version_range
 from tests.support.kafka_cluster import KafkaCluster
+from tests.support.patience import PATIENCE
 
 ABSENT = -1
 
@@ -143,8 +145,13 @@ async def test_a_topics_life(link: Link, name: str) -> None:
     await applied(link, CreatePartitions({name: 2}))
     topic = (await topics.describe_topics(link, [name])).topics[name]
     assert [partition.leader for partition in topic.partitions] == [1, 1]
-    (only,) = (await log_dirs.describe_log_dirs(link)).dirs[1]
-    assert [replica.partition for replica in only.replicas if replica.topic == name] == [0, 1]
+    deadline = time.monotonic() + PATIENCE
+    while True:  # a leader is known before its log is made
+        (only,) = (await log_dirs.describe_log_dirs(link)).dirs[1]
+        if len(found := [replica.partition for replica in only.replicas if replica.topic == name]) == 2:
+            break
+        assert time.monotonic() < deadline
+    assert found == [0, 1]
     assert only.total_bytes == -1
     await applied(link, DeleteTopics((name,)))
     assert (await topics.describe_topics(link, [name])).failures[name].name == "UNKNOWN_TOPIC_OR_PARTITION"

@@ -21,6 +21,8 @@ ADMIN, ALICE = "admin", "alice"
 MOST_SHOWN = 12
 SETTLED = 60.0
 """Seconds until a change is seen in what any real broker describes: usually milliseconds."""
+IDLE = 300.0
+"""Seconds after which a connection is opened again: brokers close those of 600 s (connections.max.idle.ms)."""
 _POLL = 0.005
 _READS = re.compile("describe_|list_|metadata$|find_coordinator$|api_versions$")
 
@@ -34,6 +36,7 @@ class Server:
     users: Mapping[str, Secret]
     kraft: bool
     _clients: dict[tuple[int, str], Client] = field(default_factory=dict)
+    _asked_at: dict[tuple[int, str], float] = field(default_factory=dict)
 
     @property
     def brokers(self) -> tuple[int, ...]:
@@ -43,6 +46,10 @@ class Server:
     def ask(self, api: str, version: int, build: Build, broker: int, user: str) -> Any:
         """The plain answer of a broker to a user, or ``no answer``."""
         client = self._clients.get((broker, user))
+        before, self._asked_at[broker, user] = self._asked_at.get((broker, user), 0.0), time.monotonic()
+        if client is not None and time.monotonic() - before > IDLE:
+            client.close()
+            client = None
         if client is None:
             client = self._clients[broker, user] = Client(self.addresses[broker], (user, self.users[user]))
         try:
