@@ -78,10 +78,10 @@ class Authority:
         return store
 
     def issue(
-        self, name: str, *hosts: str, age: datetime.timedelta = _AGE, left: datetime.timedelta = _LIFETIME
+        self, name: str, *hosts: str, age: datetime.timedelta = _AGE, left: datetime.timedelta | None = None
     ) -> Identity:
         """A certificate for CN=name, valid for those hosts (IP addresses or DNS names) and as a client, since and for
-        so long."""
+        so long. left: None for two days."""
         key = ec.generate_private_key(ec.SECP256R1())
         builder = _builder(_subject(name), self._subject, key.public_key(), age, left).add_extension(
             x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False
@@ -124,7 +124,7 @@ def _builder(
     issuer: x509.Name,
     key: ec.EllipticCurvePublicKey,
     age: datetime.timedelta = _AGE,
-    left: datetime.timedelta = _LIFETIME,
+    left: datetime.timedelta | None = None,
 ) -> x509.CertificateBuilder:
     now = datetime.datetime.now(datetime.UTC)
     return (
@@ -134,7 +134,7 @@ def _builder(
         .public_key(key)
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - age)
-        .not_valid_after(now + left)
+        .not_valid_after(now + (_LIFETIME if left is None else left))
     )
 
 
