@@ -1,7 +1,5 @@
 """Everything that changes a cluster is staged, shown, checked, asked about, and only then sent."""
 
-import pytest
-
 from console.model.changes import AlterConfigs, AlterQuotas, DeleteTopics
 from console.model.config import CLUSTER_DEFAULT, broker_resource, topic_resource
 from console.model.failure import Failure
@@ -247,7 +245,6 @@ async def test_acls_are_revoked_by_the_row() -> None:
         assert not it.app.session.plan
 
 
-@pytest.mark.long  # it hangs at times where nothing else runs, for a reason not yet found
 async def test_a_secret_is_asked_for_hidden_and_shown_nowhere() -> None:
     async with driven() as it:
         await it.command("scram set bob SCRAM-SHA-256 password=?")
