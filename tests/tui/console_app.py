@@ -117,10 +117,9 @@ class Driven:
             # Twice: what a message starts is often another message.
             await self.pilot._wait_for_screen()
             await self.pilot._wait_for_screen()
-            under_way = [worker for worker in self.app.workers if worker.name in PASSING and not worker.is_finished]
-            if under_way and not self.app.bar.line.is_open:
-                await self.app.workers.wait_for_complete(under_way)
-            elif self.app.applying.busy:
+            under_way = any(worker.name in PASSING and not worker.is_finished for worker in self.app.workers)
+            # Not for the end of a worker: it may ask, once it has read, and then waits for an answer itself.
+            if (under_way and not self.app.bar.line.is_open) or self.app.applying.busy:
                 await self.pilot.pause(0.01)
             else:
                 return
