@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from textual import events
 from textual.keys import REPLACED_KEYS, _character_to_key, _get_unicode_name_from_key
-from textual.pilot import Pilot
+from textual.pilot import Pilot, WaitForScreenTimeout
 
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
@@ -95,10 +95,10 @@ class Driven:
             event = events.Key(_character_to_key(key) if len(key) == 1 and not key.isalnum() else key, _character(key))
             event.set_sender(self.app)
             driver.send_message(event)
-        await self.pilot._wait_for_screen()
+        await self.painted()
         async with asyncio.timeout(PATIENCE):
             while self.app.keys_under_way:
-                await self.pilot._wait_for_screen()
+                await self.painted()
         await self.settle()
 
     async def type(self, text: str) -> None:
@@ -111,12 +111,21 @@ class Driven:
         self.app.bar.line.open(text=text)
         await self.press("enter")
 
+    async def painted(self) -> None:
+        """Wait until all widgets have handled what was sent to them, and what that sent in turn."""
+        async with asyncio.timeout(PATIENCE):
+            rounds = 2
+            while rounds:
+                try:
+                    await self.pilot._wait_for_screen(timeout=2.0)
+                    rounds -= 1
+                except WaitForScreenTimeout:
+                    pass  # a widget that was removed meanwhile never answers
+
     async def settle(self) -> None:
         """Wait until everything that is under way has been shown."""
         while True:
-            # Twice: what a message starts is often another message.
-            await self.pilot._wait_for_screen()
-            await self.pilot._wait_for_screen()
+            await self.painted()
             under_way = any(worker.name in PASSING and not worker.is_finished for worker in self.app.workers)
             # Not for the end of a worker: it may ask, once it has read, and then waits for an answer itself.
             if (under_way and not self.app.bar.line.is_open) or self.app.applying.busy:
@@ -130,6 +139,8 @@ class Driven:
             while not holds():
                 await self.pilot.pause(0.01)
         assert holds(), what
+        # What came along with it, as the row's mark with the message, is painted too before a test looks on.
+        await self.painted()
 
     async def shows(self, part: str) -> None:
         """Wait until a text is on the screen."""
