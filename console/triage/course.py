@@ -48,8 +48,8 @@ class Spell(Struct, frozen=True):
 class Course(Struct, frozen=True):
     """What was seen. began: of the first look, UTC. spells: symptom -> when it was seen, the earliest first. seen: the
     symptoms of the last look. dirs: samples, the earliest first. epochs: of the quorum, with when it was seen
-    first. past: what happened in between. copies: of the
-    reassignments that run."""
+    first. past: what happened in between. copies: of the reassignments that run. racks: broker -> its rack, as it was
+    listed last: before Kafka 4 brokers that are down are not listed."""
 
     began: datetime
     last: Look
@@ -59,6 +59,7 @@ class Course(Struct, frozen=True):
     epochs: tuple[tuple[int, datetime], ...] = ()
     past: Past = NOTHING
     copies: Mapping[Replica, Copy] = field(default_factory=dict)
+    racks: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def watched(self) -> timedelta:
@@ -93,6 +94,7 @@ def _advanced(course: Course, look: Look) -> Course:
         epochs=_epochs(course, look),
         past=past_after(course.past, course.last, look),
         copies=copies_after(course.copies, course.last.snapshot, look.snapshot, look.at),
+        racks={**course.racks, **{each.id: each.rack for each in look.snapshot.cluster.brokers if each.rack}},
     )
     now = {(each.name, each.subject): each for each in (*symptoms(look), *_over_time(known))}
     spells = _spells(course.spells, now, look.at)

@@ -63,12 +63,14 @@ def _away(course: Course) -> frozenset[int]:
 
 
 def _racks(course: Course) -> dict[str, frozenset[int]]:
-    """Racks of which all brokers are away while other racks have brokers; at least two brokers in each."""
+    """Racks of which all brokers are away while other racks have brokers; at least two brokers in each, that were seen
+    there."""
     away = _away(course)
+    known = away.union(broker.id for broker in course.last.snapshot.cluster.brokers)
     members: dict[str, set[int]] = {}
-    for broker in course.last.snapshot.cluster.brokers:
-        if broker.rack:
-            members.setdefault(broker.rack, set()).add(broker.id)
+    for broker, rack in course.racks.items():
+        if broker in known:
+            members.setdefault(rack, set()).add(broker)
     down = {rack: frozenset(ids) for rack, ids in members.items() if len(ids) > 1 and ids <= away}
     return down if len(down) < len(members) else {}
 
