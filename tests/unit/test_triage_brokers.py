@@ -9,11 +9,37 @@ from msgspec.structs import replace
 
 from console.model.cluster import LogDir, Partition, ReplicaSizes
 from console.model.failure import Failure
+from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot, with_failures
 from console.triage.cause import Certainty
 from console.triage.diagnosis import diagnose
 from console.triage.symptoms import Subject
-from tests.unit.test_triage import AT_0, BROKER, START, moved, named, watched, without_broker
+from tests.unit.test_triage import (
+    AT_0,
+    BROKER,
+    START,
+    _at_its_quota,
+    _whole_logs,
+    healthy,
+    moved,
+    named,
+    watched,
+    without_broker,
+)
+
+
+@pytest.mark.parametrize("fenced", [True, False])
+def test_a_rack_is_known_when_its_brokers_are_listed_no_more(*, fenced: bool) -> None:
+    """Kafka before 4 does not list brokers that are down; brokers that were never listed have no rack."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        return without_broker(snapshot, [2, 4, 6], fenced=fenced) if tick >= 2 else snapshot
+
+    course = watched(change, before=healthy(brokers=6, racks=2))
+    assert named(diagnose(course)) == {("rack-down", Subject(rack="rack-0"))}
+    away = {("broker-down", BROKER[n]) for n in (2, 4, 6)}
+    later = watched(lambda snapshot, _: snapshot, before=course.last.snapshot)
+    assert named(diagnose(later)) == ({("rack-down", Subject(rack="rack-0"))} if fenced else away)
 
 
 @pytest.mark.parametrize(("ticks", "is_slow"), [(5, False), (7, True)])
@@ -155,6 +181,37 @@ def test_a_lag_in_partitions_that_stand_still_is_possibly_slowness_until_they_ar
         ("consumer-slow", Certainty.POSSIBLE)
     }
     assert named(diagnose(watched(change))) == {("consumer-stuck", AT_0)}
+
+
+@pytest.mark.parametrize(
+    ("quota", "certainty"), [(None, Certainty.LIKELY), (10**6, Certainty.LIKELY), (900, Certainty.POSSIBLE)]
+)
+def test_who_is_written_more_than_its_quota_may_be_throttled_and_not_stuck(
+    quota: float | None, certainty: Certainty
+) -> None:
+    """Fifty records of 100 bytes are written every 5 s."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        sized = _at_its_quota(snapshot, tick)
+        entity = QuotaEntity.of({"client-id": "c"})
+        limits = {entity: {"consumer_byte_rate": float(quota)}} if quota is not None else {}
+        return replace(moved(sized, {0: (100, 100 + 50 * tick)}), quotas=limits)
+
+    stuck = [each.claim for each in diagnose(watched(change, ticks=30, facts=_whole_logs)).causes]
+    assert [(each.cause, each.certainty) for each in stuck] == [("consumer-stuck", certainty)]
+
+
+@pytest.mark.parametrize(("commits", "is_slow"), [(True, True), (False, False)])
+def test_a_lag_is_slowness_only_where_commits_go_on(*, commits: bool, is_slow: bool) -> None:
+    """The last commit is of the look in which the lag grew first; until it is late, it may have been the last one."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        committed = 100 + 50 * min(tick, 4) + (5 * (tick - 4) if commits and tick > 4 else 0)
+        return moved(snapshot, {0: (committed, 100 + 50 * tick)})
+
+    claims = [each.claim for each in diagnose(watched(change, ticks=6)).causes]
+    certainty = Certainty.LIKELY if is_slow else Certainty.POSSIBLE
+    assert [(each.cause, each.certainty) for each in claims] == [("consumer-slow", certainty)]
 
 
 @pytest.mark.parametrize(("read", "grows"), [(97, False), (80, True)])

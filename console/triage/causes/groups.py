@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from console.model.cluster import Group
-from console.model.lag_trend import LagTrend
+from console.model.lag_trend import LagTrend, Place
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, of
+from console.triage.causes.settings import CONSUMERS, limit_of_reading
 from console.triage.course import Course
 from console.triage.symptoms import (
     COMMIT_STANDS_STILL,
@@ -60,9 +61,9 @@ def _ago(course: Course, trend: LagTrend, seconds: float) -> datetime | None:
     return at if at > course.began else None
 
 
-def _moved(trend: LagTrend) -> bool:
-    """Whether an offset was committed since the look with which the last one is compared."""
-    return any(each.moved is not None and each.moved > trend.base.at for each in trend.standing.values())
+def _moving(trend: LagTrend) -> list[Place]:
+    """The partitions in which an offset was committed since the look with which the last one is compared."""
+    return [place for place, each in trend.standing.items() if each.moved is not None and each.moved > trend.base.at]
 
 
 def _rests(trend: LagTrend) -> bool:
@@ -95,17 +96,18 @@ def _stuck(course: Course) -> Iterator[Claim]:
         if not trend.stuck or group.state == "Empty" or _rebalances(course, group.name):
             continue
         rows = {(each.topic, each.partition): each for each in trend.last.lag.partitions}
-        beside = _moved(trend)
+        beside = any(place not in trend.stuck for place in _moving(trend))
         for place in trend.stuck:
             row, (topic, partition) = rows[place], place
             subject = Subject(group=group.name, topic=topic, partition=partition)
+            limit = limit_of_reading(course, group, topic, partition)  # who is throttled stands still too
             still = trend.partitions[place].still
             other = "other partitions of the group move" if beside else f"member {row.member} has it"
             yield Claim(
                 cause="consumer-stuck",
                 subject=subject,
                 severity=Severity.HIGH,
-                certainty=Certainty.LIKELY,
+                certainty=Certainty.LIKELY if limit is None else Certainty.POSSIBLE,
                 title=f"group {group.name} stands still on {topic}/{partition} at offset {row.committed:,}",
                 since=_ago(course, trend, still),
                 evidence=(
@@ -114,6 +116,17 @@ def _stuck(course: Course) -> Iterator[Claim]:
                         "OffsetFetch, ListOffsets",
                     ),
                     Evidence(other, "OffsetFetch" if beside else "DescribeGroups"),
+                    *(
+                        (
+                            Evidence(
+                                f"{CONSUMERS} of client {limit[0]} is {limit[1]:,.0f}, and more is written: it may be "
+                                "throttled",
+                                "DescribeClientQuotas",
+                            ),
+                        )
+                        if limit is not None
+                        else ()
+                    ),
                 ),
                 predicted=(*of(COMMIT_STANDS_STILL, subject=subject), *of(LAG_GROWS, group=group.name)),
                 next=(
@@ -129,12 +142,13 @@ def _rebalanced(course: Course, group: str, trend: LagTrend) -> bool:
     return bool(spells) and (spells[-1].ended or course.last.at).timestamp() > trend.base.at
 
 
-def _falls_behind(trend: LagTrend) -> bool:
-    """Whether the lag grows in partitions in which offsets are committed, and now not later than usual."""
+def _falls_behind(trend: LagTrend, since: datetime) -> bool:
+    """Whether the lag grows in partitions in which offsets are committed while it does, and now not later than usual:
+    one that just got stuck has its last commit from before."""
     rates = []
     for at, each in trend.partitions.items():
         stands = trend.standing[at]
-        moves = stands.moved is not None and stands.moved > trend.base.at
+        moves = stands.moved is not None and stands.moved > max(trend.base.at, since.timestamp())
         if each.rate is not None and moves and each.still <= LATE * max(stands.pause, COMMITS):
             rates.append(each.rate)
     return sum(rates) >= 1
@@ -143,15 +157,15 @@ def _falls_behind(trend: LagTrend) -> bool:
 def _slow(course: Course) -> Iterator[Claim]:
     for group, trend in _trends(course):
         seen = (LAG_GROWS, Subject(group=group.name)) in course.seen
-        if not seen or not _moved(trend) or (group.state == "Empty" and _rests(trend)):
+        if not seen or not _moving(trend) or (group.state == "Empty" and _rests(trend)):
             continue
         since = course.since(Symptom(LAG_GROWS, Subject(group=group.name))) or course.began
         # One without members commits now and then at most, or is about to be found stopped.
         lags = (
             group.state != "Empty"
-            and _falls_behind(trend)
+            and _falls_behind(trend, since)
             and not _rebalanced(course, group.name, trend)
-            and (course.last.at - since).total_seconds() >= LASTS
+            and trend.last.at - since.timestamp() >= LASTS
         )
         yield Claim(
             cause="consumer-slow",

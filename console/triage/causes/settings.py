@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from console.model.cluster import Group, Topic
 from console.model.codes import BROKER, TOPIC
 from console.model.config import ConfigResource, broker_resource
+from console.model.elections import partition_in
 from console.model.numbers import long_number
 from console.model.quota import CLIENT_ID, QuotaEntity, QuotaPart
 from console.model.rates import WINDOW, Rates
@@ -18,7 +19,7 @@ from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Se
 from console.triage.course import Course
 from console.triage.odd_configs import odd_keys
 from console.triage.past import ConfigChange
-from console.triage.rates import read_rates
+from console.triage.rates import read_rates, write_rates
 from console.triage.remembered import remembered
 from console.triage.symptoms import (
     COMPACTED_GROWS,
@@ -187,6 +188,18 @@ def _limited(course: Course) -> Iterator[Claim]:
             broker, rate = max(rates.items(), key=lambda each: each[1], default=(-1, 0.0))
             if LIMIT[0] * quota <= rate <= LIMIT[1] * quota:
                 yield _throttled(course, group.name, client, entity, quota, broker, rate)
+
+
+def limit_of_reading(course: Course, group: Group, topic: str, number: int) -> tuple[str, float] | None:
+    """The client id of a group and its quota, if about that much or more is written to the leader of a partition for
+    the group: then that broker holds its answers back, for longer than most consumers take between two commits."""
+    clients = _clients(group)
+    found = _quota_of(course.last.snapshot, next(iter(clients))) if len(clients) == 1 else None
+    partition = partition_in(course.last.snapshot.topics.get(topic), number)
+    if found is None or partition is None:
+        return None
+    written = write_rates(course.last, group.name).get(partition.leader, 0.0)
+    return (next(iter(clients)), found[1]) if written >= LIMIT[0] * found[1] else None
 
 
 def _clients(group: Group) -> set[str]:
