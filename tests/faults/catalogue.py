@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 from itertools import combinations
 
-from tests.faults import groups, nodes, partitions, storage
+from tests.faults import groups, nodes, partitions, rights, storage
 from tests.faults.fault import Fault
 
 FAULTS: dict[str, Fault] = {
-    fault.name: fault for fault in (*nodes.FAULTS, *storage.FAULTS, *partitions.FAULTS, *groups.FAULTS)
+    fault.name: fault for fault in (*nodes.FAULTS, *storage.FAULTS, *partitions.FAULTS, *groups.FAULTS, *rights.FAULTS)
 }
 
 CHOSEN = ("disk filled", "min ISR above replicas", "consumer stopped", "broker killed")
@@ -20,9 +20,10 @@ PAIRS = 40
 
 def pairs(count: int = PAIRS) -> list[tuple[Fault, Fault]]:
     """Pairs of faults that can be made at once: always the same ones, each fault about as often as another."""
-    possible = [(a, b) for a, b in combinations(FAULTS.values(), 2) if not a.takes & b.takes]
+    paired = [fault for fault in FAULTS.values() if not fault.alone]
+    possible = [(a, b) for a, b in combinations(paired, 2) if not a.takes & b.takes]
     random.Random(14).shuffle(possible)
-    often = dict.fromkeys(FAULTS, 0)
+    often = {fault.name: 0 for fault in paired}
     chosen: list[tuple[Fault, Fault]] = []
     while possible and len(chosen) < count:
         pair = min(possible, key=lambda each: sum(often[fault.name] ** 2 for fault in each))

@@ -1,4 +1,5 @@
-"""Three brokers for the laboratory: relays between them, a spare log directory on a small filesystem of broker 2."""
+"""Three brokers for the laboratory: relays between them, a spare log directory on a small filesystem of broker 2, and
+for a while two brokers more in a rack of their own."""
 
 from __future__ import annotations
 
@@ -11,15 +12,21 @@ from typing import Self
 from tests.faults.relay import Relays
 from tests.support.certificates import Authority
 from tests.support.free_ports import LOOPBACK, free_ports
-from tests.support.kafka_cluster import KafkaCluster
+from tests.support.kafka_cluster import START_SECONDS, KafkaCluster
 from tests.support.patience import PATIENCE
+from tests.support.server_properties import NodePorts
 
 SPARE_ON = 2
 """The broker that has the spare log directory."""
-SPARE_MIB = 64
+SPARE_MIB, DISKS_MIB = 256, 4096
+"""Filesystems that nobody else writes to: what fills up is what a fault fills. The load takes hours for the small one.
+"""
+CORE, ANNEX = (1, 2, 3), (4, 5)
+ANNEX_RACK = "annex"
 
 KEY_STORE = "listener.name.tls.ssl.keystore.location"
 _DAY = timedelta(days=1)
+_LOGINS = "SASL_PLAINTEXT:SASL_PLAINTEXT"
 
 PROPERTIES = {
     # A follower that does not fetch leaves the ISR after 5 s instead of 30.
@@ -36,22 +43,26 @@ PROPERTIES = {
 
 
 class FaultCluster(KafkaCluster):
-    """Brokers 1 to 3, each a controller too. Needs root where the spare directory is mounted."""
+    """Brokers 1 to 3, each a controller too. Needs root, to mount the brokers' filesystems."""
 
     def __init__(self, version: str) -> None:
         replication = free_ports(9)
         self._tls_ports = dict(zip((1, 2, 3), replication[6:], strict=True))
         self._replication = {node: (replication[2 * node - 2], replication[2 * node - 1]) for node in (1, 2, 3)}
         self.relays = Relays(self._replication)
-        super().__init__(version, brokers=3, request_log=True, properties=PROPERTIES)
+        super().__init__(
+            version, brokers=len(CORE), controllers=len(CORE), request_log=True, logins=True, properties=PROPERTIES
+        )
+        self._disks = self.directory / "disks"
         self.spare_mount = self.directory / "spare"
         self.spare_dir = self.spare_mount / "logs"
         self.certificate = self.ending_certificate = self.directory
 
     def __enter__(self) -> Self:
         self.relays.__enter__()
-        self.spare_mount.mkdir()
-        _run("mount", "-t", "tmpfs", "-o", f"size={SPARE_MIB}m,mode=0700", "kac-faults", str(self.spare_mount))
+        for folder, size in ((self._disks, DISKS_MIB), (self.spare_mount, SPARE_MIB)):
+            folder.mkdir()
+            _run("mount", "-t", "tmpfs", "-o", f"size={size}m,mode=0700", "kac-faults", str(folder))
         self.spare_dir.mkdir()
         # Brokers take another key store while they run only for the same names (SslFactory.CertificateEntries).
         lasting, ending = (Authority(self.directory / name) for name in ("tls", "tls-ending"))
@@ -62,24 +73,58 @@ class FaultCluster(KafkaCluster):
     def close(self) -> None:
         """End every process, unmount, end the relays."""
         self._end_all()
-        if self.spare_mount.is_mount():
-            _run("umount", str(self.spare_mount))
+        for folder in (self._disks, self.spare_mount):
+            if folder.is_mount():
+                _run("umount", str(folder))
         super().close()
 
     def __exit__(self, *error: object) -> None:
         super().__exit__(None, None, None)
         self.relays.__exit__()
 
+    def open_annex(self) -> None:
+        """Start two brokers that are no controllers, in a rack of their own."""
+        ports = iter(free_ports(4 * len(ANNEX)))
+        for node in ANNEX:
+            self._ports[node] = NodePorts(next(ports), next(ports), None, next(ports))
+            self._replication[node] = (port := next(ports), port)
+        self._prepare(ANNEX)
+        self.broker_ids = (*CORE, *ANNEX)
+        for node in ANNEX:
+            self._launch(node)
+        self.await_brokers(self.broker_ids, timeout=START_SECONDS)
+
+    def close_annex(self) -> None:
+        """End them; the cluster knows them until they are unregistered."""
+        self.broker_ids = CORE
+        for node in ANNEX:
+            if node in self.running:
+                self.kill(node)
+
+    def segment(self, broker: int, topic: str, partition: int) -> Path:
+        """The file of the first segment of a replica."""
+        (file,) = self._disks.glob(f"{broker}-*/{topic}-{partition}/{0:020}.log")
+        return file
+
+    def pid(self, broker: int) -> int:
+        """The process of a broker."""
+        return self._processes[broker].pid
+
     def _server_properties(self, node: int, data: Path, extra: Mapping[str, str]) -> str:
-        lines = super()._server_properties(node, data, extra).splitlines()
+        data = self._disks / f"{node}-{data.name}"
+        rack = {"broker.rack": ANNEX_RACK} if node in ANNEX else {}
+        lines = super()._server_properties(node, data, {**extra, **rack}).splitlines()
         properties = dict(line.split("=", 1) for line in lines)
         relay, port = self._replication[node]
-        tls = f"TLS://{LOOPBACK}:{self._tls_ports[node]}"
-        properties["listeners"] += f",REPLICATION://{LOOPBACK}:{port},{tls}"
-        properties["advertised.listeners"] += f",REPLICATION://{LOOPBACK}:{relay},{tls}"
+        properties["listeners"] += f",REPLICATION://{LOOPBACK}:{port}"
+        properties["advertised.listeners"] += f",REPLICATION://{LOOPBACK}:{relay}"
+        if node in CORE:
+            tls = f",TLS://{LOOPBACK}:{self._tls_ports[node]}"
+            properties["listeners"] += tls
+            properties["advertised.listeners"] += tls
         properties["inter.broker.listener.name"] = "REPLICATION"
         properties["listener.security.protocol.map"] = ",".join(
-            (*(f"{name}:PLAINTEXT" for name in ("PLAINTEXT", "CONTROLLER", "REPLICATION")), "TLS:SSL")
+            (*(f"{name}:PLAINTEXT" for name in ("PLAINTEXT", "CONTROLLER", "REPLICATION")), "TLS:SSL", _LOGINS)
         )
         properties["listener.name.tls.ssl.keystore.type"] = "PEM"
         properties[KEY_STORE] = str(self.certificate)

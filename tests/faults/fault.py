@@ -46,7 +46,8 @@ class Fault(Struct, frozen=True, kw_only=True):
 
     make: prepares the cluster and gives what begins the fault; leaving it undoes the fault. named: the causes that have
     to be named. within: seconds from its beginning. takes: what it needs for itself: two faults that take the same
-    can't be made at once. stands: it is made before the console is opened, as what is left over is.
+    can't be made at once. stands: it is made before the console is opened, as what is left over is. alone: no other
+    fault can be made with it. user: as whom the console looks, ``""`` for a super user.
     """
 
     name: str
@@ -57,6 +58,8 @@ class Fault(Struct, frozen=True, kw_only=True):
     within: float = 45.0
     takes: frozenset[str] = frozenset()
     stands: bool = False
+    alone: bool = False
+    user: str = ""
 
 
 def cause(name: str, **subject: Any) -> Name:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import subprocess
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -15,7 +16,7 @@ from console.admin.client import AdminClient
 from console.admin.errors import AdminError
 from console.admin.group_offsets import group_positions
 from console.admin.partitions import log_ranges
-from console.admin.settings import ConnectionSettings
+from console.admin.settings import ConnectionSettings, SaslSettings
 from console.admin.topics import describe_topics
 from console.contexts.context import Context
 from console.flight.answer import FORMAT, Header
@@ -40,6 +41,7 @@ from console.model.changes import (
 from console.model.cluster import Partition
 from console.model.codes import BROKER, DELETE, SET
 from console.model.config import ConfigResource
+from console.model.secret import Secret
 from console.session.session import Session
 from console.session.triage_looks import Looker
 from console.triage.course import after, begin
@@ -68,7 +70,7 @@ class Laboratory:
 
     async def __aenter__(self) -> Self:
         await asyncio.to_thread(self.cluster.__enter__)
-        self.client = self.connected(self.cluster.addresses)
+        self.client = self.connected(self.settings())
         await self.create(STEADY, partitions=6)
         return self
 
@@ -77,11 +79,18 @@ class Laboratory:
         await asyncio.to_thread(self.cluster.__exit__)
 
     @staticmethod
-    def connected(addresses: tuple[tuple[str, int], ...], tap: Tap | None = None) -> AdminClient:
-        """A client of these brokers, started."""
-        client = AdminClient(ConnectionSettings(addresses, request_timeout=20.0), tap)
+    def connected(settings: ConnectionSettings, tap: Tap | None = None) -> AdminClient:
+        """A client with these settings, started."""
+        client = AdminClient(settings, tap)
         client.start()
         return client
+
+    def settings(self, user: str = "") -> ConnectionSettings:
+        """How the brokers are reached, ``""`` for a super user."""
+        if not user:
+            return ConnectionSettings(self.cluster.addresses, request_timeout=20.0)
+        sasl = SaslSettings("PLAIN", user, Secret(self.cluster.users[user]))
+        return ConnectionSettings(self.cluster.login_addresses, "SASL_PLAINTEXT", sasl, request_timeout=20.0)
 
     # -- what faults are made of ---------------------------------------------------------------------------------------
 
@@ -251,7 +260,7 @@ class Laboratory:
         within = max(fault.within for fault in faults)
         await asyncio.gather(*(begin() for fault, begin in begins if fault.stands))
         later = [begin for fault, begin in begins if not fault.stands]
-        async with Watch(self, record=record) as watch:
+        async with Watch(self, record=record, user="".join(fault.user for fault in faults)) as watch:
             if later:
                 await watch.look_for(WARM)
             began = watch.start()
@@ -272,12 +281,14 @@ def _of_broker(resource: ConfigResource) -> int | None:
 
 class Watch:
     """The console's look at the cluster, from opening it: a session and a course of its own. Use as an async context
-    manager. record: a file for what it was answered."""
+    manager. record: a file for what it was answered; user: as whom it looks."""
 
-    def __init__(self, lab: Laboratory, expected: Iterable[Subject] = (), record: Path | None = None) -> None:
+    def __init__(
+        self, lab: Laboratory, expected: Iterable[Subject] = (), record: Path | None = None, user: str = ""
+    ) -> None:
         self._lab, self._expected = lab, tuple(expected)
         self._recorder, self._record = Recorder(), record
-        self._client = lab.connected(lab.cluster.addresses, Tap(self._recorder.take) if record is not None else None)
+        self._client = lab.connected(lab.settings(user), Tap(self._recorder.take) if record is not None else None)
         self._looker = Looker(Session(self._client, Context("faults", "faults", self._client.settings, journal=False)))
         self._course: Any = None
         self._names = Names()
@@ -337,4 +348,17 @@ class Watch:
             load=round(os.getloadavg()[0], 1),
             seconds=round(time.monotonic() - self._clock, 1),
             began_ms=self._began_ms,
+            commit=_commit(),
         )
+
+
+def _commit() -> str:
+    """The commit of this code, ``""`` where git does not know it."""
+    done = subprocess.run(
+        ["git", "describe", "--always", "--abbrev=12", "--dirty=+", "--exclude=*"],
+        cwd=Path(__file__).parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stdout.strip()

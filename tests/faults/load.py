@@ -18,10 +18,12 @@ _LEAVE = 12.0
 
 
 class Producer:
-    """Writes records to a topic, one partition after another. rate: records a second, can be changed."""
+    """Writes records to a topic, one partition after another. rate: records a second, can be changed; value: of each
+    record, all of one key."""
 
     def __init__(self, bootstrap: str, topic: str, partitions: int, rate: float, timestamps: Callable[[], int]) -> None:
         self.rate = rate
+        self.value = VALUE
         self._topic, self._partitions, self._timestamps = topic, partitions, timestamps
         self._client = AIOKafkaProducer(
             bootstrap_servers=bootstrap, client_id=f"writer-{topic}", linger_ms=20, request_timeout_ms=5_000
@@ -42,15 +44,17 @@ class Producer:
                     sent += 1
                     with contextlib.suppress(KafkaError, asyncio.TimeoutError):
                         # Not awaited for long: what has no leader now is dropped with its batch.
-                        await asyncio.wait_for(
+                        delivered = await asyncio.wait_for(
                             self._client.send(
                                 self._topic,
-                                VALUE,
+                                self.value,
+                                key=b"k",
                                 partition=int(sent) % self._partitions,
                                 timestamp_ms=self._timestamps(),
                             ),
                             _TICK,
                         )
+                        delivered.add_done_callback(_forgotten)
         finally:
             with contextlib.suppress(KafkaError, asyncio.TimeoutError):
                 await asyncio.wait_for(self._client.stop(), 5)
@@ -99,6 +103,12 @@ class Consumer:
         finally:
             with contextlib.suppress(KafkaError, asyncio.TimeoutError):
                 await asyncio.wait_for(self._client.stop(), 10)
+
+
+def _forgotten(delivered: asyncio.Future[Any]) -> None:
+    """What could not be delivered is no error of the load."""
+    if not delivered.cancelled():
+        delivered.exception()
 
 
 async def _started(start: Callable[[], Awaitable[Any]]) -> None:

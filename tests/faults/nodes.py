@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 
 from console.admin.changes import send
 from console.admin.cluster import describe_quorum
-from console.model.changes import ElectLeaders, PartitionTarget
+from console.model.changes import ElectLeaders, PartitionTarget, UnregisterBroker
 from console.model.config import broker_resource
-from tests.faults.cluster import KEY_STORE
+from tests.faults.cluster import ANNEX, ANNEX_RACK, KEY_STORE
 from tests.faults.fault import Begin, Fault, beside, cause
 from tests.faults.laboratory import STEADY, Laboratory
 from tests.faults.load import running
+from tests.support.stopped_thread import java_thread, stopped_thread
 
 VICTIM = 3
 NODE = frozenset({"a broker"})
@@ -183,6 +184,49 @@ async def _certificate_ends(lab: Laboratory) -> AsyncIterator[Begin]:
         await lab.unset(broker, KEY_STORE)
 
 
+@asynccontextmanager
+async def _rack_down(lab: Laboratory) -> AsyncIterator[Begin]:
+    """Two brokers more in a rack of their own: the three others are needed for the quorum."""
+    await asyncio.to_thread(lab.cluster.open_annex)
+    try:
+        async with lab.topic("annexed", on=[(4, 1), (5, 2), (1, 4), (2, 5)]):
+
+            async def begin() -> None:
+                await asyncio.gather(*map(lab.kill, ANNEX))
+
+            yield begin
+    finally:
+        await asyncio.to_thread(lab.cluster.close_annex)
+        for broker in ANNEX:
+            await lab.send(UnregisterBroker(broker))
+
+
+@asynccontextmanager
+async def _behind(lab: Laboratory) -> AsyncIterator[Begin]:
+    """The broker sends heartbeats, and takes nothing of the metadata log in: the thread that does is stopped."""
+    before, after = (1, 2), (2, 1)
+    stopped = ExitStack()
+    async with lab.topic("turned", on=[before] * 4) as topic:
+
+        def stop() -> None:
+            pid = lab.cluster.pid(VICTIM)
+            name = f"kafka-{VICTIM}-metadata-loader-event-handler"
+            stopped.enter_context(stopped_thread(java_thread(pid, name, lambda: lab.cluster.server_log(VICTIM))))
+
+        async def begin() -> None:
+            await asyncio.to_thread(stop)
+            for number in range(4):
+                await lab.move(topic, number, after)
+            targets = tuple(PartitionTarget(topic, number) for number in range(4))
+            await lab.client.run(send, ElectLeaders(targets), validate_only=False)
+
+        try:
+            yield begin
+        finally:
+            await asyncio.to_thread(stopped.close)
+            await lab.until(lambda: _sees_all(lab), "the broker is back")
+
+
 async def _isr_is(lab: Laboratory, topic: str, isr: tuple[int, ...]) -> bool:
     return (await lab.partitions(topic))[0].isr == isr
 
@@ -254,6 +298,21 @@ FAULTS = (
         named=(cause("quorum-lost"), cause("broker-down", broker=2), cause("broker-down", broker=3)),
         within=45,
         takes=NODE,
+    ),
+    Fault(
+        name="rack down",
+        how=f"two brokers, all of rack {ANNEX_RACK}, are killed; they are no controllers",
+        make=_rack_down,
+        named=(cause("rack-down", rack=ANNEX_RACK),),
+        beside=tuple(beside("it is one of the rack", "broker-down", broker=broker) for broker in ANNEX),
+        takes=NODE | {"ledger"},  # a topic of transactions that is made meanwhile would have replicas there
+    ),
+    Fault(
+        name="metadata behind",
+        how=f"the thread of broker {VICTIM} that takes in the metadata log is stopped, and leaders change",
+        make=_behind,
+        named=(cause("metadata-behind", broker=VICTIM),),
+        takes=NODE | RELAY,
     ),
     Fault(
         name="leaders not preferred",

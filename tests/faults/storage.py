@@ -6,6 +6,7 @@ import asyncio
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 from console.model.changes import DeleteRecords, LogTarget
 from console.model.config import topic_resource
@@ -18,6 +19,11 @@ SPARE = frozenset({"the spare directory"})
 LEFT = 0.05
 """The share of the small filesystem that is left usable."""
 DAYS_MS = 86_400_000
+CORRUPT_ON = 3
+SEGMENT = 1 << 20
+"""Bytes: the smallest segment that Kafka 4 takes."""
+MAGIC_AT = 16
+"""Where a batch has its magic byte: after its offset, length and leader epoch."""
 
 
 @asynccontextmanager
@@ -66,23 +72,57 @@ async def _retention_cut(lab: Laboratory) -> AsyncIterator[Begin]:
 
 
 @asynccontextmanager
-async def _unread_deleted(lab: Laboratory) -> AsyncIterator[Begin]:
-    """Nothing is written any more, so that nothing but the range is wrong with the group."""
-    group = "behind-readers"
-    async with lab.topic("behind", partitions=1) as topic:
+async def _unread(lab: Laboratory, topic: str) -> AsyncIterator[None]:
+    """A group that has not read all of a topic. Nothing is written any more, so that nothing is wrong with it yet."""
+    group = f"{topic}-readers"
+    async with lab.topic(topic, partitions=1):
         producer, reader = lab.producer(topic, 1, 200.0), lab.consumer(topic, group)
         async with running(producer, reader) as (writing, _):
             await lab.committed(group, topic)
             reader.stuck = {0}
             await asyncio.sleep(2)
             await ended(writing)
+            yield
+        await lab.drop_group(group)
+
+
+@asynccontextmanager
+async def _unread_deleted(lab: Laboratory) -> AsyncIterator[Begin]:
+    topic = "behind"
+    async with _unread(lab, topic):
+
+        async def begin() -> None:
+            end = await lab.end_of(topic)
+            await lab.send(DeleteRecords({LogTarget(topic, 0): end - 1}))
+
+        yield begin
+
+
+@asynccontextmanager
+async def _unread_cut(lab: Laboratory) -> AsyncIterator[Begin]:
+    async with _unread(lab, "outlived"):
+        yield lambda: lab.configure(topic_resource("outlived"), {"retention.ms": "1000"})
+
+
+@asynccontextmanager
+async def _uncleanable(lab: Laboratory) -> AsyncIterator[Begin]:
+    """The magic byte of the first batch is overwritten on a follower: its cleaner gives the log up (LogCleaner marks
+    the partition uncleanable), and the log grows; nothing else reads it there."""
+    configs = {"cleanup.policy": "compact", "segment.bytes": str(SEGMENT)}
+    async with lab.topic("compacted", on=[(1, CORRUPT_ON)], configs=configs) as topic:
+        producer = lab.producer(topic, 1, 10.0)
+        async with running(producer):
+            await lab.until(lambda: _has_records(lab, topic), "records to corrupt")
+            segment = lab.cluster.segment(CORRUPT_ON, topic, 0)
+            await lab.until(lambda: _is_written(segment), "a follower's records")
 
             async def begin() -> None:
-                end = await lab.end_of(topic)
-                await lab.send(DeleteRecords({LogTarget(topic, 0): end - 1}))
+                with segment.open("r+b") as file:
+                    file.seek(MAGIC_AT)
+                    file.write(b"\x7f")
+                producer.value, producer.rate = bytes(10_000), 60.0
 
             yield begin
-        await lab.drop_group(group)
 
 
 @asynccontextmanager
@@ -95,6 +135,10 @@ async def _future(lab: Laboratory) -> AsyncIterator[Begin]:
                 await lab.until(lambda: _has_records(lab, topic), "records ahead")
 
         yield begin
+
+
+async def _is_written(segment: Path) -> bool:
+    return (await asyncio.to_thread(segment.stat)).st_size > MAGIC_AT
 
 
 async def _has_records(lab: Laboratory, topic: str) -> bool:
@@ -136,6 +180,27 @@ FAULTS = (
             beside("that is what it does", "offsets-out-of-range", group="behind-readers", topic="behind", partition=0),
         ),
         takes=frozenset({"behind"}),
+    ),
+    Fault(
+        name="unread retention cut",
+        how="retention.ms of a topic that a group has not read is set to 1 s",
+        make=_unread_cut,
+        named=(cause("records-deleted", topic="outlived"),),
+        beside=(
+            beside(
+                "that is what it does", "offsets-out-of-range", group="outlived-readers", topic="outlived", partition=0
+            ),
+            beside("that is the change", "changed-lately", topic="outlived"),
+        ),
+        takes=frozenset({"outlived"}),
+    ),
+    Fault(
+        name="cleaner stopped",
+        how=f"a byte of a compacted log is overwritten on broker {CORRUPT_ON}, whose cleaner gives it up",
+        make=_uncleanable,
+        named=(cause("cleaner-stopped", broker=CORRUPT_ON),),
+        takes=frozenset({"compacted"}),
+        within=90,
     ),
     Fault(
         name="future timestamps",

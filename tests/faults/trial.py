@@ -28,7 +28,7 @@ class Told(Struct, frozen=True):
 
 class Trial(Struct, frozen=True, kw_only=True):
     """What was named while faults were there. load: processes that wanted a processor, at the end. began_ms: when the
-    faults began, milliseconds since 1970."""
+    faults began, milliseconds since 1970. commit: by whose rules, with ``+`` where files had changed since."""
 
     faults: tuple[str, ...]
     version: str
@@ -37,6 +37,7 @@ class Trial(Struct, frozen=True, kw_only=True):
     load: float
     seconds: float
     began_ms: int = 0
+    commit: str = ""
 
 
 class Names:

@@ -17,7 +17,7 @@ import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -183,7 +183,7 @@ class KafkaCluster:
         self._make_secrets()
         for attempts_left in (2, 1, 0):
             self._choose_ports()
-            self._prepare()
+            self._prepare(self.broker_ids)
             try:
                 for node in self.broker_ids:
                     self._launch(node)
@@ -337,11 +337,11 @@ class KafkaCluster:
         (folder / "logging.properties").write_text(logging)
         return properties
 
-    def _prepare(self) -> None:
-        """Everything that has to be there before the first broker starts."""
+    def _prepare(self, nodes: Iterable[int]) -> None:
+        """Everything that has to be there before the first of these brokers starts."""
         scram_users = self.users if self._tls else {}
         formatting = []
-        for node in self.broker_ids:
+        for node in nodes:
             folder = self._folder(node)
             arguments = [
                 *format_arguments(self.cluster_id, self._write_files(node), scram_users),

@@ -1,0 +1,77 @@
+"""One thread of another process is stopped while the others go on: Linux, root.
+
+``python -m tests.support.stopped_thread TID`` stops it until standard input ends. Only the thread that traces another
+may let it go, so that this is a process of its own; however it ends, the kernel lets go what it stopped.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from tests.support.patience import PATIENCE
+
+_SEIZE, _INTERRUPT = 0x4206, 0x4207
+_WALL = 0x40000000
+_STOPPED = "stopped"
+
+
+@contextmanager
+def stopped_thread(thread: int) -> Iterator[None]:
+    """Inside, a thread does nothing. thread: its id in Linux. Raises OSError where it can't be stopped."""
+    command = [sys.executable, "-m", "tests.support.stopped_thread", str(thread)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            if process.stdout.readline().strip() != _STOPPED:
+                raise OSError(f"thread {thread} can't be stopped")
+            yield
+        finally:
+            assert process.stdin is not None
+            process.stdin.close()
+            process.wait(PATIENCE)
+
+
+def java_thread(process: int, name: str, output: Callable[[], str]) -> int:
+    """The id in Linux of a thread of Java that waits for work. output: what the process wrote so far.
+
+    SIGQUIT makes Java write all threads with their native ids. One that is busy is asked for again: stopped between two
+    safepoints it would stop the others too.
+    """
+    pattern = re.compile(rf'^"{re.escape(name)}" .*?nid=(\w+) (.*)$', re.MULTILINE)
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        before = len(output())
+        os.kill(process, signal.SIGQUIT)
+        while time.monotonic() < deadline and "JNI global refs" not in output()[before:]:
+            time.sleep(0.05)
+        found = pattern.search(output()[before:])
+        if found is not None and found[2].startswith("waiting on condition"):
+            return int(found[1], 0)
+    raise OSError(f"no thread {name} that waits")
+
+
+def main() -> int:
+    """Stop the thread, say so, and wait."""
+    thread = int(sys.argv[1])
+    kernel = ctypes.CDLL(None, use_errno=True)
+    kernel.ptrace.argtypes = (ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p)
+    for request in (_SEIZE, _INTERRUPT):
+        if kernel.ptrace(request, thread, None, None):
+            print(os.strerror(ctypes.get_errno()), flush=True)
+            return 1
+    os.waitpid(thread, _WALL)
+    print(_STOPPED, flush=True)
+    sys.stdin.read()
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
