@@ -10,7 +10,7 @@ import argparse
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 
 from msgspec.structs import replace
@@ -34,8 +34,10 @@ from console.model.cluster import (
 )
 from console.model.codes import ConfigSource
 from console.model.config import ConfigEntry, ConfigSet, broker_resource, topic_resource
+from console.model.lag_trend import LagTrend
 from console.model.log_course import LogCourses, LogOffsets, Newest, look_at_logs
 from console.model.snapshot import Snapshot, trends_after
+from console.session.triage_looks import MOST_GROUPS
 from console.terminal import put
 from console.triage.course import after, begin
 from console.triage.diagnosis import diagnose
@@ -46,7 +48,8 @@ TOPICS, PARTITIONS, GROUPS, BROKERS = 5_000, 8, 10_000, 6
 LIMIT = 0.1
 """Seconds of the processor."""
 START = datetime(2026, 3, 1, tzinfo=UTC)
-DOWN = 3
+DOWN, FIRST = 3, 3
+"""The broker that is down, and the looks before those that are measured."""
 Change = Callable[[Snapshot, int], Snapshot]
 
 
@@ -125,8 +128,12 @@ def without_broker(snapshot: Snapshot, tick: int) -> Snapshot:
 
 
 def lagging(snapshot: Snapshot, tick: int) -> Snapshot:
-    """Every group gets on, and lags more each time."""
+    """Every group gets on, and lags more each time that it is read: all in the first looks, then as many as a look
+    reads."""
     behind = 10_000 * tick
+    names = list(snapshot.lags)
+    start = tick * MOST_GROUPS % len(names)
+    read = names if tick <= FIRST else (names + names)[start : start + MOST_GROUPS]
     lags = {
         name: GroupLag(
             tuple(
@@ -134,9 +141,10 @@ def lagging(snapshot: Snapshot, tick: int) -> Snapshot:
                 for row in lag.partitions
             )
         )
-        for name, lag in snapshot.lags.items()
+        for name in read
+        for lag in (snapshot.lags[name],)
     }
-    return replace(snapshot, lags=lags)
+    return replace(snapshot, lags={**snapshot.lags, **lags})
 
 
 def facts(snapshot: Snapshot) -> Facts:
@@ -150,23 +158,25 @@ def measure(change: Change, rounds: int) -> list[float]:
     """Seconds of the processor for each look after the third."""
     base = cluster()
     known = facts(base)
-    trends = trends_after({}, base.lags, START)
+    trends: Mapping[str, LagTrend] = trends_after({}, base.lags, START)
     course = begin(Look(START, replace(base, lag_trends=trends), facts=known))
     took: list[float] = []
     now, made = base, -1
-    for tick in range(1, rounds + 4):
+    for tick in range(1, rounds + FIRST + 1):
         at = START + tick * timedelta(seconds=5)
-        if made != min(tick, 3) or change is lagging:
-            now, made = change(base, tick), min(tick, 3)
         if change is lagging:
-            trends = trends_after(trends, now.lags, at)
+            before, now = now.lags, change(now, tick)
+            read = {name: lag for name, lag in now.lags.items() if before[name] is not lag}
+            trends = {**trends, **trends_after(trends, read, at)}
+        elif made != min(tick, FIRST):
+            now, made = change(base, tick), min(tick, FIRST)
         look = Look(at, replace(now, lag_trends=trends), facts=known)
         with gc_paused():  # what was read is frozen, as after each decode
             pass
         began = time.thread_time()
         course = after(course, look)
         diagnose(course)
-        if tick > 3:
+        if tick > FIRST:
             took.append(time.thread_time() - began)
     return took
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from msgspec import Struct, field
@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from console.model.disk_trend import DirSample, sampled
 from console.triage.moves import Copy, Replica, copies_after
 from console.triage.past import NOTHING, Past, past_after
+from console.triage.remembered import remembered
 from console.triage.symptoms import (
     BROKER_GONE,
     BROKER_SILENT,
@@ -19,10 +20,11 @@ from console.triage.symptoms import (
     LAG_GROWS,
     RECORDS_LOST,
     UNCLEAN_LEADER,
+    Key,
     Look,
     Subject,
     Symptom,
-    symptoms,
+    shown,
 )
 
 KEPT = timedelta(minutes=30)
@@ -33,9 +35,6 @@ consumer's."""
 FEWEST_JUMPS = 2
 """Elections of the quorum within the course that are more than a restart."""
 MOST_SPELLS = 64
-
-Key = tuple[str, Subject]
-"""A symptom's name and subject."""
 
 
 class Spell(Struct, frozen=True):
@@ -71,9 +70,21 @@ class Course(Struct, frozen=True):
         spells = self.spells.get((symptom.name, symptom.subject))
         return spells[-1].began if spells and spells[-1].began > self.began else None
 
+    def of(self, name: str) -> Sequence[Symptom]:
+        """The symptoms of this name."""
+        return _by_name(self.seen).get(name, ())
+
     def times(self, key: Key) -> int:
         """How often a symptom began."""
         return len(self.spells.get(key, ()))
+
+
+@remembered
+def _by_name(seen: Mapping[Key, Symptom]) -> Mapping[str, Sequence[Symptom]]:
+    found: dict[str, list[Symptom]] = {}
+    for each in seen.values():
+        found.setdefault(each.name, []).append(each)
+    return found
 
 
 def begin(look: Look) -> Course:
@@ -96,12 +107,14 @@ def _advanced(course: Course, look: Look) -> Course:
         copies=copies_after(course.copies, course.last.snapshot, look.snapshot, look.at),
         racks={**course.racks, **{each.id: each.rack for each in look.snapshot.cluster.brokers if each.rack}},
     )
-    now = {(each.name, each.subject): each for each in (*symptoms(look), *_over_time(known))}
-    spells = _spells(course.spells, now, look.at)
+    now = shown(look)
+    now.update(((each.name, each.subject), each) for each in _over_time(known))
+    spells = _spells(course, now, look.at)
     if not _is_settled(spells, course.began, look.at):
         now = {key: symptom for key, symptom in now.items() if key[0] != LAG_GROWS}
-        spells = _spells(course.spells, now, look.at)
-    return replace(known, seen=now, spells=spells)
+        spells = _spells(course, now, look.at)
+    # The very same symptoms are the same object: what follows from them is not worked out again.
+    return replace(known, seen=course.seen if now == course.seen else now, spells=spells)
 
 
 def _is_settled(spells: Mapping[Key, tuple[Spell, ...]], began: datetime, at: datetime) -> bool:
@@ -111,23 +124,26 @@ def _is_settled(spells: Mapping[Key, tuple[Spell, ...]], began: datetime, at: da
     return all(moment <= max(began, at - SETTLES) for moment in moments)
 
 
-def _spells(
-    before: Mapping[Key, tuple[Spell, ...]], now: Mapping[Key, Symptom], at: datetime
-) -> dict[Key, tuple[Spell, ...]]:
-    spells: dict[Key, tuple[Spell, ...]] = {}
-    for key, mine in before.items():
-        if len(mine) == 1 and mine[0].ended is None:  # most are so
-            spells[key] = mine if key in now else (Spell(mine[0].began, at),)
-            continue
-        kept = tuple(spell for spell in mine if spell.ended is None or spell.ended > at - KEPT)
-        if kept and kept[-1].ended is None and key not in now:
-            kept = (*kept[:-1], Spell(kept[-1].began, at))
+def _spells(course: Course, now: Mapping[Key, Symptom], at: datetime) -> Mapping[Key, tuple[Spell, ...]]:
+    """The spells with those that begin and end now; what was seen has an open one. Most stay as they are."""
+    oldest = at - KEPT
+    old = [key for key, mine in course.spells.items() if mine[0].ended is not None and mine[0].ended <= oldest]
+    if not old and now.keys() == course.seen.keys():
+        return course.spells
+    spells = dict(course.spells)
+    for key in old:
+        kept = tuple(spell for spell in spells[key] if spell.ended is None or spell.ended > oldest)
         if kept:
             spells[key] = kept
+        else:
+            del spells[key]
+    for key in course.seen:
+        if key not in now:
+            *ended, last = spells[key]
+            spells[key] = (*ended, Spell(last.began, at))
     for key in now:
-        mine = spells.get(key, ())
-        if not mine or mine[-1].ended is not None:
-            spells[key] = (*mine, Spell(at))[-MOST_SPELLS:]
+        if key not in course.seen:
+            spells[key] = (*spells.get(key, ()), Spell(at))[-MOST_SPELLS:]
     return spells
 
 

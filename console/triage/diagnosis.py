@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from heapq import heapify, heappop, heappush
+from itertools import chain
+from operator import itemgetter
 from typing import NamedTuple
 
 from msgspec import Struct, field
 
 from console.triage.cause import CauseRule, Certainty, Claim, Severity
 from console.triage.causes import brokers, groups, load, partitions, records, settings, storage
-from console.triage.course import Course, Key, without_restarts
-from console.triage.symptoms import MOVING, REBALANCING, Subject, Symptom
+from console.triage.course import Course, without_restarts
+from console.triage.remembered import RememberedEach, remembered
+from console.triage.symptoms import MOVING, REBALANCING, Key, Subject, Symptom
 
 RULES: tuple[CauseRule, ...] = (
     *brokers.CAUSES,
@@ -84,87 +88,99 @@ def diagnose(course: Course, expected: Iterable[Subject] = ()) -> Verdict:
     announced = frozenset(expected)
     course = without_restarts(course, announced)
     claims = [claim for rule in RULES for claim in rule.claims(course)]
-    left = dict(course.seen)
-    for claim in claims:
-        if claim.subject in announced:
-            _take(left, claim)
-    claims = [claim for claim in claims if claim.subject not in announced]
-    remaining = {
-        key: symptom for key, symptom in left.items() if symptom.name not in WORK or _is_claimed(symptom, claims)
-    }
-    index = _index(remaining)
+    index = _index(course.seen)
     explained = [_explained(claim, index) for claim in claims]
-    aside = [claim.beside for claim in claims]
-    chosen, open_ = _cover(
-        [[] if apart else mine for mine, apart in zip(explained, aside, strict=True)], set(remaining)
+    excused: set[int] = set()
+    if announced:
+        excused.update(*(mine for claim, mine in zip(claims, explained, strict=True) if claim.subject in announced))
+        kept = [place for place, claim in enumerate(claims) if claim.subject not in announced]
+        # What explains only what is excused is neither named nor a claim that stands alone.
+        kept = [place for place in kept if not explained[place] or not excused.issuperset(explained[place])]
+        claims = [claims[place] for place in kept]
+        explained = [[n for n in explained[place] if n not in excused] for place in kept]
+    claimed = set().union(*explained)
+    symptoms = index.symptoms
+    remaining = {n for n, each in enumerate(symptoms) if n not in excused and (n in claimed or each.name not in WORK)}
+    aside = [place for place, claim in enumerate(claims) if claim.beside and explained[place]]
+    covering = [[] if claim.beside else mine for claim, mine in zip(claims, explained, strict=True)]
+    chosen, open_ = _cover(covering, set(remaining))
+    chosen += aside
+    open_.difference_update(n for place in aside for n in explained[place])
+    alone = [place for place, claim in enumerate(claims) if not explained[place] and _stands_alone(claim)]
+    named = _each_named.of(
+        (id(claims[place]), (claims[place], tuple([symptoms[n] for n in explained[place]])))
+        for place in (*chosen, *alone)
     )
-    chosen += [place for place, mine in enumerate(explained) if aside[place] and mine]
-    open_.difference_update(key for place in chosen for key in explained[place])
-    found = [_named(claims[n], [remaining[key] for key in explained[n]]) for n in chosen]
-    taken = [symptom for key, symptom in course.seen.items() if key not in left]
-    alone = [claim for claim, mine in zip(claims, explained, strict=True) if not mine and _stands_alone(claim)]
-    found += [_named(claim, []) for claim in alone if not any(map(claim.predicts, taken))]
-    found.sort(key=_order)
+    found = [each for _, each in sorted(named, key=itemgetter(0))]
     return Verdict(
         course.last.at,
         tuple(found),
-        _unexplained(remaining[key] for key in remaining if key in open_),
+        _unexplained(symptoms[n] for n in sorted(open_)),
         _ruled_out(course, {each.claim.cause for each in found}, bool(remaining)),
         _hidden(course),
     )
 
 
 class _Index(NamedTuple):
-    """Symptoms, looked up by what a prediction names: of 10,000 partitions without a leader, or groups that lag, each
-    has a claim of its own."""
+    """Symptoms by their places, looked up by what a prediction names: of 10,000 partitions without a leader, or groups
+    that lag, each has a claim of its own. by_kind: by name and brokers, which is all that a prediction without a
+    subject looks at."""
 
-    seen: Mapping[Key, Symptom]
-    order: Mapping[Key, int]
-    by_name: Mapping[str, list[Key]]
-    by_group: Mapping[str, list[Key]]
-    by_topic: Mapping[str, list[Key]]
+    symptoms: Sequence[Symptom]
+    by_key: Mapping[Key, int]
+    by_kind: Mapping[tuple[str, tuple[int, ...]], Sequence[int]]
+    by_group: Mapping[str, Sequence[int]]
+    by_topic: Mapping[str, Sequence[int]]
 
 
+@remembered
 def _index(seen: Mapping[Key, Symptom]) -> _Index:
-    by_name: dict[str, list[Key]] = {}
-    by_group: dict[str, list[Key]] = {}
-    by_topic: dict[str, list[Key]] = {}
-    for key in seen:
-        name, subject = key
-        by_name.setdefault(name, []).append(key)
-        if subject.group is not None:
-            by_group.setdefault(subject.group, []).append(key)
-        if subject.topic is not None:
-            by_topic.setdefault(subject.topic, []).append(key)
-    return _Index(seen, {key: place for place, key in enumerate(seen)}, by_name, by_group, by_topic)
+    by_kind: dict[tuple[str, tuple[int, ...]], list[int]] = {}
+    by_group: dict[str, list[int]] = {}
+    by_topic: dict[str, list[int]] = {}
+    for place, each in enumerate(seen.values()):
+        by_kind.setdefault((each.name, each.brokers), []).append(place)
+        if (group := each.subject.group) is not None:
+            by_group.setdefault(group, []).append(place)
+        if (topic := each.subject.topic) is not None:
+            by_topic.setdefault(topic, []).append(place)
+    return _Index(tuple(seen.values()), {key: n for n, key in enumerate(seen)}, by_kind, by_group, by_topic)
 
 
-def _explained(claim: Claim, index: _Index) -> list[Key]:
-    """The symptoms that a claim explains, in their order."""
-    found: set[Key] = set()
+def _explained(claim: Claim, index: _Index) -> Sequence[int]:
+    """The places of the symptoms that a claim explains, in their order."""
+    found: set[int] = set()
     for each in claim.predicted:
-        near: Iterable[Key]
+        near: Iterable[int]
         if each.subject is not None:
-            near = [key for name in each.names if (key := (name, each.subject)) in index.seen]
+            near = [place for name in each.names if (place := index.by_key.get((name, each.subject))) is not None]
         elif each.group is not None:
             near = index.by_group.get(each.group, ())
         elif each.topic is not None:
             near = index.by_topic.get(each.topic, ())
         else:
-            near = [key for name in each.names for key in index.by_name.get(name, ())]
-        found.update(key for key in near if each.fits(index.seen[key]))
-    return sorted(found, key=index.order.__getitem__)
+            for (name, _), places in index.by_kind.items():
+                if name in each.names and each.fits(index.symptoms[places[0]]):
+                    found.update(places)
+            continue
+        found.update([place for place in near if each.fits(index.symptoms[place])])
+    return sorted(found)
 
 
-def _cover(explained: Sequence[Sequence[Key]], open_: set[Key]) -> tuple[list[int], set[Key]]:
+def _cover(explained: Sequence[Sequence[int]], open_: set[int]) -> tuple[list[int], set[int]]:
     """The places of the claims that are named: always the one next that explains most of what is open, the earlier of
     two alike; and what stays open. What a claim adds only falls, so a count is taken again only at the top."""
-    heap = [(-len(mine), place) for place, mine in enumerate(explained) if mine]
+    times = Counter(chain.from_iterable(explained))
+    # What one claim alone explains needs no comparison: of many groups each has its own.
+    chosen = [place for place, mine in enumerate(explained) if len(mine) == 1 and times[mine[0]] == 1]
+    open_.difference_update(explained[place][0] for place in chosen)
+    heap = [
+        (-len(mine), place) for place, mine in enumerate(explained) if mine and (len(mine) > 1 or times[mine[0]] > 1)
+    ]
     heapify(heap)
-    chosen = []
     while heap:
         adds, place = heappop(heap)
-        new = [key for key in explained[place] if key in open_]
+        new = [each for each in explained[place] if each in open_]
         if len(new) == -adds:
             chosen.append(place)
             open_.difference_update(new)
@@ -173,32 +189,26 @@ def _cover(explained: Sequence[Sequence[Key]], open_: set[Key]) -> tuple[list[in
     return chosen, open_
 
 
-def _is_claimed(symptom: Symptom, claims: Iterable[Claim]) -> bool:
-    return any(claim.predicts(symptom) for claim in claims)
-
-
 def _stands_alone(claim: Claim) -> bool:
     """Whether a claim without a symptom is trouble by itself: its evidence is the cause."""
     return claim.certainty is not Certainty.POSSIBLE
 
 
-def _take(left: dict[Key, Symptom], claim: Claim) -> None:
-    for key in [key for key, symptom in left.items() if claim.predicts(symptom)]:
-        del left[key]
+_Order = tuple[int, int, int, str]
 
 
-def _named(claim: Claim, explains: list[Symptom]) -> Named:
+def _named(claim: Claim, explains: tuple[Symptom, ...]) -> tuple[_Order, Named]:
+    """A cause of the verdict, with where it stands in it."""
     counts: dict[str, int] = {}
     for symptom in explains:
         counts[symptom.name] = counts.get(symptom.name, 0) + symptom.count
     most = dict(sorted(counts.items(), key=lambda each: -each[1])) if len(counts) > 1 else counts
-    return Named(claim, most, tuple([symptom.subject for symptom in explains[:SHOWN]]))
+    much = sum(counts.values())
+    order = _SEVERITIES.index(claim.severity), _CERTAINTIES.index(claim.certainty), -much, repr(claim.subject)
+    return order, Named(claim, most, tuple([symptom.subject for symptom in explains[:SHOWN]]))
 
 
-def _order(named: Named) -> tuple[int, int, int, str]:
-    claim = named.claim
-    much = sum(named.explains.values())
-    return _SEVERITIES.index(claim.severity), _CERTAINTIES.index(claim.certainty), -much, repr(claim.subject)
+_each_named: RememberedEach[int, tuple[_Order, Named]] = RememberedEach(_named)
 
 
 def _unexplained(symptoms: Iterable[Symptom]) -> tuple[Unexplained, ...]:

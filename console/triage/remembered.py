@@ -1,17 +1,19 @@
-"""The last result of a pure function, for the very same values: what did not change is not worked out again."""
+"""The last results of pure functions: what did not change between two looks is not worked out again."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterable
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import Generic, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
+K = TypeVar("K", bound=Hashable)
 
 
 def remembered(function: Callable[P, R]) -> Callable[P, R]:
-    """The function; called again with the very same objects, it returns what it returned. For frozen values alone.
+    """The function; called again with the very same objects, or equal sets, it returns what it returned. For frozen
+    values alone.
 
     One call is kept, whole, so that any thread finds arguments and result that belong together.
     """
@@ -20,10 +22,34 @@ def remembered(function: Callable[P, R]) -> Callable[P, R]:
     @wraps(function)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
         known = last[:1]
-        if known and len(known[0][0]) == len(args) and all(a is b for a, b in zip(known[0][0], args, strict=True)):
+        if known and len(known[0][0]) == len(args) and all(map(_is_same, known[0][0], args)):
             return known[0][1]
         result = function(*args, **kwargs)
         last[:] = [(args, result)]
         return result
 
     return wrapped
+
+
+def _is_same(one: object, other: object) -> bool:
+    return one is other or (type(one) is frozenset and one == other)
+
+
+class RememberedEach(Generic[K, R]):
+    """A pure function of one part of a whole, as of one group: for a part with equal arguments it is not called again.
+    Unchanged parts are the same objects from look to look, so that equality is mostly identity."""
+
+    def __init__(self, function: Callable[..., R]) -> None:
+        self._function = function
+        self._known: dict[K, tuple[tuple[object, ...], R]] = {}
+
+    def of(self, parts: Iterable[tuple[K, tuple[object, ...]]]) -> list[R]:
+        """The results for all parts that there are now, each given as its name and the function's arguments. Results
+        are kept for the next call, those of other parts are not."""
+        known = self._known
+        now: dict[K, tuple[tuple[object, ...], R]] = {}
+        for name, args in parts:
+            was = known.get(name)
+            now[name] = was if was is not None and was[0] == args else (args, self._function(*args))
+        self._known = now
+        return [result for _, result in now.values()]

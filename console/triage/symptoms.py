@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 from msgspec import Struct, field
 
-from console.model.cluster import Group, GroupLag, Partition, Quorum, Topic
+from console.model.cluster import Group, GroupLag, LogRange, Partition, Quorum, Topic
 from console.model.config import ConfigResource, ConfigSet, topic_resource
 from console.model.lag_trend import LagTrend
 from console.model.log_course import Newest
@@ -16,7 +16,7 @@ from console.model.numbers import long_number
 from console.model.snapshot import Snapshot
 from console.model.transactions import OpenTransaction, Standing, Verdict, verdict
 from console.triage.facts import Facts
-from console.triage.remembered import remembered
+from console.triage.remembered import RememberedEach, remembered
 
 BROKER_GONE = "broker-gone"
 BROKER_SILENT = "broker-silent"
@@ -71,7 +71,7 @@ VOTER_LAG_MS = 10_000
 resign (controller.quorum.fetch.timeout.ms and its brothers)."""
 
 
-class Subject(Struct, frozen=True, omit_defaults=True, order=True):
+class Subject(Struct, frozen=True, omit_defaults=True, order=True, cache_hash=True):
     """What a symptom or a cause is about. Fields that don't apply are left out of its JSON form."""
 
     broker: int | None = None
@@ -98,6 +98,10 @@ class Symptom(Struct, frozen=True):
     count: int = 1
 
 
+Key = tuple[str, Subject]
+"""A symptom's name and subject."""
+
+
 class Look(Struct, frozen=True):
     """What was read at one time. at: UTC. silent: listed brokers that did not answer in time; refusing: those of them
     whose hosts refuse connections. unread: parts that were never read so far. facts: what is read
@@ -113,14 +117,26 @@ class Look(Struct, frozen=True):
 
 def symptoms(look: Look) -> Iterator[Symptom]:
     """What a single look shows."""
-    yield from _of_brokers(look)
-    yield from _of_partitions(look.snapshot.topics, look.snapshot.configs)
-    yield from _of_moves(look.snapshot)
-    yield from _of_dirs(look.snapshot)
-    yield from _of_quorum(look)
-    unread = frozenset(each.part.removeprefix(_LAG_OF) for each in look.snapshot.failures if _LAG_OF in each.part)
-    for group in look.snapshot.groups.values():
-        yield from _of_group(group, look.snapshot, unread)
+    yield from shown(look).values()
+
+
+def shown(look: Look) -> dict[Key, Symptom]:
+    """What a single look shows, each by its key."""
+    snapshot = look.snapshot
+    return (
+        _keyed(_of_brokers(look))
+        | _of_partitions(snapshot.topics, snapshot.configs)
+        | _keyed((*_of_moves(snapshot), *_of_dirs(snapshot), *_of_quorum(look)))
+        | _of_groups(snapshot)
+        | _keyed(_of_facts(look))
+    )
+
+
+def _keyed(found: Iterable[Symptom]) -> dict[Key, Symptom]:
+    return {(each.name, each.subject): each for each in found}
+
+
+def _of_facts(look: Look) -> Iterator[Symptom]:
     yield from _of_transactions(look.facts)
     yield from _of_newest(look)
     for broker, late in look.facts.views.behind(LATE_SECONDS).items():
@@ -195,8 +211,8 @@ def _wanted(configs: Mapping[ConfigResource, ConfigSet], topic: str) -> int | No
 
 
 @remembered
-def _of_partitions(topics: Mapping[str, Topic], configs: Mapping[ConfigResource, ConfigSet]) -> tuple[Symptom, ...]:
-    return tuple(_partition_symptoms(topics, configs))
+def _of_partitions(topics: Mapping[str, Topic], configs: Mapping[ConfigResource, ConfigSet]) -> dict[Key, Symptom]:
+    return _keyed(_partition_symptoms(topics, configs))
 
 
 def _partition_symptoms(topics: Mapping[str, Topic], configs: Mapping[ConfigResource, ConfigSet]) -> Iterator[Symptom]:
@@ -352,32 +368,65 @@ _LAG_OF = "lag of "
 """How the failure to read a group's lag is called: a trend before it says nothing of now."""
 
 
-def _of_group(group: Group, snapshot: Snapshot, unread: frozenset[str]) -> Iterator[Symptom]:
+def _of_groups(snapshot: Snapshot) -> dict[Key, Symptom]:
+    unread = frozenset(each.part.removeprefix(_LAG_OF) for each in snapshot.failures if _LAG_OF in each.part)
+    found = dict(_of_read_groups(snapshot.groups, snapshot.lags, snapshot.lag_trends, unread))
+    found |= _before_start(snapshot.groups, snapshot.lags, snapshot.log_ranges)
+    return found
+
+
+@remembered
+def _of_read_groups(
+    groups: Mapping[str, Group], lags: Mapping[str, GroupLag], trends: Mapping[str, LagTrend], unread: frozenset[str]
+) -> Mapping[Key, Symptom]:
+    each = _each_group.of(
+        (name, (group, lags.get(name), trends.get(name), name in unread)) for name, group in groups.items()
+    )
+    return _keyed(symptom for mine in each for symptom in mine)
+
+
+def _of_group(group: Group, lag: GroupLag | None, trend: LagTrend | None, unread: bool) -> tuple[Symptom, ...]:
+    found = []
     if group.state in MOVING_STATES:
-        yield Symptom(REBALANCING, Subject(group=group.name), (group.coordinator,))
-    lag = snapshot.lags.get(group.name)
-    if lag is not None:
-        yield from _of_offsets(group.name, lag, snapshot)
-    trend = snapshot.lag_trends.get(group.name)
-    if trend is None or group.name in unread:
-        return
+        found.append(Symptom(REBALANCING, Subject(group=group.name), (group.coordinator,)))
+    if lag is not None and trend is not None and trend.base.at < trend.last.at:
+        found += _beyond_end(group.name, lag, trend)
+    if trend is None or unread:
+        return tuple(found)
     if grows(trend):
-        yield Symptom(LAG_GROWS, Subject(group=group.name))
+        found.append(Symptom(LAG_GROWS, Subject(group=group.name)))
     for topic, partition in trend.stuck:
-        yield Symptom(COMMIT_STANDS_STILL, Subject(group=group.name, topic=topic, partition=partition))
+        found.append(Symptom(COMMIT_STANDS_STILL, Subject(group=group.name, topic=topic, partition=partition)))
+    return tuple(found)
 
 
-def _of_offsets(group: str, lag: GroupLag, snapshot: Snapshot) -> Iterator[Symptom]:
-    trend = snapshot.lag_trends.get(group)
-    # Commits and ends are answered by two brokers: one that moves is ahead of the end for as long as that takes.
-    standing = trend.standing if trend is not None and trend.base.at < trend.last.at else {}
-    stood = {at for at, each in standing.items() if trend is not None and (each.moved or 0.0) < trend.last.at}
+_each_group: RememberedEach[str, tuple[Symptom, ...]] = RememberedEach(_of_group)
+
+
+def _beyond_end(group: str, lag: GroupLag, trend: LagTrend) -> Iterator[Symptom]:
+    """Commits and ends are answered by two brokers: one that moves is ahead of the end for as long as that takes."""
     for each in lag.partitions:
-        known = snapshot.log_ranges.get((each.topic, each.partition))
-        start = known.start if known is not None else 0
-        beyond = 0 <= each.end < each.committed and (each.topic, each.partition) in stood
-        if 0 <= each.committed < start or beyond:
-            yield Symptom(OFFSET_OUT_OF_RANGE, Subject(group=group, topic=each.topic, partition=each.partition))
+        if 0 <= each.end < each.committed:
+            stands = trend.standing.get((each.topic, each.partition))
+            if stands is not None and (stands.moved or 0.0) < trend.last.at:
+                yield Symptom(OFFSET_OUT_OF_RANGE, Subject(group=group, topic=each.topic, partition=each.partition))
+
+
+@remembered
+def _before_start(
+    groups: Mapping[str, Group], lags: Mapping[str, GroupLag], ranges: Mapping[tuple[str, int], LogRange]
+) -> Mapping[Key, Symptom]:
+    """Commits of records that are deleted. Where nothing waits no log can begin later."""
+    starts = {place: known.start for place, known in ranges.items() if known.start > 0}
+    if not starts:
+        return {}
+    return _keyed(
+        Symptom(OFFSET_OUT_OF_RANGE, Subject(group=group, topic=each.topic, partition=each.partition))
+        for group, lag in lags.items()
+        if group in groups
+        for each in lag.partitions
+        if each.lag and 0 <= each.committed < starts.get((each.topic, each.partition), 0)
+    )
 
 
 # -- transactions ------------------------------------------------------------------------------------------------------
@@ -416,8 +465,15 @@ def _of_transactions(facts: Facts) -> Iterator[Symptom]:
 def ahead(look: Look) -> dict[str, tuple[int, Newest]]:
     """Topic -> the partition and the record that is furthest ahead of the time, of topics that delete by time."""
     limit = int(max(cluster_time(look), look.at).timestamp() * 1000) + AHEAD_MS
+    if not look.facts.newest or _latest(look.facts.newest) <= limit:
+        return {}
     found = {topic: worst for topic, worst in _newest_of(look.facts.newest).items() if worst[1].timestamp > limit}
     return {topic: worst for topic, worst in found.items() if _deletes_by_time(look.snapshot, topic)}
+
+
+@remembered
+def _latest(newest: Mapping[tuple[str, int], Newest]) -> int:
+    return max(each.timestamp for each in newest.values())
 
 
 @remembered

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from itertools import pairwise
 from statistics import median
 
 from console.model.certificates import WEEK
-from console.model.cluster import Partition
+from console.model.cluster import Partition, Topic
 from console.model.transactions import minutes
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Prediction, Severity, of
 from console.triage.course import Course, Spell
+from console.triage.remembered import remembered
 from console.triage.symptoms import (
     BROKER_GONE,
     BROKER_SILENT,
@@ -52,10 +54,15 @@ def _follows(*brokers: int, alone: bool = False) -> tuple[Prediction, ...]:
 
 
 def _led(course: Course, broker: int) -> str:
-    partitions = [each for topic in course.last.snapshot.topics.values() for each in topic.partitions]
-    leads = sum(1 for each in partitions if each.leader == broker)
-    holds = sum(1 for each in partitions if broker in each.replicas)
-    return f"leads {leads:,} of the {holds:,} partitions that it has a replica of"
+    leads, holds = _shares(course.last.snapshot.topics)
+    return f"leads {leads[broker]:,} of the {holds[broker]:,} partitions that it has a replica of"
+
+
+@remembered
+def _shares(topics: Mapping[str, Topic]) -> tuple[Counter[int], Counter[int]]:
+    """Broker -> how many partitions it leads, and of how many it has a replica."""
+    partitions = [each for topic in topics.values() for each in topic.partitions]
+    return Counter(each.leader for each in partitions), Counter(b for each in partitions for b in each.replicas)
 
 
 def _away(course: Course) -> frozenset[int]:
@@ -201,12 +208,12 @@ def _rhythm(spells: tuple[Spell, ...]) -> str:
 
 
 def _unresponsive(course: Course) -> Iterator[Claim]:
-    for symptom in course.seen.values():
+    for symptom in course.of(BROKER_SILENT):
         broker = symptom.subject.broker
-        if symptom.name != BROKER_SILENT or broker is None or broker in _refusing(course):
+        if broker is None or broker in _refusing(course):
             continue
         how = "refuses connections" if broker in course.last.refusing else "did not answer ApiVersions in time"
-        fits = any(each.brokers == (broker,) for each in course.seen.values() if each.name == UNDER_REPLICATED)
+        fits = any(each.brokers == (broker,) for each in course.of(UNDER_REPLICATED))
         yield Claim(
             cause="broker-unresponsive",
             subject=symptom.subject,
@@ -223,23 +230,13 @@ def _unresponsive(course: Course) -> Iterator[Claim]:
 
 def _replication(course: Course) -> Iterator[Claim]:
     """A follower that is up and answers, and whose replicas are the only ones that are not in sync."""
-    away = _away(course) | course.last.silent
-    pairs: dict[int, list[Partition]] = {}
-    topics: dict[int, set[str]] = {}
-    lonely = _lonely(course)
-    for topic, partition in out_of_sync(course.last.snapshot.topics):
-        missing = [broker for broker in partition.replicas if broker not in partition.isr]
-        if partition.leader in lonely:
-            continue
-        if len(missing) == 1 and missing[0] not in {*away, *partition.offline} and partition.leader >= 0:
-            pairs.setdefault(missing[0], []).append(partition)
-            topics.setdefault(missing[0], set()).add(topic)
-    for broker, partitions in sorted(pairs.items()):
+    pairs = _behind_alone(course.last.snapshot.topics, _away(course) | course.last.silent)
+    for broker, (partitions, topics) in sorted(pairs.items()):
         leaders = sorted({partition.leader for partition in partitions})
-        names = sorted(topics[broker])
+        names = sorted(topics)
         from_ = ", ".join(map(str, leaders))
         shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-        first = next((s for s in course.seen.values() if s.name == UNDER_REPLICATED and s.brokers == (broker,)), None)
+        first = next((s for s in course.of(UNDER_REPLICATED) if s.brokers == (broker,)), None)
         back = _back_since(course, broker)
         yield Claim(
             cause="replication-broken",
@@ -248,7 +245,7 @@ def _replication(course: Course) -> Iterator[Claim]:
             certainty=Certainty.LIKELY if back is None else Certainty.POSSIBLE,
             title=f"broker {broker} is out of the ISR of {len(partitions):,} partitions",
             since=course.since(first) if first is not None else None,
-            times=_times_out(course, topics[broker]),
+            times=_times_out(course, topics),
             evidence=(
                 Evidence(f"broker {broker} answers, and is missing in the ISR of {shown}", "Metadata"),
                 Evidence(f"led by {from_}, which answer too", "Metadata"),
@@ -263,15 +260,31 @@ def _replication(course: Course) -> Iterator[Claim]:
         )
 
 
-def _lonely(course: Course) -> dict[int, list[Subject]]:
+@remembered
+def _behind_alone(topics: Mapping[str, Topic], away: frozenset[int]) -> dict[int, tuple[list[Partition], set[str]]]:
+    """Broker that is up -> the partitions, and their topics, in whose ISRs it alone is missing."""
+    found: dict[int, tuple[list[Partition], set[str]]] = {}
+    lonely = _lonely(topics, away)
+    for topic, partition in out_of_sync(topics):
+        if len(partition.isr) != len(partition.replicas) - 1 or partition.leader < 0 or partition.leader in lonely:
+            continue
+        missing = [broker for broker in partition.replicas if broker not in partition.isr]
+        if len(missing) == 1 and missing[0] not in away and missing[0] not in partition.offline:
+            partitions, names = found.setdefault(missing[0], ([], set()))
+            partitions.append(partition)
+            names.add(topic)
+    return found
+
+
+@remembered
+def _lonely(topics: Mapping[str, Topic], away: frozenset[int]) -> dict[int, list[Subject]]:
     """Leaders that answer and are alone in ISRs of several partitions though more than one follower is up: leader ->
     these partitions. In those without writers followers stay in sync (Partition.isFollowerOutOfSync); one that
     still has a follower with new records is in none of these states."""
-    away = _away(course) | course.last.silent
     alone: dict[int, list[Subject]] = {}
     followers: dict[int, set[int]] = {}
     followed = set(away)
-    for topic, partition in out_of_sync(course.last.snapshot.topics):
+    for topic, partition in out_of_sync(topics):
         leader, isr = partition.leader, partition.isr
         up = set(partition.replicas) - {leader} - away
         if leader < 0 or not up or up <= set(isr):
@@ -290,7 +303,7 @@ def _lonely(course: Course) -> dict[int, list[Subject]]:
 
 def _unfollowed(course: Course) -> Iterator[Claim]:
     """A leader without fetching followers: its listener for the others, its network, or a disk that hangs."""
-    for broker, places in sorted(_lonely(course).items()):
+    for broker, places in sorted(_lonely(course.last.snapshot.topics, _away(course) | course.last.silent).items()):
         firsts = [course.since(Symptom(UNDER_REPLICATED, each)) for each in places]
         known = [each for each in firsts if each is not None]
         yield Claim(
@@ -340,9 +353,9 @@ def _times_out(course: Course, topics: set[str]) -> int:
 
 def _skew(course: Course) -> Iterator[Claim]:
     away = _away(course) | course.last.silent
-    for symptom in course.seen.values():
+    for symptom in course.of(NOT_PREFERRED):
         broker = symptom.subject.broker
-        if symptom.name != NOT_PREFERRED or broker is None or broker in away:
+        if broker is None or broker in away:
             continue
         yield Claim(
             cause="leader-skew",

@@ -10,6 +10,7 @@ from console.model.lag_trend import LagTrend, Place
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, of
 from console.triage.causes.settings import CONSUMERS, limit_of_reading
 from console.triage.course import Course
+from console.triage.remembered import RememberedEach
 from console.triage.symptoms import (
     COMMIT_STANDS_STILL,
     COORDINATOR_LEADERLESS,
@@ -136,9 +137,9 @@ def _stuck(course: Course) -> Iterator[Claim]:
             )
 
 
-def _rebalanced(course: Course, group: str, trend: LagTrend) -> bool:
+def _rebalanced(course: Course, group: Subject, trend: LagTrend) -> bool:
     """Whether members joined or left within the looks that the trend compares: meanwhile none of them reads."""
-    spells = course.spells.get((REBALANCING, Subject(group=group)), ())
+    spells = course.spells.get((REBALANCING, group), ())
     return bool(spells) and (spells[-1].ended or course.last.at).timestamp() > trend.base.at
 
 
@@ -155,37 +156,52 @@ def _falls_behind(trend: LagTrend, since: datetime) -> bool:
 
 
 def _slow(course: Course) -> Iterator[Claim]:
-    for group, trend in _trends(course):
-        seen = (LAG_GROWS, Subject(group=group.name)) in course.seen
-        if not seen or not _moving(trend) or (group.state == "Empty" and _rests(trend)):
+    snapshot = course.last.snapshot
+    parts: list[tuple[Subject, tuple[object, ...]]] = []
+    for symptom in course.of(LAG_GROWS):
+        subject = symptom.subject
+        group, trend = snapshot.groups.get(subject.group or ""), snapshot.lag_trends.get(subject.group or "")
+        if group is None or trend is None:
             continue
-        since = course.since(Symptom(LAG_GROWS, Subject(group=group.name))) or course.began
-        # One without members commits now and then at most, or is about to be found stopped.
-        lags = (
-            group.state != "Empty"
-            and _falls_behind(trend, since)
-            and not _rebalanced(course, group.name, trend)
-            and trend.last.at - since.timestamp() >= LASTS
-        )
-        yield Claim(
-            cause="consumer-slow",
-            subject=Subject(group=group.name),
-            severity=Severity.HIGH,
-            certainty=Certainty.LIKELY if lags else Certainty.POSSIBLE,
-            title=f"group {group.name} lags {trend.last.lag.total:,}, {trend.rate or 0:+,.0f} records/s",
-            since=course.since(Symptom(LAG_GROWS, Subject(group=group.name))),
-            evidence=(
-                _lag(trend),
-                Evidence(
-                    "it commits, more slowly than records arrive"
-                    if lags
-                    else "for a moment only, or in partitions in which nothing was committed meanwhile",
-                    "OffsetFetch",
-                ),
+        since = course.since(symptom)
+        rebalanced = _rebalanced(course, subject, trend)
+        parts.append((subject, (subject, trend, group.state == "Empty", since, course.began, rebalanced)))
+    yield from (claim for claim in _each_slow.of(parts) if claim is not None)
+
+
+def _slow_group(
+    subject: Subject, trend: LagTrend, is_empty: bool, since: datetime | None, watched: datetime, rebalanced: bool
+) -> Claim | None:
+    """watched: when the first look was; rebalanced: members joined or left meanwhile."""
+    if not _moving(trend) or (is_empty and _rests(trend)):
+        return None
+    # One without members commits now and then at most, or is about to be found stopped.
+    began = since or watched
+    lags = (
+        not is_empty and _falls_behind(trend, began) and not rebalanced and trend.last.at - began.timestamp() >= LASTS
+    )
+    return Claim(
+        cause="consumer-slow",
+        subject=subject,
+        severity=Severity.HIGH,
+        certainty=Certainty.LIKELY if lags else Certainty.POSSIBLE,
+        title=f"group {subject.group} lags {trend.last.lag.total:,}, {trend.rate or 0:+,.0f} records/s",
+        since=since,
+        evidence=(
+            _lag(trend),
+            Evidence(
+                "it commits, more slowly than records arrive"
+                if lags
+                else "for a moment only, or in partitions in which nothing was committed meanwhile",
+                "OffsetFetch",
             ),
-            predicted=of(LAG_GROWS, group=group.name),
-            next=(Next("look at its consumers: their time for a batch, their quota"),),
-        )
+        ),
+        predicted=of(LAG_GROWS, subject=subject),
+        next=(Next("look at its consumers: their time for a batch, their quota"),),
+    )
+
+
+_each_slow: RememberedEach[Subject, Claim | None] = RememberedEach(_slow_group)
 
 
 def _rebalances(course: Course, group: str) -> bool:
@@ -221,9 +237,9 @@ def _rebalancing(course: Course) -> Iterator[Claim]:
 
 def _out_of_range(course: Course) -> Iterator[Claim]:
     lags, ranges = course.last.snapshot.lags, course.last.snapshot.log_ranges
-    for symptom in course.seen.values():
+    for symptom in course.of(OFFSET_OUT_OF_RANGE):
         group, topic, partition = symptom.subject.group, symptom.subject.topic, symptom.subject.partition
-        if symptom.name != OFFSET_OUT_OF_RANGE or group is None or topic is None or partition is None:
+        if group is None or topic is None or partition is None:
             continue
         at = next(each for each in lags[group].partitions if (each.topic, each.partition) == (topic, partition))
         start = ranges[topic, partition].start if (topic, partition) in ranges else 0
@@ -245,8 +261,8 @@ def _out_of_range(course: Course) -> Iterator[Claim]:
 def _coordinators(course: Course) -> Iterator[Claim]:
     """What no broker's absence explains away: groups and transactions stand still, also those of other brokers."""
     by_topic: dict[str, list[Symptom]] = {}
-    for symptom in course.seen.values():
-        if symptom.name == COORDINATOR_LEADERLESS and symptom.subject.topic is not None:
+    for symptom in course.of(COORDINATOR_LEADERLESS):
+        if symptom.subject.topic is not None:
             by_topic.setdefault(symptom.subject.topic, []).append(symptom)
     for topic, some in by_topic.items():
         if len(some) <= FEW:

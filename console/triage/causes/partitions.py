@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from datetime import datetime
 
-from console.model.cluster import Reassignment, ReplicaLogs
+from console.model.cluster import ClusterInfo, LogDir, Reassignment, ReplicaLogs
 from console.model.codes import TOPIC
-from console.model.config import ConfigEntry, broker_resource, topic_resource
+from console.model.config import ConfigEntry, ConfigResource, ConfigSet, broker_resource, topic_resource
 from console.model.elections import partition_in
 from console.model.numbers import LONG_MAX, long_number
+from console.model.snapshot import Snapshot
 from console.plan.stale_throttles import StaleThrottle, stale_throttles
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, of
 from console.triage.course import Course
@@ -29,9 +31,9 @@ from console.triage.symptoms import (
 
 def _min_isr(course: Course) -> Iterator[Claim]:
     snapshot = course.last.snapshot
-    for symptom in course.seen.values():
+    for symptom in course.of(MIN_ISR_ABOVE_REPLICATION):
         topic = symptom.subject.topic
-        if symptom.name != MIN_ISR_ABOVE_REPLICATION or topic is None:
+        if topic is None:
             continue
         wanted, replication = min_isr(snapshot, topic), snapshot.topics[topic].replication
         entry = snapshot.configs[topic_resource(topic)].get("min.insync.replicas")
@@ -63,9 +65,9 @@ def _from(entry: ConfigEntry | None) -> str:
 def _leaderless(course: Course) -> Iterator[Claim]:
     """A partition without a leader whose replicas are not all away, so that no broker's absence alone explains it; or
     whose last ISR is away."""
-    for symptom in course.seen.values():
+    for symptom in course.of(LEADERLESS):
         topic, number = symptom.subject.topic, symptom.subject.partition
-        if symptom.name != LEADERLESS or topic is None or number is None:
+        if topic is None or number is None:
             continue
         partition = partition_in(course.last.snapshot.topics[topic], number)
         if partition is None:
@@ -141,7 +143,25 @@ def _list(brokers: tuple[int, ...] | list[int]) -> str:
     return ", ".join(map(str, brokers)) or "none"
 
 
-_stale = remembered(stale_throttles)
+def _stale(snapshot: Snapshot) -> tuple[StaleThrottle, ...]:
+    is_read = "reassignments" in snapshot.read_at
+    return _stale_of(snapshot.configs, snapshot.reassignments, snapshot.log_dirs, snapshot.cluster) if is_read else ()
+
+
+@remembered
+def _stale_of(
+    configs: Mapping[ConfigResource, ConfigSet],
+    moves: tuple[Reassignment, ...],
+    dirs: Mapping[int, tuple[LogDir, ...]],
+    cluster: ClusterInfo,
+) -> tuple[StaleThrottle, ...]:
+    """Of what it is judged by alone: other parts of a snapshot change with every look."""
+    return stale_throttles(
+        Snapshot(cluster=cluster, configs=configs, reassignments=moves, log_dirs=dirs, read_at=_READ)
+    )
+
+
+_READ = {"reassignments": datetime.min}
 
 
 def _throttles(course: Course) -> Iterator[Claim]:

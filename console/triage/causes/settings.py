@@ -54,8 +54,8 @@ def _odd(course: Course) -> Iterator[Claim]:
         return
     suffering = {
         (symptom.name, symptom.brokers[0])
-        for symptom in course.seen.values()
-        if symptom.name in (UNDER_REPLICATED, COMPACTED_GROWS) and len(symptom.brokers) == 1
+        for symptom in (*course.of(UNDER_REPLICATED), *course.of(COMPACTED_GROWS))
+        if len(symptom.brokers) == 1
     }
     for name, broker in sorted(suffering):
         for key, (mine, others) in odd.get(broker, {}).items():
@@ -97,7 +97,7 @@ def _changed(course: Course) -> Iterator[Claim]:
     found: dict[tuple[ConfigResource, datetime], list[tuple[ConfigChange, list[Symptom]]]] = {}
     for change in course.past.changes:
         names = _EFFECTS.get(change.key, frozenset()) if not _lets_go(change) else frozenset()
-        hit = [each for each in course.seen.values() if each.name in names and _follows(course, change, each)]
+        hit = [each for name in sorted(names) for each in course.of(name) if _follows(course, change, each)]
         if hit:
             found.setdefault((change.resource, change.at), []).append((change, hit))
     for made in found.values():
@@ -174,7 +174,7 @@ def _undo(change: ConfigChange) -> SetConfig | UnsetConfig:
 def _limited(course: Course) -> Iterator[Claim]:
     """A group that lags, and reads from a broker about as much as the quota of its client allows."""
     snapshot = course.last.snapshot
-    lagging = [each.subject.group for each in course.seen.values() if each.name == LAG_GROWS]
+    lagging = [each.subject.group for each in course.of(LAG_GROWS)]
     for name in lagging if snapshot.quotas else ():
         group = snapshot.groups.get(name or "")
         if group is None:

@@ -35,9 +35,9 @@ from console.triage.symptoms import (
 
 
 def _failed(course: Course) -> Iterator[Claim]:
-    for symptom in course.seen.values():
+    for symptom in course.of(DIR_ERROR):
         broker, path = symptom.subject.broker, symptom.subject.dir
-        if symptom.name != DIR_ERROR or broker is None:
+        if broker is None:
             continue
         dirs = course.last.snapshot.log_dirs.get(broker, ())
         failure = next((each.failure for each in dirs if each.path == path), None)
@@ -82,8 +82,10 @@ def _offline(course: Course) -> Iterator[Claim]:
     away = gone(course.last.snapshot) | course.last.silent
     offline: dict[int, list[str]] = {}
     for topic, partition in out_of_sync(course.last.snapshot.topics):
-        for broker in partition.offline if _lasts(course, topic, partition.number) else ():
-            if broker not in known and broker not in away and not _came_back(course, broker):
+        for broker in partition.offline:
+            if broker in known or broker in away or _came_back(course, broker):
+                continue
+            if _lasts(course, topic, partition.number):
                 offline.setdefault(broker, []).append(f"{topic}/{partition.number}")
     for broker, places in sorted(offline.items()):
         more = f" and {len(places) - 3:,} more" if len(places) > 3 else ""
@@ -219,9 +221,9 @@ def _unstable(course: Course) -> Iterator[Claim]:
 
 def _voter(course: Course) -> Iterator[Claim]:
     quorum = course.last.snapshot.quorum
-    for symptom in course.seen.values():
+    for symptom in course.of(VOTER_BEHIND):
         broker = symptom.subject.broker
-        if symptom.name != VOTER_BEHIND or quorum is None:
+        if quorum is None:
             continue
         lag = next(voter.lag for voter in quorum.voters if voter.id == broker)
         yield Claim(
