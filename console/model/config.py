@@ -24,6 +24,7 @@ from console.model.codes import (
     ResourceType,
 )
 from console.model.failure import Failure
+from console.model.numbers import long_number
 
 
 class ConfigResource(NamedTuple):
@@ -150,6 +151,13 @@ def own_value(entry: ConfigEntry | None, resource: ConfigResource) -> Synonym | 
     if entry is None or not is_override(entry, resource):
         return None
     return Synonym(entry.name, entry.value, entry.source)
+
+
+def min_isr(configs: Mapping[ConfigResource, ConfigSet], topic: str) -> int | None:
+    """The effective ``min.insync.replicas`` of a topic, None where its configs were not read."""
+    entries = configs.get(topic_resource(topic))
+    entry = entries.get("min.insync.replicas") if entries else None
+    return long_number(entry.value) if entry is not None and entry.value is not None else None
 
 
 class ConfigListing(Struct, frozen=True):

@@ -12,7 +12,6 @@ from console.model.cluster import LogDir, Partition, Reassignment, Topic
 from console.model.codes import TOPIC
 from console.model.config import topic_resource
 from console.model.inheritance import Inheritance
-from console.model.numbers import long_number
 from console.model.rates import UNKNOWN, Rate, Rates
 from console.model.snapshot import Snapshot
 from console.plan.amounts import Unit, size
@@ -242,13 +241,6 @@ SORTS: Mapping[str, Callable[[Topic], Any]] = {
     "urp": lambda topic: (-topic.under_replicated, topic.name),
     "off": lambda topic: (-topic.offline, topic.name),
 }
-
-
-def min_isr(snapshot: Snapshot, name: str) -> int | None:
-    """A topic's min.insync.replicas, None where its configs were not read."""
-    entries = snapshot.configs.get(topic_resource(name))
-    entry = entries.get("min.insync.replicas") if entries else None
-    return long_number(entry.value) if entry is not None else None
 
 
 def trouble(topic: Topic, min_isr: int | None) -> Line:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from console.language.quoting import quote
 from console.model.cluster import Topic
-from console.model.config import ConfigResource, topic_resource
+from console.model.config import ConfigResource, min_isr, topic_resource
 from console.model.quota import QuotaEntity
 from console.model.rates import NOT_LOOKED, UNKNOWN, Rate
 from console.plan.plan import EMPTY
@@ -24,7 +24,6 @@ from console.present.topics import (
     TopicFacts,
     TopicRow,
     created_topic,
-    min_isr,
     override_count,
     rows_of_partitions,
     topic_marks,
@@ -178,7 +177,7 @@ class TopicsView(TableView[Topic]):
     def note(self) -> Line:
         """What is wrong with the topic under the cursor, else what could not be read."""
         topic = self.row()
-        wrong = trouble(topic, min_isr(self.snapshot, topic.name)) if topic else []
+        wrong = trouble(topic, min_isr(self.snapshot.configs, topic.name)) if topic else []
         return wrong or super().note()
 
     def target_of(self, row: Topic) -> ConfigResource:
@@ -310,7 +309,7 @@ class PartitionsView(TableView[PartitionRow]):
     def note(self) -> Line:
         """What is wrong with the topic."""
         topic = self.topic
-        return (trouble(topic, min_isr(self.snapshot, topic.name)) if topic else []) or super().note()
+        return (trouble(topic, min_isr(self.snapshot.configs, topic.name)) if topic else []) or super().note()
 
     def target(self) -> ConfigResource | None:
         """The topic."""

@@ -1,0 +1,181 @@
+"""As many replicas on each broker as on any other, with the fewest bytes to copy. Pure.
+
+Moving a replica from one broker to another is an arc between brokers that costs its bytes; what is wanted is the
+cheapest flow. A pass over the smallest replicas comes first; then, in clusters that are small enough, cycles of
+negative cost are cancelled until there are none (Klein), which makes the flow the cheapest. Racks and the rule that a
+broker has one replica of a partition make it more than a flow, so that in rare cases it is a bit dearer than the
+optimum.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from console.operations.placement import Placement
+
+MOST_WORK = 6_000
+"""Replicas times brokers up to which cycles are looked for: each takes a pass over them."""
+MOST_CYCLES = 200
+"""Cycles that are cancelled at most."""
+_HUB = -1
+"""The node that stands for all that brokers have too many of."""
+_OUT_OF_RANGE = 1 << 62
+"""What a replica too many or too few costs: more than all bytes."""
+
+
+def balanced(placement: Placement) -> list[tuple[int, ...]]:
+    """The replicas of each partition afterwards, in the order of the placement. Partitions that move stay, and so do
+    replicas on brokers that take none."""
+    return _Flow(placement).solved()
+
+
+class _Arc(NamedTuple):
+    """A replica of the partition at this place of the placement goes from a broker to another. cost: bytes, and one."""
+
+    cost: int
+    place: int
+    source: int
+    to: int
+
+
+class _Flow:
+    """Where replicas are by now, and what the next ones cost."""
+
+    def __init__(self, placement: Placement) -> None:
+        self.placement = placement
+        self.brokers = sorted(each.id for each in placement.hosts.values() if each.takes)
+        self.now = [list(each.replicas) for each in placement.partitions]
+        self.racks = [placement.racks(each.replicas) for each in placement.partitions]
+        self.free = {each.id: each.free for each in placement.hosts.values()}
+        taking = set(self.brokers)
+        self.count = Counter(dict.fromkeys(self.brokers, 0))
+        self.at: dict[int, set[int]] = {broker: set() for broker in self.brokers}
+        for index, each in enumerate(placement.partitions):
+            for broker in each.replicas:
+                if broker in taking:
+                    self.count[broker] += 1
+                    self.at[broker].add(index)
+        total = sum(self.count.values())
+        self.low = total // len(self.brokers) if self.brokers else 0
+        self.high = self.low + bool(self.brokers and total % len(self.brokers))
+        self.banned: set[tuple[int, int, int]] = set()
+
+    def solved(self) -> list[tuple[int, ...]]:
+        """The replicas of each partition, once nothing gets better."""
+        self._smallest_first()
+        if len(self.brokers) * sum(self.count.values()) <= MOST_WORK:
+            for _ in range(MOST_CYCLES):
+                if not self._improve():
+                    break
+        return [tuple(each) for each in self.now]
+
+    def _smallest_first(self) -> None:
+        """Give the smallest replicas of brokers with too many to those with the fewest."""
+        partitions = self.placement.partitions
+        for source in self.brokers:
+            if self.count[source] <= self.low:
+                continue
+            for index in sorted(self.at[source], key=lambda i: partitions[i].size):
+                needed = self.count[source] > self.high
+                if not needed and (
+                    self.count[source] <= self.low or min(self.count[b] for b in self.brokers) >= self.low
+                ):
+                    break
+                most = self.high if needed else self.low
+                takers = (b for b in self.brokers if self.count[b] < most and self._fits(index, source, b))
+                to = min(takers, key=lambda b: (self.count[b], b), default=None)
+                if to is not None:
+                    self._go(index, source, to)
+
+    def _fits(self, index: int, source: int, to: int) -> bool:
+        """Whether a replica can go there: no second one, room, and no fewer racks than the partition had."""
+        each, now = self.placement.partitions[index], self.now[index]
+        if to in now or source not in now or each.moving or each.leader < 0:
+            return False
+        if to not in each.replicas and 0 <= self.free[to] < each.size:
+            return False
+        rack = self.placement.rack
+        if rack(source) == rack(to):
+            return True
+        return self.placement.racks(to if broker == source else broker for broker in now) >= self.racks[index]
+
+    def _go(self, index: int, source: int, to: int) -> None:
+        each, now = self.placement.partitions[index], self.now[index]
+        now[now.index(source)] = to
+        self.count[source] -= 1
+        self.count[to] += 1
+        self.at[source].discard(index)
+        self.at[to].add(index)
+        for broker, by in ((source, each.size), (to, -each.size)):
+            if broker not in each.replicas and self.free[broker] >= 0:
+                self.free[broker] += by
+
+    # -- cycles ----------------------------------------------------------------------------------------------------
+
+    def _improve(self) -> bool:
+        """Cancel a cycle of negative cost. Returns whether there was one that could be."""
+        self.banned.clear()
+        while cycle := self._cycle(self._arcs()):
+            done: list[_Arc] = []
+            for arc in cycle:
+                if arc.place < 0:
+                    continue
+                if not self._fits(arc.place, arc.source, arc.to):
+                    # Two replicas of one partition got in each other's way: back, and without this one.
+                    for before in reversed(done):
+                        self._go(before.place, before.to, before.source)
+                    self.banned.add((arc.place, arc.source, arc.to))
+                    break
+                self._go(arc.place, arc.source, arc.to)
+                done.append(arc)
+            else:
+                return True
+        return False
+
+    def _arcs(self) -> list[_Arc]:
+        """The cheapest replica from each broker to each other, and what it costs to have one more or less."""
+        best: dict[tuple[int, int], _Arc] = {}
+        for arc in self._possible():
+            place = arc.source, arc.to
+            if place not in best or arc < best[place]:
+                best[place] = arc
+        arcs = list(best.values())
+        for broker in self.brokers:
+            count = self.count[broker]
+            gives = -_OUT_OF_RANGE if count > self.high else 0 if count > self.low else _OUT_OF_RANGE
+            takes = -_OUT_OF_RANGE if count < self.low else 0 if count < self.high else _OUT_OF_RANGE
+            arcs += (_Arc(gives, -1, _HUB, broker), _Arc(takes, -1, broker, _HUB))
+        return arcs
+
+    def _possible(self) -> Iterator[_Arc]:
+        for source in self.brokers:
+            for index in self.at[source]:
+                each = self.placement.partitions[index]
+                for to in self.brokers:
+                    if (index, source, to) not in self.banned and self._fits(index, source, to):
+                        by = (to not in each.replicas) - (source not in each.replicas)
+                        yield _Arc((each.size + 1) * by, index, source, to)
+
+    def _cycle(self, arcs: list[_Arc]) -> list[_Arc]:
+        """A cycle of negative cost, empty if there is none (Bellman and Ford)."""
+        distance = dict.fromkeys((_HUB, *self.brokers), 0)
+        came: dict[int, _Arc] = {}
+        last = None
+        for _ in distance:
+            last = None
+            for arc in arcs:
+                if distance[arc.source] + arc.cost < distance[arc.to]:
+                    distance[arc.to] = distance[arc.source] + arc.cost
+                    came[arc.to] = arc
+                    last = arc.to
+            if last is None:
+                return []
+        assert last is not None
+        for _ in distance:
+            last = came[last].source
+        cycle = [came[last]]
+        while cycle[-1].source != last:
+            cycle.append(came[cycle[-1].source])
+        return cycle[::-1]

@@ -1,0 +1,107 @@
+"""Where replicas are and where they may go: what a planner needs of a snapshot. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
+
+from console.model.cluster import Broker, LogDir, Partition, Reassignment
+from console.model.config import min_isr
+from console.model.snapshot import Snapshot
+from console.plan.kinds.moves import destination, is_move
+
+PARTS = frozenset({"cluster", "topics", "reassignments", "log_dirs"})
+"""The parts of a snapshot that a placement is made of; with them the configs of all topics, for min ISR."""
+
+
+class Host(Struct, frozen=True):
+    """A broker as a place for replicas.
+
+    rack: None if it has none. takes: it is alive, and one of its log directories takes new replicas. free: bytes that
+    are usable in these directories, -1 if unknown.
+    """
+
+    id: int
+    rack: str | None = None
+    takes: bool = True
+    free: int = -1
+
+
+class Placed(Struct, frozen=True):
+    """A partition, its replicas in their order and what one of them holds.
+
+    replicas: of a partition that moves, where it will be. size: bytes of the largest replica that is known, 0 if none
+    is. min_isr: 1 if unknown. leader: -1 for no leader. moving: a reassignment is under way.
+    """
+
+    topic: str
+    number: int
+    replicas: tuple[int, ...]
+    size: int = 0
+    leader: int = -1
+    isr: tuple[int, ...] = ()
+    min_isr: int = 1
+    moving: bool = False
+
+
+class Placement(Struct, frozen=True):
+    """All brokers and all partitions."""
+
+    hosts: Mapping[int, Host]
+    partitions: tuple[Placed, ...]
+
+    def rack(self, broker: int) -> str:
+        """The broker's rack; a broker without one, or that is unknown, is a rack of its own."""
+        host = self.hosts.get(broker)
+        return f"rack {host.rack}" if host is not None and host.rack is not None else f"broker {broker}"
+
+    def racks(self, replicas: Iterable[int]) -> int:
+        """How many racks hold these replicas."""
+        return len({self.rack(each) for each in replicas})
+
+
+def placement_of(snapshot: Snapshot) -> Placement:
+    """The placement of a snapshot in which `PARTS` were read. A broker whose log directories are unknown takes
+    replicas, and has room of unknown size."""
+    moves = {(each.topic, each.partition): each for each in snapshot.reassignments if is_move(each)}
+    sizes = replica_sizes(snapshot)
+    wanted = {name: min_isr(snapshot.configs, name) or 1 for name in snapshot.topics}
+    return Placement(
+        {broker.id: _host(broker, snapshot.log_dirs.get(broker.id, ())) for broker in snapshot.cluster.brokers},
+        tuple(
+            _placed(name, each, sizes.get((name, each.number), 0), wanted[name], moves.get((name, each.number)))
+            for name, topic in snapshot.topics.items()
+            for each in topic.partitions
+        ),
+    )
+
+
+def replica_sizes(snapshot: Snapshot) -> dict[tuple[str, int], int]:
+    """(topic, partition) -> bytes of its largest replica."""
+    found: dict[tuple[str, int], int] = {}
+    for dirs in snapshot.log_dirs.values():
+        for log_dir in dirs:
+            for topic, partition, size, _lag, is_future in log_dir.replicas:
+                if not is_future and size > found.get((topic, partition), -1):
+                    found[topic, partition] = size
+    return found
+
+
+def _host(broker: Broker, dirs: tuple[LogDir, ...]) -> Host:
+    usable = [each for each in dirs if each.failure is None and not each.cordoned]
+    known = [each.usable_bytes for each in usable if each.usable_bytes >= 0]
+    free = sum(known) if known and len(known) == len(usable) else -1
+    return Host(broker.id, broker.rack, not broker.fenced and bool(usable or not dirs), free)
+
+
+def _placed(topic: str, partition: Partition, size: int, wanted: int, move: Reassignment | None) -> Placed:
+    replicas = partition.replicas if move is None else destination(move)
+    moving = move is not None
+    return Placed(topic, partition.number, replicas, size, partition.leader, partition.isr, wanted, moving)
+
+
+def replica_counts(partitions: Iterable[Placed]) -> Counter[int]:
+    """Broker -> how many replicas it holds."""
+    return Counter(replica for each in partitions for replica in each.replicas)

@@ -1,0 +1,245 @@
+"""From a goal to the replicas of each partition: by racks, with the fewest bytes to copy. Pure.
+
+A replica that no longer fits its goal is replaced in its place of the order; all others stay. A partition keeps the
+racks that it has, as far as the brokers that take replicas have as many. Among brokers that are equal in this, the one
+with the fewest preferred leaders (for a first replica), then with the fewest replicas, then with the fewest bytes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from console.operations.balance import balanced
+from console.operations.goals import Balance, Drain, Goal, MoveTopic, Replace, Replicate
+from console.operations.placement import Placed, Placement, replica_counts
+
+
+class Relocation(NamedTuple):
+    """A partition's replicas before and after. size: bytes that each new replica copies."""
+
+    topic: str
+    number: int
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    size: int = 0
+
+    @property
+    def added(self) -> tuple[int, ...]:
+        """The brokers that get a replica."""
+        return tuple(each for each in self.after if each not in self.before)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes to copy."""
+        return self.size * len(self.added)
+
+
+class Held(NamedTuple):
+    """A partition that the goal concerns and that can't be moved now. why: with what has to happen first."""
+
+    topic: str
+    number: int
+    why: str
+
+
+class Proposal(Struct, frozen=True):
+    """What to do for a goal now. It is reached when both are empty."""
+
+    moves: tuple[Relocation, ...] = ()
+    held: tuple[Held, ...] = ()
+
+    @property
+    def reached(self) -> bool:
+        """Whether nothing is left to do."""
+        return not self.moves and not self.held
+
+    @property
+    def bytes(self) -> int:
+        """Bytes to copy."""
+        return sum(each.bytes for each in self.moves)
+
+
+class UnknownPlace(ValueError):
+    """A goal names a broker or a topic that the cluster does not have; the text says which."""
+
+
+def propose(goal: Goal, placement: Placement) -> Proposal:
+    """What brings the placement to the goal. Raises UnknownPlace."""
+    check(goal, placement)
+    found = _balance(placement) if isinstance(goal, Balance) else _Filling(placement).proposal(goal)
+    return Proposal(tuple(found.moves), tuple(found.held))
+
+
+def check(goal: Goal, placement: Placement) -> None:
+    """Raises UnknownPlace if the goal can't be meant for this cluster. What is drained may be gone already."""
+    named = {*goal.brokers} if isinstance(goal, MoveTopic) else {goal.by} if isinstance(goal, Replace) else set()
+    for broker in sorted(named - placement.hosts.keys()):
+        raise UnknownPlace(f"broker {broker} is not in the cluster")
+    if isinstance(goal, Replace) and goal.by == goal.broker:
+        raise UnknownPlace(f"broker {goal.broker} can't replace itself")
+    if isinstance(goal, MoveTopic | Replicate) and all(each.topic != goal.topic for each in placement.partitions):
+        raise UnknownPlace(f"there is no topic {goal.topic}")
+    if isinstance(goal, Replicate) and goal.replicas < 1:
+        raise UnknownPlace("a partition has at least one replica")
+
+
+class _Found(NamedTuple):
+    moves: list[Relocation]
+    held: list[Held]
+
+
+class _NoPlace(Exception):
+    """A partition has to wait; the text says for what."""
+
+
+def _balance(placement: Placement) -> _Found:
+    found = _Found([], [])
+    for each, after in zip(placement.partitions, balanced(placement), strict=True):
+        if after == each.replicas:
+            continue
+        _add(found, each, after)
+    return found
+
+
+def _add(found: _Found, each: Placed, after: tuple[int, ...]) -> None:
+    """What is wanted of a partition, unless something has to happen first."""
+    why = _hold(each, after)
+    if why:
+        found.held.append(Held(each.topic, each.number, why))
+    else:
+        found.moves.append(Relocation(each.topic, each.number, each.replicas, after, each.size))
+
+
+def _hold(each: Placed, after: Sequence[int]) -> str:
+    if each.moving:
+        return "another move of it is under way"
+    if each.leader < 0 and any(broker not in each.replicas for broker in after):
+        return "it has no leader to copy from"
+    if len(after) < each.min_isr and len(after) < len(each.replicas):
+        return f"min.insync.replicas is {each.min_isr}"
+    if len(after) < len(each.replicas) and sum(broker in each.isr for broker in after) < each.min_isr:
+        return "the replicas that stay are not in sync yet"
+    return ""
+
+
+class _Filling:
+    """Partitions one after another, and what the brokers hold by then."""
+
+    def __init__(self, placement: Placement) -> None:
+        self.placement = placement
+        self.taking = tuple(sorted(each.id for each in placement.hosts.values() if each.takes))
+        self.count = replica_counts(placement.partitions)
+        self.leads = Counter(each.replicas[0] for each in placement.partitions if each.replicas)
+        self.held = Counter[int]()
+        for each in placement.partitions:
+            for broker in each.replicas:
+                self.held[broker] += each.size
+        self.free = {each.id: each.free for each in placement.hosts.values()}
+
+    def proposal(self, goal: Goal) -> _Found:
+        found = _Found([], [])
+        for each in self.placement.partitions:
+            try:
+                after = self._after(goal, each)
+            except _NoPlace as error:
+                why = "another move of it is under way" if each.moving else str(error)
+                found.held.append(Held(each.topic, each.number, why))
+                continue
+            if after != each.replicas:
+                _add(found, each, after)
+                self._take(each, after)
+        return found
+
+    def _take(self, each: Placed, after: tuple[int, ...]) -> None:
+        """Count a partition where it will be."""
+        for broker in each.replicas:
+            self.count[broker] -= 1
+            self.held[broker] -= each.size
+        for broker in after:
+            self.count[broker] += 1
+            self.held[broker] += each.size
+            if broker not in each.replicas and self.free.get(broker, -1) >= 0:
+                self.free[broker] -= each.size
+        self.leads[each.replicas[0]] -= 1
+        self.leads[after[0]] += 1
+
+    def _after(self, goal: Goal, each: Placed) -> tuple[int, ...]:
+        """The replicas that the goal wants of a partition. Raises _NoPlace."""
+        match goal:
+            case Drain(brokers=brokers):
+                if not any(broker in each.replicas for broker in brokers):
+                    return each.replicas
+                others = [b for b in self.taking if b not in brokers]
+                return self._filled(each, each.replicas, brokers, others, others)
+            case Replace(broker=old, by=new):
+                if old not in each.replicas:
+                    return each.replicas
+                others = [b for b in self.taking if b != old]
+                by = others if new in each.replicas else [b for b in others if b == new]
+                return self._filled(each, each.replicas, (old,), by, others)
+            case MoveTopic(topic=topic, brokers=brokers) if topic == each.topic:
+                gone = [broker for broker in each.replicas if broker not in brokers]
+                among = [b for b in self.taking if b in brokers]
+                return self._filled(each, each.replicas, gone, among, among)
+            case Replicate(topic=topic, replicas=wanted) if topic == each.topic:
+                more = wanted - len(each.replicas)
+                if more < 0:
+                    return self._fewer(each, -more)
+                places = range(-more, 0)
+                return self._filled(each, (*each.replicas, *places), places, self.taking, self.taking)
+            case _:
+                return each.replicas
+
+    def _filled(
+        self,
+        each: Placed,
+        order: Sequence[int],
+        gone: Collection[int],
+        allowed: Sequence[int],
+        others: Sequence[int],
+    ) -> tuple[int, ...]:
+        """`order` with a broker of `allowed` in place of each of those that are `gone`. others: the brokers by which
+        is judged how many racks the partition can have. Raises _NoPlace."""
+        kept = [broker for broker in order if broker not in gone]
+        after: list[int] = []
+        racks = {self.placement.rack(broker) for broker in kept}
+        for place, broker in enumerate(order):
+            if broker in gone:
+                broker = self._best(each, place, racks, [b for b in allowed if b not in kept and b not in after])
+                racks.add(self.placement.rack(broker))
+            after.append(broker)
+        before = self.placement.racks(each.replicas)
+        if len(racks) < min(before, len(after), self.placement.racks((*others, *kept))):
+            raise _NoPlace(f"it would be in {len(racks)} racks instead of {before}")
+        return tuple(after)
+
+    def _best(self, each: Placed, place: int, racks: Collection[str], brokers: Sequence[int]) -> int:
+        if not brokers:
+            raise _NoPlace("no broker is left that is alive, takes replicas and has none of it")
+        roomy = [broker for broker in brokers if not 0 <= self.free[broker] < each.size]
+        if not roomy:
+            raise _NoPlace(f"no broker has {each.size:,} bytes left")
+        rack, count, held = self.placement.rack, self.count, self.held
+        leads = self.leads if place == 0 else Counter[int]()
+        return min(roomy, key=lambda b: (rack(b) in racks, leads[b], count[b], held[b], b))
+
+    def _fewer(self, each: Placed, gone: int) -> tuple[int, ...]:
+        """The partition without so many replicas: what is out of sync goes first, then what leaves the most racks,
+        then the last; the leader stays."""
+        left = list(each.replicas)
+        for _ in range(gone):
+            candidates = [broker for broker in left if broker != each.leader] or left
+            worst = max(
+                candidates,
+                key=lambda b: (
+                    b not in each.isr,
+                    self.placement.racks(other for other in left if other != b),
+                    left.index(b),
+                ),
+            )
+            left.remove(worst)
+        return tuple(left)

@@ -1,0 +1,47 @@
+"""What a forecast says of a proposal is what its moves do."""
+
+from __future__ import annotations
+
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from console.operations.forecast import forecast
+from console.operations.goals import Drain, Goal
+from console.operations.placement import Host, Placed, Placement
+from console.operations.planner import UnknownPlace, propose
+from tests.unit.test_planner import after, goals, placements
+
+
+@given(placements(), goals(), st.integers(1, 100))
+def test_its_sums_are_those_of_the_placement_afterwards(placement: Placement, goal: Goal, throttle: int) -> None:
+    """Replicas, leaders and bytes by broker come from the placement once it is moved; the time from the busiest."""
+    try:
+        proposal = propose(goal, placement)
+    except UnknownPlace:
+        assume(False)
+    said, then = forecast(proposal, placement, throttle), after(placement, proposal)
+    for each in said.brokers:
+        for index, what in enumerate((placement, then)):
+            mine = [one for one in what.partitions if each.id in one.replicas]
+            assert each.replicas[index] == len(mine)
+            assert each.leads[index] == sum(one.replicas[0] == each.id for one in mine)
+            assert each.bytes[index] == sum(one.size for one in mine)
+        assert each.free >= -1
+    assert sum(each.copied for each in said.brokers) == proposal.bytes == said.bytes
+    assert sum(each.read for each in said.brokers) == said.bytes
+    busiest = max((max(each.copied, each.read) for each in said.brokers), default=0)
+    assert said.seconds == (busiest / throttle if said.bytes else None)
+    assert len(said.brokers) == len({*placement.hosts, *(b for one in placement.partitions for b in one.replicas)})
+
+
+def test_a_broker_that_is_lost_with_its_rack_shows() -> None:
+    """Broker 3 was alone in rack c: what goes to broker 4 is in two racks then, and room is left there."""
+    brokers = {1: Host(1, "a"), 2: Host(2, "b"), 4: Host(4, "a", free=1000)}
+    placement = Placement(brokers, (Placed("t", 0, (1, 2, 3), 300, 1, (1, 2)), Placed("t", 1, (2, 1), 50, 2, (2, 1))))
+    said = forecast(propose(Drain((3,)), placement), placement, 100)
+    assert (said.partitions, said.bytes, said.seconds) == (1, 300, 3.0)
+    assert said.fewer_racks == (("t", 0),)
+    by_id = {each.id: each for each in said.brokers}
+    assert by_id[3].replicas == (1, 0)
+    assert by_id[4] == (4, (0, 1), (0, 0), (0, 300), 300, 0, 700)
+    assert by_id[1].read == 300

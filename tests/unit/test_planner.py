@@ -1,0 +1,291 @@
+"""Where a planner puts replicas: what holds of every proposal, and how far it is from the cheapest one."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from itertools import permutations, product
+
+import pytest
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from console.model.cluster import (
+    Broker,
+    ClusterInfo,
+    LogDir,
+    Partition,
+    Reassignment,
+    ReplicaSize,
+    ReplicaSizes,
+    Topic,
+)
+from console.model.codes import ConfigSource
+from console.model.config import ConfigEntry, ConfigSet, topic_resource
+from console.model.snapshot import Snapshot
+from console.operations.goals import Balance, Drain, Goal, MoveTopic, Replace, Replicate
+from console.operations.placement import Host, Placed, Placement, placement_of, replica_counts
+from console.operations.planner import Proposal, UnknownPlace, propose
+
+RACKS = {1: "a", 2: "b", 3: "c", 4: "a", 5: "b", 6: "c"}
+
+
+def hosts(*brokers: int, racks: bool = True, **changed: Host) -> dict[int, Host]:
+    found = {each: Host(each, RACKS[each] if racks else None) for each in brokers}
+    return found | {each.id: each for each in changed.values()}
+
+
+def partition(number: int, *replicas: int, size: int = 10) -> Placed:
+    return Placed("t", number, replicas, size, replicas[0], replicas)
+
+
+def after(placement: Placement, proposal: Proposal) -> Placement:
+    """The placement once all moves are done."""
+    moves = {(each.topic, each.number): each.after for each in proposal.moves}
+    done = (
+        replace(each, replicas=new, isr=new, leader=new[0])
+        if (new := moves.get((each.topic, each.number))) is not None
+        else each
+        for each in placement.partitions
+    )
+    return Placement(placement.hosts, tuple(done))
+
+
+@st.composite
+def placements(draw: st.DrawFn) -> Placement:
+    brokers = range(1, draw(st.integers(2, 6)) + 1)
+    with_racks = draw(st.booleans())
+    found = {
+        each: Host(
+            each,
+            RACKS[each] if with_racks else None,
+            draw(st.sampled_from((True, True, True, False))),
+            draw(st.sampled_from((-1, -1, 15, 1000))),
+        )
+        for each in brokers
+    }
+    partitions = []
+    for number in range(draw(st.integers(1, 6))):
+        replicas = draw(st.permutations(list(brokers)))[: draw(st.integers(1, min(3, len(brokers))))]
+        isr = tuple(each for each in replicas if found[each].takes)
+        leader = next(iter(isr), -1)
+        size, wanted = draw(st.integers(0, 40)), draw(st.integers(1, 2))
+        moving = draw(st.integers(0, 9)) == 0
+        topic = draw(st.sampled_from("tu"))
+        partitions.append(Placed(topic, number, tuple(replicas), size, leader, isr, wanted, moving))
+    return Placement(found, tuple(partitions))
+
+
+@st.composite
+def goals(draw: st.DrawFn) -> Goal:
+    one, other, number = draw(st.integers(1, 6)), draw(st.integers(1, 6)), draw(st.integers(1, 4))
+    some = tuple(sorted(draw(st.sets(st.integers(1, 6), min_size=1, max_size=3))))
+    return draw(
+        st.sampled_from((Drain(some), Replace(one, other), Balance(), MoveTopic("t", some), Replicate("t", number)))
+    )
+
+
+@given(placements(), goals())
+def test_every_proposal_is_valid(placement: Placement, goal: Goal) -> None:
+    """No replica twice, new ones where they are taken and fit, racks and min ISR kept, others' moves left alone."""
+    try:
+        proposal = propose(goal, placement)
+    except UnknownPlace:
+        assume(False)
+    partitions = {(each.topic, each.number): each for each in placement.partitions}
+    copied: Counter[int] = Counter()
+    for move in proposal.moves:
+        each = partitions[move.topic, move.number]
+        assert move.before == each.replicas != move.after
+        assert len(set(move.after)) == len(move.after) > 0
+        assert not each.moving
+        for broker in move.added:
+            assert placement.hosts[broker].takes
+            copied[broker] += each.size
+        assert not move.added or each.leader >= 0
+        if len(move.after) < len(move.before):
+            assert sum(broker in each.isr for broker in move.after) >= each.min_isr
+        elif isinstance(goal, Drain | Replace):
+            gone = goal.brokers if isinstance(goal, Drain) else (goal.broker,)
+            takers = {b for b, host in placement.hosts.items() if host.takes and b not in gone}
+            most = placement.racks({*takers, *(b for b in move.before if b not in gone)})
+            assert placement.racks(move.after) >= min(placement.racks(move.before), most, len(move.after))
+            assert all(new == old for old, new in zip(move.before, move.after, strict=True) if old not in gone)
+        elif isinstance(goal, Balance):
+            assert placement.racks(move.after) >= placement.racks(move.before)
+    for broker, size in copied.items():
+        assert placement.hosts[broker].free < 0 or size <= placement.hosts[broker].free
+    assert len({(each.topic, each.number) for each in (*proposal.moves, *proposal.held)}) == len(proposal.moves) + len(
+        proposal.held
+    )
+
+
+@given(placements(), goals())
+def test_what_is_not_held_reaches_the_goal(placement: Placement, goal: Goal) -> None:
+    """Once its moves are done, the same goal has nothing more to do but what was held."""
+    assume(not isinstance(goal, Balance))
+    try:
+        proposal = propose(goal, placement)
+    except UnknownPlace:
+        assume(False)
+    again = propose(goal, after(placement, proposal))
+    held = {(each.topic, each.number) for each in proposal.held}
+    assert {(each.topic, each.number) for each in (*again.moves, *again.held)} <= held
+    left = {each for each in after(placement, proposal).partitions if (each.topic, each.number) not in held}
+    for each in left:
+        if isinstance(goal, Drain):
+            assert not set(goal.brokers) & set(each.replicas)
+        elif isinstance(goal, Replace):
+            assert goal.broker not in each.replicas
+        elif isinstance(goal, MoveTopic) and each.topic == goal.topic:
+            assert set(each.replicas) <= set(goal.brokers)
+        elif isinstance(goal, Replicate) and each.topic == goal.topic:
+            assert len(each.replicas) == goal.replicas
+
+
+# -- the cheapest --------------------------------------------------------------------------------------------------
+
+
+def cheapest(placement: Placement, goal: Goal) -> int | None:
+    """The fewest bytes of all placements that reach a goal with the racks kept, by trying them all; None if none."""
+    taking = [each.id for each in placement.hosts.values() if each.takes]
+    choices = []
+    for each in placement.partitions:
+        length = goal.replicas if isinstance(goal, Replicate) else len(each.replicas)
+        racks = min(placement.racks(each.replicas), length)
+        mine = []
+        for replicas in permutations(taking, length):
+            if list(replicas) != sorted(replicas) or placement.racks(replicas) < racks:
+                continue
+            if isinstance(goal, Drain) and set(goal.brokers) & set(replicas):
+                continue
+            if isinstance(goal, MoveTopic) and not set(replicas) <= set(goal.brokers):
+                continue
+            mine.append((each.size * len(set(replicas) - set(each.replicas)), replicas))
+        choices.append(mine)
+    best = None
+    spread = 1 if sum(len(each.replicas) for each in placement.partitions) % len(taking) else 0
+    for some in product(*choices):
+        size = sum(cost for cost, _ in some)
+        if best is not None and size >= best:
+            continue
+        if isinstance(goal, Balance):
+            counts = Counter(dict.fromkeys(taking, 0))
+            for _, replicas in some:
+                counts.update(replicas)
+            if max(counts.values()) - min(counts.values()) > spread:
+                continue
+        best = size
+    return best
+
+
+def small_cases() -> list[tuple[int, Goal]]:
+    kinds: tuple[Goal, ...] = (Drain((3,)), Drain((1, 2)), Balance(), Balance(), MoveTopic("t", (1, 4, 5)))
+    return [(seed, kinds[seed % len(kinds)]) for seed in range(40)]
+
+
+def random_placement(seed: int) -> Placement:
+    """Five or six brokers in three racks, or in none, and a few partitions of two replicas, badly spread."""
+    chance = random.Random(seed)
+    brokers = hosts(*range(1, chance.choice((5, 6)) + 1), racks=seed % 2 == 0)
+    skewed = [1, 1, 1, 2, 2, 3, *brokers]
+    partitions = []
+    for number in range(5):
+        first = chance.choice(skewed)
+        second = chance.choice([b for b in skewed if brokers[b].rack is None or brokers[b].rack != brokers[first].rack])
+        while second == first:
+            second = chance.choice(list(brokers))
+        partitions.append(partition(number, first, second, size=chance.choice((1, 5, 20, 100, chance.randint(1, 500)))))
+    return Placement(brokers, tuple(partitions))
+
+
+@pytest.mark.parametrize(("seed", "goal"), small_cases())
+def test_a_proposal_copies_hardly_more_than_the_cheapest(seed: int, goal: Goal) -> None:
+    """At most 1.05 times what the best of all placements copies."""
+    placement = random_placement(seed)
+    best = cheapest(placement, goal)
+    proposal = propose(goal, placement)
+    if best is None:
+        assert proposal.held or isinstance(goal, Balance)
+        return
+    assert not proposal.held
+    assert proposal.bytes <= 1.05 * best
+    if isinstance(goal, Balance):
+        counts = replica_counts(after(placement, proposal).partitions)
+        assert max(counts[b] for b in placement.hosts) - min(counts[b] for b in placement.hosts) <= 1
+
+
+# -- each goal -----------------------------------------------------------------------------------------------------
+
+
+def test_a_drained_replica_goes_where_its_rack_is_free() -> None:
+    """The same place of the order, another broker of the same rack; of equal ones the one that leads fewest."""
+    placement = Placement(hosts(1, 2, 3, 4, 5, 6), (partition(0, 3, 1, 2), partition(1, 1, 3, 2), partition(2, 1, 2)))
+    moves = propose(Drain((3,)), placement).moves
+    assert [each.after for each in moves] == [(6, 1, 2), (1, 6, 2)]
+
+
+def test_a_replacement_keeps_the_order_and_waits_where_it_would_lose_a_rack() -> None:
+    """Broker 6 stands in the rack of 3, broker 4 in that of 1: another broker would keep the racks."""
+    placement = Placement(hosts(1, 2, 3, 4, 6), (partition(0, 2, 3, 1),))
+    assert [each.after for each in propose(Replace(3, 6), placement).moves] == [(2, 6, 1)]
+    refused = propose(Replace(3, 4), placement)
+    assert refused.moves == ()
+    assert refused.held[0].why == "it would be in 2 racks instead of 3"
+
+
+def test_fewer_replicas_leave_the_leader_the_racks_and_min_isr() -> None:
+    """What is out of sync goes first; nothing goes that min.insync.replicas needs."""
+    brokers = hosts(1, 2, 3, 4)
+    same = replace(partition(0, 1, 4, 2), leader=1)
+    assert [each.after for each in propose(Replicate("t", 2), Placement(brokers, (same,))).moves] == [(1, 2)]
+    behind = replace(partition(0, 1, 2, 3), isr=(1, 3))
+    assert [each.after for each in propose(Replicate("t", 2), Placement(brokers, (behind,))).moves] == [(1, 3)]
+    needed = replace(partition(0, 1, 2, 3), min_isr=2)
+    held = propose(Replicate("t", 1), Placement(brokers, (needed,))).held
+    assert [each.why for each in held] == ["min.insync.replicas is 2"]
+
+
+@example("gone")
+@given(st.sampled_from(["gone", "full", "moving", "leaderless"]))
+def test_what_can_not_be_moved_says_what_it_waits_for(case: str) -> None:
+    each = partition(0, 1, 2, size=100)
+    brokers = hosts(1, 2, 3, racks=False)
+    match case:
+        case "gone":
+            brokers, why = {**brokers, 3: Host(3, takes=False)}, "no broker is left that is alive, takes replicas"
+        case "full":
+            brokers, why = {**brokers, 3: Host(3, free=99)}, "no broker has 100 bytes left"
+        case "moving":
+            each, why = replace(each, moving=True), "another move of it is under way"
+        case _:
+            each, why = replace(each, leader=-1), "it has no leader to copy from"
+    proposal = propose(Drain((2,)), Placement(brokers, (each,)))
+    assert not proposal.moves
+    assert not proposal.reached
+    assert proposal.held[0].why.startswith(why)
+
+
+@pytest.mark.parametrize(
+    "goal", [Replace(1, 9), Replace(1, 1), MoveTopic("t", (1, 9)), MoveTopic("u", (1,)), Replicate("t", 0)]
+)
+def test_a_goal_of_another_cluster_is_refused(goal: Goal) -> None:
+    with pytest.raises(UnknownPlace):
+        propose(goal, Placement(hosts(1, 2), (partition(0, 1, 2),)))
+
+
+def test_a_placement_is_made_of_a_snapshot() -> None:
+    """Sizes of the largest replica, room of directories that take some, destinations of what moves."""
+    replicas = ReplicaSizes([ReplicaSize("t", 0, 70, 0, False), ReplicaSize("t", 0, 900, 0, True)])
+    cordoned = LogDir("/b", ReplicaSizes(), 100, 50, cordoned=True)
+    snapshot = Snapshot(
+        cluster=ClusterInfo("c", 1, (Broker(1, "h", 1, "a"), Broker(2, "h", 2), Broker(3, "h", 3, fenced=True))),
+        topics={"t": Topic("t", (Partition(0, 1, (1, 2, 3), (1, 2)),))},
+        configs={topic_resource("t"): ConfigSet((ConfigEntry("min.insync.replicas", "2", ConfigSource(5)),))},
+        log_dirs={1: (LogDir("/a", replicas, 100, 30), cordoned), 2: (cordoned,)},
+        reassignments=(Reassignment("t", 0, (1, 2, 3), (3,), (1,)),),
+    )
+    placement = placement_of(snapshot)
+    assert placement.hosts == {1: Host(1, "a", True, 30), 2: Host(2, None, False, -1), 3: Host(3, None, False, -1)}
+    assert placement.partitions == (Placed("t", 0, (2, 3), 70, 1, (1, 2), 2, True),)
