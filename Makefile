@@ -8,15 +8,15 @@ RUN := .venv-run
 LAKE := .venv-lake
 BIN := $(DEV)/bin
 PYTEST := $(BIN)/python -m pytest
-CHECKED := console widgets themes tests requirements $(wildcard benchmarks screenshots)
-TYPED := console widgets themes tests/support $(wildcard benchmarks screenshots)
+CHECKED := console widgets themes tests requirements bundle $(wildcard benchmarks screenshots)
+TYPED := console widgets themes tests/support bundle $(wildcard benchmarks screenshots)
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
   --no-header $(if $(UPGRADE),--upgrade)
 
 # Hundreds of tests start Python: each would compile all of this again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo demo-brokers demo-lake test test-fast test-brokers test-long check docs pictures format lock dev-venv run-venv lake-venv clean
+.PHONY: help demo demo-brokers demo-lake test test-fast test-brokers test-long check docs pictures format lock bundle dev-venv run-venv lake-venv clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -82,7 +82,11 @@ lock: dev-venv  ## lock what pyproject.toml asks for; UPGRADE=1 takes newer vers
 	$(LOCK) pyproject.toml --extra lake -c requirements/run.txt -o requirements/lake.txt
 	$(LOCK) --group build -o requirements/build.txt
 	$(LOCK) --group jars -o requirements/jars.txt
+	$(LOCK) --group bundle -o requirements/bundle.txt
 	$(LOCK) pyproject.toml --extra lake --group dev -c requirements/run.txt -c requirements/lake.txt -c requirements/build.txt -o requirements/dev.txt
+
+bundle: dev-venv  ## kac as one file for each architecture, in dist/ (needs Go); BUNDLE=--with-lake reads lakes
+	$(BIN)/python -m bundle $(BUNDLE)
 
 dev-venv:
 	@$(PYTHON) requirements/make_venv.py $(DEV) requirements/dev.txt

@@ -118,6 +118,7 @@ COMMANDS = (
         "print a completion script for a shell",
         connects=False,
     ),
+    Command("self", "console.cli.installed", "self_options", "verify the files of kac itself", connects=False),
     Command("__complete", "console.cli.manual.completion", "main", "", connects=False, own_parser=True),
     Command(
         "contexts", "console.cli.opening", "contexts_options", "list the contexts found, and where", connects=False
@@ -161,6 +162,7 @@ def parser() -> argparse.ArgumentParser:
         "--lake", metavar="PATH", default=argparse.SUPPRESS, help="where history, drift and usage are read"
     )
     top.add_argument("--version", action="store_true", help="print the version")
+    top.add_argument("--licenses", action="store_true", help="print the licences of kac and all its parts")
     top.add_argument("command", nargs="?", help=argparse.SUPPRESS)
     top.add_argument("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     return top
@@ -207,6 +209,10 @@ def run(argv: Sequence[str]) -> int:
     try:
         if options.version:
             return _version()
+        if options.licenses:
+            from console.cli.installed import licences
+
+            return licences()
         if name is None:
             from console.cli import screen
 

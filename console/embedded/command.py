@@ -232,7 +232,7 @@ def _started_process(argv: Sequence[str], errors: IO[str]) -> subprocess.Popen[s
     import subprocess
 
     return subprocess.Popen(  # noqa: S603 - this very interpreter
-        [sys.executable, "-c", _CHILD, *argv],
+        [sys.executable, "-P", "-c", _CHILD, *argv],  # -P: nothing from the working folder
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=errors,  # a file: a full pipe that is not read would block the cluster

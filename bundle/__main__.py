@@ -1,0 +1,54 @@
+"""``python -m bundle [--arch …] [--with-lake]``: make bundles in dist/."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+from bundle.debian import package
+from bundle.inputs import GO_NAMES, ROOT, Missing
+from bundle.make import make
+
+PACKED = 19
+"""zstd's level: higher ones take minutes for a few thousandths."""
+
+
+def main() -> int:
+    """Make them, and say what they weigh; the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m bundle", description=__doc__)
+    parser.add_argument("--arch", action="append", choices=sorted(GO_NAMES), help="default: both")
+    parser.add_argument("--with-lake", action="store_true", help="with DuckDB, which reads lakes")
+    parser.add_argument("--out", type=Path, default=ROOT / "dist", help="folder of what is made")
+    parser.add_argument("--level", type=int, default=PACKED, help="zstd's level; low ones are for tests")
+    options = parser.parse_args()
+    cache = ROOT / "build" / "bundle"
+    cache.mkdir(parents=True, exist_ok=True)
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    for arch in options.arch or sorted(GO_NAMES):
+        begun = time.monotonic()
+        try:
+            made = make(
+                arch,
+                os.uname().machine,
+                options.out,
+                cache,
+                with_lake=options.with_lake,
+                level=options.level,
+                version=version,
+            )
+            deb = package(made.tree, arch, version, options.out, with_lake=options.with_lake)
+        except (Missing, RuntimeError, OSError) as error:
+            print(f"bundle: {error}", file=sys.stderr)
+            return 1
+        took = time.monotonic() - begun
+        print(f"{made.file}  {made.size / 1e6:.1f} MB, unpacked {made.unpacked / 1e6:.1f} MB, in {took:.0f} s")
+        print(f"{deb}  {deb.stat().st_size / 1e6:.1f} MB" if deb else "no Debian package: dpkg-deb is not installed")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

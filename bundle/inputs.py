@@ -1,0 +1,130 @@
+"""What a bundle is made from, each pinned by a hash: Python as a Go module, wheels, a C compiler, our own wheel."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+LAUNCHER = ROOT / "bundle" / "launcher"
+INTERPRETER = "github.com/kluctl/go-embed-python"
+GO_NAMES = {"x86_64": "amd64", "aarch64": "arm64"}
+PYTHON = "3.14"
+GLIBC = (2, 28)
+"""The oldest glibc that a bundle runs with: wheels may want that or older."""
+_PLATFORMS = (*(f"manylinux_2_{minor}" for minor in range(GLIBC[1], 4, -1)), "manylinux2014", "manylinux2010")
+_FOLDER = 1 << 31
+"""The bit of Go's file modes."""
+_LINK = 1 << 27
+_OURS = ("console", "widgets", "themes")
+
+
+class Missing(Exception):
+    """What a bundle is made with is missing here; the text says what to install."""
+
+
+def run(command: list[str], folder: Path = ROOT, **environment: str) -> str:
+    """Run a command; its output. Raises Missing where there is no such program, RuntimeError with what it said."""
+    try:
+        done = subprocess.run(  # noqa: S603 - programs of the build
+            command, cwd=folder, env=os.environ | environment, capture_output=True, text=True, check=False
+        )
+    except FileNotFoundError as error:
+        raise Missing(
+            f"{command[0]} is not installed; a bundle is made with Go 1.26 or newer, see docs/install.md"
+        ) from error
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def interpreter(arch: str, into: Path) -> None:
+    """Lay Python for this architecture into a folder. Go compares the module with go.sum, files with their list."""
+    run(["go", "mod", "download"], LAUNCHER)
+    run(["go", "mod", "verify"], LAUNCHER)
+    module = Path(json.loads(run(["go", "mod", "download", "-json", INTERPRETER], LAUNCHER))["Dir"])
+    source = module / "python" / "internal" / "data" / f"linux-{GO_NAMES[arch]}"
+    for entry in json.loads((source / "files.json").read_text())["files"]:
+        target, mode = into / entry["name"], entry["perm"]
+        if mode & (_FOLDER | _LINK):
+            continue
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if entry.get("compressed"):
+            target.write_bytes(gzip.decompress((source / f"{entry['name']}.gz").read_bytes()))
+        else:
+            shutil.copyfile(source / entry["name"], target)
+        target.chmod(0o755 if mode & 0o100 else 0o644)
+
+
+def wheels(arch: str, lock: Path, cache: Path) -> list[Path]:
+    """The wheels of a lock for this architecture, fetched once; each has one of the lock's hashes."""
+    text = lock.read_text()
+    folder = cache / f"wheels-{arch}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    if not folder.is_dir():
+        making = folder.with_suffix(".part")
+        shutil.rmtree(making, ignore_errors=True)
+        pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
+        pip += ["--require-hashes", "--only-binary", ":all:", "--python-version", PYTHON, "--implementation", "cp"]
+        pip += [word for tag in (f"cp{PYTHON.replace('.', '')}", "abi3", "none") for word in ("--abi", tag)]
+        pip += [word for tag in _PLATFORMS for word in ("--platform", f"{tag}_{arch}")]
+        run([*pip, "--dest", str(making), "-r", str(lock)])
+        making.rename(folder)
+    found = sorted(folder.glob("*.whl"))
+    for wheel in found:
+        if f"sha256:{digest(wheel)}" not in text:
+            raise RuntimeError(f"{wheel} is not what {lock.name} names; delete {folder} and try again")
+    return found
+
+
+def one_of(lock: Path, name: str, cache: Path) -> Path:
+    """A lock that names this package alone, as it stands in the other."""
+    entry, inside = [], False
+    for line in lock.read_text().splitlines():
+        inside = line.startswith(f"{name}==") or (inside and line.startswith(" "))
+        if inside:
+            entry.append(line)
+    if not entry:
+        raise RuntimeError(f"{lock} does not name {name}")
+    alone = cache / f"{name}.txt"
+    alone.write_text("\n".join(entry) + "\n")
+    return alone
+
+
+def compiler(cache: Path) -> Path:
+    """The folder of zig, which compiles C for both architectures and any glibc."""
+    (wheel,) = wheels(os.uname().machine, ROOT / "requirements" / "bundle.txt", cache)
+    folder = cache / wheel.stem / "ziglang"
+    if not folder.is_dir():
+        making = cache / f"{wheel.stem}.part"
+        shutil.rmtree(making, ignore_errors=True)
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(making)
+        (making / "ziglang" / "zig").chmod(0o755)
+        making.rename(folder.parent)
+    return folder
+
+
+def own_wheel(into: Path) -> Path:
+    """The console's wheel, from a copy of what the checkout holds."""
+    source = into / "source"
+    for package in _OURS:
+        shutil.copytree(ROOT / package, source / package, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source / name)
+    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
+    run([*pip, "--wheel-dir", str(into), str(source)], source)
+    (wheel,) = into.glob("*.whl")
+    return wheel
+
+
+def digest(path: Path) -> str:
+    """The file's SHA-256 in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

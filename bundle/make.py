@@ -1,0 +1,126 @@
+"""From what is pinned to one executable file, its papers and its Debian package."""
+
+from __future__ import annotations
+
+import shutil
+import tarfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from bundle import papers, tree, unwinder
+from bundle.inputs import GO_NAMES, LAUNCHER, ROOT, digest, interpreter, one_of, own_wheel, run, wheels
+
+LIMITS = {False: (40_000_000, 130_000_000), True: (60_000_000, 230_000_000)}
+"""Bytes of the file and of its tree, without and with what reads lakes."""
+
+
+class Bundle(NamedTuple):
+    """What was made. size, unpacked: bytes."""
+
+    file: Path
+    tree: Path
+    size: int
+    unpacked: int
+
+
+def make(arch: str, machine: str, out: Path, cache: Path, *, with_lake: bool, level: int, version: str) -> Bundle:
+    """Make a bundle for an architecture.
+
+    Args:
+        machine: the architecture of this machine; its Python compiles and packs for both.
+        out: the folder of what is made. cache: of what was fetched.
+        level: zstd's, 1 to 22.
+
+    Raises Missing without Go, RuntimeError with the reason for all else.
+    """
+    name = f"kac-{version}{'-lake' if with_lake else ''}-linux-{arch}"
+    work = cache / f"tree-{name}"
+    shutil.rmtree(work, ignore_errors=True)
+    made = work / "kac"
+    python = _tool(machine, cache)
+    interpreter(arch, made)
+    locks = [ROOT / "requirements" / "run.txt"]
+    if with_lake:
+        locks.append(one_of(ROOT / "requirements" / "lake.txt", "duckdb", cache))
+    packages = [wheel for lock in locks for wheel in wheels(arch, lock, cache)]
+    with TemporaryDirectory() as folder:
+        own = own_wheel(Path(folder))
+        for wheel in (*packages, own):
+            tree.unpack_wheel(wheel, made)
+    zig = unwinder.build(arch, made / "lib" / unwinder.NAME, cache)
+    tree.prune(made)
+    papers.write(made, packages, arch, zig, version)
+    tree.compile_sources(made, python)
+    tree.clear_empty(made)
+    out.mkdir(parents=True, exist_ok=True)
+    file = out / name
+    link(made, file, arch, cache, _pack(python, level))
+    shutil.copyfile(made / papers.SBOM, out / f"{name}.cdx.json")
+    (out / f"{name}.sha256").write_text(f"{digest(file)}  {name}\n")
+    result = Bundle(file, made, file.stat().st_size, sum(path.stat().st_size for path in _files(made)))
+    most, most_unpacked = LIMITS[with_lake]
+    if level > 15 and (result.size > most or result.unpacked > most_unpacked):
+        raise RuntimeError(
+            f"{file}: {result.size:,} bytes, unpacked {result.unpacked:,}: above {most:,}, {most_unpacked:,}"
+        )
+    return result
+
+
+def _tool(machine: str, cache: Path) -> Path:
+    """The same Python for this machine: it compiles, and has zstd."""
+    folder = cache / "python"
+    if not (folder / tree.PROGRAM).exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        making = cache / "python.part"
+        shutil.rmtree(making, ignore_errors=True)
+        interpreter(machine, making)
+        making.rename(folder)
+    return folder / tree.PROGRAM
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    return (path for path in sorted(folder.rglob("*"), key=lambda path: path.as_posix()) if path.is_file())
+
+
+def link(made: Path, file: Path, arch: str, work: Path, pack: Callable[[Path, Path], None]) -> None:
+    """Compile the launcher around a tree. pack: writes what a file holds into another, as zstd does."""
+    source = work / f"launcher-{file.name}"
+    shutil.rmtree(source, ignore_errors=True)
+    shutil.copytree(LAUNCHER, source)
+    payload = source / "payload"
+    payload.mkdir()
+    plain, packed = payload / "tree.tar", payload / "tree.tar.zst"
+    index = []
+    with tarfile.open(plain, "w", format=tarfile.USTAR_FORMAT) as archive:
+        for path in _files(made):
+            entry = tarfile.TarInfo(path.relative_to(made).as_posix())
+            entry.size = path.stat().st_size
+            entry.mode = 0o700 if path.stat().st_mode & 0o100 else 0o600
+            index.append(f"{entry.size} {entry.name}\n")
+            with path.open("rb") as content:
+                archive.addfile(entry, content)
+    (payload / "index").write_text("".join(index))
+    pack(plain, packed)
+    plain.unlink()
+    (payload / "identity").write_text(digest(packed))
+    go = ["go", "build", "-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -buildid="]
+    run([*go, "-o", str(file.resolve()), "."], source, CGO_ENABLED="0", GOOS="linux", GOARCH=GO_NAMES[arch], GOFLAGS="")
+    shutil.rmtree(source)
+
+
+def _pack(python: Path, level: int) -> Callable[[Path, Path], None]:
+    code = (
+        "import sys\n"
+        "from compression import zstd\n"
+        "from compression.zstd import CompressionParameter as P\n"
+        "options = {P.compression_level: int(sys.argv[3]), P.window_log: 25, P.checksum_flag: 1}\n"
+        "with open(sys.argv[1], 'rb') as plain, open(sys.argv[2], 'wb') as packed:\n"
+        "    packed.write(zstd.compress(plain.read(), options=options))\n"
+    )
+
+    def pack(plain: Path, packed: Path) -> None:
+        run([str(python), "-I", "-c", code, str(plain), str(packed), str(level)])
+
+    return pack

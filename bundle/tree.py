@@ -1,0 +1,106 @@
+"""The tree that a bundle unpacks: what is used of Python and of the wheels, compiled."""
+
+from __future__ import annotations
+
+import shutil
+import zipfile
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePosixPath
+
+from bundle.inputs import PYTHON, run
+
+SITE = f"lib/python{PYTHON}/site-packages"
+PROGRAM = f"bin/python{PYTHON}"
+_STDLIB = f"lib/python{PYTHON}"
+
+UNUSED = (
+    "bin/[!p]*",
+    "bin/p[!y]*",
+    "bin/pydoc*",
+    "bin/*-config",
+    # The program has the whole interpreter in it; no wheel asks for the shared one.
+    "lib/libpython*",
+    # Tk and Tcl, tests, and what installs and edits programs.
+    "lib/libtcl*",
+    "lib/itcl*",
+    "lib/thread*",
+    "lib/tcl*",
+    "lib/tk*",
+    "share/*",
+    "include/*",
+    "lib/pkgconfig/*",
+    *(
+        f"{_STDLIB}/{each}/*"
+        for each in ("tkinter", "idlelib", "turtledemo", "ensurepip", "venv", "test", "pydoc_data")
+    ),
+    f"{_STDLIB}/config-*/*",
+    f"{_STDLIB}/turtle.py",
+    f"{_STDLIB}/antigravity.py",
+    f"{_STDLIB}/lib-dynload/_test*",
+    f"{_STDLIB}/lib-dynload/_ctypes_test*",
+    f"{_STDLIB}/lib-dynload/_tkinter*",
+    f"{_STDLIB}/lib-dynload/_dbm*",
+    f"{SITE}/pip/*",
+    f"{SITE}/pip-*/*",
+    # Batches of records in C, for producers and consumers; they alone want the host's libz. We have our own reader.
+    f"{SITE}/aiokafka/record/_crecords/*",
+    f"{SITE}/pydantic/v1/*",
+    f"{SITE}/*.pyi",
+    f"{SITE}/*.pyx",
+    f"{SITE}/*.pxd",
+    f"{SITE}/*.[ch]",
+    f"{SITE}/*.dist-info/RECORD",
+    f"{SITE}/*.dist-info/INSTALLER",
+    f"{SITE}/*.pth",
+)
+
+
+def unpack_wheel(wheel: Path, tree: Path) -> None:
+    """Lay a wheel's packages into the tree. Its scripts and headers are left out."""
+    site = tree / SITE
+    with zipfile.ZipFile(wheel) as archive:
+        for entry in archive.infolist():
+            path = PurePosixPath(entry.filename)
+            if path.parts[0].endswith(".data"):
+                if path.parts[1] not in ("purelib", "platlib"):
+                    continue
+                path = PurePosixPath(*path.parts[2:])
+            if entry.is_dir() or ".." in path.parts or path.is_absolute():
+                continue
+            target = site / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(archive.read(entry))
+            target.chmod(0o644)
+
+
+def prune(tree: Path) -> None:
+    """Delete what nothing of the console imports."""
+    for path in sorted(tree.rglob("*")):
+        name = path.relative_to(tree).as_posix()
+        # A star stands for folders, too.
+        if path.is_file() and any(fnmatchcase(name, pattern) for pattern in UNUSED):
+            path.unlink()
+
+
+def compile_sources(tree: Path, python: Path) -> None:
+    """Put code in the place of each source, never compared with one. python: of the same release, for this machine."""
+    for cache in sorted(tree.rglob("__pycache__")):
+        shutil.rmtree(cache)
+    # One process in one order, without random hashes: the same sources are the same bytes.
+    code = (
+        "import compileall, sys\n"
+        "from py_compile import PycInvalidationMode\n"
+        "made = compileall.compile_dir(sys.argv[1], quiet=1, legacy=True, stripdir=sys.argv[2],\n"
+        "    invalidation_mode=PycInvalidationMode.UNCHECKED_HASH, maxlevels=40)\n"
+        "sys.exit(not made)\n"
+    )
+    run([str(python), "-I", "-B", "-c", code, str(tree / "lib"), str(tree)], PYTHONHASHSEED="0")
+    for source in sorted(tree.rglob("*.py")):
+        source.unlink()
+
+
+def clear_empty(tree: Path) -> None:
+    """Delete folders in which nothing is left."""
+    for path in sorted(tree.rglob("*"), reverse=True):
+        if path.is_dir() and not any(path.iterdir()):
+            path.rmdir()

@@ -1,0 +1,67 @@
+"""What was installed: the licences of its parts (`kac --licenses`), and whether its files are as they came
+(`kac self verify`; the one-file kac answers that one itself, before it starts Python).
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import hashlib
+import sys
+from importlib.metadata import Distribution, PackagePath, distribution, distributions
+from pathlib import Path
+
+from console.terminal import complain, put
+
+_NAME = "kafka-admin-console"
+_LICENCE_NAMES = ("LICENSE", "LICENCE", "COPYING", "NOTICE")
+_UNTOUCHED, _CHANGED = 0, 1
+
+
+def licences() -> int:
+    """Print them: those of a bundle as they were put into it, else those of each package of this environment; 0."""
+    packed = Path(sys.prefix) / "share" / "kac" / "licenses.txt"
+    if packed.is_file():
+        put(packed.read_text())
+        return 0
+    for each in sorted(distributions(), key=lambda each: each.name.lower()):
+        put(f"{each.name} {each.version}\n\n")
+        for file in each.files or ():
+            if ".dist-info" in file.parts[0] and file.name.upper().startswith(_LICENCE_NAMES):
+                put(f"{Path(str(each.locate_file(file))).read_text(errors='replace').strip()}\n\n")
+    return 0
+
+
+def self_options(parser: argparse.ArgumentParser) -> None:
+    """What to do with kac itself."""
+    parser.add_argument("action", choices=["verify"], help="compare the files of kac with what was installed")
+    parser.set_defaults(run=run_self)
+
+
+def run_self(options: argparse.Namespace) -> int:  # noqa: ARG001 - as every command
+    """Name each file that is missing or changed; the exit code."""
+    installed = distribution(_NAME)
+    if not installed.files:
+        complain("the list of installed files is not here; for the Debian package: dpkg -V kac")
+        return _CHANGED
+    different = [problem for file in installed.files if (problem := _problem(installed, file))]
+    for problem in different:
+        complain(problem)
+    if different:
+        complain(f"{len(different)} of {len(installed.files)} files differ. Install {_NAME} again.")
+        return _CHANGED
+    put(f"kac {installed.version}: {len(installed.files)} files are as they were installed\n")
+    return _UNTOUCHED
+
+
+def _problem(installed: Distribution, file: PackagePath) -> str:
+    """What is wrong with a file of the list; empty text where nothing is. Only files with a hash are compared."""
+    path = Path(str(installed.locate_file(file)))
+    if file.hash is None:
+        return ""
+    try:
+        found = hashlib.new(file.hash.mode, path.read_bytes(), usedforsecurity=False).digest()
+    except OSError as error:
+        return f"{path}: {error.strerror}"
+    same = base64.urlsafe_b64encode(found).decode().rstrip("=") == file.hash.value
+    return "" if same else f"{path}: changed"

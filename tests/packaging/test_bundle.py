@@ -1,0 +1,235 @@
+"""The one-file kac itself, made here: what it holds, and that it runs where there is nothing but glibc."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bundle.inputs import GLIBC, ROOT, Missing
+from bundle.make import LIMITS, Bundle, make
+from tests.support.patience import PATIENCE
+from tests.support.terminal import Terminal
+
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.xdist_group("bundle"),
+    pytest.mark.timeout(1800),
+    pytest.mark.skipif(shutil.which("go") is None, reason="Go is not installed, and the launcher is compiled with it"),
+]
+OF_GLIBC = {"libc.so.6", "libm.so.6", "libdl.so.2", "librt.so.1", "libpthread.so.0", "libutil.so.1"}
+CACHE = ROOT / "build" / "bundle"
+MACHINE = os.uname().machine
+
+
+def made(arch: str, out: Path, level: int = 3) -> Bundle:
+    CACHE.mkdir(parents=True, exist_ok=True)
+    try:
+        return make(arch, MACHINE, out, CACHE, with_lake=False, level=level, version="0.0.test")
+    except Missing as missing:
+        pytest.skip(str(missing))
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+    return made(MACHINE, tmp_path_factory.mktemp("dist"))
+
+
+@pytest.fixture(scope="module")
+def root(bundle: Bundle, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A root with six libraries of glibc, its loader and the file: no /tmp, no home, no shell."""
+    made = tmp_path_factory.mktemp("root")
+    loader = next(
+        Path(each) for each in ("/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1") if Path(each).exists()
+    )
+    libraries = Path(f"/lib/{MACHINE}-linux-gnu")
+    for path in (loader, *(libraries / name for name in sorted(OF_GLIBC))):
+        target = made / path.relative_to("/")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target)
+        target.chmod(0o755)
+    for name in ("dev", "proc", "var/tmp"):
+        (made / name).mkdir(parents=True)
+    shutil.copy(bundle.file, made / "kac")
+    return made
+
+
+def inside(root: Path, *command: str, network: bool = True) -> list[str]:
+    """The command line that runs a command in this root, with the machine's own /dev and /proc."""
+    script = f'mount --rbind /dev {root}/dev; mount --rbind /proc {root}/proc; exec chroot {root} "$@"'
+    return ["unshare", "-rm" if network else "-rmn", "sh", "-ec", script, "sh", *command]
+
+
+def run(command: list[str], **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=PATIENCE)
+
+
+def elf_files(tree: Path) -> Iterator[Path]:
+    for path in sorted(tree.rglob("*")):
+        if path.is_file():
+            with path.open("rb") as file:
+                if file.read(4) == b"\x7fELF":
+                    yield path
+
+
+def readelf(*options: str) -> str:
+    if shutil.which("readelf") is None:
+        pytest.skip("readelf is not installed")
+    return run(["readelf", "-W", *options], PATH=os.environ["PATH"], LC_ALL="C").stdout
+
+
+def wants_only_glibc(tree: Path) -> None:
+    own = {path.name for path in (tree / "lib").glob("*.so*")}
+    looked = list(elf_files(tree))
+    assert len(looked) > 8
+    for path in looked:
+        needed = set(re.findall(r"NEEDED.*\[(.*)\]", readelf("-d", str(path))))
+        assert all(each in OF_GLIBC | own or each.startswith("ld-linux-") for each in needed), (path, needed)
+        versions = {
+            tuple(map(int, each.split("."))) for each in re.findall(r"GLIBC_([0-9.]+)", readelf("-V", str(path)))
+        }
+        assert max(versions, default=(0,)) <= GLIBC, (path, max(versions))
+
+
+def test_every_library_finds_what_it_wants(bundle: Bundle) -> None:
+    wants_only_glibc(bundle.tree)
+
+
+def test_the_launcher_wants_nothing(bundle: Bundle) -> None:
+    assert "NEEDED" not in readelf("-d", str(bundle.file))
+    assert "INTERP" not in readelf("-l", str(bundle.file))
+
+
+def test_the_same_sources_make_the_same_bytes(bundle: Bundle, tmp_path: Path) -> None:
+    first = bundle.file.read_bytes()
+    assert made(MACHINE, tmp_path).file.read_bytes() == first
+
+
+def test_it_is_as_small_as_promised(bundle: Bundle) -> None:
+    most, most_unpacked = LIMITS[False]
+    assert bundle.unpacked <= most_unpacked
+    # Packed fast here: dist/ holds what zstd makes of it at its usual level.
+    assert bundle.size <= most * 1.1
+
+
+def test_the_list_of_parts_and_the_licences_name_every_package(bundle: Bundle) -> None:
+    parts = json.loads((bundle.tree / "share/kac/sbom.cdx.json").read_text())
+    names = {part["name"].lower().replace("_", "-") for part in parts["components"]}
+    locked = set(re.findall(r"^([a-z0-9-]+)==", (ROOT / "requirements" / "run.txt").read_text(), re.MULTILINE))
+    elsewhere = {"colorama", "win32-setctime", "pyreadline3", "tzdata"}
+    assert locked - elsewhere <= names
+    assert {"cpython", "libunwind", "openssl"} <= names
+    licences = (bundle.tree / "share/kac/licenses.txt").read_text()
+    assert all(
+        re.search(rf"^{re.escape(name)} ", licences, re.MULTILINE | re.IGNORECASE) for name in ("textual", "aiokafka")
+    )
+    assert "PYTHON SOFTWARE FOUNDATION LICENSE" in licences
+
+
+def test_it_runs_in_an_empty_root(root: Path) -> None:
+    version = run(inside(root, "/kac", "--version"))
+    assert (version.returncode, version.stdout, version.stderr) == (0, version.stdout, "")
+    assert version.stdout.startswith("kac ")
+    assert run(inside(root, "/kac", "self", "verify")).returncode == 0
+    offline = run(inside(root, "/kac", "topics", "-b", "127.0.0.1:9092", "--list", network=False))
+    assert offline.returncode == 1
+    assert "unreachable" in offline.stderr
+    assert "Traceback" not in offline.stderr
+
+
+ALL_MODULES = """
+import importlib, pkgutil, console, widgets, themes
+for root in (console, widgets, themes):
+    for module in pkgutil.walk_packages(root.__path__, root.__name__ + "."):
+        try:
+            if not module.name.endswith("__main__"):
+                importlib.import_module(module.name)
+        except ModuleNotFoundError as missing:
+            if missing.name not in ("delta", "duckdb", "py4j", "pyarrow", "pyspark"):
+                raise
+import ctypes, sys
+frames = 0
+callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+def count(context, argument):
+    global frames
+    frames += 1
+    return 0
+ctypes.CDLL("libgcc_s.so.1")._Unwind_Backtrace(callback(count), None)
+assert frames > 5, frames
+print("all", sys.prefix)
+"""
+
+
+def test_every_module_imports_in_an_empty_root(root: Path) -> None:
+    folder = run(inside(root, "/kac", "self", "folder")).stdout.strip()
+    done = run(inside(root, f"{folder}/bin/python3.14", "-I", "-c", ALL_MODULES))
+    assert done.stdout == f"all {folder}\n", done.stderr
+
+
+@pytest.mark.parametrize(
+    "term", ["xterm-256color", "xterm", "linux", "vt100", "screen", "tmux-256color", "dumb", "nonsense"]
+)
+def test_the_console_opens_on_a_terminal_of_each_kind(root: Path, tmp_path: Path, term: str) -> None:
+    environment = {"TERM": term, "PATH": os.environ["PATH"]}
+    with Terminal(inside(root, "/kac", "-b", "127.0.0.1:1"), cwd=tmp_path, environment=environment) as terminal:
+        terminal.wait_for("nothing listens there")
+        terminal.send(":q\r")
+        assert terminal.wait_for_end() == 0
+
+
+def test_a_cluster_in_an_empty_root_answers_the_same_file(root: Path) -> None:
+    cluster = subprocess.Popen(
+        inside(root, "/kac", "cluster", "--port", "0"), stdout=subprocess.PIPE, text=True, env={}
+    )
+    try:
+        assert cluster.stdout is not None
+        address = re.search(r"127\.0\.0\.1:\d+", cluster.stdout.readline())
+        assert address is not None
+        created = run(inside(root, "/kac", "run", "-b", address[0], "-e", "create topic made 3 1; apply --yes"))
+        assert created.returncode == 0, created.stdout + created.stderr
+        listed = run(inside(root, "/kac", "topics", "-b", address[0], "--list"))
+        assert "made" in listed.stdout, listed.stderr
+    finally:
+        cluster.terminate()
+        cluster.wait(PATIENCE)
+
+
+@pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="dpkg-deb is not installed")
+def test_the_debian_package_runs_from_where_it_lies(bundle: Bundle, root: Path, tmp_path: Path) -> None:
+    from bundle.debian import package
+
+    deb = package(bundle.tree, MACHINE, "0.0.test", tmp_path, with_lake=False)
+    assert deb is not None
+    subprocess.run(["dpkg-deb", "-x", deb, root], check=True)
+    (root / "bin").mkdir(exist_ok=True)
+    shutil.copy("/bin/dash", root / "bin" / "sh")
+    done = run(inside(root, "/usr/bin/kac", "--version"))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("kac ")
+
+
+ARM = Path("/usr/aarch64-linux-gnu")
+
+
+@pytest.mark.skipif(MACHINE != "x86_64", reason="the other architecture is emulated on x86_64")
+def test_aarch64(tmp_path: Path) -> None:
+    arm = made("aarch64", tmp_path)
+    wants_only_glibc(arm.tree)
+    emulator = shutil.which("qemu-aarch64-static")
+    if emulator is None or not ARM.is_dir():
+        pytest.skip("qemu-user-static and libc6-arm64-cross are not installed")
+    place = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    folder = run([emulator, str(arm.file), "self", "folder"], **place)
+    assert folder.returncode == 0, folder.stderr
+    python = f"{folder.stdout.strip()}/bin/python3.14"
+    done = run([emulator, "-L", str(ARM), python, "-I", "-c", ALL_MODULES])
+    assert done.stdout == f"all {folder.stdout.strip()}\n", done.stderr
+    started = "import sys; from console.__main__ import main; sys.exit(main())"
+    version = run([emulator, "-L", str(ARM), python, "-I", "-B", "-c", started, "--version"])
+    assert version.stdout.startswith("kac "), version.stderr
