@@ -70,8 +70,14 @@ def _scores(judged: Sequence[Judged]) -> list[str]:
                 times = f", median time to the name {found.median:g} s, worst {found.worst:g} s" if count == 1 else ""
                 figures = f"precision {found.precision:g} ({found.strict:g} with what was only possible)"
                 figures += f", recall {found.recall:g}{times}; two cores, load {loads[0]:g} to {loads[-1]:g}"
-                lines.append(f"- {len(mine)} {what} on {short}: {figures}.")
+                lines.append(f"- {len(mine)} {what} on {short}: {figures}; {_rules(mine)}.")
     return lines
+
+
+def _rules(judged: Iterable[Judged]) -> str:
+    """Whose rules these trials are of."""
+    commits = sorted({each.trial.commit or "unknown" for each in judged})
+    return f"by the rules of commit{'s' if commits[1:] else ''} {', '.join(commits)}"
 
 
 def _healthy(judged: Sequence[Judged]) -> list[str]:
@@ -79,7 +85,7 @@ def _healthy(judged: Sequence[Judged]) -> list[str]:
     return [
         f"- {each.trial.faults[0]}, {each.trial.seconds / 60:.0f} min on {_short(each.trial)}: "
         f"{len(each.alarms) or 'no'} false alarms, {len(each.guesses) or 'no'} possible causes, "
-        f"{', '.join(each.trial.unexplained) or 'nothing'} unexplained."
+        f"{', '.join(each.trial.unexplained) or 'nothing'} unexplained; load {each.trial.load:g}, {_rules([each])}."
         for each in judged
         if not FAULTS.keys() & set(each.trial.faults)
     ]
