@@ -57,6 +57,8 @@ GROWTH = 0.1
 """The share of what is written by which a lag has to grow: less can't be told from noise within half a minute."""
 QUORUM_SECONDS = 15.0
 """Seconds without an answer about the quorum, after which it has no leader: an election takes one or two."""
+SILENT_SECONDS = 5.0
+"""The same while most of its voters do not answer."""
 FULL = 0.10
 """Share of a disk that is usable, under which it is nearly full."""
 UNCLEANED = 3.0
@@ -268,11 +270,13 @@ def _of_dirs(snapshot: Snapshot) -> Iterator[Symptom]:
 
 
 def voters_away(look: Look) -> frozenset[int]:
-    """The voters that are brokers and are gone or silent. Without a majority there is no leader, whatever the last
+    """The voters that are brokers and are gone, or refuse connections; those that are only silent once the quorum is
+    not described either: a host may be busy for a moment. Without a majority there is no leader, whatever the last
     answer said: brokers hold a question to the quorum back until it times out."""
     quorum = look.snapshot.quorum
     voters = frozenset(voter.id for voter in quorum.voters) if quorum is not None else frozenset()
-    return voters & (look.silent | gone(look.snapshot))
+    silent = look.silent if quorum_silence(look) > SILENT_SECONDS else look.refusing
+    return voters & (silent | gone(look.snapshot))
 
 
 def quorum_silence(look: Look) -> float:
