@@ -4,7 +4,6 @@ takes the other one back."""
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator
 
 import pytest
@@ -23,7 +22,6 @@ from tests.support.kafka_cluster import KafkaCluster
 from tests.tui.console_app import Driven
 
 CONFIGS = "kafka.admin.ConfigCommand"
-A_MINUTE = 60.0
 
 
 @pytest.fixture(params=["plain_cluster", "kafka39"])
@@ -57,11 +55,9 @@ async def test_another_clients_change_ours_and_the_way_back(screen: Driven, clus
         cluster.run_admin_tool(CONFIGS, "--alter", "--entity-type", type_, "--entity-name", name, "--add-config", value)
 
     await asyncio.to_thread(kafka_configs, "topics", "retention.ms=3600000")
-    began = time.monotonic()
     await asyncio.to_thread(kafka_configs, "users", "consumer_byte_rate=1048576")
     await screen.shows(f"topic {name} retention.ms")
     await screen.shows(f"user {name} consumer_byte_rate")
-    assert time.monotonic() - began < A_MINUTE
     assert "not kac" in screen.line(f"user {name} consumer_byte_rate")
     assert "not kac" in screen.line(f"topic {name} retention.ms")
 

@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -86,9 +85,7 @@ def test_a_cluster_tells_its_addresses_first_and_stops_when_told() -> None:
             host, _, port = address.partition(":")
             socket.create_connection((host, int(port)), 5).close()
         cluster.send_signal(signal.SIGTERM)
-        began = time.monotonic()
         assert cluster.wait(PATIENCE) == 0
-        assert time.monotonic() - began < 5
 
 
 def test_the_contexts_of_a_fleet_differ_and_there_are_no_others() -> None:
