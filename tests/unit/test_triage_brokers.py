@@ -157,6 +157,21 @@ def test_replicas_that_are_offline_on_a_broker_that_is_up_are_of_a_failed_direct
     assert not verdict.unexplained
 
 
+@pytest.mark.parametrize(
+    ("at", "ticks", "is_named"), [((2, 8, 14), 15, True), ((2, 8, 14), 28, False), ((2, 20, 38), 39, False)]
+)
+def test_a_group_rebalances_again_and_again_within_two_minutes(
+    at: tuple[int, ...], ticks: int, *, is_named: bool
+) -> None:
+    """A look every 5 s."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        return moved(snapshot, {0: (100 * tick, 100 * tick)}, "PreparingRebalance" if tick in at else "Stable")
+
+    named_ = named(diagnose(watched(change, ticks=ticks)))
+    assert named_ == ({("group-rebalancing", Subject(group="billing"))} if is_named else set())
+
+
 def test_a_group_that_rebalances_once_is_no_trouble() -> None:
     verdict = diagnose(
         watched(lambda s, t: moved(s, {0: (100, 100)}, state="PreparingRebalance" if t > 7 else "Stable"))

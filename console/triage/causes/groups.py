@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from console.model.cluster import Group
 from console.model.lag_trend import LagTrend, Place
@@ -24,8 +24,9 @@ from console.triage.symptoms import (
     grows,
 )
 
-OFTEN = 3
-"""Rebalances within the course that are more than a deployment."""
+OFTEN, NEAR = 3, timedelta(minutes=2)
+"""Rebalances that are more than a deployment, and the last minutes in which they are counted: several deployments in
+half an hour are work, and a group that calmed down is well."""
 LATE = 1.5
 """Times the longest pause between two commits so far, after which the next one is late."""
 COMMITS = 2.0
@@ -211,7 +212,8 @@ def _rebalances(course: Course, group: str) -> bool:
         return False
     last = spells[-1]
     lasts = last.ended is None and (course.last.at - last.began).total_seconds() >= LONG
-    return len(spells) >= OFTEN or lasts
+    recent = [each for each in spells if each.ended is None or each.ended > course.last.at - NEAR]
+    return len(recent) >= OFTEN or lasts
 
 
 def _rebalancing(course: Course) -> Iterator[Claim]:
