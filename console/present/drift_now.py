@@ -15,7 +15,8 @@ from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
 from console.present.lake import REDACTED
 from console.present.names import resource_word
-from console.triage.events import HIDDEN, Event, Kind, Place, Record
+from console.triage.config_changes import HIDDEN
+from console.triage.events import Event, Kind, Place, Record
 
 _RANKS = {"high": 0, "medium": 1, "low": 2}
 

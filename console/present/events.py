@@ -25,7 +25,7 @@ from console.present.names import HIDDEN, NOTHING, plural
 from console.present.text import Cell, Line, clean
 from console.present.triage import WORDS
 from console.present.values import config_value, human_or_text, with_unit
-from console.triage.events import HIDDEN as UNTOLD
+from console.triage.config_changes import HIDDEN as UNTOLD
 from console.triage.events import ID, MEMBERS, Event, Kind, Place
 from widgets.row_source import Column
 

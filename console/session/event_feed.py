@@ -41,8 +41,9 @@ from console.present.text import Line, clean
 from console.session.journal_changes import read_latest
 from console.session.lake_staging import UNKNOWN, NoEdit, Wish, edit_text
 from console.session.snapshot_reader import SessionEvent, SnapshotChanged
-from console.triage.events import HIDDEN as UNTOLD
-from console.triage.events import ID, Author, Difference, Event, Kind, Place, Record, differences, events, seen_between
+from console.triage.config_changes import HIDDEN as UNTOLD
+from console.triage.events import ID, Difference, Event, Kind, Place, Record, differences, events, seen_between
+from console.triage.facts import Author
 
 if TYPE_CHECKING:
     from console.session.session import Session
@@ -187,7 +188,7 @@ def authors(
                 continue
             as_wanted = wanted(edit, current_state(edit, seen))
             if as_wanted or (as_wanted is None and change.state(number) is State.APPLIED):
-                made.update(dict.fromkeys(mine, Author(who_text(change), change.number)))
+                made.update(dict.fromkeys(mine, Author(who_text(change), change.number, change.last_sent)))
     return made
 
 

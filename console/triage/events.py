@@ -26,12 +26,13 @@ from console.model.changes import (
     TopicTarget,
 )
 from console.model.cluster import Group, Partition, Topic
-from console.model.codes import BROKER, STATIC_BROKER_CONFIG
-from console.model.config import CLUSTER_DEFAULT, ConfigResource, ConfigSet, is_override
+from console.model.config import CLUSTER_DEFAULT, ConfigResource
 from console.model.numbers import long_number
 from console.model.quota import QuotaEntity, QuotaValues
 from console.model.snapshot import Snapshot
 from console.triage.cause import Severity
+from console.triage.config_changes import config_differences
+from console.triage.facts import Author
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -54,8 +55,6 @@ class Kind(StrEnum):
 
 
 UP, FENCED, PRESENT, IN_SYNC = "up", "fenced", "present", "in"
-HIDDEN = "\0hidden"
-"""Stands for a value that brokers do not tell."""
 STATE, MEMBERS, PARTITIONS, ID = "state", "members", "partitions", "id"
 """Keys of places of groups and topics."""
 
@@ -185,30 +184,9 @@ def _of_partition(topic: str, was: Partition, now: Partition) -> Iterator[Differ
         yield Difference(place, ",".join(map(str, was.replicas)), ",".join(map(str, now.replicas)))
 
 
-def own_values(resource: ConfigResource, configs: ConfigSet) -> dict[str, str]:
-    """What a resource sets itself, of a broker also what its file sets: key -> value. What it inherits changes in many
-    places at once, and is an event of where it is set."""
-    return {
-        entry.name: HIDDEN if entry.hidden else entry.value or ""
-        for entry in configs
-        if is_override(entry, resource)
-        or (resource.type == BROKER and not resource.is_cluster_default and entry.source == STATIC_BROKER_CONFIG)
-    }
-
-
 def _of_configs(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
-    seen: dict[tuple[int, int, int, bool], dict[str, tuple[str | None, str | None]]] = {}
-    for resource, was, now in _differing(old.configs, new.configs):
-        if was is None or now is None:
-            continue
-        # A cluster has few different sets: each pair is compared once.
-        pair = (id(was), id(now), int(resource.type), resource.is_cluster_default)
-        if pair not in seen:
-            before, after = own_values(resource, was), own_values(resource, now)
-            keys = sorted(key for key in before.keys() | after.keys() if before.get(key) != after.get(key))
-            seen[pair] = {key: (before.get(key), after.get(key)) for key in keys}
-        for key, sides in seen[pair].items():
-            yield Difference(Place(Kind.CONFIG, resource, key), *sides)
+    for resource, key, was, became in config_differences(old.configs, new.configs):
+        yield Difference(Place(Kind.CONFIG, resource, key), was, became)
 
 
 def _of_quotas(old: Snapshot, new: Snapshot) -> Iterator[Difference]:
@@ -259,13 +237,6 @@ MOST_PLACES = 500
 """Places that a kept event names; it counts all of them."""
 MOST_EVENTS = 1_000
 """Events that are kept; the oldest go first, and are counted."""
-
-
-class Author(NamedTuple):
-    """Who made a change, as this host's journal has it. number: of the change in the journal."""
-
-    who: str
-    number: int
 
 
 class Event(Struct, frozen=True):

@@ -15,6 +15,7 @@ from console.model.config import ConfigResource, ConfigSet, is_override, topic_r
 from console.model.log_course import Jump
 from console.model.numbers import long_number
 from console.model.snapshot import Snapshot
+from console.triage.config_changes import HIDDEN, config_differences
 from console.triage.symptoms import Look, gone
 
 KEPT = timedelta(minutes=30)
@@ -29,7 +30,8 @@ PURGED = "-repartition"
 
 
 class ConfigChange(NamedTuple):
-    """A setting that changed between two reads. was, became: None for one that is not set."""
+    """A setting that changed between two reads. was, became: None for one that is not set there. held, holds: the value
+    that applied, and applies, wherever it is set."""
 
     resource: ConfigResource
     key: str
@@ -37,6 +39,8 @@ class ConfigChange(NamedTuple):
     became: str | None
     after: datetime
     at: datetime
+    held: str | None
+    holds: str | None
 
 
 class Unclean(NamedTuple):
@@ -97,22 +101,13 @@ def _config_changes(before: Look, now: Look) -> Iterator[ConfigChange]:
     if new is old:
         return
     after = before.snapshot.read_at.get("configs", before.at)
-    for resource, configs in new.items():
-        known = old.get(resource)
-        if known is not None and known is not configs and known != configs:
-            yield from _changes_of(resource, known, configs, after, now.at)
-
-
-def _changes_of(
-    resource: ConfigResource, old: ConfigSet, new: ConfigSet, after: datetime, at: datetime
-) -> Iterator[ConfigChange]:
-    for key in dict.fromkeys((*(each.name for each in old), *(each.name for each in new))):
-        was, became = old.get(key), new.get(key)
-        # An inherited value may differ only because another broker described the topic.
-        if any(each is not None and not each.sensitive and is_override(each, resource) for each in (was, became)):
-            values = (was.value if was is not None else None, became.value if became is not None else None)
-            if values[0] != values[1]:
-                yield ConfigChange(resource, key, *values, after, at)
+    for resource, key, was, became in config_differences(old, new):
+        entries = [configs.get(key) for configs in (old[resource], new[resource])]
+        # What its file sets changes by a restart alone, and sensitive values are not told.
+        if HIDDEN in (was, became) or not any(entry is not None and is_override(entry, resource) for entry in entries):
+            continue
+        values = [entry.value if entry is not None else None for entry in entries]
+        yield ConfigChange(resource, key, was, became, after, now.at, *values)
 
 
 # -- leaders -----------------------------------------------------------------------------------------------------------
@@ -177,14 +172,14 @@ def _tightens(change: ConfigChange) -> bool:
     if change.resource.type != TOPIC or change.key not in RETENTION:
         return False
     if change.key == "cleanup.policy":
-        return "delete" in (change.became or "") and "delete" not in (change.was or "delete")
-    was, became = long_number(change.was), long_number(change.became)
+        return "delete" in (change.holds or "") and "delete" not in (change.held or "delete")
+    was, became = long_number(change.held), long_number(change.holds)
     return was is not None and became is not None and became >= 0 and (was < 0 or became < was)
 
 
 def _loss(jump: Jump, look: Look, change: ConfigChange | None, *, is_new: bool) -> Loss | None:
     if change is not None and change.after.timestamp() <= jump.at:
-        return Loss(jump, f"{change.key} was {change.was}, and became {change.became}", change)
+        return Loss(jump, f"{change.key} was {change.held}, and became {change.holds}", change)
     if not is_new or jump.topic.endswith(PURGED) or _was_read(jump, look.snapshot):
         return None
     why = _too_early(jump, look)

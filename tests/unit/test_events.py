@@ -39,8 +39,8 @@ from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot, share, with_failures
 from console.session.reads_in_turn import gaps
 from console.triage.cause import Severity
+from console.triage.config_changes import HIDDEN
 from console.triage.events import (
-    HIDDEN,
     ID,
     IN_SYNC,
     MEMBERS,

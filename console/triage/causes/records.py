@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from console.model.transactions import OpenTransaction, Standing, Verdict, minutes
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, of
 from console.triage.course import Course
-from console.triage.past import Loss, lost_places
+from console.triage.past import ConfigChange, Loss, lost_places
 from console.triage.symptoms import (
     COMMIT_STANDS_STILL,
     FUTURE_TIMESTAMP,
@@ -129,9 +129,15 @@ def _deletion(topic: str, losses: tuple[Loss, ...]) -> Claim:
         next=(
             Next("look for who deleted them: brokers' request logs have DeleteRecords with its principal")
             if change is None
-            else Next("put the retention back before more is deleted", f"set topic {topic} {change.key}={change.was}"),
+            else Next("put the retention back before more is deleted", _as_before(topic, change)),
         ),
     )
+
+
+def _as_before(topic: str, change: ConfigChange) -> str:
+    if change.was is None:
+        return f"unset topic {topic} {change.key}"
+    return f"set topic {topic} {change.key}={change.was}"
 
 
 # -- timestamps --------------------------------------------------------------------------------------------------------
