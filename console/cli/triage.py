@@ -55,6 +55,15 @@ def triage_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--prometheus", metavar="FILE", type=Path, help="write metrics for a textfile collector into this file"
     )
+    parser.add_argument(
+        "--request-log",
+        metavar="FILE",
+        action="append",
+        default=[],
+        type=Path,
+        dest="request_logs",
+        help="a broker's request log on this host, which says whom brokers throttle; can be given again",
+    )
     parser.add_argument("--replay", metavar="FILE", type=Path, help="read this flight record instead of a cluster")
     parser.add_argument(
         "--at", metavar="TIME", help="the time of the record to judge, as 03:11 or 2026-11-20T03:11 (default: its end)"
@@ -81,6 +90,9 @@ def _expected(text: str) -> Subject:
 
 def run_triage(options: argparse.Namespace) -> int:
     """0 healthy, 4 causes are named, 5 a symptom has no cause, 1 no broker answered, 2 usage."""
+    if options.replay is not None and options.request_logs:
+        complain("--request-log is of now: a flight record of the past can't be judged with it")
+        return USAGE
     if options.replay is not None:
         return _replayed(options)
     if options.at is not None:
@@ -155,7 +167,7 @@ def _replayed(options: argparse.Namespace) -> int:
 async def _watch(session: Session, options: argparse.Namespace) -> Verdict:
     from console.session.triage_looks import Looker
 
-    async with Looker(session) as looker:
+    async with Looker(session, options.request_logs) as looker:
         return await watch_verdicts(looker, options)
 
 

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
 from console.model.certificates import Listener, advertised_with_tls, speaks_tls
 from console.model.cluster import Topic
-from console.model.config import broker_resource, topic_resource
+from console.model.config import ConfigResource, broker_resource, topic_resource
 from console.model.elections import partition_in
 from console.model.log_course import LogOffsets, Place, look_at_logs, without_logs
 from console.model.metadata_views import look_at_view, of_brokers
+from console.session.request_log_tail import RequestLogTails
+from console.triage.config_changes import config_differences
 from console.triage.facts import Facts, opened
 from console.triage.symptoms import out_of_sync
 
 if TYPE_CHECKING:
+    from console.model.snapshot import Snapshot
     from console.session.session import Session
 
 LOGS_EVERY, LOGS_AT_ONCE = 5.0, 4_000
@@ -33,6 +38,9 @@ was not reached is."""
 LEADERLESS_EVERY, LEADERLESS_AT_ONCE = 2.0, 200
 """Seconds between two looks at what the replicas of partitions without a leader hold, and the partitions of one."""
 QUOTAS_EVERY = 30.0
+REQUEST_LOGS_EVERY = 2.0
+AUTHORS_EVERY, AUTHORS = 1.0, 500
+"""Seconds between two looks for settings that changed, and the changes whose authors are kept."""
 VIEWS_EVERY, BROKERS_AT_ONCE = 2.0, 3
 """Seconds between two rounds of asking brokers what they know, and the brokers of one."""
 VIEW_SECONDS = 3.0
@@ -55,8 +63,10 @@ class SlowPart(NamedTuple):
 class SlowLooks:
     """Reads what does not belong into a snapshot. facts: what was found so far."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, request_logs: Sequence[Path] = ()) -> None:
         self._session = session
+        self._settings: Snapshot | None = None
+        self._tails = RequestLogTails(request_logs)
         self._next_log: Place = ("", -1)
         self._stood_at = 0.0
         self._newest_at: dict[Place, float] = {}
@@ -74,7 +84,40 @@ class SlowLooks:
             SlowPart("replicas without a leader", LEADERLESS_EVERY, self._read_leaderless),
             SlowPart("quotas", QUOTAS_EVERY, self._session.look_at_quotas),
             SlowPart(VIEWS, VIEWS_EVERY, self._read_views),
+            SlowPart("journal", AUTHORS_EVERY, self._read_authors),
+            *((SlowPart("request logs", REQUEST_LOGS_EVERY, self._read_request_logs),) if request_logs else ()),
         )
+
+    async def _read_authors(self) -> None:
+        """Look into the journal for who changed the settings that were read again."""
+        from console.session.event_feed import authors
+        from console.session.journal_changes import read_latest
+        from console.triage.events import Difference, Kind, Place
+
+        old, new = self._settings or self._session.snapshot, self._session.snapshot
+        self._settings = new
+        if old.configs is new.configs or not self._session.context.journal:
+            return
+        found = [
+            Difference(Place(Kind.CONFIG, each.resource, each.key), each.was, each.became)
+            for each in config_differences(old.configs, new.configs)
+        ]
+        if not found:
+            return
+        at = datetime.now(UTC)
+        known = await read_latest(self._session, lambda latest: authors(found, latest, old, new, at, {}))
+        made = {
+            (each.place.about, each.place.key, each.became): known[each.place]
+            for each in found
+            if each.place in known and isinstance(each.place.about, ConfigResource)
+        }
+        if made:
+            self.facts = replace(self.facts, authors=dict(list({**self.facts.authors, **made}.items())[-AUTHORS:]))
+
+    async def _read_request_logs(self) -> None:
+        """Read what was added to brokers' request logs."""
+        found = await asyncio.to_thread(self._tails.read)
+        self.facts = replace(self.facts, request_logs=found)
 
     # -- logs ----------------------------------------------------------------------------------------------------------
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from console.log_file import INTERNAL
@@ -30,11 +31,14 @@ log = logging.getLogger(__name__)
 
 EVERY = 1.0
 """Seconds from one look to the next."""
-LOOK_SECONDS = 1.0
-"""The longest that a look waits for its parts."""
-ANSWER_SECONDS, FIRST_ANSWER_SECONDS = 1.5, 5.0
+LOOK_SECONDS, NOTICED_SECONDS = 1.0, 0.1
+"""The longest that a look waits for its parts; and where brokers just fell silent: what they are asked they keep."""
+ANSWER_SECONDS, FIRST_ANSWER_SECONDS = 1.2, 5.0
 """The time in which a broker has to answer ApiVersions on a new connection; and before it is known how long they take,
 the most."""
+ASK_EVERY, ASK_REST, LONGEST_ASK_REST = 0.6, 5.0, 0.6
+"""Seconds from one round of asking all brokers to the next, and so many times what the last one took from its end, to
+a limit: with the time to answer this is less than two seconds where logins are quick."""
 USUAL_TIMES = 3
 """Times what the slowest broker took last in which all have to answer: over a slow line a login takes its time."""
 SHORT_SECONDS = 6.0
@@ -62,7 +66,8 @@ class _Part(NamedTuple):
 class Looker:
     """Takes one look after another at a session's cluster; use as an async context manager."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, request_logs: Sequence[Path] = ()) -> None:
+        """request_logs: of brokers, as files on this host."""
         self._session = session
         self._next_group = ""
         self._silence = Silence()
@@ -77,10 +82,11 @@ class Looker:
         self._refused: AdminError | Refused | None = None
         self._noticed = asyncio.Event()
         self._began = float("-inf")
-        self._slow = SlowLooks(session)
+        self._asking: asyncio.TimerHandle | None = None
+        self._slow = SlowLooks(session, request_logs)
         self._parts = (
             _Part("cluster", 1.5, session.read_cluster, (), quick=True),
-            _Part("silent", 1.5, self._ask_brokers, quick=True),
+            _Part("silent", ASK_EVERY, self._ask_brokers, quick=True),
             _Part("quorum", 2, session.read_quorum, quick=True),
             _Part("topics", 2, session.read_topics),
             _Part("groups", 2, session.read_groups),
@@ -96,6 +102,8 @@ class Looker:
 
     async def __aexit__(self, *_: object) -> None:
         """End what is still read."""
+        if self._asking is not None:
+            self._asking.cancel()
         for task in self._tasks.values():
             task.cancel()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
@@ -106,19 +114,29 @@ class Looker:
         Raises AdminError if no broker answers, Refused for another cluster than the context's; the next look tries
         again.
         """
+        limit = NOTICED_SECONDS if self._noticed.is_set() else LOOK_SECONDS
         self._noticed.clear()
         self._began = time.monotonic()
         if not self._tasks:
             self._take_known()
         for part in self._parts:
-            running = self._tasks.get(part.name)
-            if (running is None or running.done()) and self._began >= self._due.get(part.name, self._began):
-                self._due[part.name] = self._began + part.every
-                self._tasks[part.name] = asyncio.create_task(self._read_part(part))
+            self._start(part)
         if "cluster" not in self._read:  # of nothing at all nothing can be said
             await asyncio.wait({self._tasks["cluster"]})
-        await self._wait(None if whole else LOOK_SECONDS)
+        await self._wait(None if whole else limit)
         return self._seen(datetime.now(UTC))
+
+    def _start(self, part: _Part) -> None:
+        """Begin to read a part that is due, unless it is being read."""
+        now, running = time.monotonic(), self._tasks.get(part.name)
+        if (running is None or running.done()) and now >= self._due.get(part.name, now):
+            self._due[part.name] = now + part.every
+            self._tasks[part.name] = asyncio.create_task(self._read_part(part))
+
+    def _ask_on(self) -> None:
+        """Ask the brokers between looks, too, for as long as looks are taken."""
+        if time.monotonic() - self._began < EVERY + LOOK_SECONDS:
+            self._start(next(part for part in self._parts if part.name == "silent"))
 
     def _seen(self, at: datetime) -> Look:
         """What is known at a time. Raises as `look`."""
@@ -210,8 +228,10 @@ class Looker:
                     self._noticed.set()
                 self._lost = error
             raise
+        took = time.monotonic() - began
+        rest = min(LONGEST_ASK_REST, ASK_REST * took) if not found.brokers else 0.0
+        self._ask_again(max(began + ASK_EVERY, began + took + rest))
         if not found.brokers:
-            took = time.monotonic() - began
             self._limit = min(FIRST_ANSWER_SECONDS, max(ANSWER_SECONDS, USUAL_TIMES * took))
         was_lost, self._lost = self._lost is not None, None
         if self._silence.brokers - found.brokers:
@@ -225,6 +245,13 @@ class Looker:
                 if name != "silent":
                     task.cancel()
                     self._due[name] = 0.0
+
+    def _ask_again(self, at: float) -> None:
+        """Ask the brokers next at this time, monotonic seconds."""
+        self._due["silent"] = at
+        if self._asking is not None:
+            self._asking.cancel()
+        self._asking = asyncio.get_running_loop().call_later(max(0.0, at - time.monotonic()) + 0.001, self._ask_on)
 
     async def _read_offsets(self) -> None:
         """Read the offsets of the next groups, in turn where there are many, and where their logs begin."""

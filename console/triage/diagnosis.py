@@ -13,7 +13,7 @@ from typing import NamedTuple
 from msgspec import Struct, field
 
 from console.triage.cause import CauseRule, Certainty, Claim, Severity
-from console.triage.causes import brokers, groups, load, partitions, records, settings, storage
+from console.triage.causes import brokers, groups, load, partitions, records, settings, storage, throttled
 from console.triage.course import Course, without_restarts
 from console.triage.remembered import RememberedEach, remembered
 from console.triage.symptoms import MOVING, REBALANCING, Key, Subject, Symptom
@@ -23,6 +23,7 @@ RULES: tuple[CauseRule, ...] = (
     *storage.CAUSES,
     *partitions.CAUSES,
     *records.CAUSES,
+    *throttled.CAUSES,
     *groups.CAUSES,
     *load.CAUSES,
     *settings.CAUSES,

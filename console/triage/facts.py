@@ -3,23 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
+from typing import NamedTuple
 
 from msgspec import Struct, field
 
 from console.model.certificates import Certificate
+from console.model.config import ConfigResource
+from console.model.failure import Failure
 from console.model.log_course import LogCourses, Newest, Place
 from console.model.metadata_views import Views
+from console.model.throttling import Client, Throttled
 from console.model.transactions import NOTHING_SEEN, Transactions
 
 OpenPlace = tuple[Place, int, int]
 """An open transaction: the partition, the producer's id, and the offset at which it begins."""
 
 
+ConfigKey = tuple[ConfigResource, str, str | None]
+"""A resource, a key that was changed, and its value since, None for one that is not set."""
+
+
+class Author(NamedTuple):
+    """Who made a change, as this host's journal has it. number: of the change in the journal; at: when it was sent,
+    UTC."""
+
+    who: str
+    number: int
+    at: datetime
+
+
+class RequestLogs(Struct, frozen=True):
+    """What brokers' request logs say. throttled: the clients that were throttled of late, the most throttled first.
+    files: the names of the logs. unread: path -> why a log says nothing."""
+
+    throttled: Mapping[Client, Throttled] = field(default_factory=dict)
+    files: tuple[str, ...] = ()
+    unread: Mapping[str, Failure] = field(default_factory=dict)
+
+
 class Facts(Struct, frozen=True):
     """What was found so far. transactions: the last look at the partitions whose last stable offset stands still;
     open_before: the open transactions of the look before it. newest: the newest record of partitions, read hourly.
     certificates: of the listeners that were reached, read hourly. views: what each broker
-    answers to Metadata."""
+    answers to Metadata. request_logs: of those that were named. authors: who changed settings,
+    as far as this host's journal has it."""
 
     logs: LogCourses = LogCourses()
     transactions: Transactions = NOTHING_SEEN
@@ -27,6 +55,8 @@ class Facts(Struct, frozen=True):
     newest: Mapping[Place, Newest] = field(default_factory=dict)
     certificates: tuple[Certificate, ...] = ()
     views: Views = Views()
+    request_logs: RequestLogs = RequestLogs()
+    authors: Mapping[ConfigKey, Author] = field(default_factory=dict)
 
 
 def opened(seen: Transactions) -> frozenset[OpenPlace]:

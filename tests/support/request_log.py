@@ -42,6 +42,11 @@ class RequestLog:
     def __init__(self, paths: Mapping[int, Path]) -> None:
         self._paths = dict(paths)
 
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The logs of all brokers."""
+        return tuple(self._paths.values())
+
     def mark(self) -> Mark:
         """Where the logs end now."""
         return {broker: path.stat().st_size if path.exists() else 0 for broker, path in self._paths.items()}

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
 from console.contexts.context import Context
 from console.model.cluster import ReplicaLogs
+from console.model.config import topic_resource
 from console.session.session import Session
 from console.session.triage_looks import Looker
 from console.triage.course import Course, after, begin
@@ -25,8 +27,9 @@ EVERY = 0.5
 class Watching:
     """Looks at a cluster. course, verdict: of the last look."""
 
-    def __init__(self, looker: Looker) -> None:
+    def __init__(self, looker: Looker, session: Session) -> None:
         self._looker = looker
+        self._session = session
         self.course: Course | None = None
         self.verdict: Verdict | None = None
 
@@ -38,6 +41,14 @@ class Watching:
     def replica_logs(self, topic: str, partition: int) -> ReplicaLogs | None:
         """What the replicas of a partition without a leader hold, once it was read."""
         return None if self.course is None else self.course.last.snapshot.replica_logs.get((topic, partition))
+
+    def knows_configs_of(self, topic: str) -> bool:
+        """Whether a look had the configs of a topic."""
+        return self.course is not None and topic_resource(topic) in self.course.last.snapshot.configs
+
+    async def reads_configs_of(self, topic: str) -> None:
+        """Read the configs of a topic now, as a pane that shows them does: triage itself reads them each minute."""
+        await self._session.read_configs([topic_resource(topic)])
 
     async def look(self) -> Verdict:
         """Look once more."""
@@ -80,14 +91,14 @@ def causes(verdict: Verdict) -> set[tuple[str, Subject]]:
 
 
 @asynccontextmanager
-async def watching(settings: ConnectionSettings) -> AsyncIterator[Watching]:
-    """Watch a cluster, after a first look."""
+async def watching(settings: ConnectionSettings, request_logs: Sequence[Path] = ()) -> AsyncIterator[Watching]:
+    """Watch a cluster, after a first look. request_logs: of its brokers."""
     client = AdminClient(settings)
     client.start()
     try:
         session = Session(client, Context("test", "tests", settings, journal=False))
-        async with Looker(session) as looker:
-            yield Watching(looker)
+        async with Looker(session, request_logs) as looker:
+            yield Watching(looker, session)
     finally:
         client.close()
 

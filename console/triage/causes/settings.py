@@ -17,6 +17,7 @@ from console.model.snapshot import Snapshot
 from console.plan.edits import SetConfig, SetQuota, UnsetConfig
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, of
 from console.triage.course import Course
+from console.triage.facts import Author, ConfigKey
 from console.triage.odd_configs import odd_keys
 from console.triage.past import ConfigChange
 from console.triage.rates import read_rates, write_rates
@@ -102,7 +103,7 @@ def _changed(course: Course) -> Iterator[Claim]:
             found.setdefault((change.resource, change.at), []).append((change, hit))
     for made in found.values():
         symptoms = {id(each): each for _, hit in made for each in hit}
-        yield _change([change for change, _ in made], list(symptoms.values()))
+        yield _change([change for change, _ in made], list(symptoms.values()), course.last.facts.authors)
 
 
 def _lets_go(change: ConfigChange) -> bool:
@@ -133,7 +134,7 @@ def _is_near(snapshot: Snapshot, symptom: Symptom, broker: str) -> bool:
     return any(broker in map(str, each.replicas) for each in found)
 
 
-def _change(changes: list[ConfigChange], hit: list[Symptom]) -> Claim:
+def _change(changes: list[ConfigChange], hit: list[Symptom], authors: Mapping[ConfigKey, Author]) -> Claim:
     resource, key, at = changes[0].resource, changes[0].key, changes[0].at
     if resource.type == TOPIC:
         subject, name = Subject(topic=resource.name, key=key), f"topic {resource.name}"
@@ -150,16 +151,27 @@ def _change(changes: list[ConfigChange], hit: list[Symptom]) -> Claim:
         since=at,
         evidence=tuple(
             Evidence(
-                f"{each.key} was {each.was or 'not set'}, and is {each.became or 'not set'} "
+                f"{each.key} was {_shown(each.was, each.held)}, and is {_shown(each.became, each.holds)} "
                 f"since {each.after:%H:%M:%S} to {at:%H:%M:%S}",
                 "DescribeConfigs, two looks",
             )
             for each in changes
+        )
+        + tuple(
+            Evidence(f"{author.who} set it: change {author.number}, {author.at:%H:%M:%S}", "this host's journal")
+            for author in dict.fromkeys(authors.get((each.resource, each.key, each.became)) for each in changes)
+            if author is not None
         ),
         predicted=tuple(each for symptom in hit for each in of(symptom.name, subject=symptom.subject)),
         next=(Next("take it back", edits=tuple(map(_undo, changes))),),
         beside=True,
     )
+
+
+def _shown(own: str | None, held: str | None) -> str:
+    if own is not None:
+        return own or "empty"
+    return f"not set ({held} applied)" if held else "not set"
 
 
 def _undo(change: ConfigChange) -> SetConfig | UnsetConfig:
@@ -175,6 +187,7 @@ def _limited(course: Course) -> Iterator[Claim]:
     """A group that lags, and reads from a broker about as much as the quota of its client allows."""
     snapshot = course.last.snapshot
     lagging = [each.subject.group for each in course.of(LAG_GROWS)]
+    known = {each.client_id for each in course.last.facts.request_logs.throttled}  # it is certain of these
     for name in lagging if snapshot.quotas else ():
         group = snapshot.groups.get(name or "")
         if group is None:
@@ -182,7 +195,7 @@ def _limited(course: Course) -> Iterator[Claim]:
         rates = read_rates(course.last, group.name)
         for client in sorted({member.client_id for member in group.members or ()}):
             found = _quota_of(snapshot, client)
-            if found is None or _clients(group) != {client}:
+            if found is None or client in known or _clients(group) != {client}:
                 continue  # of several clients no one knows which read what
             entity, quota = found
             broker, rate = max(rates.items(), key=lambda each: each[1], default=(-1, 0.0))

@@ -1,0 +1,75 @@
+"""Reads the ends of brokers' request logs while they are written: in bounded pieces, through rotations."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from errno import EINVAL
+from pathlib import Path
+from stat import S_ISREG
+
+from console.model.failure import Failure
+from console.model.throttling import LONGEST_LINE, LogThrottles, throttled_clients
+from console.triage.facts import RequestLogs
+
+MOST_BYTES = 8 << 20
+"""Read of a log at once: what lies further back is skipped."""
+CURRENT_SECONDS = 120.0
+"""A log that was not written for so long says nothing of now."""
+
+
+class _Tail:
+    """The end of one log. Its methods raise OSError."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.known = LogThrottles()
+        self._place: tuple[int, int] = (-1, -1)
+        self._at = 0
+        self._part = b""
+
+    def read(self) -> float:
+        """Take in the lines that were added, and return when the log was written last, Unix seconds."""
+        # A named pipe would not return from open.
+        with os.fdopen(os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            about = os.fstat(file.fileno())
+            if not S_ISREG(about.st_mode):
+                raise OSError(EINVAL, "not a file", str(self.path))
+            place = (about.st_dev, about.st_ino)
+            if place != self._place or about.st_size < self._at:
+                self._place, self._at, self._part = place, 0, b""
+            if about.st_size - self._at > MOST_BYTES:
+                self._at, self._part = about.st_size - MOST_BYTES, b""
+            file.seek(self._at)
+            text = file.read(about.st_size - self._at)
+        self._at += len(text)
+        *lines, part = (self._part + text).split(b"\n")
+        self._part = part if len(part) <= LONGEST_LINE else b""
+        self.known = self.known.after(lines)
+        return about.st_mtime
+
+
+class RequestLogTails:
+    """Request logs that are read again and again. paths: of plain files."""
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self._tails = [_Tail(path) for path in paths]
+
+    def read(self) -> RequestLogs:
+        """What they say now. Blocks while files are read."""
+        unread: dict[str, Failure] = {}
+        current: list[LogThrottles] = []
+        now = time.time()
+        for tail in self._tails:
+            try:
+                written = tail.read()
+            except OSError as error:
+                unread[str(tail.path)] = Failure("NOT_READ", error.strerror or str(error), "Name a file of a broker.")
+                continue
+            if written < now - CURRENT_SECONDS:
+                text = f"the log was not written for {now - written:,.0f} s: it says nothing of now"
+                unread[str(tail.path)] = Failure("OLD", text, "Set kafka.request.logger to DEBUG on that broker.")
+            else:
+                current.append(tail.known)
+        return RequestLogs(throttled_clients(current), tuple(tail.path.name for tail in self._tails), unread)

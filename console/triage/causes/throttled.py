@@ -1,0 +1,86 @@
+"""Clients above their quota, as the brokers' request logs say it: the one place that has throttle times by client."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from console.model.quota import effective
+from console.model.throttling import WINDOW, Client, Throttled
+from console.plan.edits import SetQuota
+from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, of
+from console.triage.course import Course
+from console.triage.symptoms import COMMIT_STANDS_STILL, LAG_GROWS, Subject
+
+KEYS = {"PRODUCE": "producer_byte_rate", "FETCH": "consumer_byte_rate"}
+"""API -> the quota that its bytes are held to; the time of any request is held to request_percentage."""
+FEWEST = 3
+"""Throttled requests within the window: of fewer a burst may be the reason."""
+MOST = 20
+"""Clients that are named, the most throttled."""
+USER = "User:"
+
+
+def _by_log(course: Course) -> Iterator[Claim]:
+    held = [each for each in course.last.facts.request_logs.throttled.items() if each[1].throttled >= FEWEST]
+    groups = _groups(course) if held else {}
+    for client, much in held[:MOST]:
+        lagging = groups.get(client.client_id, []) if client.api == "FETCH" else []
+        yield from (_claim(course, client, much, group) for group in lagging)
+        if not lagging:
+            yield _claim(course, client, much, None)
+
+
+def _groups(course: Course) -> dict[str, list[str]]:
+    """Client id -> the groups that lag and have members with it."""
+    found: dict[str, list[str]] = {}
+    lagging = {each.subject.group for name in (LAG_GROWS, COMMIT_STANDS_STILL) for each in course.of(name)}
+    for name in sorted(each for each in lagging if each is not None):
+        group = course.last.snapshot.groups.get(name)
+        for client in sorted({member.client_id for member in (group.members if group is not None else None) or ()}):
+            found.setdefault(client, []).append(name)
+    return found
+
+
+def _claim(course: Course, client: Client, much: Throttled, group: str | None) -> Claim:
+    user = client.principal.removeprefix(USER)
+    key = KEYS.get(client.api, "request_percentage")
+    limit = effective(course.last.snapshot.quotas, user, client.client_id, key)
+    name = f"client {client.client_id or 'without an id'}"
+    title = f"{name} of {client.principal} is throttled: {much.throttled:,} of {much.requests:,} {client.api} requests"
+    return Claim(
+        cause="quota-exceeded",
+        subject=Subject(group=group, entity=f"client-id {client.client_id}"),
+        severity=Severity.HIGH if group is not None else Severity.WARNING,
+        certainty=Certainty.CERTAIN,
+        title=title,
+        times=much.throttled,
+        evidence=(
+            Evidence(
+                f"{much.throttled:,} of {much.requests:,} requests within {WINDOW.total_seconds():.0f} s, "
+                f"for up to {much.most_ms:,} ms",
+                f"request log {', '.join(course.last.facts.request_logs.files[:3])}",
+            ),
+            *(
+                (Evidence(f"{key} of {limit.entity!r} is {limit.value:,.0f}", "DescribeClientQuotas"),)
+                if limit is not None
+                else ()
+            ),
+        ),
+        predicted=of(LAG_GROWS, COMMIT_STANDS_STILL, group=group) if group is not None else (),
+        next=(
+            Next("find out what it sends or reads so much for"),
+            *(
+                (Next("allow more", edits=(SetQuota(limit.entity, key, 2 * limit.value),)),)
+                if limit is not None
+                else ()
+            ),
+        ),
+    )
+
+
+def _unread(course: Course) -> Iterator[tuple[str, str]]:
+    for path, why in course.last.facts.request_logs.unread.items():
+        yield f"request log {path}: {why}", why.remedy
+
+
+CAUSES = (CauseRule("quota-exceeded", _by_log, hides=_unread),)

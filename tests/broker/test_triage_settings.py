@@ -1,0 +1,82 @@
+"""Causes that are settings and quotas, on real brokers, 4.3 and 3.9: what was changed and who is throttled."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+from aiokafka import AIOKafkaProducer  # type: ignore[import-untyped]
+
+from console.admin.configs import alter_configs
+from console.admin.link import Link
+from console.model.changes import AlterConfigs, AlterQuotas, ConfigOp, CreateTopics, NewTopic
+from console.model.codes import DELETE, SET
+from console.model.config import topic_resource
+from console.model.quota import QuotaEntity
+from console.triage.cause import Certainty
+from console.triage.symptoms import Subject
+from tests.support.changing import applied
+from tests.support.kafka_cluster import KafkaCluster
+from tests.support.triage_watch import bootstrap, found, watching
+
+RATE = 10_000.0
+"""Bytes a second that a client may write; a record has twice as many."""
+
+
+async def write_on(kafka: KafkaCluster, topic: str, client: str, size: int, pause: float) -> None:
+    """Write until the task ends."""
+    where = ",".join(f"{host}:{port}" for host, port in kafka.addresses)
+    async with AIOKafkaProducer(bootstrap_servers=where, client_id=client) as producer:
+        while True:
+            await producer.send_and_wait(topic, bytes(size), partition=0)
+            await asyncio.sleep(pause)
+
+
+@pytest.fixture
+async def bounded(link: Link, name: str) -> AsyncIterator[str]:
+    """A client id with a quota."""
+    client = f"{name}-bounded"
+    entity = QuotaEntity.of({"client-id": client})
+    assert await applied(link, AlterQuotas({entity: {"producer_byte_rate": RATE}}))
+    yield client
+    assert await applied(link, AlterQuotas({entity: {"producer_byte_rate": None}}))
+
+
+async def test_whom_brokers_throttle_is_certain_by_their_request_logs(
+    kafka: KafkaCluster, link: Link, name: str, bounded: str
+) -> None:
+    """One client writes more than its quota allows, another one has none and is not named."""
+    assert await applied(link, CreateTopics((NewTopic(name, 1, 1),)))
+    writers = [
+        asyncio.create_task(write_on(kafka, name, bounded, 2 * int(RATE), 0.0)),
+        asyncio.create_task(write_on(kafka, name, f"{name}-free", 100, 0.1)),
+    ]
+    try:
+        async with watching(bootstrap(kafka.addresses), kafka.request_log.files) as it:
+            named = await it.names("quota-exceeded", Subject(entity=f"client-id {bounded}"))
+            assert named.claim.certainty is Certainty.CERTAIN
+            how, limit = named.claim.evidence
+            assert "requests within 60 s, for up to" in how.fact
+            assert limit.fact == f"producer_byte_rate of {QuotaEntity.of({'client-id': bounded})!r} is 10,000"
+            assert found(await it.look(), "quota-exceeded", Subject(entity=f"client-id {name}-free")) is None
+    finally:
+        for task in writers:
+            task.cancel()
+        await asyncio.gather(*writers, return_exceptions=True)
+
+
+async def test_a_change_right_before_its_symptom_stands_beside_it(kafka: KafkaCluster, link: Link, name: str) -> None:
+    """A min ISR above the replication is set while it is watched: the change is named, with what takes it back."""
+    assert await applied(link, CreateTopics((NewTopic(name, 1, 1),)))
+    resource = topic_resource(name)
+    async with watching(bootstrap(kafka.addresses)) as it:
+        await it.until(lambda _: it.knows_configs_of(name), "the topic's configs")
+        set_it = AlterConfigs({resource: (ConfigOp("min.insync.replicas", SET, "3"),)})
+        await alter_configs(link, set_it, validate_only=False)
+        await it.reads_configs_of(name)
+        named = await it.names("changed-lately", Subject(topic=name, key="min.insync.replicas"))
+        assert named.claim.evidence[0].fact.startswith("min.insync.replicas was not set (1 applied), and is 3 since")
+        assert found(await it.look(), "min-isr-impossible", Subject(topic=name)) is not None
+        take_back = AlterConfigs({resource: (ConfigOp("min.insync.replicas", DELETE),)})
+        await alter_configs(link, take_back, validate_only=False)
