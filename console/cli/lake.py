@@ -248,21 +248,15 @@ def run_status(options: argparse.Namespace) -> int:
 
 def run_doctor(options: argparse.Namespace) -> int:
     """0 all that is needed is there, 1 something is not."""
-    from console.answers.results import Column, Printer, Row, Table
-    from console.lake.doctor import Health, checks
+    from console.answers.checks import any_bad, checks_table
+    from console.answers.results import Printer
+    from console.lake.doctor import checks
 
     if hasattr(options, "archive"):
         _archived()
     found = list(checks(os.environ, lake_of_options(options)))
-    rows = tuple(
-        Row(
-            (each.health.value, each.name, each.found, f"-> {each.remedy}" if each.remedy else ""),
-            {"name": each.name, "health": each.health.value, "found": each.found, "remedy": each.remedy or None},
-        )
-        for each in found
-    )
-    Printer(options.output)(Table("checks", (Column(""), Column(""), Column("FOUND"), Column("WHAT TO DO")), rows))
-    return FAILED if any(each.health is Health.BAD for each in found) else DONE
+    Printer(options.output)(checks_table(found))
+    return FAILED if any_bad(found) else DONE
 
 
 def _archived() -> None:

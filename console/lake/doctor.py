@@ -7,11 +7,10 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from enum import Enum
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from console.answers.checks import Check, Health
 from console.lake.java import VECTOR, Java, candidates, class_archive, major, with_launcher
 from console.lake.results import size
 from console.lake.spark_session import LEAST_MEMORY, MIB, Machine, cache_folder, spark_log, this_machine
@@ -22,26 +21,6 @@ PAIR = {"pyspark": "4.2.0", "delta-spark": "4.4.0"}
 TESTED_JAVA = (17, 21, 25)
 LEAST_ROOM = 5 * 1024 * MIB
 """Bytes for Spark's sorting on disk; with less, a day of a busy cluster may not fit."""
-
-
-class Health(Enum):
-    """The result of a check."""
-
-    OK = "ok"
-    NOTE = "note"
-    """It works, and could be better."""
-    BAD = "bad"
-    """It does not work."""
-
-
-@dataclass(frozen=True)
-class Check:
-    """One check. found: the present state. remedy: what to do, or empty text."""
-
-    name: str
-    health: Health
-    found: str
-    remedy: str = ""
 
 
 def checks(environ: Mapping[str, str], lake: str | None) -> Iterator[Check]:

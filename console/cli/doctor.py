@@ -1,0 +1,125 @@
+"""``kac doctor``: what is wrong with this host or with the way from here to a cluster, and what to do about each."""
+
+from __future__ import annotations
+
+import argparse
+import codecs
+import locale
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from console.answers.checks import Check, Health, any_bad, checks_table
+from console.cli.opening import DONE, FAILED, USAGE, context_of
+
+LEAST_COLUMNS, LEAST_ROWS = 80, 24
+LEAST_ROOM = 64 * 1024 * 1024
+"""Bytes for log, journal and histories."""
+
+
+def doctor_options(parser: argparse.ArgumentParser) -> None:
+    """The options of ``kac doctor``."""
+    parser.add_argument("--output", choices=("text", "json"), default="text", help="form of the checks")
+    parser.set_defaults(run=run_doctor)
+
+
+def run_doctor(options: argparse.Namespace) -> int:
+    """0 all works, 1 something does not. Without a cluster it looks at this host alone."""
+    from console.answers.results import Printer
+
+    found = list(host_checks(os.environ, Path.home()))
+    if _names_a_cluster(options):
+        context = context_of(options)
+        if context is None:
+            return USAGE
+        import asyncio
+
+        from console.cli.doctor_cluster import cluster_checks
+
+        found += asyncio.run(cluster_checks(context))
+    Printer(options.output)(checks_table(found))
+    return FAILED if any_bad(found) else DONE
+
+
+def _names_a_cluster(options: argparse.Namespace) -> bool:
+    given = any(getattr(options, name, None) for name in ("bootstrap_server", "context", "command_config"))
+    return given or any(os.environ.get(name) for name in ("KAC_CONTEXT", "KAC_BOOTSTRAP"))
+
+
+def host_checks(environ: Mapping[str, str], home: Path) -> Iterator[Check]:
+    """Terminal, locale, configuration, state, and kac itself."""
+    yield from _terminal(environ)
+    yield _locale()
+    yield from _configuration(environ, home)
+    yield _state(environ)
+    yield _itself(environ)
+
+
+def _terminal(environ: Mapping[str, str]) -> Iterator[Check]:
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        remedy = "the screen needs one: ssh -t, or use kac run and kac shell"
+        yield Check("terminal", Health.NOTE, "standard input or output is no terminal", remedy)
+        return
+    term = environ.get("TERM", "")
+    if term in ("", "dumb"):
+        yield Check("terminal", Health.NOTE, f"TERM={term}", "export TERM=xterm-256color, or use kac shell")
+    else:
+        colours = "without colours (NO_COLOR)" if environ.get("NO_COLOR") else environ.get("COLORTERM", "")
+        yield Check("terminal", Health.OK, f"TERM={term} {colours}".rstrip())
+    size = shutil.get_terminal_size()
+    small = size.columns < LEAST_COLUMNS or size.lines < LEAST_ROWS
+    remedy = f"the screen is made for {LEAST_COLUMNS}×{LEAST_ROWS} and more" if small else ""
+    yield Check("its size", Health.NOTE if small else Health.OK, f"{size.columns}×{size.lines}", remedy)
+
+
+def _locale() -> Check:
+    encoding = locale.getpreferredencoding(False)
+    if codecs.lookup(encoding).name == "utf-8":
+        return Check("locale", Health.OK, encoding)
+    return Check("locale", Health.NOTE, f"{encoding}: lines and marks become letters", "export LANG=C.UTF-8")
+
+
+def _configuration(environ: Mapping[str, str], home: Path) -> Iterator[Check]:
+    from console.contexts import ContextError, load
+
+    try:
+        found = load(environ, home)
+    except ContextError as error:
+        yield Check("configuration", Health.BAD, str(error), "correct the file; kac contexts reads it again")
+        return
+    for each in found.broken:
+        yield Check(f"context {each.name}", Health.BAD, f"{each.problem} ({each.origin})", "correct it in that file")
+    for problem in found.problems:
+        own = problem in found.own_problems
+        remedy = "correct the file; kac contexts reads it again"
+        yield Check("configuration", Health.BAD if own else Health.NOTE, problem, remedy)
+    yield Check("contexts", Health.OK, f"{len(found.contexts)} found; kac contexts lists them")
+
+
+def _state(environ: Mapping[str, str]) -> Check:
+    from console.log_file import state_directory
+
+    folder = state_directory(environ)
+    there = folder
+    while not there.exists() and there != there.parent:
+        there = there.parent
+    remedy = "log and journal need it: set XDG_STATE_HOME to a folder that can be written, or change with --no-journal"
+    if not os.access(there, os.W_OK | os.X_OK):
+        return Check("state", Health.BAD, f"{folder}: {there} is not writable", remedy)
+    if there == folder and folder.stat().st_mode & 0o022:
+        return Check("state", Health.NOTE, f"{folder}: others may write there", f"chmod go-w {folder}")
+    free = shutil.disk_usage(there).free
+    if free < LEAST_ROOM:
+        return Check("state", Health.NOTE, f"{folder}: {free >> 20} MB free", "free some: the journal is written first")
+    return Check("state", Health.OK, str(folder))
+
+
+def _itself(environ: Mapping[str, str]) -> Check:
+    from importlib.metadata import version
+
+    release = f"{version('kafka-admin-console')}, Python {sys.version.split()[0]}"
+    if environ.get("KAC_BUNDLE"):
+        return Check("kac", Health.OK, f"{release}, one file: {environ['KAC_BUNDLE']}, unpacked in {sys.prefix}")
+    return Check("kac", Health.OK, f"{release}, installed in {sys.prefix}")

@@ -1,0 +1,384 @@
+"""The way from here to a cluster, step by step: names, TCP, TLS, SASL, what brokers advertise, clocks, rights, quotas.
+
+Nothing is changed. Credentials are sent to one address after another, and no more once they were refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+from console.admin.errors import AdminError, AuthenticationFailed
+from console.admin.settings import Address, ConnectionSettings, show_address
+from console.answers.checks import Check, Health
+
+if TYPE_CHECKING:
+    from console.admin.link import Link
+    from console.contexts.context import Context
+    from console.model.cluster import ClusterInfo
+
+STEP_SECONDS = 5.0
+"""Seconds for a lookup, a TCP connection or a handshake."""
+MOST_BOOTSTRAP, MOST_ADDRESSES, MOST_BROKERS, AT_ONCE = 8, 8, 200, 16
+SLOW_SECONDS = 0.25
+CLOCK_SECONDS = 2.0
+"""Difference of clocks from which times in the console mislead, and tokens and tickets begin to fail."""
+RIGHTS = (
+    # Operation on the cluster, what needs it.
+    ("DESCRIBE", "ACLs, SCRAM users, disks, moves, the quorum"),
+    ("DESCRIBE_CONFIGS", "configs of brokers, quotas"),
+    ("ALTER_CONFIGS", "changes to configs of brokers and to quotas"),
+    ("ALTER", "changes to ACLs and SCRAM users, moves, elections"),
+    ("CREATE", "new topics"),
+)
+
+
+class _Step(NamedTuple):
+    """How far an address was reached."""
+
+    checks: list[Check]
+    works: bool
+    refused: bool = False
+
+
+async def cluster_checks(context: Context) -> list[Check]:
+    """All checks of a context's cluster, from its bootstrap addresses to what the principal lacks."""
+    settings = context.settings
+    found: list[Check] = []
+    works = refused = False
+    for address in settings.bootstrap[:MOST_BOOTSTRAP]:
+        step = await _bootstrap(address, settings, ask=not refused)
+        found += step.checks
+        works, refused = works or step.works, refused or step.refused
+    if not works:
+        return found
+    from console.admin.client import AdminClient
+
+    with AdminClient(settings) as client:
+        try:
+            return found + await client.run(_beyond, context)
+        except AdminError as error:
+            return [*found, _failed("cluster", error)]
+
+
+async def _bootstrap(address: Address, settings: ConnectionSettings, *, ask: bool) -> _Step:
+    """One address: its name, each of its addresses, TLS, and what Kafka answers there."""
+    where = show_address(address)
+    looked = await _reach(address)
+    checks = _reached(f"name {address[0]}", f"TCP {where}", looked)
+    if not any(each.seconds is not None for each in looked.tried):
+        return _Step(checks, works=False)
+    if settings.security_protocol.endswith("SSL"):
+        shown = await _tls(address, settings)
+        checks += shown
+        if any(each.health is Health.BAD for each in shown):
+            return _Step(checks, works=False)
+    if not ask:
+        note = "not tried: the credentials were refused above, and more attempts may lock the account"
+        return _Step([*checks, Check(f"SASL {where}", Health.NOTE, note)], works=False)
+    return _joined(checks, await _kafka(address, settings))
+
+
+def _joined(checks: list[Check], step: _Step) -> _Step:
+    return _Step(checks + step.checks, step.works, step.refused)
+
+
+class _Try(NamedTuple):
+    """A TCP connection to one address. seconds: None where it failed, for this reason."""
+
+    ip: str
+    seconds: float | None
+    problem: str = ""
+
+
+class _Looked(NamedTuple):
+    """What a name leads to. problem: why it leads nowhere."""
+
+    tried: tuple[_Try, ...]
+    problem: str = ""
+
+
+async def _reach(address: Address) -> _Looked:
+    host, port = address
+    try:
+        async with asyncio.timeout(STEP_SECONDS):
+            infos = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except TimeoutError:
+        return _Looked((), f"no answer within {STEP_SECONDS:g} s")
+    except OSError as error:
+        return _Looked((), error.strerror or str(error))
+    except UnicodeError:
+        return _Looked((), "not a host name")
+    ips = list(dict.fromkeys(str(info[4][0]) for info in infos))[:MOST_ADDRESSES]
+    return _Looked(tuple(await asyncio.gather(*(_tcp(ip, port) for ip in ips))))
+
+
+async def _tcp(ip: str, port: int) -> _Try:
+    begun = time.monotonic()
+    try:
+        async with asyncio.timeout(STEP_SECONDS):
+            _, writer = await asyncio.open_connection(ip, port)
+    except TimeoutError:
+        return _Try(ip, None, f"no answer within {STEP_SECONDS:g} s")
+    except OSError as error:
+        return _Try(ip, None, error.strerror or str(error))
+    writer.transport.abort()
+    return _Try(ip, time.monotonic() - begun)
+
+
+def _reached(name: str, tcp: str, looked: _Looked) -> list[Check]:
+    if looked.problem:
+        return [
+            Check(name, Health.BAD, looked.problem, "check its spelling, DNS and /etc/hosts, and whether a VPN is up")
+        ]
+    checks = [Check(name, Health.OK, ", ".join(each.ip for each in looked.tried))]
+    some = any(each.seconds is not None for each in looked.tried)
+    for each in looked.tried:
+        if each.seconds is not None:
+            checks.append(Check(tcp, Health.OK, f"{each.ip}: {_ms(each.seconds)}"))
+        else:
+            remedy = "a wrong port, a broker that is down, or a firewall between"
+            if some:
+                remedy = "clients that take this address first wait for it; remove it from DNS, or open the way"
+            checks.append(Check(tcp, Health.NOTE if some else Health.BAD, f"{each.ip}: {each.problem}", remedy))
+    return checks
+
+
+async def _tls(address: Address, settings: ConnectionSettings) -> list[Check]:
+    """The handshake as the client makes it, and the certificate that is shown, trusted or not."""
+    from console.admin.link import Link
+    from console.admin.tls import ssl_context
+
+    where = show_address(address)
+    try:
+        context = await asyncio.to_thread(ssl_context, settings)
+    except AdminError as error:
+        return [_failed("TLS of this side", error)]
+    host, port = address
+    checks = []
+    try:
+        async with asyncio.timeout(STEP_SECONDS):
+            _, writer = await asyncio.open_connection(host, port, ssl=context, server_hostname=host)
+        spoken = writer.get_extra_info("ssl_object")
+        checks.append(Check(f"TLS {where}", Health.OK, f"{spoken.version()}, {spoken.cipher()[0]}, trusted"))
+        writer.transport.abort()
+    except ssl.SSLCertVerificationError as error:
+        remedy = "trust its authority (ssl.truststore.location), or name the host as the certificate does"
+        checks.append(Check(f"TLS {where}", Health.BAD, error.verify_message, remedy))
+    except TimeoutError:
+        remedy = "a listener without TLS says nothing: check security.protocol against the listener"
+        checks.append(Check(f"TLS {where}", Health.BAD, f"no handshake within {STEP_SECONDS:g} s", remedy))
+    except OSError as error:
+        remedy = "without TLS, of another version, or wanting a certificate: check security.protocol, ssl.keystore"
+        checks.append(Check(f"TLS {where}", Health.BAD, str(getattr(error, "reason", None) or error), remedy))
+    link = Link(settings)
+    try:
+        checks += await _certificate(link, address)
+    finally:
+        await link.close()
+    return checks
+
+
+async def _certificate(link: Link, address: Address) -> list[Check]:
+    from console.admin.certificates import shown_certificates
+    from console.model.certificates import Listener
+
+    now = datetime.now(UTC)
+    checks = []
+    for shown in await shown_certificates(link, [Listener(-1, *address)]):
+        days = (shown.ends - now).days
+        found = f"{shown.subject}, by {shown.issuer}, until {shown.ends:%Y-%m-%d} ({days} days)"
+        name = f"certificate {show_address(address)}"
+        if now < shown.begins:
+            found = f"{shown.subject}, by {shown.issuer}, not before {shown.begins:%Y-%m-%d %H:%M} UTC"
+            checks.append(Check(name, Health.BAD, found, "compare this host's clock, or wait"))
+        elif shown.ends <= now:
+            checks.append(Check(name, Health.BAD, found, "it has ended: renew it on the broker"))
+        elif shown.ends_soon(now):
+            checks.append(Check(name, Health.NOTE, found, "renew it on the broker before it ends"))
+        else:
+            checks.append(Check(name, Health.OK, found))
+    return checks
+
+
+async def _kafka(address: Address, settings: ConnectionSettings) -> _Step:
+    """ApiVersions and SASL, by a connection as the client opens it."""
+    from console.admin.cluster import release_of
+    from console.admin.connections import Connections
+
+    where = show_address(address)
+    connections = Connections(settings)
+    begun = time.monotonic()
+    try:
+        connection = await connections.open_apart(address)
+    except AdminError as error:
+        from console.wire.connection import ConnectFailed, Stage
+
+        cause = error.__cause__
+        sasl = isinstance(error, AuthenticationFailed) or (
+            isinstance(cause, ConnectFailed) and cause.stage is Stage.SASL
+        )
+        name = f"SASL {where}" if sasl else f"Kafka {where}"
+        return _Step([_failed(name, error)], works=False, refused=isinstance(error, AuthenticationFailed))
+    took = time.monotonic() - begun
+    release = release_of(connection.versions, {})
+    apis = len(connection.versions)
+    await connection.close()
+    found = [Check(f"Kafka {where}", Health.OK, f"ApiVersions: {apis} APIs, release {release} or near, in {_ms(took)}")]
+    if settings.sasl is not None and settings.security_protocol.startswith("SASL_"):
+        user = f" as {settings.sasl.username}" if settings.sasl.username else ""
+        found.append(Check(f"SASL {where}", Health.OK, f"{settings.sasl.mechanism}{user}"))
+    return _Step(found, works=True)
+
+
+async def _beyond(link: Link, context: Context) -> list[Check]:
+    """What a first connection leads to: the cluster, its brokers, clocks, rights and quotas."""
+    from console.admin.cluster import describe_cluster
+
+    cluster = await describe_cluster(link)
+    checks = [_cluster_id(cluster, context.cluster_id)]
+    checks += await advertised_checks(link, cluster)
+    checks.append(await _clock(link))
+    checks += _rights(cluster)
+    checks.append(await _topics(link))
+    checks.append(await _quotas(link, context.settings))
+    return checks
+
+
+def _cluster_id(cluster: ClusterInfo, wanted: str | None) -> Check:
+    if wanted is None:
+        remedy = f'cluster_id = "{cluster.cluster_id}" in the context refuses any other'
+        return Check("cluster", Health.OK, f"{cluster.cluster_id}, not pinned", remedy)
+    if wanted != cluster.cluster_id:
+        found = f"{cluster.cluster_id}, but the context says {wanted}"
+        return Check("cluster", Health.BAD, found, "the addresses lead to another cluster: correct them, or cluster_id")
+    return Check("cluster", Health.OK, f"{cluster.cluster_id}, as in the context")
+
+
+async def advertised_checks(link: Link, cluster: ClusterInfo) -> list[Check]:
+    """Whether each broker is reached where it says that it is, and the round trips."""
+    gate = asyncio.Semaphore(AT_ONCE)
+    brokers = [each for each in cluster.brokers if not each.fenced][:MOST_BROKERS]
+
+    async def one(broker_id: int, address: Address) -> tuple[Check | None, float | None]:
+        name = f"broker {broker_id} advertises {show_address(address)}"
+        async with gate:
+            looked = await _reach(address)
+            if not any(each.seconds is not None for each in looked.tried):
+                why = looked.problem or "; ".join(f"{each.ip}: {each.problem}" for each in looked.tried)
+                remedy = (
+                    f"if clients should reach it from here: correct advertised.listeners of broker {broker_id}, "
+                    "DNS or /etc/hosts here, or the firewall"
+                )
+                return Check(name, Health.BAD, why, remedy), None
+            try:
+                return None, await _round_trip(link, broker_id)
+            except AdminError as error:
+                return _failed(name, error), None
+
+    results = await asyncio.gather(*(one(each.id, (each.host, each.port)) for each in brokers))
+    checks = [check for check, _ in results if check is not None]
+    times = sorted(seconds for _, seconds in results if seconds is not None)
+    if times:
+        more = "" if len(brokers) == len(cluster.brokers) else f" of {len(cluster.brokers)}, some fenced or not asked"
+        checks.append(Check("advertised listeners", Health.OK, f"{len(times)} of {len(brokers)} brokers reached{more}"))
+        found = f"{_ms(times[0])} to {_ms(times[-1])}, median {_ms(times[len(times) // 2])}"
+        slow = times[len(times) // 2] > SLOW_SECONDS
+        remedy = "each read waits so long; a bastion nearer to the brokers is faster" if slow else ""
+        checks.append(Check("round trips", Health.NOTE if slow else Health.OK, found, remedy))
+    return checks
+
+
+async def _round_trip(link: Link, broker_id: int) -> float:
+    """Seconds of one request on an open connection."""
+    from console.admin.cluster import ask_versions
+    from console.admin.routing import broker
+
+    await link.call("api_versions", ask_versions, to=broker(broker_id))
+    begun = time.monotonic()
+    await link.call("api_versions", ask_versions, to=broker(broker_id))
+    return time.monotonic() - begun
+
+
+async def _clock(link: Link) -> Check:
+    """This host's clock beside the controller's: the quorum's leader gives its present time (KIP-836)."""
+    from console.admin.cluster import describe_quorum
+
+    before = time.time()
+    try:
+        quorum = await describe_quorum(link)
+    except AdminError as error:
+        return Check("clock", Health.OK, f"not compared: {error.failure}")
+    after = time.time()
+    theirs = next((each.last_caught_up_ms for each in quorum.voters if each.id == quorum.leader_id), -1)
+    if theirs <= 0:
+        return Check("clock", Health.OK, "not compared: the quorum of this release gives no times")
+    apart = theirs / 1000 - (before + after) / 2
+    # The answer was made at some time between.
+    unsure = (after - before) / 2
+    found = f"{apart:+.1f} s (± {unsure:.1f}) of the controller's beside this host's"
+    if abs(apart) - unsure > CLOCK_SECONDS:
+        return Check(
+            "clock", Health.NOTE, found, "times mislead, tokens and tickets may be refused: see NTP on both hosts"
+        )
+    return Check("clock", Health.OK, found)
+
+
+def _rights(cluster: ClusterInfo) -> Iterator[Check]:
+    if cluster.operations is None:
+        yield Check("rights", Health.OK, "not told by this release")
+        return
+    held = cluster.operations
+    for operation, needed_for in RIGHTS:
+        name = f"right {operation}"
+        if operation in held or "ALL" in held:
+            yield Check(name, Health.OK, needed_for)
+        else:
+            words = operation.replace("_", " ").title().replace(" ", "")
+            remedy = f"kafka-acls --add --cluster --operation {words} --allow-principal …"
+            yield Check(name, Health.NOTE, f"missing; without it: no {needed_for}", remedy)
+
+
+async def _topics(link: Link) -> Check:
+    from console.admin.topics import describe_topics
+
+    topics = await describe_topics(link)
+    count = len(topics.topics)
+    if count:
+        return Check("topics", Health.OK, f"{count:,} are visible")
+    return Check("topics", Health.NOTE, "none is visible", "there is none, or Describe on topics is missing")
+
+
+async def _quotas(link: Link, settings: ConnectionSettings) -> Check:
+    """The quotas that apply to this user and client id."""
+    from console.admin.quotas import describe_quotas
+    from console.model.quota import CLIENT_KEYS, effective
+
+    user = settings.sasl.username if settings.sasl is not None and settings.sasl.username else "ANONYMOUS"
+    try:
+        quotas = await describe_quotas(link)
+    except AdminError as error:
+        return Check("quotas", Health.NOTE, f"not known: {error.failure}", error.failure.remedy)
+    held = [(key, found) for key in CLIENT_KEYS if (found := effective(quotas, user, settings.client_id, key))]
+    if not held:
+        return Check("quotas", Health.OK, f"none holds user {user}, client {settings.client_id}")
+    text = ", ".join(f"{key}={found.value:g} of {found.entity}" for key, found in held)
+    return Check(
+        "quotas",
+        Health.NOTE,
+        f"user {user}, client {settings.client_id}: {text}",
+        "the console waits where it is throttled",
+    )
+
+
+def _failed(name: str, error: AdminError) -> Check:
+    return Check(name, Health.BAD, str(error.failure), error.failure.remedy)
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1000:.1f} ms"

@@ -1,0 +1,138 @@
+"""``kac doctor``: what it finds on this host, and on the way to an embedded cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from console.admin.client import AdminClient
+from console.admin.settings import ConnectionSettings
+from console.answers.checks import Check, Health
+from console.cli.doctor import host_checks
+from console.cli.doctor_cluster import advertised_checks
+from console.embedded.brokers import EmbeddedCluster
+from console.model.cluster import Broker, ClusterInfo
+from tests.support.patience import PATIENCE
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+async def doctor(home: Path, *arguments: str, **environment: str) -> tuple[int, dict[str, Mapping[str, Any]], str]:
+    """Its exit code, its checks by name, and its standard error."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "console", "doctor", "--output", "json", *arguments),
+        cwd=ROOT,
+        env={"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8", **environment},
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    out, err = await asyncio.wait_for(process.communicate(), PATIENCE)
+    assert process.returncode is not None
+    assert "Traceback" not in err.decode()
+    return process.returncode, {each["name"]: each for each in json.loads(out)["checks"]}, err.decode()
+
+
+def health(seen: dict[str, Mapping[str, Any]]) -> dict[str, str]:
+    return {name: each["health"] for name, each in seen.items()}
+
+
+async def test_without_a_cluster_it_looks_at_this_host(tmp_path: Path) -> None:
+    code, seen, _ = await doctor(tmp_path)
+    assert code == 0
+    assert health(seen) == {"terminal": "note", "locale": "ok", "contexts": "ok", "state": "ok", "kac": "ok"}
+    assert "ssh -t" in seen["terminal"]["remedy"]
+    assert seen["state"]["found"] == str(tmp_path / ".local/state/kac")
+
+
+async def test_a_config_file_that_cannot_be_read_is_bad(tmp_path: Path) -> None:
+    file = tmp_path / ".config" / "kac" / "config.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text("[contexts.prod\n")
+    code, seen, _ = await doctor(tmp_path)
+    assert code == 1
+    assert [name for name, each in seen.items() if each["health"] == "bad"] != []
+
+
+async def test_a_locale_without_lines_and_one_file(tmp_path: Path) -> None:
+    _, seen, _ = await doctor(
+        tmp_path, LANG="C", LC_ALL="POSIX", PYTHONCOERCECLOCALE="0", PYTHONUTF8="0", KAC_BUNDLE="/opt/kac"
+    )
+    assert seen["locale"]["health"] == "note"
+    assert "/opt/kac" in seen["kac"]["found"]
+
+
+def test_a_state_folder_that_others_may_write(tmp_path: Path) -> None:
+    (tmp_path / "kac").mkdir()
+    (tmp_path / "kac").chmod(0o777)
+    found = {each.name: each for each in host_checks({"XDG_STATE_HOME": str(tmp_path)}, tmp_path)}
+    assert found["state"].health is Health.NOTE
+    assert found["state"].remedy == f"chmod go-w {tmp_path / 'kac'}"
+
+
+async def test_an_embedded_cluster_is_well(cluster: EmbeddedCluster, tmp_path: Path) -> None:
+    host, port = next(iter(cluster.addresses.values()))
+    code, seen, _ = await doctor(tmp_path, "-b", f"{host}:{port}")
+    assert code == 0, seen
+    assert {name for name, each in seen.items() if each["health"] == "note"} <= {"terminal", "topics"}
+    assert seen[f"Kafka {host}:{port}"]["found"].startswith("ApiVersions: ")
+    assert seen["advertised listeners"]["found"] == "3 of 3 brokers reached"
+    assert seen["cluster"]["remedy"].startswith('cluster_id = "')
+    assert seen["clock"]["health"] == "ok"
+    assert {"right DESCRIBE", "right ALTER_CONFIGS", "round trips", "quotas"} <= seen.keys()
+
+
+async def test_another_cluster_than_the_contexts(cluster: EmbeddedCluster, tmp_path: Path) -> None:
+    host, port = next(iter(cluster.addresses.values()))
+    file = tmp_path / ".config" / "kac" / "config.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text(f'[contexts.prod]\n"bootstrap.servers" = "{host}:{port}"\ncluster_id = "another"\n')
+    file.chmod(0o600)
+    code, seen, _ = await doctor(tmp_path, "-c", "prod")
+    assert code == 1
+    assert seen["cluster"]["health"] == "bad"
+    assert seen["cluster"]["found"].endswith("but the context says another")
+
+
+async def test_nothing_there_and_no_such_name(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    code, seen, _ = await doctor(tmp_path, "-b", f"127.0.0.1:{port},no-such-host.invalid:9092")
+    assert code == 1
+    assert seen[f"TCP 127.0.0.1:{port}"]["health"] == "bad"
+    assert "firewall" in seen[f"TCP 127.0.0.1:{port}"]["remedy"]
+    assert seen["name no-such-host.invalid"]["health"] == "bad"
+    assert not any(name.startswith("Kafka") for name in seen)
+
+
+async def test_what_listens_and_speaks_no_kafka(tmp_path: Path) -> None:
+    async def speak(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"SSH-2.0-OpenSSH\r\n")
+
+    async with await asyncio.start_server(speak, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        code, seen, _ = await doctor(tmp_path, "-b", f"127.0.0.1:{port}")
+    assert code == 1
+    assert (seen[f"TCP 127.0.0.1:{port}"]["health"], seen[f"Kafka 127.0.0.1:{port}"]["health"]) == ("ok", "bad")
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "no-such-host.invalid"])
+async def test_an_advertised_listener_that_is_not_reached_is_named(cluster: EmbeddedCluster, host: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    real = [Broker(number, *address) for number, address in cluster.addresses.items()]
+    told = ClusterInfo("id", 1, (*real, Broker(9, host, port), Broker(10, host, port, fenced=True)))
+    with AdminClient(ConnectionSettings(tuple(cluster.addresses.values()))) as client:
+        found: list[Check] = await client.run(advertised_checks, told)
+    (bad,) = [each for each in found if each.health is Health.BAD]
+    assert bad.name == f"broker 9 advertises {host}:{port}"
+    assert "advertised.listeners of broker 9" in bad.remedy
+    assert "3 of 4 brokers reached of 5" in next(each.found for each in found if each.name == "advertised listeners")
