@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 import resource
 import sys
 
@@ -15,12 +17,12 @@ def main() -> int:
     from console.terminal import never_fail, standard_streams
 
     set_limits()
+    set_home()
     never_fail(standard_streams())
     try:
         return run([_as_typed(word) for word in sys.argv[1:]])
     except Exception:
         import logging
-        import os
 
         from console.log_file import INTERNAL, open_log
         from console.terminal import complain
@@ -47,6 +49,15 @@ def set_limits() -> None:
     wanted = OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, OPEN_FILES)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def set_home() -> None:
+    """A user whom this host does not know, as a container's, gets the root folder as home."""
+    if not os.environ.get("HOME"):
+        try:
+            pwd.getpwuid(os.getuid())
+        except KeyError:
+            os.environ["HOME"] = "/"
 
 
 if __name__ == "__main__":

@@ -191,7 +191,11 @@ def test_a_cluster_in_an_empty_root_answers_the_same_file(root: Path) -> None:
         assert cluster.stdout is not None
         address = re.search(r"127\.0\.0\.1:\d+", cluster.stdout.readline())
         assert address is not None
-        created = run(inside(root, "/kac", "run", "-b", address[0], "-e", "create topic made 3 1; apply --yes"))
+        created = run(
+            inside(
+                root, "/kac", "run", "-b", address[0], "-e", "create topic made partitions=3 replication=1; apply --yes"
+            )
+        )
         assert created.returncode == 0, created.stdout + created.stderr
         listed = run(inside(root, "/kac", "topics", "-b", address[0], "--list"))
         assert "made" in listed.stdout, listed.stderr
