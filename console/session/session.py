@@ -113,6 +113,9 @@ class Session(SnapshotReader):
 
     def refuse_if_read_only(self) -> None:
         """Raises Refused in a read-only context."""
+        if self.door == "replay":
+            remedy = "Stage it in a console on the cluster: kac -b HOST:PORT."
+            raise Refused(Failure("READ_ONLY", "a replay can't be changed", remedy))
         if self.context.read_only:
             raise Refused(
                 Failure(

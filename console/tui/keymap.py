@@ -380,7 +380,11 @@ class KeyState(NamedTuple):
 
 _REASONS: Mapping[str, Callable[[KeyState], str]] = {
     "writable": lambda s: (
-        "" if s.read_only is None else f"{s.read_only} is read-only: nothing can be staged or sent here"
+        ""
+        if s.read_only is None
+        else "a replay can't be changed: stage it in a console on the cluster"
+        if s.replay
+        else f"{s.read_only} is read-only: nothing can be staged or sent here"
     ),
     "row": lambda s: "" if s.row else "there is nothing under the cursor",
     "list": lambda s: "" if s.list_key else "only keys that hold a list can be added to",

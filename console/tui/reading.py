@@ -118,17 +118,21 @@ def elsewhere(contact: Contact) -> Contact:
     return replace(contact, unread=None, unread_since=None) if contact.unread is not None else contact
 
 
-def unread_text(contact: Contact, noted: bool, width: int) -> str:
+def unread_text(contact: Contact, noted: bool, width: int, replay: bool = False) -> str:
     """What stands in a view that has nothing to show: that it is being read; or since when it can't be, and why, and
-    what to do. noted: the message line says why."""
+    what to do. noted: the message line says why. width: of the screen. replay: nothing is read again by itself."""
     failure = contact.lost or contact.unread
     if failure is None:
         return "not read" if noted else "reading…"
     since = contact.unread_since if contact.lost is None else None
     text = f"not read since {clock(since)}: {failure}" if since else failure.message or failure.name
-    lines = textwrap.wrap(clean(text, 600), width)
-    lines += ["", *textwrap.wrap(clean(failure.remedy, 600), width)] if failure.remedy else []
-    again = "r tries again" if contact.final else "trying again by itself; r tries now"
+    within = max(20, width - 6)
+    lines = textwrap.wrap(clean(text, 600), within)
+    lines += ["", *textwrap.wrap(clean(failure.remedy, 600), within)] if failure.remedy else []
+    if replay:
+        again = "[ ] { } and :at TIME show other times of the record"
+    else:
+        again = "r tries again" if contact.final else "trying again by itself; r tries now"
     return "\n".join([*lines, "", again])
 
 

@@ -16,7 +16,9 @@ from console.embedded.spec import ClusterSpec
 from console.flight.answer import Problem
 from console.flight.flight_reader import FlightReader
 from console.flight.flight_writer import FlightWriter
+from console.model.failure import Failure
 from console.session.replay import Replay
+from console.tui.reading import Contact, unread_text
 from console.tui.replay import ReplayConsole
 from tests.support.recorded_looks import watched
 from tests.tui.console_app import Driven
@@ -37,7 +39,7 @@ def record(tmp_path_factory: pytest.TempPathFactory) -> Path:
             if number == 5:
                 cluster.run(lambda c: c.broker_up(3))
             if number == 7:
-                cluster.call(lambda c: c.state.put_topic(new_topic("later", striped([1, 2, 3], 1, 3), [1, 2, 3])))
+                cluster.call(lambda c: c.state.put_topic(new_topic("refunds", striped([1, 2, 3], 1, 3), [1, 2, 3])))
 
         asyncio.run(watched(cluster.bootstrap, file, 12, step))
     return file
@@ -104,11 +106,11 @@ async def test_every_pane_is_of_that_time(record: Path) -> None:
     async with replaying(record) as it:
         await it.press("2")
         await it.shows("orders")
-        assert "later" not in it.text
+        assert "refunds" not in it.text
         await it.press(*["right_square_bracket"] * 60)
-        await it.shows("later")
+        await it.shows("refunds")
         await it.press(*["left_square_bracket"] * 60)
-        await it.until(lambda: "later" not in "\n".join(it.lines[3:20]))
+        await it.until(lambda: "refunds" not in "\n".join(it.lines[3:20]))
 
 
 async def test_events_end_at_that_time(record: Path) -> None:
@@ -134,7 +136,15 @@ async def test_it_plays(record: Path) -> None:
 async def test_what_is_not_in_the_record_is_said(record: Path) -> None:
     async with replaying(record) as it:
         await it.press("5")
-        await it.until(lambda: "NOT_RECORDED" in it.text or "not read" in it.text)
+        await it.shows("NOT_RECORDED")
+        assert "by itself" not in it.text
+
+
+def test_nothing_is_tried_again_in_a_replay() -> None:
+    """Where no broker answered the keys of a replay are named, and elsewhere the next try."""
+    gone = Contact(lost=Failure("UNREACHABLE", "no broker answers", ""))
+    assert "trying again by itself" in unread_text(gone, False, 80)
+    assert unread_text(gone, False, 80, replay=True).endswith("[ ] { } and :at TIME show other times of the record")
 
 
 async def test_nothing_can_be_staged_or_sent(record: Path) -> None:
@@ -142,9 +152,9 @@ async def test_nothing_can_be_staged_or_sent(record: Path) -> None:
         await it.press("2")
         await it.shows("orders")
         await it.press("D")
-        await it.shows("the record watched is read-only")
+        await it.shows("a replay can't be changed")
         await it.command("set topic orders retention.ms=1d")
-        await it.shows("read-only")
+        await it.shows("READ_ONLY: a replay can't be changed")
         assert not it.app.session.plan.staged
 
 
