@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+import time
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
@@ -11,6 +12,7 @@ from msgspec.structs import replace
 
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings, TlsSettings
+from console.flight.answer import Shown
 from console.model.certificates import Certificate, Listener
 
 HANDSHAKE_SECONDS = 3.0
@@ -31,7 +33,12 @@ async def shown_certificates(link: Link, listeners: Iterable[Listener]) -> tuple
 
     async def shown(listener: Listener) -> Certificate | None:
         async with gate:
-            return await _certificate(listener, context)
+            began = time.monotonic()
+            found = await _certificate(listener, context)
+        told = found and Shown(found.subject, found.issuer, _ms(found.begins), _ms(found.ends))
+        address = listener.host, listener.port
+        link.keep_handshake(listener.broker, address, listener.name, told, time.monotonic() - began)
+        return found
 
     found = await asyncio.gather(*map(shown, list(dict.fromkeys(listeners))[:MOST]))
     return tuple(each for each in found if each is not None)
@@ -71,6 +78,10 @@ def _read(listener: Listener, der: bytes) -> Certificate:
         _utc(found.not_valid_before_utc),
         _utc(found.not_valid_after_utc),
     )
+
+
+def _ms(at: datetime) -> int:
+    return round(at.timestamp() * 1000)
 
 
 def _utc(at: datetime) -> datetime:

@@ -39,6 +39,7 @@ from console.admin.settings import Address, ConnectionSettings, show_address
 from console.model.failure import Failure
 
 if TYPE_CHECKING:
+    from console.flight.answer import Shown
     from console.flight.tap import Tap
     from console.wire.aiokafka_request import AiokafkaRequest, Exchange, RawResponse
     from console.wire.connection import Connection
@@ -206,6 +207,11 @@ class Link:
     def now_ms(self) -> int:
         """The time by which answers are judged, milliseconds since 1970."""
         return self._connections.now_ms()
+
+    def keep_handshake(self, node: int, address: Address, listener: str, shown: Shown | None, took: float) -> None:
+        """Note in the flight record what a listener's certificate said, None where it showed none."""
+        if self._tap is not None:
+            self._tap.shook_hands(node, address, listener, shown, took)
 
     def begin_anew(self) -> None:
         """Takes all connections out of use: later requests use new ones."""

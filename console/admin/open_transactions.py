@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -34,6 +34,7 @@ from console.model.config import broker_resource
 from console.model.failure import Failure
 from console.model.transactions import (
     DEFAULT_MAX_TIMEOUT_MS,
+    NO_ONES,
     UNFINISHED,
     OpenTransaction,
     Place,
@@ -201,7 +202,7 @@ async def _hidden(link: Link) -> list[Failure]:
     if len(names) > MAX_PATTERNS:
         text = f"there are ACLs for {len(names):,} names of transactional ids, of which {MAX_PATTERNS:,} can be tried"
         return [Failure("TOO_MANY", text, "Look with Kafka's own command, as a super user.")]
-    other = secrets.token_hex(16)
+    other = _no_ones({name for name, _ in names})
     tried = [other, *(name if pattern == PatternType.parse("LITERAL") else name + other for name, pattern in names)]
     brokers = sorted((await link.nodes()).brokers)
     answers = await asyncio.gather(*(_refused(link, id_, tried) for id_ in brokers))
@@ -212,6 +213,13 @@ async def _hidden(link: Link) -> list[Failure]:
             text = "this principal may not describe all transactional ids, and those it may not are left out"
             return [Failure("TRANSACTIONAL_ID_AUTHORIZATION_FAILED", text, _HOW_TO_KNOW)]
     return []
+
+
+def _no_ones(names: Collection[str]) -> str:
+    """An id that no ACL names, and below no prefix that one has. Always the same one where there is none like it, so
+    that a record has the answer that its replay asks for."""
+    free = (each for each in NO_ONES if not any(name.startswith(each[0]) for name in names))
+    return next(free, secrets.token_hex(16))
 
 
 _HOW_TO_KNOW = (

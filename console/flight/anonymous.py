@@ -17,11 +17,13 @@ from functools import cache
 from typing import Any
 from uuid import UUID
 
+import msgspec
 from msgspec.structs import replace as replaced
 
-from console.flight.answer import CONNECTED, Answer, Header, Problem
+from console.flight.answer import CONNECTED, HANDSHAKE, Answer, Header, Problem, Shown
 from console.flight.kafka_words import CONFIG_WORDS, VALUES
 from console.flight.recorder import Sink
+from console.model.transactions import NO_ONES
 from console.wire.bounds_check import MalformedFrame
 from console.wire.frames import Unencodable, decode_body, decode_request, encode_body, encode_payload
 from console.wire.schemas import Messages, messages
@@ -57,6 +59,8 @@ class Pseudonyms:
         """The pseudonym of a name; the empty one and Kafka's own words stay."""
         if not name or name in VALUES:
             return name
+        if other := next((each for each in NO_ONES if name.endswith(each)), None):  # what triage asks for of its own
+            return self.name(name.removesuffix(other)) + other
         before, colon, after = name.partition(":")
         if colon and before in ("User", "Group") and after:  # a principal
             return f"{before}:{self.name(after)}"
@@ -108,6 +112,9 @@ class Anonymous:
 
     def add(self, answer: Answer) -> None:
         """Keep an answer without names. Raises OSError."""
+        if answer.api_key == HANDSHAKE:
+            self._sink.add(self._handshake(answer))
+            return
         kafka = messages(answer.api_key, answer.version)
         if kafka is None or kafka.proposed:
             self.dropped += 1
@@ -130,6 +137,17 @@ class Anonymous:
     def close(self) -> None:
         """As the other sink's."""
         self._sink.close()
+
+    def _handshake(self, answer: Answer) -> Answer:
+        """A handshake with the times of the certificate, and without names."""
+        body = answer.body
+        if answer.problem is None:
+            shown = msgspec.json.decode(body, type=Shown)
+            body = msgspec.json.encode(
+                shown._replace(subject=self._names.name(shown.subject), issuer=self._names.name(shown.issuer))
+            )
+        request = self._names.name(answer.request.decode("utf-8", "replace")).encode()
+        return answer._replace(host=self._names.name(answer.host), request=request, body=body)
 
     def _without_names(self, kafka: Messages, data: bytes, *, is_request: bool) -> bytes:
         """The message, encoded again. Raises MalformedFrame, Unencodable and what kio raises."""

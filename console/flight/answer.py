@@ -13,6 +13,19 @@ BOOTSTRAP = -1
 CONNECTED = 0
 """The version of ApiVersions as whose answer a new connection is recorded, with an empty request: the broker's API keys
 and versions, or why there is no connection."""
+HANDSHAKE = 1 << 15
+"""In place of an API's key, above all of Kafka's: a TLS handshake with a listener. Its request is the listener's name,
+UTF-8, its body a `Shown`."""
+
+
+class Shown(NamedTuple):
+    """What a listener's certificate says. subject, issuer: distinguished names (RFC 4514); begins_ms, ends_ms: when it
+    is valid, milliseconds since 1970, UTC. In a record as a JSON array."""
+
+    subject: str
+    issuer: str
+    begins_ms: int
+    ends_ms: int
 
 
 class Problem(NamedTuple):

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from console.flight.answer import BOOTSTRAP, CONNECTED, Answer, Problem
+from console.flight.answer import BOOTSTRAP, CONNECTED, HANDSHAKE, Answer, Problem, Shown
 from console.model.failure import Failure
 
 RECORDED = frozenset(
@@ -83,6 +83,17 @@ class Tap:
     def not_connected(self, address: Address, error: Exception, took: float) -> None:
         """No connection could be opened, or not in time. error: an AdminError."""
         self._put(Sent(address, "api_versions", CONNECTED, b""), b"", took, problem_of(error))
+
+    def shook_hands(self, node: int, address: Address, listener: str, shown: Shown | None, took: float) -> None:
+        """A TLS handshake with a listener of a node. listener: its name, ``""`` if unknown. shown: what its certificate
+        says, None where it can't be reached or has no TLS."""
+        import msgspec
+
+        body = msgspec.json.encode(shown) if shown is not None else b""
+        problem = None if shown is not None else Problem("Unreachable", "NO_CERTIFICATE", "", "")
+        name = listener.encode("utf-8", "replace")
+        at = self._zero_ms + _elapsed_ms()
+        self._keep(Answer(at, round(took * 1000), node, *address, HANDSHAKE, 0, name, body, problem))
 
     def _put(self, sent: Sent, body: bytes, took: float, problem: Problem | None) -> None:
         from console.wire.schemas import api_key

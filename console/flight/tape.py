@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from copy import copy
 from typing import NamedTuple
 
-from console.flight.answer import CONNECTED, Answer, Asked, Problem
+from console.flight.answer import CONNECTED, HANDSHAKE, Answer, Asked, Problem
 from console.wire.answer_parts import Answered, Part, answered_parts, asked_parts, likeness, named_topics, put_together
 from console.wire.bounds_check import MalformedFrame
 
@@ -100,6 +100,8 @@ class Tape:
         self._named_topics: list[tuple[Track, tuple[str, ...]]] = []
         self._changes: dict[int, list[int]] = {}
         self._arrivals: dict[int, list[int]] = {}
+        self._arrived: dict[int, list[Track]] = {}
+        self._handshakes: list[Track] = []
         self._apart: OrderedDict[tuple[Asked, bytes], Answered | None] = OrderedDict()
         tracks: dict[Asked, Track] = {}
         for entry in entries:
@@ -107,6 +109,7 @@ class Tape:
                 tracks[entry.asked] = self._track(entry.asked)
             tracks[entry.asked].add(entry)
             self._arrivals.setdefault(entry.asked.api_key, []).append(entry.at_ms)
+            self._arrived.setdefault(entry.asked.api_key, []).append(tracks[entry.asked])
             if entry.new:
                 self._changes.setdefault(entry.asked.api_key, []).append(entry.at_ms)
 
@@ -114,6 +117,9 @@ class Tape:
         made = Track(asked)
         if (asked.api_key, asked.version) == (API_VERSIONS, CONNECTED):
             return self._contacts.setdefault(made.address, made)
+        if asked.api_key == HANDSHAKE:
+            self._handshakes.append(made)
+            return made
         known = self._exact.setdefault((asked.api_key, asked.version, asked.request), {})
         if made.address in known:
             return known[made.address]
@@ -164,6 +170,17 @@ class Tape:
     def arrivals(self, api_key: int) -> int:
         """How many answers of an API had come by now, equal ones too."""
         return bisect_right(self._arrivals.get(api_key, ()), self.at_ms)
+
+    def answered_since(self, api_key: int, since_ms: int) -> list[Track]:
+        """What was asked of an API and answered after a time, by now; each once, the first first."""
+        times = self._arrivals.get(api_key, ())
+        first, last = bisect_right(times, since_ms), bisect_right(times, self.at_ms)
+        return list(dict.fromkeys(self._arrived[api_key][first:last])) if first < last else []
+
+    def handshakes(self) -> list[Answer]:
+        """The last TLS handshake with each listener by now."""
+        found = (track.newest(self.at_ms) for track in self._handshakes)
+        return [answer for answer in found if answer is not None]
 
     def versions(self, api_key: int) -> Iterable[int]:
         """The versions in which an API was asked."""

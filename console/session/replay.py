@@ -20,12 +20,11 @@ from console.admin.settings import ConnectionSettings
 from console.contexts import Context
 from console.contexts.context import NEVER
 from console.flight.answer import Answer, Header
-from console.flight.tape import API_VERSIONS, DESCRIBE_CLUSTER, LATER, METADATA, USED, Entry, Tape, Track, Used
+from console.flight.tape import USED, Entry, Tape, Track, Used
 from console.plan.amounts import moment as time_before
+from console.session.replay_looks import OF_ALL, RecordedLooker
 from console.session.session import Session
-from console.session.slow_looks import CERTIFICATES, VIEWS
 from console.session.snapshot_reader import Clock, Refused
-from console.session.triage_looks import Looker
 
 if TYPE_CHECKING:
     from console.flight.flight_reader import FlightReader
@@ -39,8 +38,6 @@ PAUSE_MS = 100
 LONGEST_LOOK_MS = 1000
 """The longest that arrivals are counted as one look's."""
 MOST_MEMORIES = 512
-_OF_ALL = frozenset({METADATA, API_VERSIONS, DESCRIBE_CLUSTER})
-"""What nearly every read asks besides: that it was answered again is no sign that a part was read again."""
 
 
 class _Memory(NamedTuple):
@@ -103,7 +100,7 @@ class RecordedClient:
         *,
         with_chunks: bool,
     ) -> _Memory:
-        used = Used(set(_OF_ALL), set())
+        used = Used(set(OF_ALL), set())
         chunks: list[object] = []
         result: object = None
         error: AdminError | None = None
@@ -168,78 +165,6 @@ def look_times(times: Iterable[int]) -> list[int]:
     if last >= 0:
         found.append(last)
     return found
-
-
-class _Seen(NamedTuple):
-    """What the last read of a part took. times: when each answer that it took had come. arrived: how many answers had
-    come to what it asks. at_ms: of the look."""
-
-    used: Used
-    times: tuple[int, ...]
-    arrived: tuple[int, ...]
-    at_ms: int
-
-
-class RecordedLooker(Looker):
-    """Takes the looks of a record, a part after the other. A part is read where what it asked was answered again."""
-
-    def __init__(self, session: Session, tape: Tape) -> None:
-        super().__init__(session)
-        self._tape = tape
-        self._parts_seen: dict[str, _Seen] = {}
-        self._at_ms = 0
-        self._parts = tuple(each for each in self._parts if each.name not in (CERTIFICATES, VIEWS))
-
-    async def look(self, *, whole: bool = True) -> Look:  # noqa: ARG002 - it waits for nothing
-        """The look at the tape's time. Raises AdminError if no broker answered, Refused as a session does."""
-        for part in self._parts:
-            if not self._read.issuperset(part.after) or not self._is_due(part.name, part.every):
-                continue
-            used = Used(set(), set())
-            token = USED.set(used)
-            before = self._session.snapshot, self._slow.facts, set(self._read), dict(self._unread)
-            try:
-                self._due[part.name] = 0.0
-                await self._read_part(part)
-            finally:
-                USED.reset(token)
-            if LATER in used.keys:
-                # It was under way, and what came of it is not known yet.
-                self._session.learn(lambda _, known=before[0]: known, part.name)  # type: ignore[misc]
-                _, self._slow.facts, self._read, self._unread = before
-            self._parts_seen[part.name] = _Seen(used, self._times(used), self._arrived(used), self._tape.at_ms)
-        await self._compare_views()
-        self._at_ms = self._tape.at_ms
-        return self._seen(moment(self._tape.at_ms))
-
-    async def _compare_views(self) -> None:
-        """What brokers were asked about topics since the last look is what is compared."""
-        snapshot = self._session.snapshot
-        brokers = {(each.host, each.port): each.id for each in snapshot.cluster.brokers}
-        for address, names in self._tape.topics_asked(self._at_ms):
-            topics = [snapshot.topics[name] for name in names if name in snapshot.topics]
-            if address in brokers and len(topics) == len(names):
-                await self._slow.compare_view(brokers[address], topics)
-
-    def _is_due(self, name: str, every: float) -> bool:
-        """Whether a part was answered again. The next one of those that ask in turn is asked for something else: that
-        is seen by the time, and that other answers came."""
-        seen = self._parts_seen.get(name)
-        if seen is None or not seen.used.keys or LATER in seen.used.keys or seen.times != self._times(seen.used):
-            return True
-        return self._tape.at_ms - seen.at_ms >= every * 1000 and seen.arrived != self._arrived(seen.used)
-
-    def _times(self, used: Used) -> tuple[int, ...]:
-        own = _own(used)
-        return tuple(sorted(track.time(self._tape.at_ms) for track in used.tracks if track.asked.api_key in own))
-
-    def _arrived(self, used: Used) -> tuple[int, ...]:
-        return tuple(self._tape.arrivals(key) for key in sorted(_own(used)))
-
-
-def _own(used: Used) -> set[int]:
-    """The keys of the APIs that tell whether a part was read again."""
-    return (used.keys - _OF_ALL) or used.keys
 
 
 def moment(at_ms: int) -> datetime:

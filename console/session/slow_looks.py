@@ -14,7 +14,7 @@ from console.model.certificates import Listener, advertised_with_tls, speaks_tls
 from console.model.cluster import Topic
 from console.model.config import ConfigResource, broker_resource, topic_resource
 from console.model.elections import partition_in
-from console.model.log_course import LogOffsets, Place, look_at_logs, without_logs
+from console.model.log_course import LogOffsets, Newest, Place, look_at_logs, without_logs
 from console.model.metadata_views import look_at_view, of_brokers
 from console.session.request_log_tail import RequestLogTails
 from console.triage.config_changes import config_differences
@@ -47,9 +47,15 @@ VIEW_SECONDS = 3.0
 TOPICS_OF_VIEW, CHANGED_SECONDS = 50, 60.0
 """Topics that a broker is asked for in turn, and seconds for which those that changed are asked for beside."""
 OF_TRANSACTIONS = "__transaction_state"
-CERTIFICATES, VIEWS = "certificates", "views"
-"""Parts that a record is asked for in another way: of TLS handshakes it has nothing, of brokers' views what was
-asked."""
+LOGS, TRANSACTIONS, NEWEST, CERTIFICATES, VIEWS = (
+    "logs",
+    "open transactions",
+    "newest records",
+    "certificates",
+    "views",
+)
+"""Parts whose next questions depend on what was asked before: of a record what was asked is read
+(`session.replay_looks`)."""
 
 
 class SlowPart(NamedTuple):
@@ -77,9 +83,9 @@ class SlowLooks:
         self._shown_at: dict[Listener, float] = {}
         self.facts = Facts()
         self.parts = (
-            SlowPart("logs", LOGS_EVERY, self._read_logs),
-            SlowPart("open transactions", TRANSACTIONS_EVERY, self._read_transactions),
-            SlowPart("newest records", NEWEST_EVERY, self._read_newest),
+            SlowPart(LOGS, LOGS_EVERY, self._read_logs),
+            SlowPart(TRANSACTIONS, TRANSACTIONS_EVERY, self._read_transactions),
+            SlowPart(NEWEST, NEWEST_EVERY, self._read_newest),
             SlowPart(CERTIFICATES, LISTENERS_EVERY, self._read_certificates),
             SlowPart("replicas without a leader", LEADERLESS_EVERY, self._read_leaderless),
             SlowPart("quotas", QUOTAS_EVERY, self._session.look_at_quotas),
@@ -130,13 +136,14 @@ class SlowLooks:
         places = self._next_logs()
         stable = OF_TRANSACTIONS in topics or not any(topic.internal for topic in topics.values())
         found = await self._session.client.run(log_offsets.log_offsets, self._led(places), stable=stable)
-        self._keep_logs(found)
+        self.keep_logs(found)
         jumped = {each.topic for each in self.facts.logs.jumps if each.at == self.facts.logs.at}
         if jumped:
             # Whether the retention was changed is to be known with the jump.
             await self._session.read_configs([topic_resource(name) for name in sorted(jumped)][:50])
 
-    def _keep_logs(self, found: Mapping[Place, LogOffsets]) -> None:
+    def keep_logs(self, found: Mapping[Place, LogOffsets]) -> None:
+        """Keep what a read of offsets brought."""
         self._session.rates.take_ends({place: each.end for place, each in found.items()})
         known = without_logs(self.facts.logs, self._session.snapshot.topics)
         self.facts = replace(self.facts, logs=look_at_logs(known, found, self._session.clock.now().timestamp()))
@@ -209,7 +216,11 @@ class SlowLooks:
             return
         found = await self._session.client.run(log_offsets.newest_records, self._led(due))
         self._newest_at |= dict.fromkeys(due, now)
-        kept = {place: newest for place, newest in self.facts.newest.items() if place in logs}
+        self.keep_newest(found)
+
+    def keep_newest(self, found: Mapping[Place, Newest]) -> None:
+        """Keep the newest records of some logs."""
+        kept = {place: newest for place, newest in self.facts.newest.items() if place in self.facts.logs.logs}
         self.facts = replace(self.facts, newest={**kept, **found})
 
     # -- certificates --------------------------------------------------------------------------------------------------

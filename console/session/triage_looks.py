@@ -66,8 +66,8 @@ class _Part(NamedTuple):
 class Looker:
     """Takes one look after another at a session's cluster; use as an async context manager."""
 
-    def __init__(self, session: Session, request_logs: Sequence[Path] = ()) -> None:
-        """request_logs: of brokers, as files on this host."""
+    def __init__(self, session: Session, request_logs: Sequence[Path] = (), slow: SlowLooks | None = None) -> None:
+        """request_logs: of brokers, as files on this host. slow: what is read beside, of a record in another way."""
         self._session = session
         self._next_group = ""
         self._silence = Silence()
@@ -83,7 +83,7 @@ class Looker:
         self._noticed = asyncio.Event()
         self._began = float("-inf")
         self._asking: asyncio.TimerHandle | None = None
-        self._slow = SlowLooks(session, request_logs)
+        self._slow = slow or SlowLooks(session, request_logs)
         self._parts = (
             _Part("cluster", 1.5, session.read_cluster, (), quick=True),
             _Part("silent", ASK_EVERY, self._ask_brokers, quick=True),

@@ -340,4 +340,4 @@ def test_a_signal_has_a_watching_triage_write_its_last_half_hour(cluster: Thread
         process.wait(PATIENCE)
     (file,) = (tmp_path / "kac" / "records").iterdir()
     assert str(file) in line
-    assert len(FlightReader(file)) > 10
+    assert len(FlightReader(file)) > 0

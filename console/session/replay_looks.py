@@ -1,0 +1,271 @@
+"""The looks of a record: what was asked since the look before is read, so that a verdict is the one that was seen live.
+
+What a live look asks next depends on what it asked before, on its clock, and on what was slow. A replay asks for what
+is in the record instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from console.flight.answer import HANDSHAKE, Answer, Asked, Shown
+from console.flight.tape import API_VERSIONS, DESCRIBE_CLUSTER, LATER, METADATA, USED, Tape, Track, Used
+from console.model.certificates import Certificate, Listener
+from console.model.codes import TOPIC
+from console.model.config import ConfigResource
+from console.model.log_course import Place
+from console.session.slow_looks import (
+    CERTIFICATES,
+    CERTIFICATES_AGAIN,
+    LOGS,
+    NEWEST,
+    STANDS,
+    TRANSACTIONS,
+    UNREACHED_AGAIN,
+    VIEWS,
+    SlowLooks,
+)
+from console.session.triage_looks import Looker
+from console.wire.answer_parts import asked_parts
+
+if TYPE_CHECKING:
+    from console.session.session import Session
+    from console.triage.symptoms import Look
+
+LIST_OFFSETS, DESCRIBE_CONFIGS, LIST_TRANSACTIONS = 2, 32, 66
+LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
+MOST_NAMED = 50
+"""Topics in a request for configs that was asked for by itself, as after a deletion."""
+OF_ALL = frozenset({METADATA, API_VERSIONS, DESCRIBE_CLUSTER})
+"""What nearly every read asks besides: that it was answered again is no sign that a part was read again."""
+
+
+class OffsetsAsked(NamedTuple):
+    """A request of ListOffsets. stable: for what read_committed may read. timestamp: one of the special ones, or a
+    time."""
+
+    node: int
+    stable: bool
+    timestamp: int
+    places: tuple[Place, ...]
+
+
+@lru_cache(4096)
+def offsets_asked(asked: Asked) -> OffsetsAsked | None:
+    """What a request of ListOffsets asks for, None if it can't be read or asks for several times."""
+    places: list[Place] = []
+    kinds: set[tuple[bool, int]] = set()
+    for part in asked_parts(asked.api_key, asked.version, asked.request) or ():
+        (_, isolation), topic, each = part  # type: ignore[misc]
+        places.append((topic, int(each.partition_index)))
+        kinds.add((bool(isolation), int(each.timestamp)))
+    return OffsetsAsked(asked.node, *kinds.pop(), tuple(places)) if len(kinds) == 1 else None
+
+
+class RecordedSlowLooks(SlowLooks):
+    """Reads beside the snapshot what was read while the record was made."""
+
+    def __init__(self, session: Session, tape: Tape) -> None:
+        super().__init__(session)
+        self._tape = tape
+        self._logs_ms = self._newest_ms = self._configs_ms = 0
+        self._handshakes = -1
+        self._taken: dict[OffsetsAsked, int] = {}
+        self._pieces: dict[OffsetsAsked, Track] = {}
+
+    def has_news(self, part: str) -> bool:
+        """Whether something was answered that a part has not taken."""
+        if part == LOGS:
+            return bool(self._tape.answered_since(LIST_OFFSETS, self._logs_ms))
+        if part == NEWEST:
+            return bool(self._tape.answered_since(LIST_OFFSETS, self._newest_ms))
+        if part == TRANSACTIONS:
+            return self.facts.logs.at != self._stood_at
+        return True
+
+    async def _read_logs(self) -> None:
+        """Read the offsets of the logs for which the beginning and the end were answered."""
+        from console.admin import log_offsets
+
+        ends = []
+        for asked, track in self._asked_since(self._logs_ms):
+            self._pieces[asked] = track
+            if asked.timestamp == LATEST and not asked.stable:
+                ends.append(asked)
+        self._logs_ms = self._tape.at_ms
+        led: dict[bool, dict[int, list[Place]]] = {}
+        for end in ends:
+            if (stable := self._is_whole(end)) is not None:
+                self._taken[end] = self._tape.at_ms
+                led.setdefault(stable, {}).setdefault(end.node, []).extend(end.places)
+        found = {}
+        for stable, places in led.items():
+            found |= await self._session.client.run(log_offsets.log_offsets, places, stable=stable)
+        if found:
+            self.keep_logs(found)
+        await self._read_named_configs()
+
+    def _is_whole(self, end: OffsetsAsked) -> bool | None:
+        """Whether the last stable offsets belong to a read with this end; None if it has none of its own: a group's lag
+        takes ends, too."""
+        taken = self._taken.get(end, -1)
+        start = self._pieces.get(end._replace(timestamp=EARLIEST))
+        held = self._pieces.get(end._replace(stable=True))
+        if start is None or start.time(self._tape.at_ms) <= taken:
+            return None
+        if held is None:
+            return False
+        return True if held.time(self._tape.at_ms) > taken else None
+
+    async def _read_named_configs(self) -> None:
+        """Read the configs of topics that were asked for by themselves: whether their retention was changed is to be
+        known with what was deleted."""
+        since, self._configs_ms = self._configs_ms, self._tape.at_ms
+        for track in self._tape.answered_since(DESCRIBE_CONFIGS, since):
+            if resources := _topics_named(track.asked):
+                await self._session.read_configs(list(resources))
+
+    async def _read_newest(self) -> None:
+        """Read the newest records of the logs that were asked for them."""
+        from console.admin import log_offsets
+
+        since, self._newest_ms = self._newest_ms, self._tape.at_ms
+        led: dict[int, list[Place]] = {}
+        for asked, _ in self._asked_since(since):
+            if asked.timestamp == MAX_TIMESTAMP:
+                led.setdefault(asked.node, []).extend(asked.places)
+        if led:
+            self.keep_newest(await self._session.client.run(log_offsets.newest_records, led))
+
+    async def _read_transactions(self) -> None:
+        """Look into the partitions whose last stable offset stands still, once that was answered."""
+        read_ms = round(self.facts.logs.at * 1000)
+        if self.facts.logs.standing(STANDS) and not self._tape.answered_since(LIST_TRANSACTIONS, read_ms):
+            return
+        await super()._read_transactions()
+
+    async def _read_certificates(self) -> None:
+        """Take what the listeners showed, of the brokers and voters that there are."""
+        arrived = self._tape.arrivals(HANDSHAKE)
+        snapshot = self._session.snapshot
+        nodes = {each.id for each in snapshot.cluster.brokers}
+        nodes |= {each.id for each in snapshot.quorum.voters} if snapshot.quorum is not None else set()
+        if not arrived:
+            return
+        oldest = self._tape.at_ms - round((CERTIFICATES_AGAIN + UNREACHED_AGAIN) * 1000)
+        shown = [each for each in self._tape.handshakes() if each.node in nodes and each.at_ms > oldest]
+        found = tuple(_certificate(each) for each in shown if each.problem is None)
+        if found != self.facts.certificates:
+            self.facts = replace(self.facts, certificates=found)
+
+    def _asked_since(self, since_ms: int) -> Iterator[tuple[OffsetsAsked, Track]]:
+        for track in self._tape.answered_since(LIST_OFFSETS, since_ms):
+            if track.asked.node >= 0 and (asked := offsets_asked(track.asked)) is not None:
+                yield asked, track
+
+
+@lru_cache(4096)
+def _topics_named(asked: Asked) -> tuple[ConfigResource, ...]:
+    """The topics of a request for configs of a few; empty for all others, and where keys are named."""
+    parts = asked_parts(asked.api_key, asked.version, asked.request) or ()
+    items = [part[1] for part in parts if isinstance(part, tuple)]
+    if len(items) > MOST_NAMED or any(each.resource_type != TOPIC or each.configuration_keys for each in items):
+        return ()
+    return tuple(ConfigResource(TOPIC, each.resource_name) for each in items)
+
+
+def _certificate(answer: Answer) -> Certificate:
+    """Raises msgspec.DecodeError, and OverflowError for a time out of range."""
+    shown = msgspec.json.decode(answer.body, type=Shown)
+    name = answer.request.decode("utf-8", "replace")
+    listener = Listener(answer.node, answer.host, answer.port, name)
+    return Certificate(listener, shown.subject, shown.issuer, _utc(shown.begins_ms), _utc(shown.ends_ms))
+
+
+def _utc(at_ms: int) -> datetime:
+    return datetime.fromtimestamp(at_ms / 1000, UTC)
+
+
+class _Seen(NamedTuple):
+    """What the last read of a part took. times: when each answer that it took had come. arrived: how many answers had
+    come to what it asks. at_ms: of the look."""
+
+    used: Used
+    times: tuple[int, ...]
+    arrived: tuple[int, ...]
+    at_ms: int
+
+
+_BY_WHAT_WAS_ASKED: Collection[str] = frozenset({LOGS, TRANSACTIONS, NEWEST, CERTIFICATES})
+
+
+class RecordedLooker(Looker):
+    """Takes the looks of a record, a part after the other. A part is read where what it asked was answered again."""
+
+    def __init__(self, session: Session, tape: Tape) -> None:
+        slow = RecordedSlowLooks(session, tape)
+        super().__init__(session, slow=slow)
+        self._recorded = slow
+        self._tape = tape
+        self._parts_seen: dict[str, _Seen] = {}
+        self._at_ms = 0
+        self._parts = tuple(each for each in self._parts if each.name != VIEWS)
+
+    async def look(self, *, whole: bool = True) -> Look:  # noqa: ARG002 - it waits for nothing
+        """The look at the tape's time. Raises AdminError if no broker answered, Refused as a session does."""
+        for part in self._parts:
+            if not self._read.issuperset(part.after) or not self._is_due(part.name, part.every):
+                continue
+            used = Used(set(), set())
+            token = USED.set(used)
+            before = self._session.snapshot, self._slow.facts, set(self._read), dict(self._unread)
+            try:
+                self._due[part.name] = 0.0
+                await self._read_part(part)
+            finally:
+                USED.reset(token)
+            if LATER in used.keys:
+                # It was under way, and what came of it is not known yet.
+                self._session.learn(lambda _, known=before[0]: known, part.name)  # type: ignore[misc]
+                _, self._slow.facts, self._read, self._unread = before
+            self._parts_seen[part.name] = _Seen(used, self._times(used), self._arrived(used), self._tape.at_ms)
+        await self._compare_views()
+        self._at_ms = self._tape.at_ms
+        return self._seen(_utc(self._tape.at_ms))
+
+    async def _compare_views(self) -> None:
+        """What brokers were asked about topics since the last look is what is compared."""
+        snapshot = self._session.snapshot
+        brokers = {(each.host, each.port): each.id for each in snapshot.cluster.brokers}
+        for address, names in self._tape.topics_asked(self._at_ms):
+            topics = [snapshot.topics[name] for name in names if name in snapshot.topics]
+            if address in brokers and len(topics) == len(names):
+                await self._slow.compare_view(brokers[address], topics)
+
+    def _is_due(self, name: str, every: float) -> bool:
+        """Whether a part was answered again. The next one of those that ask in turn is asked for something else: that
+        is seen by the time, and that other answers came."""
+        if name in _BY_WHAT_WAS_ASKED:
+            return self._recorded.has_news(name)
+        seen = self._parts_seen.get(name)
+        if seen is None or not seen.used.keys or LATER in seen.used.keys or seen.times != self._times(seen.used):
+            return True
+        return self._tape.at_ms - seen.at_ms >= every * 1000 and seen.arrived != self._arrived(seen.used)
+
+    def _times(self, used: Used) -> tuple[int, ...]:
+        own = _own(used)
+        return tuple(sorted(track.time(self._tape.at_ms) for track in used.tracks if track.asked.api_key in own))
+
+    def _arrived(self, used: Used) -> tuple[int, ...]:
+        return tuple(self._tape.arrivals(key) for key in sorted(_own(used)))
+
+
+def _own(used: Used) -> set[int]:
+    """The keys of the APIs that tell whether a part was read again."""
+    return (used.keys - OF_ALL) or used.keys
