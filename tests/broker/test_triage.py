@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from aiokafka import AIOKafkaProducer  # type: ignore[import-untyped]
@@ -18,6 +19,10 @@ from console.admin.link import Link
 from console.admin.partitions import elect_leaders
 from console.admin.routing import until_settled
 from console.admin.settings import ConnectionSettings, SaslSettings, Store, TlsSettings
+from console.flight.anonymous import Anonymous, Pseudonyms
+from console.flight.answer import HANDSHAKE
+from console.flight.flight_reader import FlightReader
+from console.flight.flight_writer import FlightWriter
 from console.model.acl import Acl
 from console.model.changes import (
     AlterConfigs,
@@ -34,7 +39,9 @@ from console.model.changes import (
 from console.model.codes import BROKER, DELETE, SET, AclOperation, AclResourceType, PatternType, Permission
 from console.model.config import ConfigResource
 from console.model.secret import Secret
+from console.session.replay import look_times
 from console.triage.cause import Certainty
+from console.triage.diagnosis import Verdict
 from console.triage.symptoms import Subject
 from tests.broker.test_transactions import LONG_AGO, VERIFICATION, client_of, leave_hanging, now_ms
 from tests.support import certificates
@@ -42,6 +49,7 @@ from tests.support.changing import applied
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3
 from tests.support.real_clusters import running
+from tests.support.recorded_looks import replayed, watched
 from tests.support.triage_watch import bootstrap, found, watching
 
 
@@ -151,7 +159,7 @@ async def test_a_directory_that_takes_no_new_replicas_is_seen(plain_cluster: Kaf
 # -- certificates ------------------------------------------------------------------------------------------------------
 
 
-async def test_certificates_that_end_soon_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_certificates_that_end_soon_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Those of a life of 70 minutes with 10 left, of each listener: also of the one that nobody has connected to."""
     monkeypatch.setattr(certificates, "_LIFETIME", timedelta(minutes=10))
     with KafkaCluster(security="secure", brokers=1) as cluster:
@@ -161,6 +169,31 @@ async def test_certificates_that_end_soon_are_named(monkeypatch: pytest.MonkeyPa
                 named = await it.names("certificate-expiring", Subject(broker=1, listener=f"{host}:{port}"))
                 assert named.claim.certainty is Certainty.CERTAIN
                 assert "CN=broker" in named.claim.evidence[0].fact
+        file = tmp_path / "tls.flight"
+        live = await watched("", file, 4, lambda _: None, settings)
+        await asyncio.to_thread(_same_certificates, live, file)
+
+
+def _same_certificates(live: list[Verdict], file: Path) -> None:
+    """A replay of the record names them, and the record has no certificate, and no name if it is anonymous."""
+    wanted = _expiring(live[-1])
+    assert len(wanted) == 2
+    reader = FlightReader(file)
+    assert _expiring(replayed(file, look_times(reader.times))[-1]) == wanted
+    hidden = file.with_name("anonymous.flight")
+    names = Pseudonyms()
+    sink = Anonymous(FlightWriter(hidden, names.header(reader.header)), names)
+    for answer in reader.answers():
+        sink.add(answer)
+    sink.close()
+    handshakes = [answer for answer in FlightReader(hidden).answers() if answer.api_key == HANDSHAKE]
+    assert handshakes
+    assert not [answer for answer in handshakes if b"CN=" in answer.body or b"127.0.0.1" in answer.host.encode()]
+    assert len(_expiring(replayed(hidden, look_times(reader.times))[-1])) == 2
+
+
+def _expiring(verdict: Verdict) -> set[Subject]:
+    return {each.claim.subject for each in verdict.causes if each.claim.cause == "certificate-expiring"}
 
 
 async def test_certificates_that_last_are_no_trouble(secure_cluster: KafkaCluster) -> None:

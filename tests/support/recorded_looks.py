@@ -31,9 +31,12 @@ Step = Callable[[int], None]
 """What is done after a look: by its number."""
 
 
-async def watched(bootstrap: str, file: Path, looks: int, step: Step) -> list[Verdict]:
-    """The verdicts of so many looks, all that was answered for them being recorded into a file."""
-    settings = ConnectionSettings(parse_bootstrap(bootstrap))
+async def watched(
+    bootstrap: str, file: Path, looks: int, step: Step, settings: ConnectionSettings | None = None
+) -> list[Verdict]:
+    """The verdicts of so many looks, all that was answered for them being recorded into a file. settings: how to reach
+    the cluster, where that takes more than addresses."""
+    settings = settings or ConnectionSettings(parse_bootstrap(bootstrap))
     writer = FlightWriter(file, Header(FORMAT, "", "watched", int(time.time() * 1000), "0"))
     client = AdminClient(settings, Tap(writer.add))
     client.start()
