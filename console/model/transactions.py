@@ -17,7 +17,7 @@ from msgspec import Struct, field
 from console.model.failure import Failure
 
 NO_ONES = tuple(f"{first}kac-asks-for-no-one" for first in "~^|!+=%")
-"""Transactional ids that nobody has, which are asked for to see whether all ids may be described."""
+"""Transactional ids of no client, which are asked for to see whether all ids may be described."""
 DEFAULT_MAX_TIMEOUT_MS = 900_000
 """Kafka's default of transaction.max.timeout.ms: 15 minutes."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -19,7 +19,7 @@ from console.flight.tape import API_VERSIONS, DESCRIBE_CLUSTER, LATER, METADATA,
 from console.model.certificates import Certificate, Listener
 from console.model.codes import TOPIC
 from console.model.config import ConfigResource
-from console.model.log_course import Place
+from console.model.log_course import LogOffsets, Place
 from console.session.slow_looks import (
     CERTIFICATES,
     CERTIFICATES_AGAIN,
@@ -62,7 +62,8 @@ def offsets_asked(asked: Asked) -> OffsetsAsked | None:
     places: list[Place] = []
     kinds: set[tuple[bool, int]] = set()
     for part in asked_parts(asked.api_key, asked.version, asked.request) or ():
-        (_, isolation), topic, each = part  # type: ignore[misc]
+        flags, topic, each = cast("tuple[tuple[int, int], str, Any]", part)
+        isolation = flags[1]
         places.append((topic, int(each.partition_index)))
         kinds.add((bool(isolation), int(each.timestamp)))
     return OffsetsAsked(asked.node, *kinds.pop(), tuple(places)) if len(kinds) == 1 else None
@@ -75,7 +76,6 @@ class RecordedSlowLooks(SlowLooks):
         super().__init__(session)
         self._tape = tape
         self._logs_ms = self._newest_ms = self._configs_ms = 0
-        self._handshakes = -1
         self._taken: dict[OffsetsAsked, int] = {}
         self._pieces: dict[OffsetsAsked, Track] = {}
 
@@ -104,7 +104,7 @@ class RecordedSlowLooks(SlowLooks):
             if (stable := self._is_whole(end)) is not None:
                 self._taken[end] = self._tape.at_ms
                 led.setdefault(stable, {}).setdefault(end.node, []).extend(end.places)
-        found = {}
+        found: dict[Place, LogOffsets] = {}
         for stable, places in led.items():
             found |= await self._session.client.run(log_offsets.log_offsets, places, stable=stable)
         if found:

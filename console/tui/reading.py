@@ -118,9 +118,10 @@ def elsewhere(contact: Contact) -> Contact:
     return replace(contact, unread=None, unread_since=None) if contact.unread is not None else contact
 
 
-def unread_text(contact: Contact, noted: bool, width: int, replay: bool = False) -> str:
+def unread_text(contact: Contact, noted: bool, width: int, door: str = "console") -> str:
     """What stands in a view that has nothing to show: that it is being read; or since when it can't be, and why, and
-    what to do. noted: the message line says why. width: of the screen. replay: nothing is read again by itself."""
+    what to do. noted: the message line says why. width: of the screen. door: the session's;
+    in a replay nothing is read again."""
     failure = contact.lost or contact.unread
     if failure is None:
         return "not read" if noted else "reading…"
@@ -129,7 +130,7 @@ def unread_text(contact: Contact, noted: bool, width: int, replay: bool = False)
     within = max(20, width - 6)
     lines = textwrap.wrap(clean(text, 600), within)
     lines += ["", *textwrap.wrap(clean(failure.remedy, 600), within)] if failure.remedy else []
-    if replay:
+    if door == "replay":
         again = "[ ] { } and :at TIME show other times of the record"
     else:
         again = "r tries again" if contact.final else "trying again by itself; r tries now"

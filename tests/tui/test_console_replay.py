@@ -144,7 +144,7 @@ def test_nothing_is_tried_again_in_a_replay() -> None:
     """Where no broker answered the keys of a replay are named, and elsewhere the next try."""
     gone = Contact(lost=Failure("UNREACHABLE", "no broker answers", ""))
     assert "trying again by itself" in unread_text(gone, False, 80)
-    assert unread_text(gone, False, 80, replay=True).endswith("[ ] { } and :at TIME show other times of the record")
+    assert unread_text(gone, False, 80, "replay").endswith("[ ] { } and :at TIME show other times of the record")
 
 
 async def test_nothing_can_be_staged_or_sent(record: Path) -> None:

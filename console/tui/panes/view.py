@@ -252,7 +252,7 @@ class View(Widget):
 
     def nothing_yet(self) -> str:
         """What stands in a view that has nothing to show."""
-        return unread_text(self.host.contact, bool(self.note()), self.host.size.width, self.host.state().replay)
+        return unread_text(self.host.contact, bool(self.note()), self.host.size.width, self.host.session.door)
 
     def status(self) -> Line:
         """What stands right of the breadcrumbs: counts, the filter."""
