@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
+import tarfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.support.installed import PACKAGES, ROOT, build_wheel, install
+from tests.support.installed import PACKAGES, ROOT, build_sdist, build_wheel, install, locked_wheels
 from tests.support.patience import PATIENCE
 from tests.support.terminal import Terminal
 
@@ -119,3 +121,37 @@ def test_the_console_opens_says_what_is_wrong_and_leaves(bin_folder: Path, tmp_p
         terminal.send(":q\r")
         assert terminal.wait_for_end() == 0
         assert b"\x1b[?1049l" in terminal.written, "the terminal's own screen did not come back"
+
+
+def test_the_sdist_makes_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
+    sdist = build_sdist(tmp_path)
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tmp_path / "unpacked", filter="data")
+    (source,) = (tmp_path / "unpacked").iterdir()
+    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
+    run([*pip, "--wheel-dir", str(tmp_path / "made"), str(source)], tmp_path)
+    (made,) = (tmp_path / "made").glob("*.whl")
+    assert held(made) == held(wheel)
+
+
+def test_uv_installs_it_as_a_tool(wheel: Path, tmp_path: Path) -> None:
+    tools = {"UV_TOOL_DIR": str(tmp_path / "tools"), "UV_TOOL_BIN_DIR": str(tmp_path / "bin"), "HOME": str(tmp_path)}
+    uv = [
+        str(Path(sys.executable).parent / "uv"),
+        "tool",
+        "install",
+        "--offline",
+        "--no-index",
+        "--python",
+        sys.executable,
+    ]
+    done = subprocess.run(
+        [*uv, "--find-links", str(locked_wheels()), str(wheel)],
+        env={"PATH": os.environ["PATH"], **tools},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE,
+    )
+    assert done.returncode == 0, done.stderr
+    assert run([str(tmp_path / "bin" / "kac"), "--version"], tmp_path).startswith("kac ")

@@ -20,27 +20,42 @@ _FILES = ("pyproject.toml", "README.md", "LICENSE")
 
 def build_wheel(folder: Path) -> Path:
     """Build the wheel in the folder, from what the checkout holds, leaving nothing in the checkout."""
-    source = folder / "source"
-    for package in PACKAGES:
-        shutil.copytree(ROOT / package, source / package, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in _FILES:
-        shutil.copy(ROOT / name, source / name)
+    source = _copy(folder)
     pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
     _run([*pip, "--wheel-dir", str(folder), str(source)])
     (wheel,) = folder.glob("*.whl")
     return wheel
 
 
+def build_sdist(folder: Path) -> Path:
+    """Build the sdist in the folder, in the same way."""
+    source = _copy(folder)
+    code = f"import os, setuptools.build_meta as made; os.chdir({str(source)!r}); made.build_sdist({str(folder)!r})"
+    _run([sys.executable, "-c", code])
+    (sdist,) = folder.glob("*.tar.gz")
+    return sdist
+
+
+def _copy(folder: Path) -> Path:
+    source = folder / "source"
+    for package in PACKAGES:
+        shutil.copytree(ROOT / package, source / package, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in _FILES:
+        shutil.copy(ROOT / name, source / name)
+    return source
+
+
 def install(wheel: Path, folder: Path) -> Path:
     """Make an environment in the folder with the locked packages and the wheel; the path of its ``bin``."""
     venv.create(folder, with_pip=True)
     pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    _run([*pip, "--no-index", "--find-links", str(_locked_wheels()), "--require-hashes", "-r", str(LOCK)])
+    _run([*pip, "--no-index", "--find-links", str(locked_wheels()), "--require-hashes", "-r", str(LOCK)])
     _run([*pip, "--no-index", "--no-deps", str(wheel)])
     return folder / "bin"
 
 
-def _locked_wheels() -> Path:
+def locked_wheels() -> Path:
+    """The folder of the locked packages' wheels, fetched once."""
     name = hashlib.sha256(LOCK.read_bytes() + sys.version.encode()).hexdigest()[:12]
     download = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--require-hashes"]
     return cached_folder(
