@@ -113,6 +113,9 @@ COMMANDS = (
         "find replication throttles that nothing uses any more",
     ),
     Command(
+        "moves", "console.cli.moves", "moves_options", "plan moves of replicas: drain a broker, replace it, balance"
+    ),
+    Command(
         "completion",
         "console.cli.manual.completion_scripts",
         "completion_options",

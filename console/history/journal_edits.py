@@ -53,6 +53,7 @@ _WITHOUT_SETTINGS = frozenset(
         "elect-preferred",
         "elect-unclean",
         "cancel-move",
+        "move",
         "abort",
     }
 )

@@ -30,6 +30,7 @@ from console.language.statements import (
     Explain,
     FeatureSet,
     Grow,
+    MovePartition,
     Name,
     ScramDelete,
     ScramSet,
@@ -354,6 +355,23 @@ def cancel(reader: Reader) -> CancelMoves:
     reader.need_keyword("topic")
     name = plain_name(reader, _TOPIC, "topics")
     return CancelMoves(name, _optional_partition(reader, name))
+
+
+def move(reader: Reader) -> MovePartition:
+    """``move topic NAME partition N to ID,ID,… [resize]``."""
+    reader.need_keyword("topic")
+    name = plain_name(reader, _TOPIC, "topics")
+    reader.need_keyword("partition")
+    partition = _partition(reader, name)
+    reader.need_keyword("to")
+    word = reader.take(Expected(What.BROKER, "the brokers of its replicas, as 3,1,2"), Role.VALUE)
+    brokers = [whole_number(each) for each in word.text.split(",")]
+    replicas = tuple(each for each in brokers if each is not None)
+    if len(replicas) < len(brokers):
+        reader.fail("to takes numbers of brokers with ',' between them, the preferred leader first", word)
+    if len(set(replicas)) < len(replicas):
+        reader.fail("to names a broker twice", word)
+    return MovePartition(name, partition, replicas, reader.take_keyword("resize") is not None)
 
 
 def _optional_partition(reader: Reader, topic: Name) -> int | None:

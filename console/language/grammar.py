@@ -376,6 +376,7 @@ _PARSERS: Mapping[str, Callable[[Reader, str], Statement]] = MappingProxyType(
         "scram": lambda reader, _verb: change_grammar.scram(reader),
         "elect": lambda reader, _verb: change_grammar.elect(reader),
         "cancel": lambda reader, _verb: change_grammar.cancel(reader),
+        "move": lambda reader, _verb: change_grammar.move(reader),
         "unregister": lambda reader, _verb: change_grammar.unregister(reader),
         "feature": lambda reader, _verb: change_grammar.feature(reader),
         "plan": _plan,

@@ -31,6 +31,7 @@ from console.language.statements import (
     FeatureSet,
     Grow,
     Key,
+    MovePartition,
     Name,
     OffsetPosition,
     ResetOffsets,
@@ -41,6 +42,7 @@ from console.language.statements import (
     Unregister,
     Unset,
 )
+from console.language.tokenizer import Span
 from console.language.unparse import unparse
 from console.language.vocabulary import Creates, check_key, known_entry, known_keys, require, require_topic, subject_of
 from console.model import authorizer
@@ -77,10 +79,11 @@ from console.plan.edits import (
 )
 from console.plan.kinds.features import SetFeature
 from console.plan.kinds.leaders import ElectPreferred, ElectUnclean, preferred_brokers, preferred_elections
-from console.plan.kinds.moves import CancelMove, moves_of
+from console.plan.kinds.moves import CancelMove, MoveReplicas, moves_of
 from console.plan.kinds.records import TrimLog
 from console.plan.kinds.registrations import RemoveRegistration
 from console.plan.plan import EMPTY
+from console.plan.predict_configs import UNDESCRIBED
 from console.plan.values import parse_quota, parse_value
 from console.present.names import resource_word
 from console.present.text import clean
@@ -171,6 +174,10 @@ def to_edits(
         case CancelMoves(topic=name, partition=number):
             require_topic(snapshot, name.text or "", name.span, plan)
             return _cancellations(name.text or "", number, snapshot)
+        case MovePartition(topic=name, partition=number):
+            require_topic(snapshot, name.text or "", name.span, plan)
+            _require_partition(name.text or "", number, snapshot, statement.span)
+            return (MoveReplicas(name.text or "", number, statement.replicas, statement.resize),)
         case DeleteRecords():
             return tuple(_trims(statement, snapshot, plan))
         case Unregister():
@@ -248,13 +255,13 @@ def _unset(statement: Unset, snapshot: Snapshot, selected: Subject | None, plan:
 def _entry(snapshot: Snapshot, target: ConfigResource, key: Key) -> ConfigEntry | None:
     """The entry of a key, None if nothing was described. Raises CommandError for an unknown key.
 
-    Brokers keep unknown keys for their plug-ins: such a key has to be quoted.
+    Brokers keep unknown keys for their plug-ins: such a key has to be quoted. A throttle is described once it is set.
     """
     entry = known_entry(snapshot, target, key.name)
     if entry is not None:
         return entry
     legal = known_keys(snapshot, target)
-    if not legal or (target.type == BROKER and key.quoted):
+    if not legal or (target.type == BROKER and (key.quoted or key.name in UNDESCRIBED)):
         return None
 
     def hint() -> str:
@@ -331,11 +338,19 @@ def _trims(statement: DeleteRecords, snapshot: Snapshot, plan: Creates) -> Itera
     require_topic(snapshot, name, statement.topic.span, plan)
     topic = snapshot.topics.get(name)
     there = tuple(partition.number for partition in topic.partitions) if topic is not None else ()
-    if statement.partition is not None and statement.partition not in there:
-        hint = f"it has {len(there)}, from 0 on" if there else ""
-        raise CommandError(f"topic {clean(name, 80)} has no partition {statement.partition}", hint, statement.span)
+    if statement.partition is not None:
+        _require_partition(name, statement.partition, snapshot, statement.span)
     for number in there if statement.partition is None else (statement.partition,):
         yield TrimLog(name, number, _offset(statement, snapshot, name, number))
+
+
+def _require_partition(name: str, number: int, snapshot: Snapshot, span: Span) -> None:
+    """Raises CommandError for a partition that a topic does not have, which may be created by the plan."""
+    topic = snapshot.topics.get(name)
+    there = tuple(partition.number for partition in topic.partitions) if topic is not None else ()
+    if number not in there:
+        hint = f"it has {len(there)}, from 0 on" if there else ""
+        raise CommandError(f"topic {clean(name, 80)} has no partition {number}", hint, span)
 
 
 def _offset(statement: DeleteRecords, snapshot: Snapshot, name: str, number: int) -> int:
@@ -468,5 +483,6 @@ _STATEMENTS: Mapping[type[Edit], Callable[[Any], EditStatement]] = {
     ElectPreferred: lambda edit: Elect(topic=Name(edit.topic), partition=edit.partition),
     ElectUnclean: lambda edit: Elect(unclean=True, topic=Name(edit.topic), partition=edit.partition),
     CancelMove: lambda edit: CancelMoves(Name(edit.topic), edit.partition),
+    MoveReplicas: lambda edit: MovePartition(Name(edit.topic), edit.partition, edit.replicas, edit.resize),
 }
 """Kind of edit -> the function that makes its statement."""

@@ -24,6 +24,7 @@ from console.language.statements import (
     FeatureSet,
     Grow,
     List,
+    MovePartition,
     Name,
     ResetOffsets,
     ScramDelete,
@@ -117,6 +118,8 @@ def needs(statement: Statement, selected: Subject | None = None) -> Needs:
             return _parts("scram")
         case Elect() | CancelMoves():
             return _leaders(statement)
+        case MovePartition(topic=topic):
+            return Needs(topics=frozenset({topic.text or ""})) | _parts("cluster", "reassignments", "log_dirs")
         case DeleteRecords():
             return _records(statement)
         case Unregister():

@@ -19,6 +19,7 @@ from console.language.unparse import subject_text
 from console.model.codes import BROKER
 from console.model.config import ConfigEntry, ConfigResource
 from console.model.secret import Secret
+from console.plan.predict_configs import UNDESCRIBED
 from console.present.names import HIDDEN
 from console.present.text import clean
 
@@ -95,7 +96,7 @@ def is_sensitive(target: ConfigResource, key: str, entry: ConfigEntry | None) ->
     """
     if entry is not None:
         return entry.sensitive
-    return looks_sensitive(key) or target.type == BROKER
+    return looks_sensitive(key) or (target.type == BROKER and key not in UNDESCRIBED)
 
 
 # -- a command for the history, without secrets that were typed into it ------------------------------------------------

@@ -180,6 +180,15 @@ class CancelMoves(_Statement, frozen=True):
     partition: int | None = None
 
 
+class MovePartition(_Statement, frozen=True):
+    """``move``. replicas: brokers, the preferred leader first. resize: their number may differ from today's."""
+
+    topic: Name
+    partition: int
+    replicas: tuple[int, ...]
+    resize: bool = False
+
+
 class DeleteRecords(_Statement, frozen=True):
     """``delete records``. partition: None for all. before: an offset; at_ms: a time, ms since 1970; neither: latest."""
 
@@ -428,6 +437,7 @@ EditStatement = (
     | Abort
     | Elect
     | CancelMoves
+    | MovePartition
     | DeleteRecords
     | Unregister
     | FeatureSet

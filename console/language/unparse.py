@@ -44,6 +44,7 @@ from console.language.statements import (
     History,
     Key,
     List,
+    MovePartition,
     Name,
     OffsetPosition,
     Quit,
@@ -151,6 +152,9 @@ def unparse(statement: Statement) -> str:
             return _elect(statement)
         case CancelMoves():
             return _join("cancel move topic", _name(statement.topic), _partition(statement.partition))
+        case MovePartition():
+            to = f"to {','.join(map(str, statement.replicas))}{' resize' if statement.resize else ''}"
+            return _join("move topic", _name(statement.topic), _partition(statement.partition), to)
         case _:
             return _plan_or_bar(statement)
 

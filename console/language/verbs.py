@@ -309,10 +309,7 @@ _ALL = (
     Verb(
         "scram",
         CHANGE,
-        (
-            "scram set USER MECHANISM [iterations=N] password=(@FILE | ?)",
-            "scram delete USER MECHANISM",
-        ),
+        ("scram set USER MECHANISM [iterations=N] password=(@FILE | ?)", "scram delete USER MECHANISM"),
         "Stage a SCRAM credential, or its removal",
         "MECHANISM is SCRAM-SHA-256 or SCRAM-SHA-512; iterations are 4096 to 16384, by default 4096. The brokers can't "
         "check a credential before it is applied.",
@@ -355,6 +352,14 @@ _ALL = (
         "Stage the end of a topic's moves: its partitions stay on the replicas that they had",
         "What was copied so far is dropped. Without a partition: all of the topic that move. Throttles stay set.",
         ("cancel move topic orders", "cancel move topic orders partition 4"),
+    ),
+    Verb(
+        "move",
+        CHANGE,
+        ("move topic NAME partition N to ID,ID,… [resize]",),
+        "Stage that a partition's replicas move to these brokers, the first of which is to lead",
+        "Brokers copy it and then drop the replicas that are not named. Another number of replicas takes resize.",
+        ("move topic orders partition 4 to 3,1,2",),
     ),
     Verb(
         "unregister",

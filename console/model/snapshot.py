@@ -124,6 +124,17 @@ def share(old: Mapping[K, V], new: Mapping[K, V]) -> Mapping[K, V]:
     return old if same else shared
 
 
+def replica_sizes(snapshot: Snapshot) -> Mapping[TopicPartition, int]:
+    """(topic, partition) -> bytes of its largest replica."""
+    found: dict[TopicPartition, int] = {}
+    for dirs in snapshot.log_dirs.values():
+        for log_dir in dirs:
+            for topic, partition, size, _lag, is_future in log_dir.replicas:
+                if not is_future and size > found.get((topic, partition), -1):
+                    found[topic, partition] = size
+    return found
+
+
 def with_failures(snapshot: Snapshot, part: str, failures: Iterable[tuple[str, Failure]]) -> Snapshot:
     """What could not be read of one part replaces what is known of that part's failures."""
     others = tuple(f for f in snapshot.failures if f.part != part)

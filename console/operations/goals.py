@@ -1,8 +1,15 @@
-"""What an operator wants of the placement of replicas. A goal is kept, and planned again from each look. Pure."""
+"""What an operator wants of the placement of replicas. A goal has no replica lists: it is planned again from each look.
+
+Pure.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec import Struct
+
+from console.model.numbers import natural_number
 
 
 class Drain(Struct, frozen=True, tag="drain"):
@@ -52,6 +59,47 @@ class Replicate(Struct, frozen=True, tag="replication"):
 
 
 Goal = Drain | Replace | Balance | MoveTopic | Replicate
+
+
+FORMS = (
+    "drain ID[,ID…]",
+    "replace ID by ID",
+    "balance",
+    "topic NAME to ID[,ID…]",
+    "replication NAME N",
+)
+"""How goals are written."""
+
+
+def goal_of(words: Sequence[str]) -> Goal:
+    """The goal that these words name, as one of `FORMS`. Raises ValueError, with the text for an operator."""
+    match words:
+        case ["drain", brokers]:
+            return Drain(_brokers(brokers))
+        case ["replace", broker, "by", other]:
+            return Replace(_broker(broker), _broker(other))
+        case ["balance"]:
+            return Balance()
+        case ["topic", name, "to", brokers] if name:
+            return MoveTopic(name, _brokers(brokers))
+        case ["replication", name, number] if name:
+            return Replicate(name, _broker(number))
+        case _:
+            raise ValueError(f"expected {', '.join(FORMS[:-1])} or {FORMS[-1]}")
+
+
+def _broker(text: str) -> int:
+    number = natural_number(text)
+    if number >= 2**31:
+        raise ValueError("broker ids and numbers of replicas are below 2147483648")
+    return number
+
+
+def _brokers(text: str) -> tuple[int, ...]:
+    found = tuple(map(_broker, text.split(",")))
+    if len(set(found)) < len(found):
+        raise ValueError("a broker is named twice")
+    return found
 
 
 def _commas(brokers: tuple[int, ...]) -> str:

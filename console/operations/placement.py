@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from console.model.cluster import Broker, LogDir, Partition, Reassignment
 from console.model.config import min_isr
-from console.model.snapshot import Snapshot
+from console.model.snapshot import Snapshot, replica_sizes
 from console.plan.kinds.moves import destination, is_move
 
 PARTS = frozenset({"cluster", "topics", "reassignments", "log_dirs"})
@@ -76,17 +76,6 @@ def placement_of(snapshot: Snapshot) -> Placement:
             for each in topic.partitions
         ),
     )
-
-
-def replica_sizes(snapshot: Snapshot) -> dict[tuple[str, int], int]:
-    """(topic, partition) -> bytes of its largest replica."""
-    found: dict[tuple[str, int], int] = {}
-    for dirs in snapshot.log_dirs.values():
-        for log_dir in dirs:
-            for topic, partition, size, _lag, is_future in log_dir.replicas:
-                if not is_future and size > found.get((topic, partition), -1):
-                    found[topic, partition] = size
-    return found
 
 
 def _host(broker: Broker, dirs: tuple[LogDir, ...]) -> Host:

@@ -48,7 +48,7 @@ Configs = Mapping[ConfigResource, ConfigSet]
 Edits = Mapping[ConfigResource, list[ConfigEdit]]
 _Own = dict[str, Synonym | None]
 
-_THROTTLES = frozenset(
+UNDESCRIBED = frozenset(
     {
         "leader.replication.throttled.rate",
         "follower.replication.throttled.rate",
@@ -100,7 +100,7 @@ def _template(key: str, entry: ConfigEntry | None, inheritance: Inheritance) -> 
     found = entry or inheritance.sample(BROKER, key)
     if found is not None:
         return found
-    if key in _THROTTLES:
+    if key in UNDESCRIBED:
         return ConfigEntry(key, None, DEFAULT_CONFIG, type=LONG)
     base = listener_base(key)
     like = inheritance.sample(BROKER, base) if base is not None else None
@@ -139,7 +139,7 @@ def _broker(configs: ConfigSet, changed: Mapping[ConfigSource, _Own], before: In
         template = _template(key, old, before)
         if synonyms:
             entries[key] = _with(template, synonyms)
-        elif old is not None and (template.type == 0 or key in _THROTTLES or listener_base(key) is not None):
+        elif old is not None and (template.type == 0 or key in UNDESCRIBED or listener_base(key) is not None):
             del entries[key]  # listed only while it is set
         elif old is not None:
             entries[key] = replace(old, value=None, source=DEFAULT_CONFIG, synonyms=())

@@ -73,7 +73,8 @@ SCRIPT = (
 OTHERS = (
     ("run", "-e", SCRIPT), ("run", "-e", SCRIPT, "--output", "json"), ("run", "-e", "list nonsense \x1b[2J\u202e"),
     ("compare", "--brokers"), ("compare", "topic:orders", "topic:audit"), ("due",), ("leftovers",),
-    ("leftovers", "--script"), ("contexts",), ("history", "--journal"), ("history", "--journal", "--output", "json"),
+    ("leftovers", "--script"), ("moves", "drain", "1"), ("contexts",), ("history", "--journal"),
+    ("history", "--journal", "--output", "json"),
     ("history", "--journal", "--output", "csv"), ("snapshot",), ("export",),
 )  # fmt: skip
 

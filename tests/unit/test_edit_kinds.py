@@ -66,7 +66,7 @@ from console.plan.edits import (
 )
 from console.plan.kinds.features import SetFeature
 from console.plan.kinds.leaders import ElectPreferred, ElectUnclean
-from console.plan.kinds.moves import CancelMove
+from console.plan.kinds.moves import CancelMove, MoveReplicas
 from console.plan.kinds.records import TrimLog
 from console.plan.kinds.registrations import RemoveRegistration
 from console.plan.kinds.registry import BATCHES, KINDS, kind_of
@@ -115,6 +115,7 @@ EDITS: dict[type[Edit], tuple[Edit, Was]] = {
         (ElectPreferred(NAME, 0), PARTITION),
         (ElectUnclean(NAME, 0), UncleanElection(-1, (1, 2), (1,), 2, first=7, least=3)),
         (CancelMove(NAME, 0), Reassignment(NAME, 0, (1, 2, 3), (3,), (1,))),
+        (MoveReplicas(NAME, 0, (2, 3, 1), True), Reassignment(NAME, 0, (1, 2), (), ())),
         (TrimLog(NAME, 0, 7), LogRange(3, 9)),
         (RemoveRegistration(4), Broker(-1, "b4", 9092, "r1", fenced=True)),
         (SetFeature("group.version", 1), 0),

@@ -1,4 +1,4 @@
-"""Moves of partitions to other brokers: cancelling one (KIP-455)."""
+"""Moves of partitions to other brokers: starting one, and cancelling one (KIP-455)."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from console.model.cluster import Partition, Reassignment
 from console.model.elections import NOBODY, partition_in
 from console.model.inheritance import Inheritance
 from console.model.numbers import json_text
-from console.model.snapshot import Snapshot
+from console.model.snapshot import Snapshot, replica_sizes
 from console.plan.amounts import byte_count
 from console.plan.edit_kind import Batch, EditKind, Json, Reversal
 from console.plan.edits import DeleteTopic, Edit, Slot
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import STDIN, Command
+from console.plan.kinds.configs import CONFIGS
 from console.plan.kinds.leaders import with_partitions
 from console.plan.requests import RECORD_LIMIT, Facts, Step, singly, steps_of
 from console.plan.staged import UNREAD, Described, Draft, Dropped, Refused, Staged, Verdict, Was
@@ -28,6 +29,25 @@ class CancelMove(Edit, frozen=True):
 
     topic: str
     partition: int
+
+    @property
+    def target(self) -> MoveTarget:
+        """The partition, for its move."""
+        return MoveTarget(self.topic, self.partition)
+
+    @property
+    def on_topic(self) -> str:
+        """The topic's name."""
+        return self.topic
+
+
+class MoveReplicas(Edit, frozen=True):
+    """Move a partition to these brokers, the preferred leader first. resize: their number may differ from today's."""
+
+    topic: str
+    partition: int
+    replicas: tuple[int, ...]
+    resize: bool = False
 
     @property
     def target(self) -> MoveTarget:
@@ -65,24 +85,53 @@ def moves_of(snapshot: Snapshot, topic: str) -> tuple[CancelMove, ...]:
 
 
 def _judge(edit: CancelMove, draft: Draft) -> Verdict:
+    was = _current(edit, draft)
+    refused = _refused(edit, was, draft, "cancelling")
+    if refused is not None:
+        return refused
+    if isinstance(was, Reassignment) and not is_move(was):
+        return Dropped(edit, "it does not move")
+    return Staged(edit, was)
+
+
+def _refused(edit: CancelMove | MoveReplicas, was: Was, draft: Draft, doing: str) -> Refused | None:
     if isinstance(draft.topic_edit(edit.topic), DeleteTopic):
         return Refused(edit, f"the plan deletes topic {edit.topic}", "Discard the deletion, or this edit.")
     if draft.at(Slot(PartitionTarget(edit.topic, edit.partition), "")) is not None:
         return Refused(
-            edit, "the plan elects its leader, and cancelling changes its preferred replica", "Apply that first."
+            edit, f"the plan elects its leader, and {doing} changes its preferred replica", "Apply that first."
         )
-    was = _current(edit, draft)
     if was is None:
         return Refused(edit, f"there is no partition {edit.topic}/{edit.partition}", "Check the name and the number.")
-    if isinstance(was, Reassignment) and not is_move(was):
-        return Dropped(edit, "it does not move")
+    return None
+
+
+def _judge_move(edit: MoveReplicas, draft: Draft) -> Verdict:
+    was = _current(edit, draft)
+    refused = _refused(edit, was, draft, "moving")
+    if refused is not None:
+        return refused
+    if not isinstance(was, Reassignment):
+        return Staged(edit, was)
+    if is_move(was):
+        to = _commas(destination(was))
+        return Refused(edit, f"it moves to {to} already", "Wait until it is there, or cancel that move first.")
+    if was.replicas == edit.replicas:
+        return Dropped(edit, "its replicas are there already")
+    alive = {each.id for each in draft.snapshot.cluster.brokers if not each.fenced}
+    missing = [each for each in edit.replicas if each not in alive and each not in was.replicas]
+    if draft.read("cluster") and missing:
+        return Refused(edit, f"broker {missing[0]} is not alive", "Name brokers that are, or wait for it.")
+    if len(edit.replicas) != len(was.replicas) and not edit.resize:
+        reason = f"it has {len(was.replicas)} replicas, and would have {len(edit.replicas)}"
+        return Refused(edit, reason, "Add resize if that is meant.")
     return Staged(edit, was)
 
 
 # -- what is there -----------------------------------------------------------------------------------------------------
 
 
-def _current(edit: CancelMove, seen: Described) -> Was:
+def _current(edit: CancelMove | MoveReplicas, seen: Described) -> Was:
     """The move, or a move of nothing with the replicas of a partition that does not move."""
     if not seen.read("reassignments"):
         return UNREAD
@@ -99,6 +148,10 @@ def _current(edit: CancelMove, seen: Described) -> Was:
 def _wanted(_edit: CancelMove, now: Reassignment | None) -> bool | None:
     """Whether a partition that does not move was cancelled, or its move ended, does not show."""
     return False if now is not None and is_move(now) else None
+
+
+def _is_there(edit: MoveReplicas, now: Reassignment | None) -> bool | None:
+    return None if now is None else destination(now) == edit.replicas
 
 
 def _settled(_edit: CancelMove, was: Was, now: Was, changed: bool) -> Status | None:
@@ -121,6 +174,40 @@ def _before(_edit: CancelMove, there: Reassignment | None, _inheritance: Inherit
 
 def _after(_edit: CancelMove, there: Reassignment | None, _inheritance: Inheritance) -> EffectiveValue:
     return NOTHING if there is None else EffectiveValue(_commas(original(there)))
+
+
+def _after_move(edit: MoveReplicas, _there: Reassignment | None, _inheritance: Inheritance) -> EffectiveValue:
+    return EffectiveValue(_commas(edit.replicas))
+
+
+def _move_back(edit: MoveReplicas, was: Reassignment | None, _recorded: Mapping[str, str]) -> Reversal:
+    if was is None:
+        return Reversal((), was, "where its replicas were is unknown")
+    back = MoveReplicas(edit.topic, edit.partition, was.replicas, len(was.replicas) != len(edit.replicas))
+    return Reversal((back,), Reassignment(edit.topic, edit.partition, edit.replicas, (), ()))
+
+
+def _move_effects(edit: MoveReplicas, seen: Described) -> tuple[str, ...]:
+    """What is copied and dropped, and what is left on the brokers that copy."""
+    was = _current(edit, seen)
+    if not isinstance(was, Reassignment):
+        return ()
+    size = seen.once("replica sizes", lambda: replica_sizes(seen.snapshot)).get((edit.topic, edit.partition))
+    lines = []
+    for broker in (each for each in edit.replicas if each not in was.replicas):
+        free = sum(max(each.usable_bytes, 0) for each in seen.snapshot.log_dirs.get(broker, ()))
+        left = f"; {byte_count(free)} are free there" if free else ""
+        lines.append(f"broker {broker} copies {byte_count(size) if size is not None else 'an unknown size'}{left}")
+    dropped = [each for each in was.replicas if each not in edit.replicas]
+    if dropped:
+        lines.append(f"broker {_commas(dropped)} drops its replica once the others are in sync")
+    if edit.replicas[0] != was.replicas[0]:
+        lines.append(f"its preferred leader is broker {edit.replicas[0]} then, not {was.replicas[0]}")
+    return tuple(lines)
+
+
+def _move_phrase(_line: DiffLine, old: str, new: str) -> str:
+    return f"move from {old} to {new}"
 
 
 def _reverse(_edit: CancelMove, was: Reassignment | None, _recorded: Mapping[str, str]) -> Reversal:
@@ -146,7 +233,7 @@ def _effects(edit: CancelMove, seen: Described) -> tuple[str, ...]:
     back = original(move)
     # Brokers keep the order of the list in which they moved it, so that another may be first than before.
     lines.append(f"it stays on {_commas(back)}, with {back[0]} as the preferred leader")
-    lines.append("another tool or operator started the move: kac starts none")
+    lines.append("brokers don't know who started the move: another tool or operator may need it")
     return tuple(lines)
 
 
@@ -163,6 +250,17 @@ def _phrase(_line: DiffLine, old: str, new: str) -> str:
 
 def _json(edit: CancelMove, _hide: bool) -> Json:
     return {"move_of": edit.topic, "partition": edit.partition}
+
+
+def _move_json(edit: MoveReplicas, _hide: bool) -> Json:
+    resize = {"resize": True} if edit.resize else {}
+    return {"move_of": edit.topic, "partition": edit.partition, "value": {"replicas": edit.replicas, **resize}}
+
+
+def _move_of(data: Json) -> MoveReplicas:
+    value = data["value"]
+    replicas = tuple(map(int, value["replicas"]))
+    return MoveReplicas(data["move_of"], int(data["partition"]), replicas, bool(value.get("resize")))
 
 
 def _state_json(was: Reassignment) -> Json:
@@ -219,6 +317,45 @@ def _reverted(partition: Partition, move: Reassignment) -> Partition:
     return partition._replace(replicas=replicas, isr=isr, leader=leader, offline=offline)
 
 
+def _move_steps(staged: Sequence[Staged], _facts: Facts) -> list[Step]:
+    return steps_of(singly(staged), RECORD_LIMIT, _move_request)
+
+
+def _move_request(some: list[Staged]) -> AlterReassignments:
+    edits = (each.edit for each in some)
+    return AlterReassignments({edit.target: edit.replicas for edit in edits if isinstance(edit, MoveReplicas)})
+
+
+def _with_moves(snapshot: Snapshot, edits: Sequence[MoveReplicas]) -> Snapshot:
+    """The partitions on the way: brokers list the wanted replicas, then those that are to be dropped."""
+    changed: dict[str, dict[int, Partition]] = {}
+    started: list[Reassignment] = []
+    for edit in edits:
+        partition = partition_in(snapshot.topics.get(edit.topic), edit.partition)
+        if partition is None:
+            continue
+        removing = tuple(each for each in partition.replicas if each not in edit.replicas)
+        adding = tuple(each for each in edit.replicas if each not in partition.replicas)
+        replicas = (*edit.replicas, *removing)
+        changed.setdefault(edit.topic, {})[edit.partition] = partition._replace(replicas=replicas)
+        if adding or removing:
+            started.append(Reassignment(edit.topic, edit.partition, replicas, adding, removing))
+    topics = {name: with_partitions(snapshot.topics[name], mine) for name, mine in changed.items()}
+    return replace(snapshot, topics={**snapshot.topics, **topics}, reassignments=(*snapshot.reassignments, *started))
+
+
+def _move_commands(lines: Sequence[DiffLine]) -> Iterator[Command]:
+    """kafka-reassign-partitions --execute, beside the moves of others."""
+    edits = [line.edit for line in lines if isinstance(line.edit, MoveReplicas)]
+    wanted: dict[str, Any] = {
+        "version": 1,
+        "partitions": [{"topic": each.topic, "partition": each.partition, "replicas": each.replicas} for each in edits],
+    }
+    words = ("kafka-reassign-partitions", "--execute", "--additional", "--reassignment-json-file", STDIN)
+    if edits:
+        yield Command(words, json_text(wanted) + "\n")
+
+
 def _all_commands(lines: Sequence[DiffLine]) -> Iterator[Command]:
     """kafka-reassign-partitions --cancel. It would take the throttles away, those of other moves too."""
     moves = [line.staged.was for line in lines]
@@ -238,8 +375,35 @@ def _all_commands(lines: Sequence[DiffLine]) -> Iterator[Command]:
 # -- records -----------------------------------------------------------------------------------------------------------
 
 CANCELLATIONS = Batch(steps=_steps, predict=_without_moves, all_commands=_all_commands)
+MOVES = Batch(
+    steps=_move_steps,
+    predict=_with_moves,
+    all_commands=_move_commands,
+    waits_for=CONFIGS,
+    why="once the configs are set: a throttle may be one of them",
+)
 
 KINDS = (
+    EditKind(
+        edit=MoveReplicas,
+        verb="move",
+        form="move_of",
+        op="move",
+        to_json=_move_json,
+        from_json=_move_of,
+        state_json=_state_json,
+        state_of=_state_of,
+        judge=_judge_move,
+        current=_current,
+        wanted=_is_there,
+        before=_before,
+        after=_after_move,
+        phrase=_move_phrase,
+        effects=_move_effects,
+        takes_away=lambda _edit: False,
+        reversal=_move_back,
+        batch=MOVES,
+    ),
     EditKind(
         edit=CancelMove,
         verb="cancel",

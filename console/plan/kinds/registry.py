@@ -47,6 +47,7 @@ BATCHES: tuple[Batch, ...] = (
     quotas.QUOTAS,
     scram.UPSERTS,
     moves.CANCELLATIONS,
+    moves.MOVES,
     leaders.ELECTIONS,
     scram.DELETIONS,
     group_offsets.RESETS,

@@ -1,0 +1,110 @@
+"""A proposal of moves as results: what moves, what has to wait, and each broker before and after. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import ceil
+
+from console.answers.results import Column, Row, Table
+from console.language.interpret import command_of
+from console.model.numbers import Data, json_text
+from console.model.snapshot import ReadFailure
+from console.operations.forecast import Forecast
+from console.operations.goals import Goal
+from console.operations.planner import Proposal, Relocation
+from console.operations.throttle import throttle_edits
+from console.plan.amounts import byte_count, duration
+from console.plan.kinds.moves import MoveReplicas
+
+_MOVES = tuple(map(Column, ("Topic", "Partition", "From", "To", "Copies")))
+_HELD = tuple(map(Column, ("Topic", "Partition", "Waits")))
+_BROKERS = tuple(map(Column, ("Broker", "Replicas", "Leads", "Holds", "Copies", "Is read", "Free then")))
+
+
+def moves_tables(
+    goal: Goal, proposal: Proposal, said: Forecast, problems: tuple[ReadFailure, ...] = ()
+) -> tuple[Table, ...]:
+    """The moves, the partitions that have to wait, and the brokers."""
+    waiting = (Table("held", _HELD, tuple(map(_held_row, proposal.held)), "has to wait"),) if proposal.held else ()
+    rows = tuple(map(_move_row, proposal.moves))
+    moves = Table("moves", _MOVES, rows, str(goal), "no replica has to move", tuple(_notes(said)), problems)
+    return (moves, *waiting, Table("brokers", _BROKERS, tuple(_broker_rows(said)), "brokers before → after"))
+
+
+def _move_row(move: Relocation) -> Row:
+    before, after = _commas(move.before), _commas(move.after)
+    copies = byte_count(move.size) if move.added else "nothing"
+    if len(move.added) > 1:
+        copies = f"{len(move.added)} × {copies}"
+    data: dict[str, Data] = {
+        "topic": move.topic,
+        "partition": move.number,
+        "from": list(move.before),
+        "to": list(move.after),
+        "bytes": move.bytes,
+    }
+    return Row((move.topic, str(move.number), before, after, copies), data)
+
+
+def _held_row(held: tuple[str, int, str]) -> Row:
+    topic, number, why = held
+    return Row((topic, str(number), why), {"topic": topic, "partition": number, "why": why})
+
+
+def _notes(said: Forecast) -> Iterator[str]:
+    if not said.partitions:
+        return
+    line = f"{said.partitions:,} partitions, {byte_count(said.bytes)} to copy"
+    if said.seconds is not None:
+        line += f"; at least {duration(ceil(said.seconds) * 1000)} at the throttle"
+    yield line
+    if said.fewer_racks:
+        topic, number = said.fewer_racks[0]
+        others = f" and {len(said.fewer_racks) - 1:,} more" if len(said.fewer_racks) > 1 else ""
+        yield f"! {topic}/{number}{others}: in fewer racks than before, since no other rack is left"
+
+
+def _broker_rows(said: Forecast) -> Iterator[Row]:
+    for each in said.brokers:
+        free = byte_count(each.free) if each.free >= 0 else "unknown"
+        held = f"{byte_count(each.bytes[0])} → {byte_count(each.bytes[1])}"
+        counts = (f"{before:,} → {after:,}" for before, after in (each.replicas, each.leads))
+        cells = (str(each.id), *counts, held, byte_count(each.copied), byte_count(each.read), free)
+        data: dict[str, Data] = {
+            "broker": each.id,
+            "replicas": list(each.replicas),
+            "leads": list(each.leads),
+            "bytes": list(each.bytes),
+            "copied": each.copied,
+            "read": each.read,
+            "free": each.free if each.free >= 0 else None,
+        }
+        yield Row(cells, data)
+
+
+def _commas(brokers: tuple[int, ...]) -> str:
+    return ",".join(map(str, brokers))
+
+
+# -- for other commands ----------------------------------------------------------------------------------------------
+
+
+def moves_script(proposal: Proposal, throttle: int | None, said: Forecast) -> str:
+    """The commands that stage it, for ``kac run``. A throttle is set for twice the time of the forecast and an hour:
+    what is set for a time is recorded before it is sent, so that `kac due` takes it back whatever ends meanwhile."""
+    lines = []
+    if throttle is not None:
+        hours = 1 + ceil(2 * (said.seconds or 0) / 3600)
+        lines = [f"{command_of(each)} for {hours}h\n" for each in throttle_edits(proposal.moves, throttle)]
+    for move in proposal.moves:
+        resize = len(move.after) != len(move.before)
+        lines.append(f"{command_of(MoveReplicas(move.topic, move.number, move.after, resize))}\n")
+    return "".join(lines)
+
+
+def moves_json(proposal: Proposal) -> str:
+    """The file that kafka-reassign-partitions takes with --reassignment-json-file."""
+    partitions = [
+        {"topic": move.topic, "partition": move.number, "replicas": list(move.after)} for move in proposal.moves
+    ]
+    return json_text({"version": 1, "partitions": partitions}) + "\n"

@@ -1,0 +1,135 @@
+"""`kac moves`: what it plans, what it says of that, and that its script brings the cluster there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import pytest
+
+from console.cli import main as cli
+from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
+from console.embedded.replicas import new_topic
+from console.embedded.spec import ClusterSpec
+from console.model.config import broker_resource, topic_resource
+from console.operations.goals import Balance, Drain, Goal, MoveTopic, Replace, Replicate, goal_of
+
+PLACES = ((1, 2), (3, 1), (2, 3), (3, 2))
+
+
+class Ran(NamedTuple):
+    """A run: its exit code, and what it wrote."""
+
+    code: int
+    out: str
+    err: str
+
+
+Kac = Callable[..., Ran]
+
+
+@pytest.fixture
+def cluster() -> Iterator[ThreadedCluster]:
+    with run_in_thread(ClusterSpec(brokers=4)) as running:
+        running.call(lambda c: c.state.put_topic(new_topic("orders", PLACES, (1, 2, 3, 4))))
+        yield running
+
+
+@pytest.fixture
+def kac(cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> Kac:
+    def run(command: str, *arguments: str) -> Ran:
+        code = cli.run([command, "-b", cluster.bootstrap, *arguments])
+        written = capsys.readouterr()
+        return Ran(code, written.out, written.err)
+
+    return run
+
+
+def settled_replicas(cluster: ThreadedCluster) -> list[tuple[int, ...]]:
+    """Where orders is once all moves are done."""
+
+    async def settled(embedded: EmbeddedCluster) -> list[tuple[int, ...]]:
+        await embedded.settled()
+        return [each.replicas for each in embedded.state.topics["orders"].partitions]
+
+    return cluster.run(settled)
+
+
+def test_a_script_drains_a_broker(kac: Kac, cluster: ThreadedCluster) -> None:
+    """What is printed in text, as JSON and for Kafka's tool is what the script stages; a second plan finds nothing."""
+    said = kac("moves", "drain", "3")
+    assert said.code == 0
+    assert "3 partitions" in said.out
+    assert "kac run -f -" in said.out
+    data = json.loads(kac("moves", "drain", "3", "--output", "json").out.splitlines()[0])
+    file = json.loads(kac("moves", "drain", "3", "--output", "kafka").out)
+    wanted = {each["partition"]: tuple(each["replicas"]) for each in file["partitions"]}
+    assert sorted(wanted) == [1, 2, 3]
+    assert {each["partition"]: tuple(each["to"]) for each in data["moves"]} == wanted
+    script = kac("moves", "drain", "3", "--script").out
+    assert script.splitlines()[0].startswith("move topic orders partition 1 to ")
+    assert kac("run", "-e", f"{script}\napply --yes").code == 0
+    now = settled_replicas(cluster)
+    assert all(3 not in replicas for replicas in now)
+    assert {number: now[number] for number in wanted} == wanted
+    assert "no replica has to move" in kac("moves", "drain", "3").out
+
+
+def test_a_throttle_ends_by_itself_and_is_in_the_journal_before(kac: Kac, cluster: ThreadedCluster) -> None:
+    """Rates on the brokers that copy or are read, lists on the topic; all of it is due later."""
+    script = kac("moves", "drain", "3", "--throttle", "50MB/s", "--script").out
+    assert kac("run", "-e", f"{script}\napply --yes").code == 0
+    configs = cluster.call(lambda c: {name: dict(found) for name, found in c.state.configs.items()})
+    lists = configs[topic_resource("orders")]
+    assert lists["leader.replication.throttled.replicas"] == "1:3,1:1,2:2,2:3,3:3,3:2"
+    moved = settled_replicas(cluster)
+    copies = [f"{number}:{new}" for number, replicas in enumerate(moved) for new in set(replicas) - set(PLACES[number])]
+    assert lists["follower.replication.throttled.replicas"].split(",") == copies
+    for broker in (1, 2, 3, 4):
+        assert configs[broker_resource(broker)]["follower.replication.throttled.rate"] == "50000000"
+    due = json.loads(kac("due", "--output", "json").out.splitlines()[0])
+    assert len(due["due"]) == 10
+    change = str(due["due"][0]["change"])
+    assert kac("run", "-e", f"revert {change}; plan").code in (0, 3)
+
+
+def test_what_has_to_wait_is_named_and_has_its_exit_code(kac: Kac, cluster: ThreadedCluster) -> None:
+    cluster.run(lambda c: c.broker_down(4))
+    said = kac("moves", "topic", "orders", "to", "4,3")
+    assert said.code == 4
+    assert "no broker is left that is alive, takes replicas and has none of it" in said.out
+    script = kac("moves", "topic", "orders", "to", "4,3", "--script")
+    assert (script.code, script.out) == (4, "")
+    assert "orders/0 has to wait" in script.err
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "why"),
+    [
+        ("drain", 2, "expected drain ID"),
+        ("drain 3,3", 2, "a broker is named twice"),
+        ("drain all", 2, "is not a whole number"),
+        ("replace 3 with 4", 2, "expected drain ID"),
+        ("replace 3 by 9", 1, "broker 9 is not in the cluster"),
+        ("replication none 2", 1, "there is no topic none"),
+    ],
+)
+def test_a_goal_that_is_none_is_refused(kac: Kac, words: str, code: int, why: str) -> None:
+    ran = kac("moves", *words.split())
+    assert ran.code == code
+    assert why in ran.err
+
+
+@pytest.mark.parametrize(
+    "goal", [Drain((1, 2)), Replace(1, 2), Balance(), MoveTopic("a b", (1, 2)), Replicate("t", 3)], ids=str
+)
+def test_a_goal_is_read_as_it_is_written(goal: Goal) -> None:
+    words = {
+        "drain": ["drain", "1,2"],
+        "replace": ["replace", "1", "by", "2"],
+        "balance": ["balance"],
+        "topic": ["topic", "a b", "to", "1,2"],
+        "replication": ["replication", "t", "3"],
+    }[str(goal).split()[0]]
+    assert goal_of(words) == goal
