@@ -17,19 +17,21 @@ from console.admin.routing import until_settled
 from console.admin.settings import ConnectionSettings
 from console.contexts.context import Context
 from console.language.grammar import parse
-from console.language.interpret import command_of
+from console.language.interpret import command_of, to_edits
 from console.language.needs import Needs, needs_of_script
 from console.model.changes import CreateTopics, NewTopic, Status
-from console.model.codes import TOPIC
+from console.model.codes import BROKER, TOPIC
 from console.model.snapshot import Snapshot
 from console.operations.forecast import forecast
 from console.operations.goals import Drain
 from console.operations.placement import PARTS, placement_of
 from console.operations.planner import Relocation, propose
+from console.operations.throttle import throttle_edits
 from console.plan.compile import predict, runbook
 from console.plan.diff import diff
 from console.plan.kafka_tools import STDIN
 from console.plan.kinds.moves import MoveReplicas
+from console.plan.stale_throttles import stale_throttles
 from console.session.applying import apply_plan
 from console.session.reading import read_needs
 from console.session.session import Session
@@ -61,7 +63,7 @@ async def client(cluster: KafkaCluster) -> AsyncIterator[AdminClient]:
 async def looked(client: AdminClient) -> Session:
     """A session that has read what a placement is made of."""
     session = Session(client, Context("test", "test", client.settings, journal=False))
-    await read_needs(session, Needs(parts=PARTS, every=frozenset({TOPIC})))
+    await read_needs(session, Needs(parts=PARTS, every=frozenset({TOPIC, BROKER})))
     return session
 
 
@@ -119,12 +121,15 @@ async def test_a_broker_is_drained_under_load(cluster: KafkaCluster, client: Adm
     assert drained.replicas[1] == drained.leads[1] == drained.bytes[1] == 0
     assert await valid_beside_kafka(cluster, tmp_path, session.snapshot, proposal.moves)
 
-    parsed = [parse(command_of(MoveReplicas(each.topic, each.number, each.after)))[0] for each in proposal.moves]
+    throttles = throttle_edits(proposal.moves, 5_000_000)
+    edits = (*throttles, *(MoveReplicas(each.topic, each.number, each.after) for each in proposal.moves))
+    parsed = [parse(command_of(each))[0] for each in edits]
     await read_needs(session, needs_of_script(parsed))
-    staged = session.stage([MoveReplicas(each.topic, each.number, each.after) for each in proposal.moves])
-    assert len(staged.added) == len(proposal.moves)
+    staged = session.stage([edit for each in parsed for edit in to_edits(each, session.snapshot)])  # type: ignore[arg-type]
+    assert tuple(each.edit for each in staged.added) == edits
     wanted = replicas_of(predict(session.snapshot, session.plan))
-    (command,) = runbook(diff(session.plan, session.snapshot), ("--bootstrap-server", cluster.bootstrap))
+    commands = runbook(diff(session.plan, session.snapshot), ("--bootstrap-server", cluster.bootstrap))
+    (command,) = (each for each in commands if each.words[0] == "kafka-reassign-partitions")
     report = await apply_plan(session)
     assert {each.status for result in report.results for each in result.outcomes} == {Status.APPLIED}
 
@@ -148,6 +153,11 @@ async def test_a_broker_is_drained_under_load(cluster: KafkaCluster, client: Adm
     file.write_text(command.stdin)
     assert STDIN in command.words
     words = ("--bootstrap-server", cluster.bootstrap, "--reassignment-json-file", str(file))
+    left = stale_throttles(session.snapshot)
+    assert {each.edit.target for each in left} == {each.target for each in throttles}
+    assert not session.stage([each.edit for each in left]).refused
+    await apply_plan(session)
+    assert stale_throttles((await looked(client)).snapshot) == ()
     verified = await asyncio.to_thread(cluster.run_tool, REASSIGN, *words, "--verify", "--preserve-throttles")
     assert verified.stdout.count("is completed") == len(proposal.moves), verified.stdout + verified.stderr
 

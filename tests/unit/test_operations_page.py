@@ -14,6 +14,7 @@ from console.cli.nouns import noun
 from console.language.grammar import parse
 from console.language.statements import Apply, EditStatement, ShowPlan
 from console.language.verbs import VERBS
+from console.operations.goals import goal_of
 from console.plan.risk_rules import NAMES
 
 TEXT = (Path(__file__).parents[2] / "docs" / "operations.md").read_text(encoding="utf-8")
@@ -29,6 +30,9 @@ def parsed_options(line: str) -> tuple[str, ...]:
     given = command_parser(next(each for each in COMMANDS if each.name == name)).parse_args(words)
     if name == "run":
         return tuple(given.execute)
+    if name == "moves":
+        goal_of(given.goal)
+        return ()
     action = noun(name).action_of(given)
     if noun(name).carried(given, action) is not None:
         return ()
@@ -63,5 +67,5 @@ def test_warnings_have_the_names_and_subjects_that_are_asked_for() -> None:
 
 def test_every_verb_of_an_incident_is_there() -> None:
     verbs = {text.split()[0] for line in LINES for text in parsed_options(line)}
-    assert {"elect", "cancel", "reset", "skip", "clone", "delete", "abort", "unregister", "feature"} <= verbs
+    assert {"elect", "cancel", "move", "reset", "skip", "clone", "delete", "abort", "unregister", "feature"} <= verbs
     assert {"records", "explain", "allow", "revoke"} <= verbs
