@@ -8,26 +8,29 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from console.contexts.context import lake_place
 from console.model.changes import Status
 from console.present.failures import failure_text, staged_text
 from console.present.text import clean
-from console.tui.event_watch import EventHost
 
 if TYPE_CHECKING:
+    from textual.worker import Worker
+
     from console.history.reader.tables import Tables
     from console.journal.history import Due
     from console.language.tokenizer import Span
     from console.model.snapshot import Snapshot
     from console.session.former_changes import FormerChanges
-    from console.tui.event_watch import EventWatch
+    from console.session.session import Session
+    from console.tui.event_watch import EventWatch, Shown
+    from console.tui.reading import Reading
 
 log = logging.getLogger(__name__)
 
@@ -35,8 +38,29 @@ LONGEST_WAIT = 60.0
 """Seconds after which the header is written again while an edit is due to be taken back at a known time."""
 
 
-class JournalHost(EventHost, Protocol):
+class JournalHost(Protocol):
     """What `Journal` needs of the app, for itself and for `console.tui.event_watch`."""
+
+    @property
+    def session(self) -> Session:
+        """The session that is shown."""
+        ...
+
+    @property
+    def view(self) -> Shown:
+        """The view that is shown."""
+        ...
+
+    @property
+    def reading(self) -> Reading:
+        """When the screen reads what."""
+        ...
+
+    def start(
+        self, work: Callable[[], Coroutine[Any, Any, None]], *, group: str, name: str, exclusive: bool = False
+    ) -> Worker[None]:
+        """Run a coroutine function as a worker."""
+        ...
 
     def say(self, text: str, meaning: str = "") -> None:
         """Put a line on the message line."""
