@@ -1,9 +1,11 @@
-"""A request log to requests by the second: Spark with `from_json`, Spark with DuckDB in each part, and DuckDB alone.
+"""A request log to requests by the second, its changes included, on Spark; beside DuckDB, and Polars, alone.
 
-``python -m benchmarks.requests [--lines 200000] [--rounds 3] [--growth] [--folder DIR]``: needs Java. Each is a fresh
-process, from its start to its end, Spark's session with it, that reads the log of `benchmarks.request_log` (1.3 kB a
-line, kept in DIR) and leaves Parquet; all three have to be equal. --growth: Spark with once, 4 and 16 times a sixteenth
-of the lines, with the most memory that its processes had together.
+``python -m benchmarks.requests [--lines 200000] [--rounds 3] [--growth] [--folder DIR] [--polars PYTHON]``: needs Java.
+Each is a fresh process, from its start to its end, that reads the log of `benchmarks.request_log` (1.3 kB a line, kept
+in DIR) and leaves Parquet; all have to be equal. Ours is measured twice: with Spark's start, and from there on. Beside
+wall time there is the processor's, of the process and its children: other work on the machine stretches the former.
+PYTHON: of an environment with Polars. --growth: ours with once, 4 and 16 times a sixteenth of the lines, with the most
+memory that its processes had together.
 """
 
 from __future__ import annotations
@@ -15,7 +17,6 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,102 +26,109 @@ import duckdb
 from benchmarks.figures import interleaved, load, report, report_ratio, report_times
 from benchmarks.request_log import write
 
-SPARK, SPARK_DUCKDB, DUCKDB = "Spark from_json", "Spark, DuckDB in each part", "DuckDB"
-COLD = 4_000_000
-"""With fewer lines Spark's start weighs more, and the limit is another."""
+OURS, DUCKDB, POLARS = "Spark, one pass", "DuckDB", "Polars"
+STARTED = "Spark, one pass, session started"
 GROWTH = (1, 4, 16)
+COLD_LIMIT, STARTED_LIMIT = 1.5, 0.8
 _SAMPLE_SECONDS = 0.2
-_LINES = """
-SELECT epoch_us(strptime(line[2:24], '%Y-%m-%d %H:%M:%S,%g')) AS end_us, line[51:-24] AS json
-FROM read_csv('{log}', header = false, delim = '\\x01', quote = '', escape = '', columns = {{'line': 'VARCHAR'}},
-  auto_detect = false, max_line_size = 16777216)
-WHERE line[26:50] = ' DEBUG Completed request:'
-"""
+_PEERS = Path(__file__).parent / "peers" / "request_logs.py"
 
 
-def run_duckdb(log: Path, out: Path) -> None:
-    """DuckDB alone: the same question, asked of the file itself."""
-    from console.history.requests.seconds_duckdb import COUNTED_ROWS
+def run_ours(log: Path, out: Path) -> None:
+    """As `ingest` does: one reading, of which come seconds, changes and damaged lines. Leaves how long it took once
+    the session was there, by the clock and by the processor, beside `out`."""
+    from pyspark.storagelevel import StorageLevel
 
-    with duckdb.connect() as connection:
-        connection.execute(f"CREATE VIEW lines AS {_LINES.format(log=log)}")
-        # Rows without an API are left there: to leave them out here DuckDB would read the JSON twice.
-        connection.execute(f"COPY ({COUNTED_ROWS}) TO '{out}' (FORMAT parquet)")
-
-
-def run_spark(log: Path, out: Path, *, with_duckdb: bool) -> None:
-    """As `ingest` does."""
-    from console.history.request_log_duckdb import counted_seconds, request_1s_of
     from console.history.requests.parts import BrokerLog
     from console.history.requests.progress import plan
-    from console.history.spark_sources import request_lines
-    from console.history.transforms.request_logs import request_1s
+    from console.history.spark_sources import counted_requests
+    from console.history.transforms.request_logs import alter_request, request_1s
     from console.lake.spark_session import lake_session
 
-    logs = [BrokerLog("benchmark", 1, plan([str(log)], {}).spans)]
-    size, memory = log.stat().st_size, {"spark.driver.memory": "1g"}
+    size, memory = log.stat().st_size, {"spark.driver.memory": "512m"}
     with lake_session(os.environ, master="local[2]", input_bytes=size, more=memory) as spark:
-        made = request_1s_of(counted_seconds(spark, logs)) if with_duckdb else request_1s(request_lines(spark, logs))
-        made.write.parquet(str(out))
+        spark.range(1).count()
+        start, spent = time.perf_counter(), _spent(os.getpid())
+        logs = [BrokerLog("benchmark", 1, plan([str(log)], {}).spans)]
+        made = counted_requests(spark, logs).persist(StorageLevel.DISK_ONLY)
+        request_1s(made).write.parquet(str(out))
+        alter_request(made).write.parquet(f"{out}.alters")
+        took, processor = time.perf_counter() - start, _spent(os.getpid()) - spent
+    out.with_suffix(".started").write_text(f"{took * 1000} {processor}")
 
 
-def measured(who: str, log: Path, folder: Path, memory: dict[str, float]) -> float:
-    """Milliseconds of a process that leaves its Parquet in folder; the most memory (MiB) of it and its children is put
-    into `memory`."""
+def _spent(root: int) -> float:
+    """Seconds of the processor of a process, of all below it, and of those below it that ended."""
+    tick = os.sysconf("SC_CLK_TCK")
+    return sum(sum(map(int, fields[11:15])) for _, fields in _below(root)) / tick
+
+
+def measured(who: str, python: str, log: Path, folder: Path, seen: dict[str, list[float]]) -> float:
+    """Milliseconds of a process that leaves its Parquet in folder. seen: gets by name the most memory (MiB) of it and
+    its children, and the processor's seconds; of ours, also both times from Spark's start on."""
     out = folder / f"{who}.parquet"
-    subprocess.run(["rm", "-rf", str(out)], check=True)
-    command = [sys.executable, "-m", "benchmarks.requests", "--run", who, "--log", str(log), "--out", str(out)]
+    subprocess.run(["rm", "-rf", str(out), f"{out}.alters"], check=True)
+    command = [python, str(_PEERS), who.lower(), str(log), str(out)]
+    if who == OURS:
+        command = [python, "-m", "benchmarks.requests", "--run", "--log", str(log), "--out", str(out)]
+    before = os.times()
     start = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    watch = threading.Thread(target=_watch, args=(process, who, memory))
+    watch = threading.Thread(target=_watch, args=(process, who, seen))
     watch.start()
     if process.wait():
         raise SystemExit(f"{who} failed with {process.returncode}")
     took = (time.perf_counter() - start) * 1000
     watch.join()
+    after = os.times()
+    spent = after.children_user + after.children_system - before.children_user - before.children_system
+    seen.setdefault(f"{who}, processor s", []).append(spent)
+    if who == OURS:
+        wall, processor = map(float, out.with_suffix(".started").read_text().split())
+        seen.setdefault(STARTED, []).append(wall)
+        seen.setdefault(f"{STARTED}, processor s", []).append(processor)
     return took
 
 
-def _watch(process: subprocess.Popen[bytes], who: str, memory: dict[str, float]) -> None:
+def _watch(process: subprocess.Popen[bytes], who: str, seen: dict[str, list[float]]) -> None:
+    most = seen.setdefault(f"{who}, MiB", [0.0])
+    page = os.sysconf("SC_PAGE_SIZE") / 2**20
     while process.poll() is None:
-        memory[who] = max(memory.get(who, 0.0), _resident_mib(process.pid))
+        most[0] = max(most[0], sum(int(fields[21]) * page for _, fields in _below(process.pid)))
         time.sleep(_SAMPLE_SECONDS)
 
 
-def _resident_mib(root: int) -> float:
-    """Of a process and all below it."""
-    parents: dict[int, int] = {}
-    sizes: dict[int, float] = {}
+def _below(root: int) -> list[tuple[int, list[str]]]:
+    """The fields behind the name in /proc/PID/stat of a process and all below it."""
+    found: dict[int, list[str]] = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
-            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+            found[int(folder.name)] = (folder / "stat").read_text().rpartition(")")[2].split()
         except OSError:
             continue
-        parents[int(folder.name)] = int(fields[1])
-        sizes[int(folder.name)] = int(fields[21]) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
     def below(process: int) -> bool:
         while process and process != root:
-            process = parents.get(process, 0)
+            process = int(found[process][1]) if process in found else 0
         return process == root
 
-    return sum(size for process, size in sizes.items() if below(process))
+    return [(process, fields) for process, fields in found.items() if below(process)]
 
 
-def check_equal(folder: Path) -> None:
+def check_equal(folder: Path, peers: list[str]) -> None:
     """Raises SystemExit where the answers differ; sums of doubles may in their last digits."""
     columns = (
         "principal, client_id, api, requests, errors, bytes_in, bytes_out, round(local_ms, 3) AS local_ms, "
         "throttle_ms_sum, throttle_ms_max"
     )
-    spark = f"SELECT epoch(second)::BIGINT AS second, {columns} FROM '{folder}/{{}}.parquet/*.parquet'"
-    alone = f"SELECT second, {columns} FROM '{folder}/{DUCKDB}.parquet' WHERE api IS NOT NULL"
-    for who in (SPARK, SPARK_DUCKDB):
-        for first, second in ((spark.format(who), alone), (alone, spark.format(who))):
+    ours = f"SELECT epoch(second)::BIGINT AS second, {columns} FROM '{folder}/{OURS}.parquet/*.parquet'"
+    for who in peers:
+        theirs = f"SELECT second, {columns} FROM '{folder}/{who}.parquet' WHERE api IS NOT NULL"
+        for first, second in ((ours, theirs), (theirs, ours)):
             differs = _answer(f"SELECT count(*) FROM (({first}) EXCEPT ALL ({second}))")[0]
             if differs:
-                raise SystemExit(f"{who} and {DUCKDB} do not answer the same: {differs} rows differ")
-    rows, requests = _answer(f"SELECT count(*), sum(requests)::BIGINT FROM ({alone})")
+                raise SystemExit(f"{OURS} and {who} do not answer the same: {differs} rows differ")
+    rows, requests = _answer(f"SELECT count(*), sum(requests)::BIGINT FROM ({ours})")
     report("answers are equal", rows=rows, requests=requests)
 
 
@@ -130,35 +138,46 @@ def _answer(query: str) -> tuple[Any, ...]:
     return tuple(row)
 
 
-def compare(log: Path, lines: int, rounds: int, folder: Path) -> None:
-    """All three in turn."""
-    memory: dict[str, float] = {}
-    who = (SPARK, SPARK_DUCKDB, DUCKDB)
-    taken = interleaved({name: partial(measured, name, log, folder, memory) for name in who}, rounds)
-    check_equal(folder)
+def compare(log: Path, lines: int, rounds: int, folder: Path, polars: str | None) -> None:
+    """All in turn."""
+    seen: dict[str, list[float]] = {}
+    pythons = {OURS: sys.executable, DUCKDB: sys.executable} | ({POLARS: polars} if polars else {})
+    taken = interleaved(
+        {who: partial(measured, who, python, log, folder, seen) for who, python in pythons.items()}, rounds
+    )
+    peers = [who for who in pythons if who != OURS]
+    check_equal(folder, peers)
+    taken[STARTED] = seen.pop(STARTED)
     medians = report_times(f"{lines} lines", taken)
-    report("memory, MiB", **{name: round(most) for name, most in memory.items()})
-    limits: Mapping[str, float] = {SPARK: 5.0, SPARK_DUCKDB: 5.0} if lines < COLD else {SPARK: 2.5, SPARK_DUCKDB: 2.0}
-    for name, limit in limits.items():
-        report_ratio(f"{name} / {DUCKDB}, {lines} lines", medians[name] / medians[DUCKDB], limit)
+    middles = {name: sorted(each)[len(each) // 2] for name, each in seen.items()}
+    report("processor and memory", **{name: round(each, 1) for name, each in middles.items()}, **load())
+    for peer in peers:
+        report_ratio(f"{OURS} / {peer}, {lines} lines", medians[OURS] / medians[peer], COLD_LIMIT)
+        report_ratio(f"{STARTED} / {peer}, {lines} lines", medians[STARTED] / medians[peer], STARTED_LIMIT)
+        spent = middles[f"{STARTED}, processor s"] / middles[f"{peer}, processor s"]
+        report_ratio(f"{STARTED} / {peer}, processor", spent, STARTED_LIMIT)
 
 
 def grow(lines: int, rounds: int, folder: Path) -> None:
     """What each further line costs, later against earlier; and memory at the end against that at the beginning."""
-    for who in (SPARK, SPARK_DUCKDB):
-        seconds, peaks = [], []
-        for times in GROWTH:
-            memory: dict[str, float] = {}
-            log = log_of(folder, lines * times // GROWTH[-1])
-            taken = sorted(measured(who, log, folder, memory) for _ in range(rounds))
-            seconds.append(taken[len(taken) // 2] / 1000)
-            peaks.append(memory[who])
-        early, late = ((seconds[n + 1] - seconds[n]) / (GROWTH[n + 1] - GROWTH[n]) for n in (0, 1))
-        report(
-            f"{who}: growth", times=GROWTH, seconds=[round(each, 2) for each in seconds], mib=list(map(round, peaks))
-        )
-        report_ratio(f"{who}: a line at 16 times / at 4 times", late / early, 1.15)
-        report_ratio(f"{who}: memory at 16 times / at 4 times", peaks[2] / peaks[1], 1.15)
+    seconds, peaks = [], []
+    for times in GROWTH:
+        seen: dict[str, list[float]] = {}
+        log = log_of(folder, lines * times // GROWTH[-1])
+        for _ in range(rounds):
+            measured(OURS, sys.executable, log, folder, seen)
+        spent = sorted(seen[f"{STARTED}, processor s"])
+        seconds.append(spent[len(spent) // 2])
+        peaks.append(seen[f"{OURS}, MiB"][0])
+    early, late = ((seconds[n + 1] - seconds[n]) / (GROWTH[n + 1] - GROWTH[n]) for n in (0, 1))
+    report(
+        f"{OURS}: growth",
+        times=GROWTH,
+        processor_seconds=[round(each, 2) for each in seconds],
+        mib=list(map(round, peaks)),
+    )
+    report_ratio(f"{OURS}: a line at 16 times / at 4 times", late / early, 1.15)
+    report_ratio(f"{OURS}: memory at 16 times / at 4 times", peaks[2] / peaks[1], 1.15)
 
 
 def log_of(folder: Path, lines: int) -> Path:
@@ -178,14 +197,13 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--growth", action="store_true")
     parser.add_argument("--folder", type=Path, default=None)
-    parser.add_argument("--run", choices=(SPARK, SPARK_DUCKDB, DUCKDB), help=argparse.SUPPRESS)
+    parser.add_argument("--polars", metavar="PYTHON", help="the interpreter of an environment with Polars")
+    parser.add_argument("--run", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--log", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--out", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
-    if given.run == DUCKDB:
-        run_duckdb(given.log, given.out)
-    elif given.run is not None:
-        run_spark(given.log, given.out, with_duckdb=given.run == SPARK_DUCKDB)
+    if given.run:
+        run_ours(given.log, given.out)
     else:
         with tempfile.TemporaryDirectory(prefix="kac-requests-") as own:
             folder = given.folder or Path(own)
@@ -194,7 +212,7 @@ def main() -> int:
             if given.growth:
                 grow(given.lines, given.rounds, folder)
             else:
-                compare(log, given.lines, given.rounds, folder)
+                compare(log, given.lines, given.rounds, folder, given.polars)
     return 0
 
 

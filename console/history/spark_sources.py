@@ -29,14 +29,14 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from console.history.kraft.decoder import ROW_SCHEMA, Trouble
 from console.history.kraft.metadata_log import SPLIT_BYTES, LogPlan, Split, plan_log, read_splits
-from console.history.requests.parts import PART_BYTES, REQUEST_LINE_DDL, BrokerLog, Part, parts_of, read_part
+from console.history.requests.counted import COUNTED_DDL
+from console.history.requests.parts import PART_BYTES, BrokerLog, Part, parts_of, read_part
 from console.history.schema import KRAFT_RECORD, QUARANTINE, Table, arrow_schema
 from console.model.numbers import is_natural, json_text
 
@@ -195,41 +195,17 @@ def _ddl(table: Table) -> str:
     return ", ".join(f"{each.name} {each.type}" for each in table.columns if each.name != "run_id")
 
 
-# -- request logs. Spark reads the JSON (`from_json` with a schema of a few fields); a Python data source finds the
-# lines, since Spark's own reader of text neither returns a line's position nor continues a file from a position.
+# -- request logs: a part is read, decoded and added up where it lies; Spark gets sums, changes and damaged lines -----
 
 FORMAT = "request_log"
-REQUEST_SCHEMA = (
-    "isForwarded BOOLEAN, "
-    "requestHeader STRUCT<clientId: STRING, requestApiKeyName: STRING>, "
-    "request STRUCT<topicData: ARRAY<STRUCT<partitionData: ARRAY<STRUCT<recordsSizeInBytes: BIGINT>>>>, "
-    "replicaId: INT, replicaState: STRUCT<replicaId: INT>>, "
-    "response STRUCT<errorCode: INT, responses: ARRAY<STRUCT<"
-    "partitionResponses: ARRAY<STRUCT<errorCode: INT>>, "
-    "partitions: ARRAY<STRUCT<errorCode: INT, recordsSizeInBytes: BIGINT>>>>>, "
-    "localTimeMs DOUBLE, throttleTimeMs BIGINT, principal STRING"
-)
-"""The fields that are read of a request's JSON, as DDL: those of PRODUCE and FETCH, and what all requests have."""
 
 
-def request_lines(
-    spark: SparkSession, logs: Sequence[BrokerLog], *, alters_only: bool = False, part_bytes: int = PART_BYTES
-) -> DataFrame:
-    """The lines of these logs: `parts.REQUEST_LINE`, and `request`, the JSON's fields of `REQUEST_SCHEMA`.
-
-    alters_only: only requests that may change something: many times cheaper. Damaged lines are included: `is_damaged`.
-    Raises what `parts.parts_of` raises.
-    """
+def counted_requests(spark: SparkSession, logs: Sequence[BrokerLog], *, part_bytes: int = PART_BYTES) -> DataFrame:
+    """`counted.COUNTED` of these logs: the sums of `lines` and `damaged` cover all lines. Raises what `parts.parts_of`
+    raises; on an executor without msgspec the task fails."""
     parts = [part.as_list() for part in parts_of(logs, part_bytes)]
     spark.dataSource.register(RequestLogSource)
-    read = spark.read.format(FORMAT).option("parts", json_text(parts)).option("alters_only", str(alters_only)).load()
-    return read.withColumn("request", F.from_json("json", REQUEST_SCHEMA))
-
-
-def is_damaged() -> Column:
-    """Whether a row of `request_lines` is a damaged line: cut, or without the whole JSON of a request."""
-    whole = F.col("request.requestHeader.requestApiKeyName").isNotNull() & F.col("request.principal").isNotNull()
-    return F.col("reason").isNotNull() | ~whole
+    return spark.read.format(FORMAT).option("parts", json_text(parts)).load()
 
 
 @dataclass
@@ -240,7 +216,8 @@ class PartToRead(InputPartition):
 
 
 class RequestLogSource(DataSource):
-    """``spark.read.format("request_log")``. Options: `parts`, JSON of `Part.as_list`; `alters_only`, true or false."""
+    """``spark.read.format("request_log")``. Option: `parts`, JSON of `Part.as_list`. The same second and key may come
+    several times."""
 
     @classmethod
     def name(cls) -> str:
@@ -248,37 +225,32 @@ class RequestLogSource(DataSource):
         return FORMAT
 
     def schema(self) -> str:
-        """`REQUEST_LINE`."""
-        return REQUEST_LINE_DDL
+        """`COUNTED`."""
+        return COUNTED_DDL
 
     def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002 - Spark's
         """The reader of these options."""
-        return RequestLogReader(*parts_and_kind(self.options))
+        return RequestLogReader(_parts(self.options))
 
 
 class RequestLogReader(DataSourceReader):
     """Reads each part as a partition."""
 
-    def __init__(self, parts: Sequence[Part], alters_only: bool) -> None:
+    def __init__(self, parts: Sequence[Part]) -> None:
         self._parts = parts
-        self._alters_only = alters_only
 
     def partitions(self) -> Sequence[InputPartition]:
         """The parts."""
         return [PartToRead(part) for part in self._parts]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """A part's lines."""
-        if not isinstance(partition, PartToRead):
-            # Without parts Spark asks for a partition None.
-            return iter(())
-        return read_part(partition.part, alters_only=self._alters_only)
+        """What a part has."""
+        # Without parts Spark asks for a partition None.
+        return read_part(partition.part) if isinstance(partition, PartToRead) else iter(())
 
 
-def parts_and_kind(options: Mapping[str, str]) -> tuple[tuple[Part, ...], bool]:
-    """Parses the options. Raises ValueError: they are not those of `request_lines`."""
+def _parts(options: Mapping[str, str]) -> tuple[Part, ...]:
     try:
-        parts = tuple(Part.of(each) for each in json.loads(options["parts"]))
+        return tuple(Part.of(each) for each in json.loads(options["parts"]))
     except (KeyError, TypeError, ValueError) as wrong:
-        raise ValueError(f"the option parts of {FORMAT} is not as request_lines writes it: {wrong}") from wrong
-    return parts, options.get("alters_only", "false").lower() == "true"
+        raise ValueError(f"the option parts of {FORMAT} is not as counted_requests writes it: {wrong}") from wrong

@@ -18,6 +18,8 @@ from console.lake.spark_session import LEAST_MEMORY, MIB, Machine, cache_folder,
 INSTALL = "pip install 'kafka-admin-console[lake]'"
 PAIR = {"pyspark": "4.2.0", "delta-spark": "4.4.0"}
 """Versions that work together: others fail, some only when reading."""
+OF_EXECUTORS = ("pyarrow", "crc32c", "msgspec")
+"""What the zip for a cluster can't bring: C extensions."""
 TESTED_JAVA = (17, 21, 25)
 LEAST_ROOM = 5 * 1024 * MIB
 """Bytes for Spark's sorting on disk; with less, a day of a busy cluster may not fit."""
@@ -28,8 +30,10 @@ def checks(environ: Mapping[str, str], lake: str | None) -> Iterator[Check]:
     yield _python()
     javas = [with_launcher(each, cache_folder(environ)) for each in candidates(environ)]
     yield from _java(javas)
-    for name, needed in (("pyspark", True), ("pyarrow", True), ("duckdb", False), ("delta-spark", False)):
-        yield _package(name, needed)
+    for name in ("pyspark", *OF_EXECUTORS):
+        yield _package(name, needed=True)
+    for name in ("duckdb", "delta-spark"):
+        yield _package(name, needed=False)
     yield from _spark_home(environ)
     yield from _archive(javas, environ)
     machine = this_machine()
@@ -43,7 +47,7 @@ def checks(environ: Mapping[str, str], lake: str | None) -> Iterator[Check]:
 
 def _python() -> Check:
     found = f"{sys.version.split()[0]} ({sys.executable})"
-    return Check("Python", Health.OK, f"{found}; executors of a cluster need 3.10 or newer")
+    return Check("Python", Health.OK, f"{found}; executors of a cluster need 3.10 or newer, with {', '.join(OF_EXECUTORS)}")
 
 
 def _java(javas: list[Java]) -> Iterator[Check]:

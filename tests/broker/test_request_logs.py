@@ -6,6 +6,7 @@ import contextlib
 import time
 import uuid
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -13,10 +14,9 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition  # type: ignore[i
 
 from console.admin import changes
 from console.admin.client import AdminClient
-from console.history.requests.lines import altered
-from console.history.requests.parts import BrokerLog, parts_of, read_part
+from console.history.requests.lines import Damaged, Line, altered
+from console.history.requests.parts import BrokerLog, parts_of
 from console.history.requests.progress import plan
-from console.history.requests.seconds_duckdb import seconds
 from console.model.acl import Acl
 from console.model.changes import (
     AlterConfigs,
@@ -45,6 +45,7 @@ from console.model.config import topic_resource
 from console.model.quota import QuotaEntity
 from console.model.secret import Secret
 from tests.history.known_changes import client
+from tests.history.known_requests import all_rows, lines_of
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.request_log import Mark
 
@@ -64,14 +65,13 @@ def cluster(request: pytest.FixtureRequest) -> KafkaCluster:
     return found
 
 
-def lines(cluster: KafkaCluster, since: Mark) -> Iterator[list[Row]]:
+def lines(cluster: KafkaCluster, since: Mark) -> Iterator[list[Line | Damaged]]:
     """What was logged since then, by broker."""
     for broker in cluster.broker_ids:
         path = str(cluster.directory / f"broker-{broker}" / "request.log")
         (whole,) = plan([path], {}).spans
         log = BrokerLog(cluster.cluster_id, broker, plan([path], {whole.identity: {"read": since[broker]}}).spans)
-        batches = [batch for part in parts_of([log]) for batch in read_part(part)]
-        yield [row for batch in batches for row in batch.to_pylist()]
+        yield [line for part in parts_of([log]) for line in lines_of(part)]
 
 
 def used(cluster: KafkaCluster, since: Mark, client_id: str) -> list[Row]:
@@ -81,8 +81,8 @@ def used(cluster: KafkaCluster, since: Mark, client_id: str) -> list[Row]:
         path = str(cluster.directory / f"broker-{broker}" / "request.log")
         (whole,) = plan([path], {}).spans
         log = BrokerLog(cluster.cluster_id, broker, plan([path], {whole.identity: {"read": since[broker]}}).spans)
-        for part in parts_of([log]):
-            made += [row for batch in seconds(read_part(part)) for row in batch.to_pylist() if row["api"]]
+        assert not all_rows([log], "quarantined")
+        made += all_rows([log], "second")
     assert not [row for row in made if row["client_id"].startswith("broker-") and row["api"] == "FETCH"]
     return [row for row in made if row["client_id"] == client_id]
 
@@ -148,14 +148,15 @@ def test_each_change_is_told_with_its_author_on_the_broker_and_on_the_controller
     found: dict[bool, set[tuple[str, ...]]] = {False: set(), True: set()}
     for rows in lines(cluster, mark):
         for row in rows:
-            assert row["reason"] is None, row
-            for change in altered(row["json"], row["end_ts"]):
+            assert isinstance(row, Line), row
+            ended = row.second + timedelta(milliseconds=row.millis)
+            for change in altered(row.json.decode(), ended):
                 assert PASSWORD not in str(change)
                 start, _, _, client_id, host, principal, forwarded, validate_only, *what, _, error = change
                 if name in what[1] and not validate_only:
                     assert (client_id, principal, error) == ("ops-admin", "User:admin", 0)
                     assert host == (None if forwarded else "127.0.0.1")
-                    assert start <= row["end_ts"]
+                    assert start <= ended
                     found[forwarded].add((*what[:4], what[4] or ""))
     assert found[False] == expected
     assert found[True] == expected

@@ -7,7 +7,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from console.history.requests.parts import BrokerLog
+from console.history.requests.files import opened_as_planned
+from console.history.requests.lines import Damaged, Line, requests
+from console.history.requests.parts import BrokerLog, Part, parts_of, read_part
 from console.history.requests.progress import plan
 from tests.history.request_lines import alter_configs, alter_scram, fetch, metadata, produce
 
@@ -54,6 +56,26 @@ def log(path: Path, content: bytes, *, broker: int = 1, zone: str = "UTC") -> Br
     """The whole of a file, written there, as a broker's."""
     path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
     return BrokerLog("lkc-1", broker, plan([str(path)], {}).spans, zone)
+
+
+def lines_of(part: Part) -> list[Line | Damaged]:
+    """All lines of a part in their order."""
+    made: list[Line | Damaged] = []
+    with opened_as_planned(part.path, part.checks, part.patterns) as file:
+        for at, text in file.blocks(part.start, part.end):
+            damaged: list[Damaged] = []
+            made += sorted([*(Line(*each) for each in requests(at, text, damaged)), *damaged], key=lambda each: each[0])
+    return made
+
+
+def rows_of(part: Part, kind: str) -> list[dict[str, Any]]:
+    """Of what is read of a part, the rows that are `second`, `alter` or `quarantined`."""
+    return [row for batch in read_part(part) for row in batch.column(kind).to_pylist() if row is not None]
+
+
+def all_rows(logs: list[BrokerLog], kind: str, at_most: int = 1 << 26) -> list[dict[str, Any]]:
+    """The same of all parts of logs."""
+    return [row for part in parts_of(logs, at_most) for row in rows_of(part, kind)]
 
 
 def noise() -> bytes:

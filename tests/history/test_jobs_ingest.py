@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from console.history.jobs import take as take_request_logs
 from console.history.jobs.ingest import ingest
 from console.history.jobs.inputs import Inputs, Journals, MetadataLog, RequestLog, inputs_from_json
 from console.history.jobs.record import Taken, TooMuchIsBad, UnreadableInput, judge
@@ -94,13 +93,11 @@ def test_inputs_are_taken_in_once_and_what_is_new_later(
     assert ingest(spark, lake, inputs).rows == {}
     assert {table: rows_of(lake, table) for table in report.rows} == first
     assert all(lake.current().tables[table] == held.tables[table] for table in report.rows)
-    # The same inputs in another lake with the same key are the same rows, also where executors have no DuckDB.
+    # The same inputs in another lake with the same key are the same rows.
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "hmac.key").write_bytes(lake.key())
     other = Lake.create(str(tmp_path / "other"))
-    with monkeypatch.context() as without:
-        without.setattr(take_request_logs, "executors_have_duckdb", lambda _: False)
-        ingest(spark, other, inputs)
+    ingest(spark, other, inputs)
     assert {table: rows_of(other, table, without=("run_id", "file")) for table in first} == {
         table: rows_of(lake, table, without=("run_id", "file")) for table in first
     }

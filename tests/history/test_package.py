@@ -26,6 +26,7 @@ class AnyClass(type):
         return Anything()
 
 class Anything(metaclass=AnyClass):
+    def __init_subclass__(cls, **kwargs): pass
     def __init__(self, *args, **kwargs): pass
     def __call__(self, *args, **kwargs): return Anything()
     def __getattr__(self, name): return Anything()
@@ -45,7 +46,7 @@ class Theirs:
     # What executors have besides: here only what is ours is run.
     @staticmethod
     def find_spec(name, path=None, target=None):
-        if name.partition(".")[0] in ("pyarrow", "crc32c", "duckdb", "pyspark", "py4j", "delta"):
+        if name.partition(".")[0] in ("pyarrow", "crc32c", "duckdb", "msgspec", "pyspark", "py4j", "delta"):
             return importlib.machinery.ModuleSpec(name, Theirs, is_package=True)
     @staticmethod
     def create_module(spec):

@@ -37,12 +37,12 @@ def rows(frame: DataFrame, *, broker: int = 1) -> set[tuple[Any, ...]]:
     return set(found)
 
 
-def test_seconds_are_what_was_asked_whatever_else_stands_in_the_files(spark: SparkSession, tmp_path: Path) -> None:
+def test_one_reading_gives_seconds_changes_and_damaged_lines(spark: SparkSession, tmp_path: Path) -> None:
     from pyspark.sql import functions as F
 
-    from console.history.request_log_duckdb import counted_seconds, request_1s_of
-    from console.history.spark_sources import is_damaged, request_lines
-    from console.history.transforms.request_logs import damaged_request, request_1s
+    from console.history.schema import ALTER_REQUEST, QUARANTINE
+    from console.history.spark_sources import counted_requests
+    from console.history.transforms.request_logs import alter_request, damaged_request, request_1s
 
     middle = len(BEFORE) // 2
     content = log_of(BEFORE[:middle]) + noise() + log_of(BEFORE[middle:])
@@ -50,17 +50,15 @@ def test_seconds_are_what_was_asked_whatever_else_stands_in_the_files(spark: Spa
         log(tmp_path / "request.log", content),
         log(tmp_path / "request.log.2026-11-21-10.gz", content, broker=2),
     ]
-    lines = request_lines(spark, logs, part_bytes=9000)
-    made = request_1s(lines).cache()
-    counted = counted_seconds(spark, logs, part_bytes=9000).cache()
-    by_duckdb = request_1s_of(counted).cache()
+    counted = counted_requests(spark, logs, part_bytes=9000).cache()
+    made = request_1s(counted)
+    assert tuple(made.columns) == REQUEST_1S.names
     for broker in (1, 2):
         assert rows(made, broker=broker) == expected()
-        assert rows(by_duckdb, broker=broker) == expected()
-    assert tuple(made.columns) == tuple(by_duckdb.columns) == REQUEST_1S.names
-    counts = lines.agg(F.count(F.lit(1)), F.count_if(is_damaged())).first()
-    assert counts == counted.agg(F.sum("lines"), F.sum("damaged")).first() == (2 * (len(BEFORE) + 3), 6)
-    found = damaged_request(lines).collect()
+    assert counted.agg(F.sum("lines"), F.sum("damaged")).first() == (2 * (len(BEFORE) + 3), 6)
+    damaged = damaged_request(counted)
+    assert (*damaged.columns, "run_id") == QUARANTINE.names
+    found = damaged.collect()
     begin = len(log_of(BEFORE[:middle]))
     assert sorted((row.byte_pos - begin, row.reason) for row in found if row.file == "request.log") == [
         (noise().index(b"[2026", 10), "the end of the request is missing"),
@@ -69,19 +67,10 @@ def test_seconds_are_what_was_asked_whatever_else_stands_in_the_files(spark: Spa
     ]
     assert len(found) == 6
     assert all(len(row.sha256) == 64 and len(row.sample) <= 200 and "alice" not in row.sample for row in found)
-
-
-@pytest.mark.parametrize("alters_only", [False, True])
-def test_changes_are_found_in_all_lines_and_in_those_alone(
-    spark: SparkSession, tmp_path: Path, alters_only: bool
-) -> None:
-    from console.history.spark_sources import request_lines
-    from console.history.transforms.request_logs import ALTER_NAMES, alter_request
-
-    written = log(tmp_path / "request.log", noise() + log_of(BEFORE))
-    found = alter_request(request_lines(spark, [written], alters_only=alters_only, part_bytes=9000))
-    assert tuple(found.columns) == ALTER_NAMES
-    told = sorted((row.asDict() for row in found.collect()), key=lambda row: (row["byte_pos"], row["attr"]))
+    changed = alter_request(counted)
+    assert (*changed.columns, "run_id") == ALTER_REQUEST.names
+    told = [row.asDict() for row in changed.collect() if row.broker_id == 1]
+    told.sort(key=lambda row: (row["byte_pos"], row["attr"]))
     assert [(each["entity_key"], each["attr"], each["op"], each["value"]) for each in told] == [
         ("orders", "cleanup.policy", "append", "compact"),
         ("orders", "retention.ms", "set", "86400000"),
@@ -96,7 +85,7 @@ def test_changes_are_found_in_all_lines_and_in_those_alone(
 
 
 def test_what_comes_later_adds_up_with_what_was_there(spark: SparkSession, tmp_path: Path) -> None:
-    from console.history.spark_sources import request_lines
+    from console.history.spark_sources import counted_requests
     from console.history.transforms.request_logs import merge_request_1s, request_1s
 
     live, turned = tmp_path / "request.log", tmp_path / "request.log.1"
@@ -105,8 +94,8 @@ def test_what_comes_later_adds_up_with_what_was_there(spark: SparkSession, tmp_p
     # Written on, and renamed: the first part of it is read from where it lay.
     turned.write_bytes(log_of([*BEFORE, *MORE]))
     rest = BrokerLog("lkc-1", 1, plan([str(turned)], progress).spans)
-    merged = merge_request_1s(request_1s(request_lines(spark, [first])), request_1s(request_lines(spark, [rest])))
-    at_once = request_1s(request_lines(spark, [BrokerLog("lkc-1", 1, plan([str(turned)], {}).spans)]))
+    merged = merge_request_1s(request_1s(counted_requests(spark, [first])), request_1s(counted_requests(spark, [rest])))
+    at_once = request_1s(counted_requests(spark, [BrokerLog("lkc-1", 1, plan([str(turned)], {}).spans)]))
     assert rows(merged) == rows(at_once)
     assert rows(merged) - expected() == {
         (S0, "User:alice", "app", "PRODUCE", 3, 0, 607, 0, 4.5, 81, 41),
@@ -114,25 +103,22 @@ def test_what_comes_later_adds_up_with_what_was_there(spark: SparkSession, tmp_p
     }
 
 
-def test_a_request_is_read_once_and_nothing_to_read_is_no_rows(spark: SparkSession) -> None:
-    from console.history.spark_sources import request_lines
+def test_nothing_to_read_is_no_rows(spark: SparkSession) -> None:
+    from console.history.spark_sources import counted_requests
     from console.history.transforms.request_logs import request_1s
 
-    made = request_1s(request_lines(spark, []))
-    plan_text = made._jdf.queryExecution().optimizedPlan().toString()
-    assert plan_text.count("from_json(") == 1, plan_text
-    assert made.collect() == []
+    assert request_1s(counted_requests(spark, [])).collect() == []
 
 
 def test_the_zone_of_a_broker_is_its_own(spark: SparkSession, tmp_path: Path) -> None:
-    from console.history.spark_sources import request_lines
+    from console.history.spark_sources import counted_requests
     from console.history.transforms.request_logs import request_1s
 
     clocks = ((1, 59), (2, 30), (2, 59), (2, 1), (2, 30), (3, 0))
     twice = [produce(1, at=datetime(2026, 10, 25, *clock)) for clock in clocks]
     berlin = log(tmp_path / "a.log", log_of(twice), zone="Europe/Berlin")
     utc = log(tmp_path / "b.log", log_of([produce(1, at=datetime(2026, 10, 25, 2, 30))]), broker=2)
-    made = request_1s(request_lines(spark, [berlin, utc], part_bytes=4000)).cache()
+    made = request_1s(counted_requests(spark, [berlin, utc], part_bytes=4000)).cache()
     shown = sorted(row[0].strftime("%H:%M") for row in rows(made))
     assert shown == ["00:30", "00:59", "01:01", "01:30", "02:00", "23:59"]
     assert [row[0].strftime("%H:%M") for row in rows(made, broker=2)] == ["02:30"]

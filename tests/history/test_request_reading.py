@@ -10,7 +10,6 @@ import tracemalloc
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -19,10 +18,22 @@ from hypothesis import strategies as st
 
 from console.history.requests import files
 from console.history.requests.files import opened
-from console.history.requests.lines import NO_END, NO_JSON, NO_START, NO_TEXT, NO_TIME, lines, one_line
-from console.history.requests.parts import BrokerLog, parts_of, read_part
+from console.history.requests.lines import (
+    NO_END,
+    NO_JSON,
+    NO_START,
+    NO_TEXT,
+    NO_TIME,
+    Damaged,
+    Line,
+    clocks,
+    one_line,
+    requests,
+)
+from console.history.requests.parts import BrokerLog, parts_of
 from console.history.requests.progress import Plan, plan
 from console.history.requests.zone import AmbiguousHourError, Twice, fold_at, jump, shown_twice
+from tests.history.known_requests import all_rows, lines_of
 from tests.history.request_lines import Logged, alter_configs, fetch, log_of, produce
 
 CLIENTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
@@ -44,10 +55,10 @@ PIECES = st.one_of(
 )
 
 
-def whole(path: Path, *, alters_only: bool = False, **more: Any) -> list[dict[str, Any]]:
-    """All rows of a file."""
+def whole(path: Path) -> list[Line | Damaged]:
+    """All lines of a file."""
     parts = parts_of([BrokerLog("lkc-1", 1, plan([str(path)], {}).spans)])
-    return [row for part in parts for batch in read_part(part, alters_only=alters_only) for row in batch.to_pylist()]
+    return [line for part in parts for line in lines_of(part)]
 
 
 @given(st.lists(PIECES, max_size=12), st.lists(st.integers(0, 9000), max_size=6), st.booleans())
@@ -59,26 +70,29 @@ def test_a_file_split_anywhere_gives_each_line_once(
     path.write_bytes(gzip.compress(content) if packed else content)
     end = len(content)
     edges = sorted({0, end, *(cut for cut in cuts if cut < end)})
-    read: list[dict[str, Any]] = []
+    read: list[Line | Damaged] = []
+    timed: list[tuple[int, datetime]] = []
     with opened(str(path)) as file:
         assert file.survey([]).end == end
         for start, stop in pairwise(edges):
             for at, text in file.blocks(start, stop):
                 assert content[at : at + len(text)] == text
-                read += [row for batch in lines(at, text) for row in batch.to_pylist()]
+                damaged: list[Damaged] = []
+                read += [Line(*each) for each in requests(at, text, damaged)]
+                read += damaged
+                timed += clocks(at, text)
     one_by_one, place = [], 0
-    for line in content.splitlines(keepends=True) if b"\r" not in content else content.split(b"\n"):
-        row = one_line(place, line.rstrip(b"\n"))
+    for line in content.split(b"\n"):
+        row = one_line(place, line)
         if row is not None:
             one_by_one.append(row)
-        place += len(line) + (b"\r" in content)
-    assert sorted(read, key=lambda row: row["byte_pos"]) == [
-        {name: row.get(name) for name in ("byte_pos", "at", "api_key", "json", "reason", "sha256", "sample")}
-        for row in one_by_one
-    ]
+        place += len(line) + 1
+    assert sorted(read, key=lambda row: row[0]) == one_by_one
+    times = dict(timed)
     for row in read:
-        if row["json"] is not None:
-            assert json.loads(row["json"])["principal"] == "User:alice"
+        if isinstance(row, Line):
+            assert json.loads(row.json)["principal"] == "User:alice" == row.request.principal
+            assert times[row.byte_pos] == row.second + timedelta(milliseconds=row.millis)
 
 
 @pytest.mark.parametrize(
@@ -96,24 +110,24 @@ def test_a_file_split_anywhere_gives_each_line_once(
 def test_a_damaged_line_is_told_of_without_what_stands_in_it(tmp_path: Path, line: bytes, reason: str) -> None:
     path = tmp_path / "request.log"
     path.write_bytes(fetch(1).line.encode() + line.rstrip(b"\n") + b"\n" + fetch(2).line.encode())
-    good, bad, again = sorted(whole(path), key=lambda row: row["byte_pos"])
-    assert good["reason"] is None
-    assert again["reason"] is None
-    assert bad["reason"] == reason
-    assert bad["byte_pos"] == len(fetch(1).line)
-    assert bad["json"] is None
-    assert "alice" not in bad["sample"]
-    assert len(bad["sample"]) <= 200
+    good, bad, again = whole(path)
+    assert isinstance(good, Line)
+    assert isinstance(again, Line)
+    assert isinstance(bad, Damaged)
+    assert bad.reason == reason
+    assert bad.byte_pos == len(fetch(1).line)
+    assert "alice" not in bad.sample
+    assert len(bad.sample) <= 200
 
 
 def test_a_client_that_calls_itself_like_the_end_of_a_line_hides_nothing(tmp_path: Path) -> None:
     path, name = tmp_path / "request.log", '"} (kafka.request.logger)[ Completed request:{'
-    requests = [alter_configs([("a", 0, "b")], client_id=name), produce(1), alter_configs([("a", 0, name)])]
-    path.write_bytes(log_of(requests))
-    assert [row["json"] for row in whole(path)] == [each.text for each in (requests[1], requests[0], requests[2])]
+    asked = [alter_configs([("a", 0, "b")], client_id=name), produce(1), alter_configs([("a", 0, name)])]
+    path.write_bytes(log_of(asked))
+    assert [row.json.decode() for row in whole(path) if isinstance(row, Line)] == [each.text for each in asked]
 
 
-def test_of_alters_alone_nothing_else_is_read_and_nothing_is_missed(tmp_path: Path) -> None:
+def test_a_change_is_found_however_its_fields_are_ordered(tmp_path: Path) -> None:
     path = tmp_path / "request.log"
     odd = alter_configs([("a", 0, "b")])
     other_order = odd.line.replace('"isForwarded":false,', "").replace("{", '{"isForwarded":false,', 1)
@@ -121,16 +135,16 @@ def test_of_alters_alone_nothing_else_is_read_and_nothing_is_missed(tmp_path: Pa
         '"requestApiKeyName"', '"requestApiKey":44,"requestApiKeyName"'
     )
     path.write_bytes(log_of([produce(1), odd, fetch(1)]) + other_order.encode() + moved.encode())
-    assert [row["api_key"] for row in whole(path)] == [0, 44, 1, 44, None]
-    assert [row["api_key"] for row in whole(path, alters_only=True)] == [44, 44, None]
+    found = all_rows([BrokerLog("lkc-1", 1, plan([str(path)], {}).spans)], "alter")
+    edge = len(log_of([produce(1), odd, fetch(1)]))
+    assert [row["byte_pos"] for row in found] == [len(produce(1).line), edge, edge + len(other_order)]
+    assert {row["attr"] for row in found} == {"a"}
 
 
 def read(plan_: Plan, zone: str = "UTC") -> list[tuple[str, int]]:
     """(file's name, byte) of all that a plan has read."""
     parts = parts_of([BrokerLog("lkc-1", 1, plan_.spans, zone)])
-    return sorted(
-        (row["file"], row["byte_pos"]) for part in parts for batch in read_part(part) for row in batch.to_pylist()
-    )
+    return sorted((Path(part.path).name, line.byte_pos) for part in parts for line in lines_of(part))
 
 
 def test_a_log_that_grows_turns_and_is_packed_is_read_once(tmp_path: Path) -> None:
@@ -217,7 +231,7 @@ NIGHT = datetime(2026, 10, 25, 0, 30, tzinfo=UTC)
 def in_berlin(begin: datetime, minutes: range) -> list[Logged]:
     """A request in each of these minutes after `begin`, at the time that clocks in Berlin show."""
     moments = [(begin + timedelta(minutes=each)).astimezone(ZoneInfo(BERLIN)) for each in minutes]
-    return [produce(1, at=moment.replace(tzinfo=None)) for moment in moments]
+    return [alter_configs([("a", 0, "b")], at=moment.replace(tzinfo=None)) for moment in moments]
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -227,13 +241,17 @@ def in_berlin(begin: datetime, minutes: range) -> list[Logged]:
 def test_the_hour_that_clocks_show_twice_is_told_apart_by_the_order(
     tmp_path: Path, begin: int, end: int, packed: bool
 ) -> None:
-    requests = in_berlin(NIGHT, range(begin, end, 5))
+    asked = in_berlin(NIGHT, range(begin, end, 5))
     path = tmp_path / ("request.log.gz" if packed else "request.log")
-    path.write_bytes(gzip.compress(log_of(requests)) if packed else log_of(requests))
+    path.write_bytes(gzip.compress(log_of(asked)) if packed else log_of(asked))
     written = (NIGHT + timedelta(minutes=end - 5)).timestamp()
     os.utime(path, (written, written))
-    parts = parts_of([BrokerLog("lkc-1", 1, plan([str(path)], {}).spans, BERLIN)], at_most=3000)
-    got = sorted(row["end_ts"] for part in parts for batch in read_part(part) for row in batch.to_pylist())
+    log = BrokerLog("lkc-1", 1, plan([str(path)], {}).spans, BERLIN)
+    seconds = all_rows([log], "second", at_most=3000)
+    assert sorted(row["second"] for row in seconds) == [
+        NIGHT + timedelta(minutes=each) for each in range(begin, end, 5)
+    ]
+    got = sorted(row["end_ts"] for row in all_rows([log], "alter", at_most=3000))
     assert got == [NIGHT + timedelta(minutes=each) for each in range(begin, end, 5)]
 
 
@@ -250,8 +268,7 @@ def test_a_file_inside_the_hour_that_was_copied_later_is_refused(tmp_path: Path)
         fold_at(file, "Australia/Lord_Howe", file.size)
     path.write_bytes(log_of(in_berlin(NIGHT, range(35, 85, 5))))
     for zone, minutes in (("Etc/GMT-2", -60), ("Etc/GMT-1", 0)):
-        parts = parts_of([BrokerLog("lkc-1", 1, plan([str(path)], {}).spans, zone)])
-        got = [row["end_ts"] for part in parts for batch in read_part(part) for row in batch.to_pylist()]
+        got = [row["end_ts"] for row in all_rows([BrokerLog("lkc-1", 1, plan([str(path)], {}).spans, zone)], "alter")]
         assert got[0] == NIGHT + timedelta(minutes=35 + minutes)
 
 

@@ -17,7 +17,9 @@ from console.history.jobs.inputs import RequestLog
 from console.history.jobs.plan_inputs import plan_request_logs
 from console.history.jobs.record import UnreadableInput
 from console.history.requests.files import LogChangedError
-from console.history.requests.parts import parts_of, read_part
+from console.history.requests.lines import Line
+from console.history.requests.parts import parts_of
+from tests.history.known_requests import lines_of
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.real_clusters import running
 
@@ -52,9 +54,10 @@ def test_every_line_once_while_a_broker_rotates_and_packs(cluster: KafkaCluster)
         """As `ingest` does: all of it, or nothing."""
         nonlocal remembered
         planned = plan_request_logs(remembered, [log])
-        rows = [row for part in parts_of(planned.logs, 20_000) for b in read_part(part) for row in b.to_pylist()]
-        assert not [row["reason"] for row in rows if row["reason"]]
-        taken.update(row["json"].encode() for row in rows)
+        rows = [line for part in parts_of(planned.logs, 20_000) for line in lines_of(part)]
+        whole = [line for line in rows if isinstance(line, Line)]
+        assert len(whole) == len(rows), [line for line in rows if line not in whole]
+        taken.update(line.json for line in whole)
         remembered = {**remembered, **planned.remember}
 
     busy = threading.Thread(target=produce)

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
+from pyspark.storagelevel import StorageLevel
 
 from console.history.jobs.inputs import Journals, MetadataLog, RequestLog
 from console.history.jobs.plan_inputs import (
@@ -23,12 +24,10 @@ from console.history.jobs.plan_inputs import (
 from console.history.jobs.record import Taken, UnreadableInput
 from console.history.jobs.tables import read_table, write_partitions
 from console.history.journals import merge_journal, read_journals
-from console.history.request_log_duckdb import counted_seconds, executors_have_duckdb, request_1s_of
 from console.history.requests.files import LogChangedError
-from console.history.requests.parts import BrokerLog
 from console.history.requests.zone import AmbiguousHourError
 from console.history.schema import ALTER_REQUEST, JOURNAL, KRAFT_RECORD, QUARANTINE, REQUEST_1S, Table, arrow_schema
-from console.history.spark_sources import SOURCE, KraftLog, KraftLogQuarantine, is_damaged, request_lines
+from console.history.spark_sources import SOURCE, KraftLog, KraftLogQuarantine, counted_requests
 from console.history.store import parquet_files
 from console.history.store.write import Write
 from console.history.transforms.request_logs import alter_request, damaged_request, merge_request_1s, request_1s
@@ -133,6 +132,13 @@ def _united(read: list[DataFrame]) -> DataFrame:
 # Requests by the second add up, so lines that come late change the hours that they are of, and no other.
 
 
+NO_MSGSPEC = (
+    "The executors have no msgspec, which reads request logs there, and the zip can't bring a C extension: install it "
+    "beside PyArrow (pip install msgspec), in the environment or the image that is shipped to them. Nothing was taken "
+    "in."
+)
+
+
 def take_request_logs(spark: SparkSession, write: Write, logs: Sequence[RequestLog]) -> Taken:
     """What is new in these logs. UnreadableInput: no file is found, a file is cut or of two brokers, a zone is unknown.
     LogChangedError: a file was rotated away while it was read, and is not found; OSError."""
@@ -142,11 +148,17 @@ def take_request_logs(spark: SparkSession, write: Write, logs: Sequence[RequestL
         return Taken(REQUEST_LOG, "lines", unchanged=planned.unchanged)
     seen = Observation("lines")
     with _changes_told():
-        _merge_seconds(spark, write, _seconds(spark, planned.logs, seen))
-        counted = {name: count or 0 for name, count in seen.get.items()}
-        _append(write, ALTER_REQUEST, alter_request(request_lines(spark, planned.logs, alters_only=True)))
-        if counted["damaged"]:
-            quarantine(spark, write, damaged_request(request_lines(spark, planned.logs)))
+        # Three tables come of one reading: what is kept of it is small beside the logs.
+        made = counted_requests(spark, planned.logs).persist(StorageLevel.DISK_ONLY)
+        try:
+            sums = (F.sum(name).alias(name) for name in ("lines", "damaged"))
+            _merge_seconds(spark, write, request_1s(made.observe(seen, *sums)))
+            counted = {name: count or 0 for name, count in seen.get.items()}
+            _append(write, ALTER_REQUEST, alter_request(made))
+            if counted["damaged"]:
+                quarantine(spark, write, damaged_request(made))
+        finally:
+            made.unpersist()
     bad = int(counted["damaged"])
     return Taken(REQUEST_LOG, "lines", int(counted["lines"]) - bad, bad, planned.unchanged)
 
@@ -162,19 +174,12 @@ def _changes_told() -> Iterator[None]:
     except AmbiguousHourError as wrong:
         raise UnreadableInput(f"{wrong}.") from wrong
     except Exception as wrong:
+        if "No module named 'msgspec'" in str(wrong):
+            raise UnreadableInput(NO_MSGSPEC) from wrong
         changed = LogChangedError.within(str(wrong))
         if changed is None:
             raise
         raise changed from wrong
-
-
-def _seconds(spark: SparkSession, brokers: Sequence[BrokerLog], seen: Observation) -> DataFrame:
-    """REQUEST_1S; seen: learns of `lines` and `damaged` when it is written."""
-    if executors_have_duckdb(spark):
-        counted = counted_seconds(spark, brokers)
-        return request_1s_of(counted.observe(seen, *(F.sum(name).alias(name) for name in ("lines", "damaged"))))
-    damaged = F.count_if(is_damaged()).alias("damaged")
-    return request_1s(request_lines(spark, brokers).observe(seen, F.count(F.lit(1)).alias("lines"), damaged))
 
 
 def _merge_seconds(spark: SparkSession, write: Write, rows: DataFrame) -> None:

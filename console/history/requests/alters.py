@@ -56,7 +56,8 @@ def changes(api: str, request: Body, response: Body) -> tuple[Change, ...]:
 def _error(answer: Body | None, response: Body) -> int:
     """Of a thing's own answer, else of the whole."""
     code = (answer or {}).get("errorCode", response.get("errorCode", NO_ANSWER))
-    return int(code)
+    # Kafka's codes have 16 bits.
+    return int(code) if -(2**15) <= int(code) < 2**15 else NO_ANSWER
 
 
 def _answers(response: Body, field: str, *keys: str) -> dict[tuple[Any, ...], Body]:
@@ -213,5 +214,5 @@ _READERS: Mapping[str, Callable[[Body, Body], Iterator[Change]]] = MappingProxyT
         "UNREGISTER_BROKER": _unregister_broker,
     }
 )
-ALTER_KEYS = frozenset({19, 20, 30, 31, 33, 37, 44, 45, 49, 51, 57, 64})
-"""Kafka's numbers of these APIs (ApiKeys)."""
+ALTER_APIS = frozenset(_READERS)
+"""Kafka's names of these APIs (ApiKeys)."""

@@ -1,4 +1,4 @@
-"""The work of reading request logs, in parts that can be done side by side, and one part's lines."""
+"""The work of reading request logs, in parts that can be done side by side, and what one part has."""
 
 from __future__ import annotations
 
@@ -8,34 +8,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from console.history.requests.lines import lines
+from console.history.requests.counted import Whose, counted
 
-from .files import Check, LogBytes, name_of, opened_as_planned
+from .files import Check, name_of, opened_as_planned
 from .progress import Span, pieces
-from .zone import fold_at, to_utc
+from .zone import fold_at
 
 PART_BYTES = 64 << 20
-
-REQUEST_LINE = pa.schema(
-    [
-        pa.field("cluster_id", pa.string()),
-        pa.field("broker_id", pa.int32()),
-        pa.field("file", pa.string()),
-        pa.field("byte_pos", pa.int64()),
-        pa.field("end_ts", pa.timestamp("us", "UTC")),
-        pa.field("api_key", pa.int32()),
-        pa.field("json", pa.string()),
-        pa.field("reason", pa.string()),
-        pa.field("sha256", pa.string()),
-        pa.field("sample", pa.string()),
-    ]
-)
-"""As `lines.LINE`, with whose line it is; end_ts: the line's time in UTC."""
-REQUEST_LINE_DDL = (
-    "cluster_id STRING, broker_id INT, file STRING, byte_pos BIGINT, end_ts TIMESTAMP, api_key INT, json STRING, "
-    "reason STRING, sha256 STRING, sample STRING"
-)
-"""The same in Spark's words."""
 
 
 @dataclass(frozen=True)
@@ -98,25 +77,9 @@ def _parts(log: BrokerLog, span: Span, at_most: int) -> Iterator[Part]:
         yield Part(log.cluster_id, log.broker_id, span.path, start, end, log.zone, fold, checked, log.patterns)
 
 
-def read_part(part: Part, *, alters_only: bool = False) -> Iterator[pa.RecordBatch]:
-    """The part's request lines, and the damaged ones, as `REQUEST_LINE`. alters_only: see `lines.lines`. Raises
-    OSError, EOFError (gzip, cut); LogChangedError, at the end too: then what was given before does not count."""
+def read_part(part: Part) -> Iterator[pa.RecordBatch]:
+    """The part's requests by the second, its changes and what is damaged, as `counted.COUNTED`; at least one row.
+    Raises OSError, EOFError (gzip, cut); LogChangedError, at the end too: then what was given before does not count."""
+    whose = Whose(part.cluster_id, part.broker_id, name_of(part.path), part.zone, part.fold_at)
     with opened_as_planned(part.path, part.checks, part.patterns) as file:
-        yield from _rows(part, file, alters_only)
-
-
-def _rows(part: Part, opened: LogBytes, alters_only: bool) -> Iterator[pa.RecordBatch]:
-    file = name_of(part.path)
-    for at, text in opened.blocks(part.start, part.end):
-        for batch in lines(at, text, alters_only=alters_only):
-            if not batch.num_rows:
-                continue
-            rows, places = batch.num_rows, batch.column("byte_pos")
-            end_ts = to_utc(batch.column("at"), places, part.zone, part.fold_at)
-            whose = [
-                pa.repeat(pa.scalar(part.cluster_id), rows),
-                pa.repeat(pa.scalar(part.broker_id, pa.int32()), rows),
-                pa.repeat(pa.scalar(file), rows),
-            ]
-            rest = [batch.column(name) for name in ("api_key", "json", "reason", "sha256", "sample")]
-            yield pa.RecordBatch.from_arrays([*whose, places, end_ts, *rest], schema=REQUEST_LINE)
+        yield from counted(whose, file.blocks(part.start, part.end))

@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo, available_timezones
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from console.history.requests.lines import lines
+from console.history.requests.lines import clocks
 
 from .files import BLOCK_BYTES, LogBytes
 
@@ -173,9 +173,7 @@ def fitting_zones(zone: str, ends: Iterable[datetime], steps: int) -> list[str]:
 
 def _times(file: LogBytes, start: int, end: int) -> Iterator[tuple[int, datetime]]:
     for at, text in file.blocks(start, end):
-        for batch in lines(at, text):
-            timed = batch.filter(pc.is_valid(batch.column("at")))
-            yield from zip(timed.column("byte_pos").to_pylist(), timed.column("at").to_pylist(), strict=True)
+        yield from clocks(at, text)
 
 
 def _span(file: LogBytes, end: int) -> tuple[datetime, datetime] | None:

@@ -1,0 +1,210 @@
+"""Request lines added up by the second in one pass, which finds the changes and the damaged lines, too.
+
+What is held at once is what lines of `CHUNK_BYTES` may be made into; more of them is more rows for the same second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from console.history.requests.alters import ALTER_APIS
+from console.history.requests.lines import Damaged, Line, altered, beyond_bounds, requests
+from console.history.requests.logged import INT_MAX, is_clients, used
+from console.history.requests.zone import to_utc
+from console.history.schema import ALTER_REQUEST, QUARANTINE, REQUEST_1S, Table, arrow_schema
+
+CHUNK_BYTES = 64 << 20
+CHUNK_ALTERS = 10_000
+SOURCE = "request_log"
+_KINDS: Mapping[str, Table] = {"second": REQUEST_1S, "alter": ALTER_REQUEST, "quarantined": QUARANTINE}
+_ALTERED = (
+    "start_ts",
+    "api",
+    "correlation_id",
+    "client_id",
+    "client_host",
+    "principal",
+    "is_forwarded",
+    "validate_only",
+    "entity_type",
+    "entity_key",
+    "attr",
+    "op",
+    "value",
+    "is_sensitive",
+    "error_code",
+)
+"""The columns of `lines.altered`, in its order."""
+
+
+def _fields(table: Table) -> list[pa.Field]:
+    return [field for field in arrow_schema(table) if field.name != "run_id"]
+
+
+def _struct_ddl(table: Table) -> str:
+    return ", ".join(f"{each.name}: {each.type.upper()}" for each in table.columns if each.name != "run_id")
+
+
+COUNTED = pa.schema(
+    [
+        pa.field("lines", pa.int64()),
+        pa.field("damaged", pa.int64()),
+        *(pa.field(name, pa.struct(_fields(table))) for name, table in _KINDS.items()),
+    ]
+)
+"""One of the structs is there: a row of REQUEST_1S, of ALTER_REQUEST or of QUARANTINE, without `run_id`. Or none: such
+a row has how many lines were read, and how many of them are damaged; elsewhere these are 0."""
+COUNTED_DDL = "lines BIGINT, damaged BIGINT, " + ", ".join(
+    f"{name} STRUCT<{_struct_ddl(table)}>" for name, table in _KINDS.items()
+)
+"""The same in Spark's words."""
+
+
+class Whose(NamedTuple):
+    """What lines do not say. file: its name without its folder; fold_at: see `zone.to_utc`."""
+
+    cluster_id: str
+    broker_id: int
+    file: str
+    zone: str = "UTC"
+    fold_at: int | None = None
+
+
+_Key = tuple[str, str, str]
+_Sums = dict[_Key, list[Any]]
+
+
+class _Chunk:
+    """What came of some lines. seconds: by the clock's second and whether it is the second pass of an hour that clocks
+    show twice; with each a byte that is in it."""
+
+    def __init__(self) -> None:
+        self.lines = 0
+        self.seconds: dict[tuple[datetime, bool], tuple[int, _Sums]] = {}
+        self.alters: list[Line] = []
+        self.damaged: list[Damaged] = []
+
+
+def counted(whose: Whose, blocks: Iterable[tuple[int, bytes]]) -> Iterator[pa.RecordBatch]:
+    """`COUNTED` of blocks of whole lines with their places. The last batch always comes, if only with the counts."""
+    chunk = _Chunk()
+    size = 0
+    for start, text in blocks:
+        _add(chunk, start, text, whose.fold_at)
+        size += len(text)
+        if size >= CHUNK_BYTES or len(chunk.alters) >= CHUNK_ALTERS:
+            yield from _batches(whose, chunk)
+            chunk, size = _Chunk(), 0
+    yield from _batches(whose, chunk)
+
+
+def _add(chunk: _Chunk, start: int, text: bytes, fold_at: int | None) -> None:
+    current: datetime | None = None
+    is_later = False
+    sums: _Sums = {}
+    lines = 0
+    for line in requests(start, text, chunk.damaged):
+        place, second, _, json, request = line
+        lines += 1
+        api = request.request_header.request_api_key_name
+        if api in ALTER_APIS:
+            chunk.alters.append(Line(*line))
+        if not is_clients(request):
+            continue
+        failed, came, went = used(request, json)
+        local, throttled = request.local_time_ms or 0.0, request.throttle_time_ms or 0
+        if max(abs(came), abs(went), abs(local), abs(throttled)) > INT_MAX:
+            lines -= 1
+            chunk.damaged.append(beyond_bounds(Line(*line)))
+            continue
+        if second is not current or is_later is not (fold_at is not None and place >= fold_at):
+            current, is_later = second, fold_at is not None and place >= fold_at
+            _, sums = chunk.seconds.setdefault((second, is_later), (place, {}))
+        key = (request.principal, request.request_header.client_id or "", api)
+        found = sums.get(key)
+        if found is None:
+            sums[key] = [1, int(failed), came, went, local, throttled, throttled]
+            continue
+        found[0] += 1
+        found[1] += failed
+        found[2] += came
+        found[3] += went
+        found[4] += local
+        found[5] += throttled
+        if throttled > found[6]:
+            found[6] = throttled
+    chunk.lines += lines
+
+
+def _batches(whose: Whose, chunk: _Chunk) -> Iterator[pa.RecordBatch]:
+    if chunk.seconds:
+        yield _batch("second", _seconds(whose, chunk))
+    if chunk.alters:
+        alters = _alters(whose, chunk.alters)
+        if alters:
+            yield _batch("alter", _columns(ALTER_REQUEST, alters))
+    if chunk.damaged:
+        same = {"cluster_id": whose.cluster_id, "source": SOURCE, "file": whose.file}
+        yield _batch("quarantined", _columns(QUARANTINE, [same | each._asdict() for each in chunk.damaged]))
+    bad = len(chunk.damaged)
+    yield pa.RecordBatch.from_pylist([{"lines": chunk.lines + bad, "damaged": bad}], schema=COUNTED)
+
+
+def _batch(kind: str, columns: Sequence[pa.Array]) -> pa.RecordBatch:
+    rows = len(columns[0])
+    made = pa.StructArray.from_arrays(columns, fields=_fields(_KINDS[kind]))
+    none = pa.repeat(pa.scalar(0, pa.int64()), rows)
+    rest = [made if name == kind else pa.nulls(rows, COUNTED.field(name).type) for name in _KINDS]
+    return pa.RecordBatch.from_arrays([none, none, *rest], schema=COUNTED)
+
+
+def _columns(table: Table, rows: Sequence[Mapping[str, Any]]) -> list[pa.Array]:
+    return [pa.array([row[field.name] for row in rows], field.type) for field in _fields(table)]
+
+
+def _seconds(whose: Whose, chunk: _Chunk) -> list[pa.Array]:
+    keys: list[_Key] = []
+    sums: list[list[Any]] = []
+    clocks: list[datetime] = []
+    places: list[int] = []
+    for (second, _), (place, of_second) in chunk.seconds.items():
+        keys += of_second
+        sums += of_second.values()
+        clocks += [second] * len(of_second)
+        places += [place] * len(of_second)
+    rows = len(keys)
+    utc = _in_utc(whose, clocks, places)
+    ours = [pa.repeat(pa.scalar(whose.cluster_id), rows), pa.repeat(pa.scalar(whose.broker_id, pa.int32()), rows), utc]
+    types = [field.type for field in _fields(REQUEST_1S)[len(ours) :]]
+    columns = [*zip(*keys, strict=True), *zip(*sums, strict=True)]
+    return [*ours, *(pa.array(column, type_) for column, type_ in zip(columns, types, strict=True))]
+
+
+def _alters(whose: Whose, lines: Sequence[Line]) -> list[dict[str, Any]]:
+    clocks = [line.second.replace(microsecond=line.millis * 1000) for line in lines]
+    ends = _in_utc(whose, clocks, [line.byte_pos for line in lines]).to_pylist()
+    rows = []
+    for line, end in zip(lines, ends, strict=True):
+        of_line = {
+            "cluster_id": whose.cluster_id,
+            "broker_id": whose.broker_id,
+            "end_ts": end,
+            "file": whose.file,
+            "byte_pos": line.byte_pos,
+        }
+        told = altered(line.json.decode(), end)
+        rows += [of_line | dict(zip(_ALTERED, map(_encodable, row), strict=True)) for row in told]
+    return rows
+
+
+def _encodable(value: Any) -> Any:
+    """JSON may have halves of characters, which no other encoding has."""
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+
+
+def _in_utc(whose: Whose, clocks: Sequence[datetime], places: Sequence[int]) -> pa.Array:
+    return to_utc(pa.array(clocks, pa.timestamp("us")), pa.array(places, pa.int64()), whose.zone, whose.fold_at)

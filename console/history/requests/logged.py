@@ -1,0 +1,161 @@
+"""A request's JSON as brokers log it (RequestConvertToJson), decoded into the few fields that are counted.
+
+msgspec skips all other fields without making values of them. It is a C extension: executors need it installed, the zip
+can't bring it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, TypeVar
+
+from msgspec import DecodeError, Raw, Struct, ValidationError
+from msgspec.json import Decoder
+
+INT_MAX = 2**31 - 1
+"""Kafka frames and throttle times are 32-bit: no request has more bytes, or milliseconds."""
+_ANY_ERROR = re.compile(rb'(?<=[eE])rrorCode":[-1-9]')
+"""In the JSON of a request. Within texts a backslash precedes every quote, so this matches fields alone."""
+_LITERAL = b'rrorCode":'
+NOT_USUAL = (DecodeError, RecursionError)
+"""What `decode` raises."""
+_T = TypeVar("_T")
+
+
+class Partition(Struct, rename="camel", gc=False):
+    """A partition in a request or an answer. records_size_in_bytes: of its record batches."""
+
+    records_size_in_bytes: int = 0
+    error_code: int = 0
+
+
+class _Topic(Struct, rename="camel", gc=False):
+    partition_data: list[Partition] | None = None
+
+
+class _Replica(Struct, rename="camel", gc=False):
+    replica_id: int = -1
+
+
+class _Request(Struct, rename="camel", gc=False):
+    topic_data: list[_Topic] | None = None
+    replica_id: int | None = None
+    replica_state: _Replica | None = None
+
+
+class _Answer(Struct, rename="camel", gc=False):
+    partition_responses: list[Partition] | None = None
+    partitions: list[Partition] | None = None
+
+
+class _Response(Struct, rename="camel", gc=False):
+    error_code: int = 0
+    responses: list[_Answer] | None = None
+
+
+class _Header(Struct, rename="camel", gc=False):
+    request_api_key_name: str
+    client_id: str | None = None
+
+
+class Logged(Struct, rename="camel", gc=False):
+    """A whole request. response: text where none was sent (acks=0)."""
+
+    request_header: _Header
+    principal: str
+    is_forwarded: bool | None = None
+    request: _Request | str | None = None
+    response: _Response | str | None = None
+    local_time_ms: float | None = None
+    throttle_time_ms: int | None = None
+
+
+class _Bare(Struct, rename="camel"):
+    """The same, with bodies of any form."""
+
+    request_header: _Header
+    principal: str
+    is_forwarded: bool | None = None
+    request: Raw = Raw(b"null")
+    response: Raw = Raw(b"null")
+    local_time_ms: Any = None
+    throttle_time_ms: Any = None
+
+
+_LOGGED, _BARE = Decoder(Logged), Decoder(_Bare)
+_REQUEST, _RESPONSE = Decoder(_Request), Decoder(_Response)
+
+decode = _LOGGED.decode
+"""A request of the usual form. Raises `NOT_USUAL`: use `logged`, which takes others too."""
+
+
+def logged(json: bytes) -> Logged | None:
+    """A request whose bodies may be of any form: what is of another form than is known here counts as empty. None
+    where it is no whole JSON, or has neither principal nor API."""
+    try:
+        return decode(json)
+    except ValidationError:
+        pass
+    except NOT_USUAL:
+        return None
+    try:
+        bare = _BARE.decode(json)
+    except NOT_USUAL:
+        return None
+    local, throttled = bare.local_time_ms, bare.throttle_time_ms
+    return Logged(
+        bare.request_header,
+        bare.principal,
+        bare.is_forwarded,
+        _or_none(_REQUEST, bare.request),
+        _or_none(_RESPONSE, bare.response),
+        float(local) if type(local) in (int, float) else None,
+        throttled if type(throttled) is int else None,
+    )
+
+
+def _or_none(decoder: Decoder[_T], body: Raw) -> _T | None:
+    try:
+        return decoder.decode(body)
+    except NOT_USUAL:
+        return None
+
+
+def is_clients(request: Logged) -> bool:
+    """Whether a client sent it to this broker: no replica, and no copy that the controller logs of what a broker
+    forwards."""
+    if request.is_forwarded is not False:
+        return False
+    asked = request.request
+    if type(asked) is not _Request:
+        return True
+    replica = asked.replica_state.replica_id if asked.replica_state is not None else asked.replica_id
+    return replica is None or replica < 0
+
+
+def used(request: Logged, json: bytes) -> tuple[bool, int, int]:
+    """Whether the answer has any error code but 0; bytes of records that came in, and that went out."""
+    asked, answer = request.request, request.response
+    came = went = 0
+    if type(asked) is _Request and asked.topic_data is not None:
+        for topic in asked.topic_data:
+            for partition in topic.partition_data or ():
+                came += partition.records_size_in_bytes
+    failed = False
+    if type(answer) is _Response:
+        failed = answer.error_code != 0
+        for each in answer.responses or ():
+            for partition in each.partitions or ():
+                went += partition.records_size_in_bytes
+                failed = failed or partition.error_code != 0
+            for partition in each.partition_responses or ():
+                failed = failed or partition.error_code != 0
+    if request.request_header.request_api_key_name not in ("PRODUCE", "FETCH"):
+        failed = has_error(json)
+    return failed, came, went
+
+
+def has_error(json: bytes) -> bool:
+    """Whether the JSON has any error code but 0, wherever it is."""
+    # A literal is found many times faster than a pattern.
+    return _LITERAL in json and _ANY_ERROR.search(json) is not None
