@@ -47,7 +47,9 @@ def checks(environ: Mapping[str, str], lake: str | None) -> Iterator[Check]:
 
 def _python() -> Check:
     found = f"{sys.version.split()[0]} ({sys.executable})"
-    return Check("Python", Health.OK, f"{found}; executors of a cluster need 3.10 or newer, with {', '.join(OF_EXECUTORS)}")
+    return Check(
+        "Python", Health.OK, f"{found}; executors of a cluster need 3.10 or newer, with {', '.join(OF_EXECUTORS)}"
+    )
 
 
 def _java(javas: list[Java]) -> Iterator[Check]:

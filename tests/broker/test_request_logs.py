@@ -51,6 +51,7 @@ from tests.support.request_log import Mark
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 
+NOT_CONTROLLER = 41
 MESSAGES, VALUE_BYTES = 12, 3000
 LIMIT = 3_000.0
 """Bytes a second: over the ten seconds that a broker looks at, a little less than is sent."""
