@@ -21,7 +21,7 @@ from console.contexts.console_settings import ConsoleSettings
 from console.embedded.brokers import EmbeddedCluster
 from console.embedded.tables import Partition, Topic
 from console.model.codes import BROKER, DYNAMIC_BROKER_CONFIG, DYNAMIC_TOPIC_CONFIG, ConfigType, ResourceType
-from console.model.config import ConfigEntry, ConfigResource, ConfigSet, broker_resource, topic_resource
+from console.model.config import ConfigEntry, ConfigResource, ConfigSet, broker_resource, min_isr, topic_resource
 from console.model.inheritance import in_terms_of
 from console.model.numbers import LONG_MAX, LONG_MIN, long_number
 from console.model.quota import QuotaEntity
@@ -31,7 +31,6 @@ from console.plan.kinds.topic_creation import default_partitions
 from console.plan.topic_risks import config_number
 from console.plan.values import canonical, same_value
 from console.present.header import _release_order
-from console.present.topics import min_isr
 from console.present.values import config_value, key_unit
 from console.session.session import Session
 from console.tui.app import Console
@@ -99,7 +98,7 @@ def test_any_text_may_stand_for_a_brokers_numbers(text: str) -> None:
         },
     )
     assert 1 <= default_partitions(snapshot) <= 10_000
-    min_isr(snapshot, "orders")
+    min_isr(snapshot.configs, "orders")
     assert isinstance(config_number(snapshot.configs[topic_resource("orders")], "retention.ms", -1), int)
     assert isinstance(_release_order(f"4.{text}"), tuple)
 
