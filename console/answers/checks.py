@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from console.answers.results import Column, Row, Table
+from console.answers.results import Detail
+from console.model.numbers import Data
 
 
 class Health(Enum):
@@ -19,6 +20,8 @@ class Health(Enum):
     """It does not work."""
 
 
+_WIDEST = 24
+"""Cells of the names; longer ones push what was found to the right."""
 _MARKS = {Health.OK: "✓", Health.NOTE: "!", Health.BAD: "✗"}
 
 
@@ -32,16 +35,21 @@ class Check:
     remedy: str = ""
 
 
-def checks_table(found: Sequence[Check]) -> Table:
-    """The checks as rows, a mark before each."""
-    rows = tuple(
-        Row(
-            (_MARKS[each.health], each.name, each.found, f"-> {each.remedy}" if each.remedy else ""),
-            {"name": each.name, "health": each.health.value, "found": each.found, "remedy": each.remedy or None},
-        )
+def checks_result(found: Sequence[Check]) -> Detail:
+    """The checks, a mark before each and what to do below it: names and remedies together are wider than a terminal."""
+    width = min(_WIDEST, max((len(each.name) for each in found), default=0))
+    lines: list[str] = []
+    for each in found:
+        lines.append(f"{_MARKS[each.health]} {each.name:{width}}  {each.found}")
+        if each.remedy:
+            lines.append(f"    -> {each.remedy}")
+    bad, notes = (sum(each.health is health for each in found) for health in (Health.BAD, Health.NOTE))
+    data: list[Data] = [
+        {"name": each.name, "health": each.health.value, "found": each.found, "remedy": each.remedy or None}
         for each in found
-    )
-    return Table("checks", (Column(""), Column(""), Column("FOUND"), Column("WHAT TO DO")), rows)
+    ]
+    title = f"{len(found)} checks: {bad} {'does' if bad == 1 else 'do'} not work, {notes} could be better"
+    return Detail(title, {"checks": data}, tuple(lines))
 
 
 def any_bad(found: Sequence[Check]) -> bool:

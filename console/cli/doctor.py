@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from console.answers.checks import Check, Health, any_bad, checks_table
+from console.answers.checks import Check, Health, any_bad, checks_result
 from console.cli.opening import DONE, FAILED, USAGE, context_of
 
 LEAST_COLUMNS, LEAST_ROWS = 80, 24
@@ -39,7 +39,7 @@ def run_doctor(options: argparse.Namespace) -> int:
         from console.cli.doctor_cluster import cluster_checks
 
         found += asyncio.run(cluster_checks(context))
-    Printer(options.output)(checks_table(found))
+    Printer(options.output)(checks_result(found))
     return FAILED if any_bad(found) else DONE
 
 

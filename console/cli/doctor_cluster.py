@@ -6,6 +6,7 @@ Nothing is changed. Credentials are sent to one address after another, and no mo
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import ssl
 import time
@@ -126,7 +127,8 @@ async def _tcp(ip: str, port: int) -> _Try:
     except TimeoutError:
         return _Try(ip, None, f"no answer within {STEP_SECONDS:g} s")
     except OSError as error:
-        return _Try(ip, None, error.strerror or str(error))
+        # asyncio's own text repeats the address.
+        return _Try(ip, None, os.strerror(error.errno) if error.errno else str(error))
     writer.transport.abort()
     return _Try(ip, time.monotonic() - begun)
 
@@ -358,6 +360,7 @@ async def _quotas(link: Link, settings: ConnectionSettings) -> Check:
     """The quotas that apply to this user and client id."""
     from console.admin.quotas import describe_quotas
     from console.model.quota import CLIENT_KEYS, effective
+    from console.present.names import quota_entity
 
     user = settings.sasl.username if settings.sasl is not None and settings.sasl.username else "ANONYMOUS"
     try:
@@ -367,7 +370,7 @@ async def _quotas(link: Link, settings: ConnectionSettings) -> Check:
     held = [(key, found) for key in CLIENT_KEYS if (found := effective(quotas, user, settings.client_id, key))]
     if not held:
         return Check("quotas", Health.OK, f"none holds user {user}, client {settings.client_id}")
-    text = ", ".join(f"{key}={found.value:g} of {found.entity}" for key, found in held)
+    text = ", ".join(f"{key}={found.value:.12g} of {quota_entity(found.entity)}" for key, found in held)
     return Check(
         "quotas",
         Health.NOTE,

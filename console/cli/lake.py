@@ -248,14 +248,14 @@ def run_status(options: argparse.Namespace) -> int:
 
 def run_doctor(options: argparse.Namespace) -> int:
     """0 all that is needed is there, 1 something is not."""
-    from console.answers.checks import any_bad, checks_table
+    from console.answers.checks import any_bad, checks_result
     from console.answers.results import Printer
     from console.lake.doctor import checks
 
     if hasattr(options, "archive"):
         _archived()
     found = list(checks(os.environ, lake_of_options(options)))
-    Printer(options.output)(checks_table(found))
+    Printer(options.output)(checks_result(found))
     return FAILED if any_bad(found) else DONE
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from tests.support.free_ports import LOOPBACK, free_ports
@@ -51,7 +51,7 @@ class ZooKeeperCluster(KafkaCluster):
             node, self._ports, data, self.users, self._zookeeper_port, allow_everyone=self._allow_everyone, extra=extra
         )
 
-    def _prepare(self) -> None:
+    def _prepare(self, nodes: Iterable[int]) -> None:
         """Brokers wait for ZooKeeper on their own."""
         folder = self.directory / f"zookeeper-{self._zookeeper_port}"
         folder.mkdir()
@@ -59,7 +59,7 @@ class ZooKeeperCluster(KafkaCluster):
         (folder / "logging.properties").write_text(log4j_properties(folder, request_log=False))
         main = ("org.apache.zookeeper.server.quorum.QuorumPeerMain", str(folder / "zoo.cfg"))
         self._zookeeper = self._run(folder, *main)
-        for node in self.broker_ids:
+        for node in nodes:
             self._write_files(node)
 
     def _end_all(self) -> None:
