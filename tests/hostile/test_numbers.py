@@ -129,7 +129,7 @@ COMMANDS = (
     ("configs", "--describe", "--all", "--topic", "orders"),
     ("brokers", "--describe", "--broker", "1"),
     ("leftovers",),
-    ("moves", "drain", "1"),
+    ("moves", "balance"),
     ("run", "-e", "set topic orders retention.ms=1d; plan; create topic t replication=1; plan"),
 )
 
