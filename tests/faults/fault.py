@@ -47,7 +47,8 @@ class Fault(Struct, frozen=True, kw_only=True):
     make: prepares the cluster and gives what begins the fault; leaving it undoes the fault. named: the causes that have
     to be named. within: seconds from its beginning. takes: what it needs for itself: two faults that take the same
     can't be made at once. stands: it is made before the console is opened, as what is left over is. alone: no other
-    fault can be made with it. user: as whom the console looks, ``""`` for a super user.
+    fault can be made with it. user: as whom the console looks, ``""`` for a super user. request_logs: whether it reads
+    the brokers' request logs too.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Fault(Struct, frozen=True, kw_only=True):
     stands: bool = False
     alone: bool = False
     user: str = ""
+    request_logs: bool = False
 
 
 def cause(name: str, **subject: Any) -> Name:

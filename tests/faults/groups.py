@@ -146,4 +146,15 @@ FAULTS = (
         takes=frozenset({"bounded"}),
         within=60,
     ),
+    Fault(
+        name="client above its quota, by request logs",
+        how="the same, and the console reads the brokers' request logs",
+        make=_above_quota,
+        named=(cause("quota-exceeded", group="bounded-readers", entity="client-id bounded-readers-reader"),),
+        beside=(beside("its group lags", "consumer-slow", group="bounded-readers"),),
+        takes=frozenset({"bounded"}),
+        within=60,
+        alone=True,
+        request_logs=True,
+    ),
 )

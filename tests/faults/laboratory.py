@@ -260,7 +260,9 @@ class Laboratory:
         within = max(fault.within for fault in faults)
         await asyncio.gather(*(begin() for fault, begin in begins if fault.stands))
         later = [begin for fault, begin in begins if not fault.stands]
-        async with Watch(self, record=record, user="".join(fault.user for fault in faults)) as watch:
+        user = "".join(fault.user for fault in faults)
+        logs = self.cluster.request_log.files if any(fault.request_logs for fault in faults) else ()
+        async with Watch(self, record=record, user=user, request_logs=logs) as watch:
             if later:
                 await watch.look_for(WARM)
             began = watch.start()
@@ -281,15 +283,21 @@ def _of_broker(resource: ConfigResource) -> int | None:
 
 class Watch:
     """The console's look at the cluster, from opening it: a session and a course of its own. Use as an async context
-    manager. record: a file for what it was answered; user: as whom it looks."""
+    manager. record: a file for what it was answered; user: as whom it looks; request_logs: that it reads too."""
 
     def __init__(
-        self, lab: Laboratory, expected: Iterable[Subject] = (), record: Path | None = None, user: str = ""
+        self,
+        lab: Laboratory,
+        expected: Iterable[Subject] = (),
+        record: Path | None = None,
+        user: str = "",
+        request_logs: Sequence[Path] = (),
     ) -> None:
         self._lab, self._expected = lab, tuple(expected)
         self._recorder, self._record = Recorder(), record
         self._client = lab.connected(lab.settings(user), Tap(self._recorder.take) if record is not None else None)
-        self._looker = Looker(Session(self._client, Context("faults", "faults", self._client.settings, journal=False)))
+        context = Context("faults", "faults", self._client.settings, journal=False)
+        self._looker = Looker(Session(self._client, context), request_logs)
         self._course: Any = None
         self._names = Names()
         self._clock: float | None = None
