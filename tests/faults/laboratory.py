@@ -251,7 +251,9 @@ class Laboratory:
             try:
                 return await self._watched(begins, record)
             finally:
+                # What the other fault of a pair takes away needs a quorum.
                 self.cluster.relays.heal()
+                await self.bring_up()
 
     async def _watched(self, begins: Sequence[tuple[Fault, Begin]], record: Path | None) -> Trial:
         """Faults that stand are there before the console is opened, others begin after it looked for a while."""
