@@ -150,7 +150,7 @@ FAULTS = (
         name="client above its quota, by request logs",
         how="the same, and the console reads the brokers' request logs",
         make=_above_quota,
-        named=(cause("quota-exceeded", group="bounded-readers", entity="client-id bounded-readers-reader"),),
+        named=(cause("quota-exceeded", entity="client-id bounded-readers-reader"),),
         beside=(beside("its group lags", "consumer-slow", group="bounded-readers"),),
         takes=frozenset({"bounded"}),
         within=60,
