@@ -117,7 +117,15 @@ def _add(chunk: _Chunk, start: int, text: bytes, fold_at: int | None) -> None:
             continue
         failed, came, went = used(request, json)
         local, throttled = request.local_time_ms or 0.0, request.throttle_time_ms or 0
-        if max(abs(came), abs(went), abs(local), abs(throttled)) > INT_MAX:
+        if (
+            came > INT_MAX
+            or went > INT_MAX
+            or local > INT_MAX
+            or throttled > INT_MAX
+            or came < 0
+            or went < 0
+            or local < 0
+        ):
             lines -= 1
             chunk.damaged.append(beyond_bounds(Line(*line)))
             continue

@@ -138,8 +138,10 @@ def requests(start: int, text: bytes, damaged: list[Damaged]) -> Iterator[tuple[
                 second = _usual_second(clock)
             millis, json = line[_CLOCK_END:_HEAD_AT], line[_JSON_AT:_TAIL_CUT]
             if second is not None and millis.isdigit() and (all_utf8 or _is_utf8(line)):
-                with suppress(*NOT_USUAL):
+                try:
                     found = (place, second, int(millis), json, decode(json))
+                except NOT_USUAL:
+                    found = None
         if found is not None:
             yield found
         elif (other := one_line(place, line)) is not None:

@@ -19,6 +19,8 @@ _ANY_ERROR = re.compile(rb'(?<=[eE])rrorCode":[-1-9]')
 _LITERAL = b'rrorCode":'
 NOT_USUAL = (DecodeError, RecursionError)
 """What `decode` raises."""
+_OWN_ERRORS = frozenset({"PRODUCE", "FETCH"})
+"""APIs whose errors are among the fields that are decoded."""
 _T = TypeVar("_T")
 
 
@@ -137,20 +139,19 @@ def used(request: Logged, json: bytes) -> tuple[bool, int, int]:
     """Whether the answer has any error code but 0; bytes of records that came in, and that went out."""
     asked, answer = request.request, request.response
     came = went = 0
-    if type(asked) is _Request and asked.topic_data is not None:
+    failed = False
+    if type(asked) is _Request and asked.topic_data:
         for topic in asked.topic_data:
             for partition in topic.partition_data or ():
                 came += partition.records_size_in_bytes
-    failed = False
     if type(answer) is _Response:
         failed = answer.error_code != 0
         for each in answer.responses or ():
-            for partition in each.partitions or ():
+            for partition in each.partitions or each.partition_responses or ():
                 went += partition.records_size_in_bytes
-                failed = failed or partition.error_code != 0
-            for partition in each.partition_responses or ():
-                failed = failed or partition.error_code != 0
-    if request.request_header.request_api_key_name not in ("PRODUCE", "FETCH"):
+                if partition.error_code:
+                    failed = True
+    if request.request_header.request_api_key_name not in _OWN_ERRORS:
         failed = has_error(json)
     return failed, came, went
 
