@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import codecs
 import locale
 import os
 import shutil
@@ -13,6 +12,7 @@ from pathlib import Path
 
 from console.answers.checks import Check, Health, any_bad, checks_result
 from console.cli.opening import DONE, FAILED, USAGE, context_of
+from console.cli.screen import dumb, no_unicode, not_a_terminal
 
 LEAST_COLUMNS, LEAST_ROWS = 80, 24
 LEAST_ROOM = 64 * 1024 * 1024
@@ -51,34 +51,31 @@ def _names_a_cluster(options: argparse.Namespace) -> bool:
 def host_checks(environ: Mapping[str, str], home: Path) -> Iterator[Check]:
     """Terminal, locale, configuration, state, and kac itself."""
     yield from _terminal(environ)
-    yield _locale()
+    yield _locale(environ)
     yield from _configuration(environ, home)
     yield _state(environ)
     yield _itself(environ)
 
 
 def _terminal(environ: Mapping[str, str]) -> Iterator[Check]:
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        remedy = "the screen needs one: ssh -t, or use kac run and kac shell"
-        yield Check("terminal", Health.NOTE, "standard input or output is no terminal", remedy)
+    why = not_a_terminal() or dumb(environ)
+    if why:
+        remedy = "ssh -t gives one; kac shell works here with the same commands, kac run in scripts"
+        yield Check("terminal", Health.NOTE, why, remedy)
         return
-    term = environ.get("TERM", "")
-    if term in ("", "dumb"):
-        yield Check("terminal", Health.NOTE, f"TERM={term}", "export TERM=xterm-256color, or use kac shell")
-    else:
-        colours = "without colours (NO_COLOR)" if environ.get("NO_COLOR") else environ.get("COLORTERM", "")
-        yield Check("terminal", Health.OK, f"TERM={term} {colours}".rstrip())
+    colours = "without colours (NO_COLOR)" if environ.get("NO_COLOR") else environ.get("COLORTERM", "")
+    yield Check("terminal", Health.OK, f"TERM={environ['TERM']} {colours}".rstrip())
     size = shutil.get_terminal_size()
     small = size.columns < LEAST_COLUMNS or size.lines < LEAST_ROWS
     remedy = f"the screen is made for {LEAST_COLUMNS}×{LEAST_ROWS} and more" if small else ""
     yield Check("its size", Health.NOTE if small else Health.OK, f"{size.columns}×{size.lines}", remedy)
 
 
-def _locale() -> Check:
-    encoding = locale.getpreferredencoding(False)
-    if codecs.lookup(encoding).name == "utf-8":
-        return Check("locale", Health.OK, encoding)
-    return Check("locale", Health.NOTE, f"{encoding}: lines and marks become letters", "export LANG=C.UTF-8")
+def _locale(environ: Mapping[str, str]) -> Check:
+    why = no_unicode(environ)
+    if why:
+        return Check("locale", Health.NOTE, why, "export LC_ALL=C.UTF-8")
+    return Check("locale", Health.OK, locale.nl_langinfo(locale.CODESET))
 
 
 def _configuration(environ: Mapping[str, str], home: Path) -> Iterator[Check]:

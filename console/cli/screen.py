@@ -24,11 +24,12 @@ _LOCALE = ("LC_ALL", "LC_CTYPE", "LANG")
 
 def no_screen(environ: Mapping[str, str]) -> str:
     """Why the screen can't be shown here and what to run, ``""`` if it can."""
-    why = _not_a_terminal() or _dumb(environ) or _no_unicode(environ)
+    why = not_a_terminal() or dumb(environ) or no_unicode(environ)
     return f"{why}. `kac shell` works here with the same commands, `kac run` in scripts" if why else ""
 
 
-def _not_a_terminal() -> str:
+def not_a_terminal() -> str:
+    """Which of the standard streams are no terminal; ``""`` where all are one."""
     streams = {"standard input": sys.stdin, "standard output": sys.stdout, "standard error": sys.stderr}
     missing = [name for name, stream in streams.items() if stream is None or not stream.isatty()]
     return f"the screen needs a terminal, and {' and '.join(missing)} {_is(missing)} none" if missing else ""
@@ -38,7 +39,8 @@ def _is(names: list[str]) -> str:
     return "is" if len(names) == 1 else "are"
 
 
-def _dumb(environ: Mapping[str, str]) -> str:
+def dumb(environ: Mapping[str, str]) -> str:
+    """Why nothing can be drawn on a terminal of this kind; ``""`` where it can."""
     term = environ.get("TERM", "")
     if term not in _DUMB:
         return ""
@@ -46,7 +48,7 @@ def _dumb(environ: Mapping[str, str]) -> str:
     return f"{known}, so the screen can't be drawn (if the terminal is one like xterm: TERM=xterm-256color)"
 
 
-def _no_unicode(environ: Mapping[str, str]) -> str:
+def no_unicode(environ: Mapping[str, str]) -> str:
     """A locale that is named and not UTF-8. One that this host lacks is taken by its name; without one, UTF-8 is what
     terminals have (PEP 538)."""
     name = next((name for name in _LOCALE if environ.get(name)), None)

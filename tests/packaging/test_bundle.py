@@ -172,15 +172,19 @@ def test_every_module_imports_in_an_empty_root(root: Path) -> None:
     assert done.stdout == f"all {folder}\n", done.stderr
 
 
-@pytest.mark.parametrize(
-    "term", ["xterm-256color", "xterm", "linux", "vt100", "screen", "tmux-256color", "dumb", "nonsense"]
-)
+@pytest.mark.parametrize("term", ["xterm-256color", "xterm", "linux", "vt100", "screen", "tmux-256color", "nonsense"])
 def test_the_console_opens_on_a_terminal_of_each_kind(root: Path, tmp_path: Path, term: str) -> None:
     environment = {"TERM": term, "PATH": os.environ["PATH"]}
     with Terminal(inside(root, "/kac", "-b", "127.0.0.1:1"), cwd=tmp_path, environment=environment) as terminal:
         terminal.wait_for("nothing listens there")
         terminal.send(":q\r")
         assert terminal.wait_for_end() == 0
+
+
+def test_a_terminal_that_draws_nothing_is_told_what_works(root: Path, tmp_path: Path) -> None:
+    with Terminal(inside(root, "/kac", "-b", "127.0.0.1:1"), cwd=tmp_path, environment={"TERM": "dumb"}) as terminal:
+        assert terminal.wait_for_end() == 2
+        assert "TERM is dumb" in terminal.text
 
 
 def test_a_cluster_in_an_empty_root_answers_the_same_file(root: Path) -> None:
