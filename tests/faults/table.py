@@ -70,7 +70,8 @@ def _scores(judged: Sequence[Judged]) -> list[str]:
                 times = f", median time to the name {found.median:g} s, worst {found.worst:g} s" if count == 1 else ""
                 figures = f"precision {found.precision:g} ({found.strict:g} with what was only possible)"
                 figures += f", recall {found.recall:g}{times}; two cores, load {loads[0]:g} to {loads[-1]:g}"
-                lines.append(f"- {len(mine)} {what} on {short}: {figures}; {_rules(mine)}.")
+                noun = what if mine[1:] else what.removesuffix("s")
+                lines.append(f"- {len(mine)} {noun} on {short}: {figures}; {_rules(mine)}.")
     return lines
 
 
@@ -84,8 +85,8 @@ def _healthy(judged: Sequence[Judged]) -> list[str]:
     """What was named of a cluster that is well."""
     return [
         f"- {each.trial.faults[0]}, {each.trial.seconds / 60:.0f} min on {_short(each.trial)}: "
-        f"{len(each.alarms) or 'no'} false alarms, {len(each.guesses) or 'no'} possible causes, "
-        f"{', '.join(each.trial.unexplained) or 'nothing'} unexplained; load {each.trial.load:g}, {_rules([each])}."
+        f"false alarms: {len(each.alarms) or 'none'}, possible causes: {len(each.guesses) or 'none'}, unexplained: "
+        f"{', '.join(each.trial.unexplained) or 'nothing'}; load {each.trial.load:g}, {_rules([each])}."
         for each in judged
         if not FAULTS.keys() & set(each.trial.faults)
     ]
