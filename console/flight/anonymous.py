@@ -113,7 +113,10 @@ class Anonymous:
     def add(self, answer: Answer) -> None:
         """Keep an answer without names. Raises OSError."""
         if answer.api_key == HANDSHAKE:
-            self._sink.add(self._handshake(answer))
+            try:
+                self._sink.add(self._handshake(answer))
+            except msgspec.DecodeError:
+                self.dropped += 1
             return
         kafka = messages(answer.api_key, answer.version)
         if kafka is None or kafka.proposed:

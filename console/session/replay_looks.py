@@ -160,7 +160,8 @@ class RecordedSlowLooks(SlowLooks):
             return
         oldest = self._tape.at_ms - round((CERTIFICATES_AGAIN + UNREACHED_AGAIN) * 1000)
         shown = [each for each in self._tape.handshakes() if each.node in nodes and each.at_ms > oldest]
-        found = tuple(_certificate(each) for each in shown if each.problem is None)
+        read = [_certificate(each) for each in shown if each.problem is None]
+        found = tuple(each for each in read if each is not None)
         if found != self.facts.certificates:
             self.facts = replace(self.facts, certificates=found)
 
@@ -180,12 +181,15 @@ def _topics_named(asked: Asked) -> tuple[ConfigResource, ...]:
     return tuple(ConfigResource(TOPIC, each.resource_name) for each in items)
 
 
-def _certificate(answer: Answer) -> Certificate:
-    """Raises msgspec.DecodeError, and OverflowError for a time out of range."""
-    shown = msgspec.json.decode(answer.body, type=Shown)
+def _certificate(answer: Answer) -> Certificate | None:
+    """What a listener showed, None where that can't be read."""
     name = answer.request.decode("utf-8", "replace")
     listener = Listener(answer.node, answer.host, answer.port, name)
-    return Certificate(listener, shown.subject, shown.issuer, _utc(shown.begins_ms), _utc(shown.ends_ms))
+    try:
+        shown = msgspec.json.decode(answer.body, type=Shown)
+        return Certificate(listener, shown.subject, shown.issuer, _utc(shown.begins_ms), _utc(shown.ends_ms))
+    except (ValueError, OverflowError, OSError):  # DecodeError is a ValueError; the others: a time out of range
+        return None
 
 
 def _utc(at_ms: int) -> datetime:

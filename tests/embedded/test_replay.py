@@ -12,6 +12,9 @@ from console.cli import main as cli
 from console.embedded.brokers import run_in_thread
 from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
+from console.flight.anonymous import Anonymous, Pseudonyms
+from console.flight.flight_reader import FlightReader
+from console.flight.flight_writer import FlightWriter
 from console.triage.diagnosis import Verdict
 from tests.support.recorded_looks import compare, timeless, watched
 
@@ -50,6 +53,40 @@ def test_replay_of_the_incident_gives_the_live_verdicts(incident: tuple[Path, li
     file, live = incident
     compare(live, file)
     assert len({cause.claim.cause for verdict in live for cause in verdict.causes}) > 3
+
+
+def test_an_anonymous_record_has_the_same_causes_and_no_name(
+    incident: tuple[Path, list[Verdict]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Subjects have pseudonyms; brokers, partitions and how many symptoms each cause explains stay."""
+    file, live = incident
+    hidden, reader, names = tmp_path / "anonymous.flight", FlightReader(file), Pseudonyms()
+    sink = Anonymous(FlightWriter(hidden, names.header(reader.header)), names)
+    for answer in reader.answers():
+        sink.add(answer)
+    sink.close()
+    assert sink.dropped == 0
+    _, plain, _ = triage(capsys, "--replay", str(file), "--output", "json")
+    _, anonymous, _ = triage(capsys, "--replay", str(hidden), "--output", "json")
+    assert told(anonymous) == told(plain)
+    topics = live[-1].causes and {cause.claim.subject.topic for cause in live[-1].causes} - {None}
+    assert topics
+    assert not [name for name in topics if name and not name.startswith("__") and name in anonymous]
+
+
+def told(data: str) -> list[tuple[object, ...]]:
+    """What a verdict says besides names."""
+    return sorted(
+        (
+            each["cause"],
+            each["certainty"],
+            each["subject"].get("broker", -1),
+            each["subject"].get("partition", -1),
+            sorted(each["subject"]),
+            sum(each["explains"].values()),
+        )
+        for each in json.loads(data)["causes"]
+    )
 
 
 def triage(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:

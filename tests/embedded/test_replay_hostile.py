@@ -14,7 +14,8 @@ from console.cli import main as cli
 from console.embedded.brokers import run_in_thread
 from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
-from console.flight.answer import FORMAT, Answer, Header
+from console.flight.anonymous import Anonymous, Pseudonyms
+from console.flight.answer import FORMAT, HANDSHAKE, Answer, Header
 from console.flight.flight_reader import FlightReader
 from console.flight.flight_writer import FlightWriter
 from console.session.replay import Replay
@@ -86,6 +87,51 @@ def test_answers_of_no_sense(record: Path, tmp_path: Path, capsys: pytest.Captur
         code, _, err = triaged(written(tmp_path / f"{number}.flight", wrong), capsys)
         assert code in (0, 1, 4, 5)
         assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"{", b"[1,2,3,4]", b'["a","b",0,9223372036854775807]', b'["a","b",-9223372036854775808,0]', b"\xff" * 99],
+)
+def test_handshakes_of_no_sense(record: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], body: bytes) -> None:
+    """A certificate that can't be read is none; the rest of the verdict is the same, and no name is left over."""
+    found = answers(record)
+    shook = found[-1]._replace(node=1, api_key=HANDSHAKE, version=0, request=b"\xffEXTERNAL", body=body, problem=None)
+    _, plain, _ = triaged(record, capsys)
+    code, out, err = triaged(written(tmp_path / "tls.flight", [*found, shook]), capsys)
+    assert (code, out, err) == (4, plain, "")
+    kept: list[Answer] = []
+    sink = Anonymous(Kept(kept), Pseudonyms())
+    sink.add(shook)
+    assert not [each for each in kept if b"EXTERNAL" in each.request or each.host == shook.host]
+
+
+class Kept:
+    """A sink that is a list."""
+
+    def __init__(self, kept: list[Answer]) -> None:
+        self.add = kept.append
+
+    def flush(self) -> None:
+        """Nothing waits."""
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def test_a_file_that_changes_while_it_is_replayed(record: Path, tmp_path: Path) -> None:
+    """What was there when it was opened is replayed, whether the file grows, is cut or is replaced."""
+    file = written(tmp_path / "changing.flight", answers(record))
+    before = FlightReader(file)
+    written_on = FlightWriter(file, Header(FORMAT, "", "later", before.times[-1], "0"), append=True)
+    written_on.add(before.answer(0)._replace(at_ms=before.times[-1] + 1000))
+    written_on.close()
+    assert len(FlightReader(file)) == len(before) + 1
+    open_, whole = FlightReader(file), list(before.answers())
+    file.write_bytes(b"")
+    assert list(open_.answers())[: len(whole)] == whole
+    file.unlink()
+    assert len(list(open_.answers())) == len(before) + 1
 
 
 def test_the_clock_was_set_back_between_two_parts(
