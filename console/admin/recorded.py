@@ -47,6 +47,7 @@ class RecordedConnection:
         self._address = address
         self.host, self.port = address or tape.in_use() or ("the record", 0)
         self.versions = _versions(tape, address)
+        self._prepared: tuple[AiokafkaRequest, bytes | Problem] | None = None
 
     def version(self, api: str) -> int | None:
         """The version in which the record has the API; else the highest that both sides have, None without one."""
@@ -68,13 +69,17 @@ class RecordedConnection:
     def prepare(self, api: str, version: int, build: Build) -> AiokafkaRequest:
         """The request, encoded. Raises NotRecorded, and what `build` raises."""
         request = AiokafkaRequest(api, version, build)
-        if self._found(request) is None:
+        found = self._found(request)
+        if found is None:
             raise NotRecorded(api)
+        self._prepared = request, found
         return request
 
     async def send(self, request: AiokafkaRequest) -> RawResponse:
         """The recorded answer; none where none came in time. Raises ConnectionError where the connection was lost."""
-        found = self._found(request)
+        prepared, self._prepared = self._prepared, None
+        is_known = prepared is not None and prepared[0] is request
+        found = prepared[1] if is_known and prepared is not None else self._found(request)
         if isinstance(found, bytes):
             return RawResponse(request.api, request.version, found)
         if found is not None and found.kind == errors.RequestTimedOut.__name__:

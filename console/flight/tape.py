@@ -60,11 +60,13 @@ class Track:
         self.address: Address = (asked.host, asked.port)
         self._times: list[int] = []
         self._entries: list[Entry] = []
+        self._changes: list[int] = []
 
     def add(self, entry: Entry) -> None:
         """Add the next answer."""
         self._times.append(entry.at_ms)
         self._entries.append(entry)
+        self._changes.append((self._changes[-1] if self._changes else 0) + entry.new)
 
     def newest(self, at_ms: int) -> Answer | None:
         """What had come last by then."""
@@ -75,6 +77,11 @@ class Track:
         """When that came, 0 if nothing had."""
         place = bisect_right(self._times, at_ms)
         return self._times[place - 1] if place else 0
+
+    def changes(self, at_ms: int) -> int:
+        """How many answers that differ from the one before had come by then."""
+        place = bisect_right(self._times, at_ms)
+        return self._changes[place - 1] if place else 0
 
     def well(self, at_ms: int) -> Answer | None:
         """The last answer by then that is no problem, else the first one after."""
@@ -186,9 +193,10 @@ class Tape:
         """The versions in which an API was asked."""
         return self._versions.get(api_key, ())
 
-    def topics_asked(self, since_ms: int) -> list[tuple[Address, tuple[str, ...]]]:
-        """Who was asked for which topics by name, and answered after a time."""
-        return [(track.address, names) for track, names in self._named_topics if since_ms < track.time(self.at_ms)]
+    def topics_asked(self, since_ms: int) -> list[tuple[Address, tuple[str, ...], int]]:
+        """Who was asked for which topics by name, and answered after a time; and how many other answers came so far."""
+        asked = ((track, names, track.time(self.at_ms)) for track, names in self._named_topics)
+        return [(track.address, names, track.changes(at)) for track, names, at in asked if since_ms < at]
 
     def refusal(self, address: Address) -> Problem | None:
         """Why there is no connection to an address now, None if there is one."""

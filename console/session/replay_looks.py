@@ -6,6 +6,7 @@ is in the record instead.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Collection, Iterator
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -15,8 +16,9 @@ import msgspec
 from msgspec.structs import replace
 
 from console.flight.answer import HANDSHAKE, Answer, Asked, Shown
-from console.flight.tape import API_VERSIONS, DESCRIBE_CLUSTER, LATER, METADATA, USED, Tape, Track, Used
+from console.flight.tape import API_VERSIONS, DESCRIBE_CLUSTER, LATER, METADATA, USED, Address, Tape, Track, Used
 from console.model.certificates import Certificate, Listener
+from console.model.cluster import Topic
 from console.model.codes import TOPIC
 from console.model.config import ConfigResource
 from console.model.log_course import LogOffsets, Place
@@ -99,14 +101,13 @@ class RecordedSlowLooks(SlowLooks):
             if asked.timestamp == LATEST and not asked.stable:
                 ends.append(asked)
         self._logs_ms = self._tape.at_ms
-        led: dict[bool, dict[int, list[Place]]] = {}
+        found: dict[Place, LogOffsets] = {}
         for end in ends:
             if (stable := self._is_whole(end)) is not None:
                 self._taken[end] = self._tape.at_ms
-                led.setdefault(stable, {}).setdefault(end.node, []).extend(end.places)
-        found: dict[Place, LogOffsets] = {}
-        for stable, places in led.items():
-            found |= await self._session.client.run(log_offsets.log_offsets, places, stable=stable)
+                # Just as it was asked: an answer that is put together from others takes a hundred times as long.
+                led = {end.node: end.places}
+                found |= await self._session.client.run(log_offsets.log_offsets, led, stable=stable)
         if found:
             self.keep_logs(found)
         await self._read_named_configs()
@@ -136,12 +137,10 @@ class RecordedSlowLooks(SlowLooks):
         from console.admin import log_offsets
 
         since, self._newest_ms = self._newest_ms, self._tape.at_ms
-        led: dict[int, list[Place]] = {}
         for asked, _ in self._asked_since(since):
             if asked.timestamp == MAX_TIMESTAMP:
-                led.setdefault(asked.node, []).extend(asked.places)
-        if led:
-            self.keep_newest(await self._session.client.run(log_offsets.newest_records, led))
+                led = {asked.node: asked.places}
+                self.keep_newest(await self._session.client.run(log_offsets.newest_records, led))
 
     async def _read_transactions(self) -> None:
         """Look into the partitions whose last stable offset stands still, once that was answered."""
@@ -218,6 +217,7 @@ class RecordedLooker(Looker):
         self._recorded = slow
         self._tape = tape
         self._parts_seen: dict[str, _Seen] = {}
+        self._compared: dict[tuple[Address, tuple[str, ...]], tuple[int, list[Topic]]] = {}
         self._at_ms = 0
         self._parts = tuple(each for each in self._parts if each.name != VIEWS)
 
@@ -247,10 +247,15 @@ class RecordedLooker(Looker):
         """What brokers were asked about topics since the last look is what is compared."""
         snapshot = self._session.snapshot
         brokers = {(each.host, each.port): each.id for each in snapshot.cluster.brokers}
-        for address, names in self._tape.topics_asked(self._at_ms):
+        for address, names, changes in self._tape.topics_asked(self._at_ms):
             topics = [snapshot.topics[name] for name in names if name in snapshot.topics]
             if address in brokers and len(topics) == len(names):
-                await self._slow.compare_view(brokers[address], topics)
+                broker, compared = brokers[address], (changes, topics)
+                known = self._compared.get((address, names))
+                is_same = known is not None and known[0] == changes and all(map(operator.is_, known[1], topics))
+                if not is_same or self._slow.facts.views.late.get(broker):
+                    self._compared[address, names] = compared
+                    await self._slow.compare_view(broker, topics)
 
     def _is_due(self, name: str, every: float) -> bool:
         """Whether a part was answered again. The next one of those that ask in turn is asked for something else: that
