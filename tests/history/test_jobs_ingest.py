@@ -202,3 +202,12 @@ def test_inputs_are_the_same_after_json(inputs: Inputs) -> None:
     ):
         with pytest.raises(ValueError, match=said):
             inputs_from_json(wrong)
+
+
+def test_executors_without_msgspec_are_named_with_what_to_install() -> None:
+    from console.history.jobs.take import _changes_told
+
+    with pytest.raises(UnreadableInput, match=r"executors have no msgspec.*pip install msgspec"), _changes_told():
+        raise RuntimeError(
+            "Job aborted\n  File …\nModuleNotFoundError: No module named 'msgspec'\n\tat org.apache.spark…"
+        )
