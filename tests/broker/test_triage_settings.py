@@ -10,10 +10,12 @@ from aiokafka import AIOKafkaProducer  # type: ignore[import-untyped]
 
 from console.admin.configs import alter_configs
 from console.admin.link import Link
+from console.cli import main as cli
 from console.model.changes import AlterConfigs, AlterQuotas, ConfigOp, CreateTopics, NewTopic
-from console.model.codes import DELETE, SET
+from console.model.codes import SET
 from console.model.config import topic_resource
 from console.model.quota import QuotaEntity
+from console.plan.edits import UnsetConfig
 from console.triage.cause import Certainty
 from console.triage.symptoms import Subject
 from tests.support.changing import applied
@@ -67,16 +69,34 @@ async def test_whom_brokers_throttle_is_certain_by_their_request_logs(
 
 
 async def test_a_change_right_before_its_symptom_stands_beside_it(kafka: KafkaCluster, link: Link, name: str) -> None:
-    """A min ISR above the replication is set while it is watched: the change is named, with what takes it back."""
-    assert await applied(link, CreateTopics((NewTopic(name, 1, 1),)))
-    resource = topic_resource(name)
-    async with watching(bootstrap(kafka.addresses)) as it:
-        await it.until(lambda _: it.knows_configs_of(name), "the topic's configs")
-        set_it = AlterConfigs({resource: (ConfigOp("min.insync.replicas", SET, "3"),)})
+    """A min ISR above the replication is set while it is watched, of one topic by another client and of one by this
+    host: both changes are named, with what takes them back, and who made the second."""
+    ours = f"{name}-ours"
+    key = "min.insync.replicas"
+    assert await applied(link, CreateTopics((NewTopic(name, 1, 1), NewTopic(ours, 1, 1))))
+    async with watching(bootstrap(kafka.addresses), journal=True) as it:
+        await it.until(lambda _: it.knows_configs_of(name) and it.knows_configs_of(ours), "the topics' configs")
+        await it.looks(6)  # the journal is looked into for what changes from here on
+        set_it = AlterConfigs({topic_resource(name): (ConfigOp(key, SET, "3"),)})
         await alter_configs(link, set_it, validate_only=False)
-        await it.reads_configs_of(name)
-        named = await it.names("changed-lately", Subject(topic=name, key="min.insync.replicas"))
-        assert named.claim.evidence[0].fact.startswith("min.insync.replicas was not set (1 applied), and is 3 since")
+        where = ",".join(f"{host}:{port}" for host, port in kafka.addresses)
+        command = f"set topic {ours} {key}=3; apply --yes --accept isr-above-replication"
+        assert await asyncio.to_thread(cli.run, ["run", "-b", where, "-e", command]) == 0
+        await it.reads_configs_of(name, ours)
+        named = await it.names("changed-lately", Subject(topic=name, key=key))
+        (what,) = named.claim.evidence
+        assert what.fact.startswith(f"{key} was not set (1 applied), and is 3 since")
         assert found(await it.look(), "min-isr-impossible", Subject(topic=name)) is not None
-        take_back = AlterConfigs({resource: (ConfigOp("min.insync.replicas", DELETE),)})
-        await alter_configs(link, take_back, validate_only=False)
+        await it.until(
+            lambda v: (
+                (one := found(v, "changed-lately", Subject(topic=ours, key=key))) is not None
+                and len(one.claim.evidence) == 2
+            ),
+            "an author",
+        )
+        mine = await it.names("changed-lately", Subject(topic=ours, key=key))
+        what, who = mine.claim.evidence
+        assert who.source == "this host's journal"
+        assert "set it: change 1, " in who.fact
+        (step,) = mine.claim.next
+        assert step.edits == (UnsetConfig(topic_resource(ours), key),)

@@ -46,9 +46,9 @@ class Watching:
         """Whether a look had the configs of a topic."""
         return self.course is not None and topic_resource(topic) in self.course.last.snapshot.configs
 
-    async def reads_configs_of(self, topic: str) -> None:
-        """Read the configs of a topic now, as a pane that shows them does: triage itself reads them each minute."""
-        await self._session.read_configs([topic_resource(topic)])
+    async def reads_configs_of(self, *topics: str) -> None:
+        """Read the configs of topics now, as a pane that shows them does: triage itself reads them each minute."""
+        await self._session.read_configs([topic_resource(topic) for topic in topics])
 
     async def look(self) -> Verdict:
         """Look once more."""
@@ -91,12 +91,14 @@ def causes(verdict: Verdict) -> set[tuple[str, Subject]]:
 
 
 @asynccontextmanager
-async def watching(settings: ConnectionSettings, request_logs: Sequence[Path] = ()) -> AsyncIterator[Watching]:
-    """Watch a cluster, after a first look. request_logs: of its brokers."""
+async def watching(
+    settings: ConnectionSettings, request_logs: Sequence[Path] = (), *, journal: bool = False
+) -> AsyncIterator[Watching]:
+    """Watch a cluster, after a first look. request_logs: of its brokers. journal: read this host's."""
     client = AdminClient(settings)
     client.start()
     try:
-        session = Session(client, Context("test", "tests", settings, journal=False))
+        session = Session(client, Context("test", "tests", settings, journal=journal))
         async with Looker(session, request_logs) as looker:
             yield Watching(looker, session)
     finally:
