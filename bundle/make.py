@@ -49,7 +49,8 @@ def make(arch: str, machine: str, out: Path, cache: Path, *, with_lake: bool, le
         own = own_wheel(Path(folder))
         for wheel in (*packages, own):
             tree.unpack_wheel(wheel, made)
-    zig = unwinder.build(arch, made / "lib" / unwinder.NAME, cache)
+    # DuckDB wants the host's libstdc++, which comes with the host's libgcc_s and wants more of it than ours has.
+    zig = None if with_lake else unwinder.build(arch, made / "lib" / unwinder.NAME, cache)
     tree.prune(made)
     papers.write(made, packages, arch, zig, version)
     tree.compile_sources(made, python)

@@ -31,8 +31,8 @@ STATIC = (
 )
 
 
-def write(tree: Path, wheels: list[Path], arch: str, zig: Path, version: str) -> None:
-    """Write both into a pruned tree. zig: the compiler's folder, which has libunwind's licence."""
+def write(tree: Path, wheels: list[Path], arch: str, zig: Path | None, version: str) -> None:
+    """Write both into a pruned tree. zig: the compiler's folder, which has libunwind's licence; None without it."""
     parts: list[dict[str, Any]] = []
     texts: list[str] = []
     for info in sorted((tree / SITE).glob("*.dist-info")):
@@ -54,14 +54,18 @@ def write(tree: Path, wheels: list[Path], arch: str, zig: Path, version: str) ->
     parts += [_part(name, "", licence, f"pkg:generic/{name.split()[0].lower()}") for name, licence, _ in STATIC]
     parts.append(_part("klauspost/compress", _release("klauspost/compress"), "BSD-3-Clause AND Apache-2.0 AND MIT", ""))
     parts.append(_part("golang.org/x/sys", _release("golang.org/x/sys"), "BSD-3-Clause", ""))
-    parts.append(
-        _part("libunwind", "", "Apache-2.0 WITH LLVM-exception", f"pkg:pypi/ziglang@{zig.parent.name.split('-')[1]}")
-    )
+    if zig is not None:
+        parts.append(
+            _part(
+                "libunwind", "", "Apache-2.0 WITH LLVM-exception", f"pkg:pypi/ziglang@{zig.parent.name.split('-')[1]}"
+            )
+        )
     python = (tree / "lib" / "python3.14" / "LICENSE.txt").read_text()
     texts.append(_section(f"CPython {python_release}", "Python-2.0", python))
-    texts.append(
-        _section("libunwind", "Apache-2.0 WITH LLVM-exception", (zig / "lib/libunwind/LICENSE.TXT").read_text())
-    )
+    if zig is not None:
+        texts.append(
+            _section("libunwind", "Apache-2.0 WITH LLVM-exception", (zig / "lib/libunwind/LICENSE.TXT").read_text())
+        )
     modules = ("github.com/klauspost/compress", "golang.org/x/sys")
     texts.extend(_section(name, "see below", _module_licence(name)) for name in modules)
     linked = "\n".join(f"{name}: {licence}, {where}" for name, licence, where in STATIC)

@@ -28,10 +28,10 @@ CACHE = ROOT / "build" / "bundle"
 MACHINE = os.uname().machine
 
 
-def made(arch: str, out: Path, level: int = 3) -> Bundle:
+def made(arch: str, out: Path, *, with_lake: bool = False) -> Bundle:
     CACHE.mkdir(parents=True, exist_ok=True)
     try:
-        return make(arch, MACHINE, out, CACHE, with_lake=False, level=level, version="0.0.test")
+        return make(arch, MACHINE, out, CACHE, with_lake=with_lake, level=3, version="0.0.test")
     except Missing as missing:
         pytest.skip(str(missing))
 
@@ -220,6 +220,24 @@ def test_the_debian_package_runs_from_where_it_lies(bundle: Bundle, root: Path, 
     done = run(inside(root, "/usr/bin/kac", "--version"))
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("kac ")
+
+
+DUCKDB = """
+import duckdb
+assert duckdb.sql("select 41 + 1").fetchall() == [(42,)]
+try:
+    duckdb.sql("select nonsense")
+except duckdb.Error as error:
+    print(type(error).__name__)
+"""
+
+
+def test_the_one_that_reads_lakes_has_duckdb(tmp_path: Path) -> None:
+    lake = made(MACHINE, tmp_path, with_lake=True)
+    done = run([str(lake.tree / "bin" / "python3.14"), "-I", "-c", DUCKDB])
+    if "libstdc++" in done.stderr:
+        pytest.skip("DuckDB wants libstdc++, which this host lacks")
+    assert done.stdout == "BinderException\n", done.stderr
 
 
 ARM = Path("/usr/aarch64-linux-gnu")
