@@ -469,15 +469,10 @@ def _of_transactions(facts: Facts) -> Iterator[Symptom]:
 def ahead(look: Look) -> dict[str, tuple[int, Newest]]:
     """Topic -> the partition and the record that is furthest ahead of the time, of topics that delete by time."""
     limit = int(max(cluster_time(look), look.at).timestamp() * 1000) + AHEAD_MS
-    if not look.facts.newest or _latest(look.facts.newest) <= limit:
+    if not look.facts.newest:
         return {}
     found = {topic: worst for topic, worst in _newest_of(look.facts.newest).items() if worst[1].timestamp > limit}
     return {topic: worst for topic, worst in found.items() if _deletes_by_time(look.snapshot, topic)}
-
-
-@remembered
-def _latest(newest: Mapping[tuple[str, int], Newest]) -> int:
-    return max(each.timestamp for each in newest.values())
 
 
 @remembered
