@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -113,7 +114,8 @@ def test_each_change_of_the_verdict_is_printed(
     _, out, _ = triage(capsys, "--replay", str(file), "--watch")
     lines = out.splitlines()
     assert sum("  +  " in line for line in lines) >= len(live[-1].causes)
-    assert [line[:8] for line in lines] == sorted(line[:8] for line in lines)
+    backwards = [(before[:8], after[:8]) for before, after in pairwise(lines) if after[:8] < before[:8]]
+    assert len(backwards) <= 1, backwards  # at midnight
 
 
 def test_a_time_before_the_record(incident: tuple[Path, list[Verdict]], capsys: pytest.CaptureFixture[str]) -> None:
