@@ -116,7 +116,8 @@ async def _record(session: Session, options: argparse.Namespace, recorder: Recor
                     due = looked + options.every - time.monotonic()
                     wait = max(0.0, due if left is None else min(due, left))
                     try:
-                        await asyncio.wait_for(stopping.wait(), wait)
+                        async with asyncio.timeout(wait):
+                            await stopping.wait()
                     except TimeoutError:
                         pass
                     else:

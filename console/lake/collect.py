@@ -207,9 +207,10 @@ async def poll_context(
     client.start()
     begun = time.monotonic()
     try:
-        polled = await asyncio.wait_for(
-            poll_cluster(Session(client, context, "collect"), lambda cluster_id: set(topics_of(cluster_id))), timeout
-        )
+        async with asyncio.timeout(timeout):
+            polled = await poll_cluster(
+                Session(client, context, "collect"), lambda cluster_id: set(topics_of(cluster_id))
+            )
         seen = observation(polled)
     except (AdminError, Refused) as error:
         return PollResult(context, failure=error.failure, seconds=time.monotonic() - begun)

@@ -159,7 +159,8 @@ class Looker:
         """Wait until the next look is due: at once where brokers were found to be silent, or to answer again."""
         left = self._began + EVERY - time.monotonic()
         try:
-            await asyncio.wait_for(self._noticed.wait(), max(0.0, left))
+            async with asyncio.timeout(max(0.0, left)):
+                await self._noticed.wait()
         except TimeoutError:
             return
 

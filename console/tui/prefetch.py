@@ -59,7 +59,8 @@ class Prefetch:
         for each in ahead:
             each.add_done_callback(one_is_there)
         with suppress(TimeoutError):
-            await asyncio.wait_for(all_there.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await all_there.wait()
         return all(each.done() and not each.cancelled() and each.exception() is None for each in ahead)
 
 

@@ -182,7 +182,8 @@ class Live:
         self.resting = not self._wake.is_set()
         while True:
             try:
-                await asyncio.wait_for(self._wake.wait(), None if self.paused else seconds)
+                async with asyncio.timeout(None if self.paused else seconds):
+                    await self._wake.wait()
             except TimeoutError:
                 if self.paused:
                     continue

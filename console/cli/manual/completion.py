@@ -133,8 +133,7 @@ def _of_cluster(kind: Kind, words: Sequence[str], command: str) -> list[str]:
         return []
     client = client_of(context)
     try:
-        read = _read(Session(client, context), kind, _entity(words, command))
-        return sorted(set(asyncio.run(asyncio.wait_for(read, PATIENCE))))
+        return sorted(set(asyncio.run(_read_in_time(Session(client, context), kind, _entity(words, command)))))
     except (AdminError, Refused, TimeoutError):
         return []
     finally:
@@ -150,6 +149,12 @@ def _connection(words: Sequence[str]) -> argparse.Namespace:
         return parser.parse_known_args(list(filter(None, words)))[0]
     except argparse.ArgumentError:  # the line ends where a value has to follow
         return argparse.Namespace(bootstrap=None, context=None, command_config=None)
+
+
+async def _read_in_time(session: Session, kind: Kind, about: tuple[str, str]) -> Iterable[str]:
+    """Raises TimeoutError."""
+    async with asyncio.timeout(PATIENCE):
+        return await _read(session, kind, about)
 
 
 async def _read(session: Session, kind: Kind, about: tuple[str, str]) -> Iterable[str]:
