@@ -38,7 +38,7 @@ def package(tree: Path, arch: str, version: str, out: Path, *, with_lake: bool) 
         control.write_text(
             f"Package: kac\nVersion: {version}\nArchitecture: {_ARCHITECTURES[arch]}\n"
             f"Depends: libc6 (>= {GLIBC[0]}.{GLIBC[1]})\nInstalled-Size: {size}\nSection: admin\nPriority: optional\n"
-            "Maintainer: the authors of kac <kac@localhost>\n"
+            "Maintainer: kac <kac@localhost>\n"
             "Description: interactive terminal console for people who run Apache Kafka\n"
             " It brings its own Python and asks nothing of the host but glibc.\n"
         )
