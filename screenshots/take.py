@@ -36,8 +36,9 @@ ANY_PORT = 0
 SIZES = {"-120x40": (120, 40), "": (80, 24)}
 """Suffix of the file -> columns, rows."""
 WEB_FONT = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
-TIME_OF_DAY = re.compile(r"\d\d:\d\d:\d\d([+-]\d\d:\d\d)?")
-MINUTE_OF_DAY = re.compile(r"((\d{4}-)?\d\d-\d\d(?: |&#160;))?\b\d\d:\d\d\b")
+DAY = r"((\d{4}-)?\d\d-\d\d(?: |&#160;))?"
+TIME_OF_DAY = re.compile(DAY + r"\d\d:\d\d:\d\d([+-]\d\d:\d\d)?")
+MINUTE_OF_DAY = re.compile(DAY + r"\b\d\d:\d\d\b")
 WATCHED = re.compile(r"watched(&#160;| )for(&#160;| )\d+(&#160;| )\w+")
 AGE = re.compile(r"(?:&#160;| )*\b\d+(?:&#160;| )(?:s|min|h)\b")
 DATE = re.compile(r"\d{4}-\d\d-\d\d")
