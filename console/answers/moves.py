@@ -7,7 +7,7 @@ from math import ceil
 
 from console.answers.results import Column, Row, Table
 from console.language.interpret import command_of
-from console.model.numbers import Data, json_text
+from console.model.numbers import Data, commas, json_text
 from console.model.snapshot import ReadFailure
 from console.operations.forecast import Forecast
 from console.operations.goals import Goal
@@ -32,7 +32,7 @@ def moves_tables(
 
 
 def _move_row(move: Relocation) -> Row:
-    before, after = _commas(move.before), _commas(move.after)
+    before, after = commas(move.before), commas(move.after)
     copies = byte_count(move.size) if move.added else "nothing"
     if len(move.added) > 1:
         copies = f"{len(move.added)} × {copies}"
@@ -80,10 +80,6 @@ def _broker_rows(said: Forecast) -> Iterator[Row]:
             "free": each.free if each.free >= 0 else None,
         }
         yield Row(cells, data)
-
-
-def _commas(brokers: tuple[int, ...]) -> str:
-    return ",".join(map(str, brokers))
 
 
 # -- for other commands ----------------------------------------------------------------------------------------------

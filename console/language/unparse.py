@@ -68,6 +68,7 @@ from console.language.statements import (
     View,
 )
 from console.model.config import ConfigResource
+from console.model.numbers import commas
 from console.model.quota import CLIENT_ID
 from console.plan.amounts import duration_text
 from console.present.names import resource_word
@@ -153,7 +154,7 @@ def unparse(statement: Statement) -> str:
         case CancelMoves():
             return _join("cancel move topic", _name(statement.topic), _partition(statement.partition))
         case MovePartition():
-            to = f"to {','.join(map(str, statement.replicas))}{' resize' if statement.resize else ''}"
+            to = f"to {commas(statement.replicas)}{' resize' if statement.resize else ''}"
             return _join("move topic", _name(statement.topic), _partition(statement.partition), to)
         case _:
             return _plan_or_bar(statement)

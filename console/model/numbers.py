@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 _WHOLE = re.compile(r"[+-]?[0-9]{1,30}")
@@ -90,6 +90,11 @@ def long_number(text: str | None) -> int | None:
         return None
     number = int(text)
     return number if LONG_MIN <= number <= LONG_MAX else None
+
+
+def commas(ids: Iterable[int]) -> str:
+    """Ids, as of a partition's replicas, in the form that Kafka's own tools print: ``3,1,2``."""
+    return ",".join(map(str, ids))
 
 
 def json_text(data: object, **options: Any) -> str:

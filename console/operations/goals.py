@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from console.model.numbers import natural_number
+from console.model.numbers import commas, natural_number
 
 
 class Drain(Struct, frozen=True, tag="drain"):
@@ -18,7 +18,7 @@ class Drain(Struct, frozen=True, tag="drain"):
     brokers: tuple[int, ...]
 
     def __str__(self) -> str:
-        return f"drain {_commas(self.brokers)}"
+        return f"drain {commas(self.brokers)}"
 
 
 class Replace(Struct, frozen=True, tag="replace"):
@@ -45,7 +45,7 @@ class MoveTopic(Struct, frozen=True, tag="topic"):
     brokers: tuple[int, ...]
 
     def __str__(self) -> str:
-        return f"topic {self.topic} to {_commas(self.brokers)}"
+        return f"topic {self.topic} to {commas(self.brokers)}"
 
 
 class Replicate(Struct, frozen=True, tag="replication"):
@@ -100,7 +100,3 @@ def _brokers(text: str) -> tuple[int, ...]:
     if len(set(found)) < len(found):
         raise ValueError("a broker is named twice")
     return found
-
-
-def _commas(brokers: tuple[int, ...]) -> str:
-    return ",".join(map(str, brokers))

@@ -12,6 +12,7 @@ from console.model.cluster import LogDir, Partition, Reassignment, Topic
 from console.model.codes import TOPIC
 from console.model.config import topic_resource
 from console.model.inheritance import Inheritance
+from console.model.numbers import commas
 from console.model.rates import UNKNOWN, Rate, Rates
 from console.model.snapshot import Snapshot
 from console.plan.amounts import Unit, size
@@ -299,7 +300,7 @@ def _from_to(move: Reassignment) -> tuple[tuple[int, ...], tuple[int, ...]]:
 def _partition_wrong(row: PartitionRow) -> Cell:
     partition = row.partition
     if row.move is not None and partition.leader >= 0:
-        before, after = map(_commas, _from_to(row.move))
+        before, after = map(commas, _from_to(row.move))
         return (f"moves {before} → {after}", "pending")
     if partition.error:
         return (clean(partition.error), "failed")
@@ -314,10 +315,6 @@ def _partition_wrong(row: PartitionRow) -> Cell:
 
 def _partition_rate(row: PartitionRow) -> Rate:
     return row.rate
-
-
-def _commas(ids: Collection[int]) -> str:
-    return ",".join(map(str, ids))
 
 
 PARTITIONS: Columns[PartitionRow] = Columns(
@@ -350,7 +347,7 @@ PARTITIONS: Columns[PartitionRow] = Columns(
         lambda row: list(row.partition.replicas),
         "object",
         title="Replicas",
-        text=lambda row: _commas(row.partition.replicas),
+        text=lambda row: commas(row.partition.replicas),
         layout=ScreenColumn("replicas", "Replicas", min_width=8, max_width=30, priority=90),
     ),
     Column(
@@ -359,7 +356,7 @@ PARTITIONS: Columns[PartitionRow] = Columns(
         lambda row: list(row.partition.isr),
         "object",
         title="ISR",
-        cell=lambda row: (_commas(row.partition.isr), "failed" if row.partition.under_replicated else ""),
+        cell=lambda row: (commas(row.partition.isr), "failed" if row.partition.under_replicated else ""),
         layout=ScreenColumn("isr", "ISR", min_width=5, max_width=30, priority=92),
     ),
     Column(
@@ -368,7 +365,7 @@ PARTITIONS: Columns[PartitionRow] = Columns(
         lambda row: list(row.partition.offline),
         "object",
         title="Offline",
-        text=lambda row: _commas(row.partition.offline),
+        text=lambda row: commas(row.partition.offline),
         layout=ScreenColumn("offline", "Offline", min_width=7, max_width=20, priority=40),
     ),
     Column(

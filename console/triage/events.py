@@ -27,7 +27,7 @@ from console.model.changes import (
 )
 from console.model.cluster import Group, Partition, Topic
 from console.model.config import CLUSTER_DEFAULT, ConfigResource
-from console.model.numbers import long_number
+from console.model.numbers import commas, long_number
 from console.model.quota import QuotaEntity, QuotaValues
 from console.model.snapshot import Snapshot
 from console.triage.cause import Severity
@@ -181,7 +181,7 @@ def _of_partition(topic: str, was: Partition, now: Partition) -> Iterator[Differ
             yield Difference(place, *(IN_SYNC, None) if broker in was.isr else (None, IN_SYNC))
     if was.replicas != now.replicas:
         place = Place(Kind.REPLICAS, MoveTarget(topic, now.number))
-        yield Difference(place, ",".join(map(str, was.replicas)), ",".join(map(str, now.replicas)))
+        yield Difference(place, commas(was.replicas), commas(now.replicas))
 
 
 def _of_configs(old: Snapshot, new: Snapshot) -> Iterator[Difference]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from msgspec import Struct, field
 
 from console.model.cluster import Group, GroupLag, LogRange, Partition, Quorum, Topic
-from console.model.config import ConfigResource, ConfigSet, topic_resource
+from console.model.config import ConfigResource, ConfigSet, min_isr, topic_resource
 from console.model.lag_trend import LagTrend
 from console.model.log_course import Newest
 from console.model.numbers import long_number
@@ -201,17 +201,6 @@ def _of_brokers(look: Look) -> Iterator[Symptom]:
 # -- partitions --------------------------------------------------------------------------------------------------------
 
 
-def min_isr(snapshot: Snapshot, topic: str) -> int | None:
-    """The effective ``min.insync.replicas`` of a topic, None if its configs were not read."""
-    return _wanted(snapshot.configs, topic)
-
-
-def _wanted(configs: Mapping[ConfigResource, ConfigSet], topic: str) -> int | None:
-    own = configs.get(topic_resource(topic))
-    entry = own.get("min.insync.replicas") if own is not None else None
-    return long_number(entry.value) if entry is not None and entry.value is not None else None
-
-
 @remembered
 def _of_partitions(topics: Mapping[str, Topic], configs: Mapping[ConfigResource, ConfigSet]) -> dict[Key, Symptom]:
     return _keyed(_partition_symptoms(topics, configs))
@@ -221,7 +210,7 @@ def _partition_symptoms(topics: Mapping[str, Topic], configs: Mapping[ConfigReso
     led: dict[int, int] = {}
     should: dict[int, int] = {}
     for topic in topics.values():
-        wanted = _wanted(configs, topic.name)
+        wanted = min_isr(configs, topic.name)
         if wanted is not None and topic.partitions and wanted > topic.replication:
             yield Symptom(MIN_ISR_ABOVE_REPLICATION, Subject(topic=topic.name), count=len(topic.partitions))
             wanted = None  # what it makes impossible is said once

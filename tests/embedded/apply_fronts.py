@@ -9,11 +9,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
 from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
+from console.cli import main as cli
 from console.contexts.configured import Given
 from console.contexts.console_settings import ConsoleSettings
 from console.contexts.context import Context
@@ -44,6 +46,17 @@ class Ran(NamedTuple):
 
 
 Kac = Callable[..., Ran]
+
+
+def commands_on(cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> Kac:
+    """Runs a command on a cluster in this process."""
+
+    def run(command: str, *arguments: str) -> Ran:
+        code = cli.run([command, "-b", cluster.bootstrap, *arguments])
+        written = capsys.readouterr()
+        return Ran(code, written.out, written.err)
+
+    return run
 
 
 def put_topic(name: str, cluster: EmbeddedCluster) -> None:

@@ -47,8 +47,8 @@ from tests.embedded.apply_fronts import (
     Front,
     Gate,
     Kac,
-    Ran,
     at_prompt,
+    commands_on,
     happens,
     meanwhile,
     of_topic,
@@ -109,12 +109,7 @@ def held(cluster: ThreadedCluster) -> Any:
 
 @pytest.fixture
 def kac(cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> Kac:
-    def run(command: str, *arguments: str) -> Ran:
-        code = cli.run([command, "-b", cluster.bootstrap, *arguments])
-        written = capsys.readouterr()
-        return Ran(code, written.out, written.err)
-
-    return run
+    return commands_on(cluster, capsys)
 
 
 def own(cluster: ThreadedCluster, key: str) -> str | None:

@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterator
 
 import pytest
 
-from console.cli import main as cli
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
 from console.embedded.replicas import new_topic
 from console.embedded.spec import ClusterSpec
 from console.model.config import broker_resource, topic_resource
 from console.operations.goals import Balance, Drain, Goal, MoveTopic, Replace, Replicate, goal_of
+from tests.embedded.apply_fronts import Kac, commands_on
 
 PLACES = ((1, 2), (3, 1), (2, 3), (3, 2))
-
-
-class Ran(NamedTuple):
-    """A run: its exit code, and what it wrote."""
-
-    code: int
-    out: str
-    err: str
-
-
-Kac = Callable[..., Ran]
 
 
 @pytest.fixture
@@ -38,12 +26,7 @@ def cluster() -> Iterator[ThreadedCluster]:
 
 @pytest.fixture
 def kac(cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> Kac:
-    def run(command: str, *arguments: str) -> Ran:
-        code = cli.run([command, "-b", cluster.bootstrap, *arguments])
-        written = capsys.readouterr()
-        return Ran(code, written.out, written.err)
-
-    return run
+    return commands_on(cluster, capsys)
 
 
 def settled_replicas(cluster: ThreadedCluster) -> list[tuple[int, ...]]:
@@ -101,7 +84,7 @@ def test_what_has_to_wait_is_named_and_has_its_exit_code(kac: Kac, cluster: Thre
     assert "no broker is left that is alive, takes replicas and has none of it" in said.out
     script = kac("moves", "topic", "orders", "to", "4,3", "--script")
     assert (script.code, script.out) == (4, "")
-    assert "orders/0 has to wait" in script.err
+    assert "orders/0 has to wait" in script.complaints
 
 
 @pytest.mark.parametrize(
@@ -118,7 +101,7 @@ def test_what_has_to_wait_is_named_and_has_its_exit_code(kac: Kac, cluster: Thre
 def test_a_goal_that_is_none_is_refused(kac: Kac, words: str, code: int, why: str) -> None:
     ran = kac("moves", *words.split())
     assert ran.code == code
-    assert why in ran.err
+    assert why in ran.complaints
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ from console.history.entities import (
 )
 from console.history.redact import HIDDEN, is_secret
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
+from console.model.numbers import commas
 
 Body = Mapping[str, Any]
 NO_ANSWER = -1
@@ -177,7 +178,7 @@ def _reassign(request: Body, response: Body) -> Iterator[Change]:
         for partition in topic.get("partitions") or ():
             index, replicas = partition["partitionIndex"], partition.get("replicas")
             error = failed or _error(answers.get((topic["name"], index)), response)
-            value = None if replicas is None else ",".join(map(str, replicas))
+            value = None if replicas is None else commas(replicas)
             op = "delete" if replicas is None else "set"
             yield _plain("topic", topic["name"], f":reassignment/{index}", op, value, error)
 

@@ -26,7 +26,7 @@ from console.model.elections import (
     why_not_preferred,
 )
 from console.model.inheritance import Inheritance
-from console.model.numbers import json_text
+from console.model.numbers import commas, json_text
 from console.model.snapshot import Snapshot
 from console.plan.amounts import byte_count
 from console.plan.edit_kind import Batch, EditKind, Json, Reversal
@@ -109,7 +109,7 @@ def _judge_unclean(edit: ElectUnclean, draft: Draft) -> Verdict:
     assert would is not None
     if would.elected == NOBODY:
         return Refused(
-            edit, "no replica of it is alive", f"Bring one of the brokers {_commas(found.replicas)} back first."
+            edit, "no replica of it is alive", f"Bring one of the brokers {commas(found.replicas)} back first."
         )
     return Staged(edit, would)
 
@@ -267,13 +267,13 @@ def _effects_unclean(edit: ElectUnclean, seen: Described) -> tuple[str, ...]:
     if partition is None or would is None or would.elected == NOBODY:
         return ()
     logs = seen.snapshot.replica_logs.get(place) or ReplicaLogs()
-    order = _commas(partition.replicas)
+    order = commas(partition.replicas)
     lines = [f"broker {would.elected} leads then: of the replicas {order} the first that is alive"]
     lines += [_replica(each, partition, logs) for each in partition.replicas]
     if logs.eligible or logs.last_known:
         lines.append(
-            f"eligible leader replicas: {_commas(logs.eligible or ()) or 'none'}; "
-            f"last known: {_commas(logs.last_known or ()) or 'none'}"
+            f"eligible leader replicas: {commas(logs.eligible or ()) or 'none'}; "
+            f"last known: {commas(logs.last_known or ()) or 'none'}"
         )
     back = partition.isr or logs.eligible or ()
     if back and not would.clean:
@@ -316,10 +316,6 @@ def _loses(edit: ElectUnclean, judged: Judged) -> Iterator[str]:
     silent = [each for each in may_have_more(partition, logs) if each not in (logs or ReplicaLogs()).ends]
     unknown = f"; broker {' or '.join(map(str, silent))} may have more, and does not answer"
     yield _loss(would) + (unknown if would.most is None and silent else "")
-
-
-def _commas(brokers: Sequence[int]) -> str:
-    return ",".join(map(str, brokers))
 
 
 def _phrase(line: DiffLine, old: str, new: str) -> str:

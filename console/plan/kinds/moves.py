@@ -11,7 +11,7 @@ from console.model.changes import AlterReassignments, MoveTarget, PartitionTarge
 from console.model.cluster import Partition, Reassignment
 from console.model.elections import NOBODY, partition_in
 from console.model.inheritance import Inheritance
-from console.model.numbers import json_text
+from console.model.numbers import commas, json_text
 from console.model.snapshot import Snapshot, replica_sizes
 from console.plan.amounts import byte_count
 from console.plan.edit_kind import Batch, EditKind, Json, Reversal
@@ -24,40 +24,30 @@ from console.plan.requests import RECORD_LIMIT, Facts, Step, singly, steps_of
 from console.plan.staged import UNREAD, Described, Draft, Dropped, Refused, Staged, Verdict, Was
 
 
-class CancelMove(Edit, frozen=True):
+class _OfMove(Edit, frozen=True):
+    topic: str
+    partition: int
+
+    @property
+    def target(self) -> MoveTarget:
+        """The partition, for its move."""
+        return MoveTarget(self.topic, self.partition)
+
+    @property
+    def on_topic(self) -> str:
+        """The topic's name."""
+        return self.topic
+
+
+class CancelMove(_OfMove, frozen=True):
     """Cancel a partition's move: it stays on the replicas that it had before."""
 
-    topic: str
-    partition: int
 
-    @property
-    def target(self) -> MoveTarget:
-        """The partition, for its move."""
-        return MoveTarget(self.topic, self.partition)
-
-    @property
-    def on_topic(self) -> str:
-        """The topic's name."""
-        return self.topic
-
-
-class MoveReplicas(Edit, frozen=True):
+class MoveReplicas(_OfMove, frozen=True):
     """Move a partition to these brokers, the preferred leader first. resize: their number may differ from today's."""
 
-    topic: str
-    partition: int
     replicas: tuple[int, ...]
     resize: bool = False
-
-    @property
-    def target(self) -> MoveTarget:
-        """The partition, for its move."""
-        return MoveTarget(self.topic, self.partition)
-
-    @property
-    def on_topic(self) -> str:
-        """The topic's name."""
-        return self.topic
 
 
 def original(move: Reassignment) -> tuple[int, ...]:
@@ -114,7 +104,7 @@ def _judge_move(edit: MoveReplicas, draft: Draft) -> Verdict:
     if not isinstance(was, Reassignment):
         return Staged(edit, was)
     if is_move(was):
-        to = _commas(destination(was))
+        to = commas(destination(was))
         return Refused(edit, f"it moves to {to} already", "Wait until it is there, or cancel that move first.")
     if was.replicas == edit.replicas:
         return Dropped(edit, "its replicas are there already")
@@ -168,16 +158,16 @@ def _settled(_edit: CancelMove, was: Was, now: Was, changed: bool) -> Status | N
 def _before(_edit: CancelMove, there: Reassignment | None, _inheritance: Inheritance) -> EffectiveValue:
     if there is None:
         return NOTHING
-    now = _commas(original(there))
-    return EffectiveValue(f"{now} → {_commas(destination(there))}" if is_move(there) else now)
+    now = commas(original(there))
+    return EffectiveValue(f"{now} → {commas(destination(there))}" if is_move(there) else now)
 
 
 def _after(_edit: CancelMove, there: Reassignment | None, _inheritance: Inheritance) -> EffectiveValue:
-    return NOTHING if there is None else EffectiveValue(_commas(original(there)))
+    return NOTHING if there is None else EffectiveValue(commas(original(there)))
 
 
 def _after_move(edit: MoveReplicas, _there: Reassignment | None, _inheritance: Inheritance) -> EffectiveValue:
-    return EffectiveValue(_commas(edit.replicas))
+    return EffectiveValue(commas(edit.replicas))
 
 
 def _move_back(edit: MoveReplicas, was: Reassignment | None, _recorded: Mapping[str, str]) -> Reversal:
@@ -200,7 +190,7 @@ def _move_effects(edit: MoveReplicas, seen: Described) -> tuple[str, ...]:
         lines.append(f"broker {broker} copies {byte_count(size) if size is not None else 'an unknown size'}{left}")
     dropped = [each for each in was.replicas if each not in edit.replicas]
     if dropped:
-        lines.append(f"broker {_commas(dropped)} drops its replica once the others are in sync")
+        lines.append(f"broker {commas(dropped)} drops its replica once the others are in sync")
     if edit.replicas[0] != was.replicas[0]:
         lines.append(f"its preferred leader is broker {edit.replicas[0]} then, not {was.replicas[0]}")
     return tuple(lines)
@@ -211,7 +201,7 @@ def _move_phrase(_line: DiffLine, old: str, new: str) -> str:
 
 
 def _reverse(_edit: CancelMove, was: Reassignment | None, _recorded: Mapping[str, str]) -> Reversal:
-    to = f" to {_commas(destination(was))}" if was is not None else ""
+    to = f" to {commas(destination(was))}" if was is not None else ""
     return Reversal((), was, f"a move is started again{to} with kafka-reassign-partitions, and copies everything again")
 
 
@@ -232,13 +222,9 @@ def _effects(edit: CancelMove, seen: Described) -> tuple[str, ...]:
             lines.append(f"what broker {broker} copied is dropped: {byte_count(copied)}{of}")
     back = original(move)
     # Brokers keep the order of the list in which they moved it, so that another may be first than before.
-    lines.append(f"it stays on {_commas(back)}, with {back[0]} as the preferred leader")
+    lines.append(f"it stays on {commas(back)}, with {back[0]} as the preferred leader")
     lines.append("brokers don't know who started the move: another tool or operator may need it")
     return tuple(lines)
-
-
-def _commas(brokers: Sequence[int]) -> str:
-    return ",".join(map(str, brokers))
 
 
 def _phrase(_line: DiffLine, old: str, new: str) -> str:

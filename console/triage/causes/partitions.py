@@ -7,7 +7,7 @@ from datetime import datetime
 
 from console.model.cluster import ClusterInfo, LogDir, Reassignment, ReplicaLogs
 from console.model.codes import TOPIC
-from console.model.config import ConfigEntry, ConfigResource, ConfigSet, broker_resource, topic_resource
+from console.model.config import ConfigEntry, ConfigResource, ConfigSet, broker_resource, min_isr, topic_resource
 from console.model.elections import partition_in
 from console.model.numbers import LONG_MAX, long_number
 from console.model.snapshot import Snapshot
@@ -25,7 +25,6 @@ from console.triage.symptoms import (
     UNDER_REPLICATED,
     Subject,
     Symptom,
-    min_isr,
 )
 
 
@@ -35,7 +34,7 @@ def _min_isr(course: Course) -> Iterator[Claim]:
         topic = symptom.subject.topic
         if topic is None:
             continue
-        wanted, replication = min_isr(snapshot, topic), snapshot.topics[topic].replication
+        wanted, replication = min_isr(snapshot.configs, topic), snapshot.topics[topic].replication
         entry = snapshot.configs[topic_resource(topic)].get("min.insync.replicas")
         yield Claim(
             cause="min-isr-impossible",
