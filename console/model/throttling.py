@@ -1,28 +1,22 @@
-"""Which clients brokers throttle, by their request logs (kafka.request.logger at DEBUG). Pure.
+"""Which clients brokers throttle, by the requests in their logs (kafka.request.logger at DEBUG). Pure.
 
-A line is untrusted text: what is no whole request of a client's is left out, and clients are counted up to a limit.
+Clients are counted up to a limit.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import NamedTuple
 
-import msgspec
 from msgspec import Struct, field
 
 WINDOW = timedelta(seconds=60)
 """Before the newest line of a log: what clients did of late."""
 MOST_CLIENTS = 1_000
 """Clients that are told apart in one second of a log, and in all."""
-LONGEST_LINE = 1 << 20
 LONGEST_NAME = 256
 """Characters that are kept of a client id or a principal."""
-
-_MESSAGE = b"Completed request:"
-_TIME = re.compile(rb"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)[.,]\d{3}")
 
 
 class Client(NamedTuple):
@@ -52,58 +46,11 @@ class Throttled(NamedTuple):
 
 
 class Logged(NamedTuple):
-    """A request of a client. at: the line's own time, which has no zone, in seconds."""
+    """A request of a client. at: the line's own time in seconds, as if it were UTC (the log has no zone)."""
 
     at: int
     client: Client
     throttle_ms: int
-
-
-class _Header(Struct, rename="camel"):
-    request_api_key_name: str
-    client_id: str | None = None
-
-
-class _State(Struct, rename="camel"):
-    replica_id: int = -1
-
-
-class _Body(Struct, rename="camel"):
-    replica_id: int = -1
-    replica_state: _State = field(default_factory=_State)
-
-
-class _Line(Struct, rename="camel"):
-    request_header: _Header
-    principal: str
-    throttle_time_ms: float
-    is_forwarded: bool = False
-    request: _Body | None = None
-
-
-_decoder = msgspec.json.Decoder(_Line)
-
-
-def logged(line: bytes) -> Logged | None:
-    """The request of a line; None for any other line, for copies that brokers forward, and for replicas' requests."""
-    if len(line) > LONGEST_LINE:
-        return None
-    before, found, rest = line.partition(_MESSAGE)
-    time = _TIME.search(before[-200:]) if found else None
-    if time is None:
-        return None
-    try:
-        at = datetime.fromisoformat(f"{time[1].decode()}T{time[2].decode()}").replace(tzinfo=UTC)
-        request = _decoder.decode(rest[: rest.rfind(b"}") + 1])
-        throttle_ms = int(request.throttle_time_ms)
-    except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError):
-        return None
-    body = request.request or _Body()
-    if request.is_forwarded or max(body.replica_id, body.replica_state.replica_id) >= 0:
-        return None
-    header = request.request_header
-    names = (header.client_id or "", request.principal, header.request_api_key_name)
-    return Logged(int(at.timestamp()), Client(*(name[:LONGEST_NAME] for name in names)), max(0, throttle_ms))
 
 
 class LogThrottles(Struct, frozen=True):
@@ -111,13 +58,10 @@ class LogThrottles(Struct, frozen=True):
 
     seconds: Mapping[int, Mapping[Client, Throttled]] = field(default_factory=dict)
 
-    def after(self, lines: Iterable[bytes]) -> LogThrottles:
-        """With more lines of the log."""
+    def after(self, requests: Iterable[Logged]) -> LogThrottles:
+        """With more requests of the log."""
         seconds = {second: dict(clients) for second, clients in self.seconds.items()}
-        for line in lines:
-            found = logged(line)
-            if found is None:
-                continue
+        for found in requests:
             clients = seconds.setdefault(found.at, {})
             if found.client in clients or len(clients) < MOST_CLIENTS:
                 added = Throttled(1, int(found.throttle_ms > 0), found.throttle_ms)

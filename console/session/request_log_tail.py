@@ -4,19 +4,36 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from datetime import UTC
 from errno import EINVAL
 from pathlib import Path
 from stat import S_ISREG
 
 from console.model.failure import Failure
-from console.model.throttling import LONGEST_LINE, LogThrottles, throttled_clients
+from console.model.throttling import LONGEST_NAME, Client, Logged, LogThrottles, throttled_clients
 from console.triage.facts import RequestLogs
 
 MOST_BYTES = 8 << 20
 """Read of a log at once: what lies further back is skipped."""
+LONGEST_LINE = 1 << 20
+"""Bytes of a line that is kept until its end is written."""
 CURRENT_SECONDS = 120.0
 """A log that was not written for so long says nothing of now."""
+
+
+def clients_requests(text: bytes) -> Iterator[Logged]:
+    """The requests of clients in whole lines of a log. Other lines, copies that brokers forward, and replicas'
+    requests are left out."""
+    from console.history.requests.lines import requests
+    from console.history.requests.logged import is_clients
+
+    for _, second, _, _, request in requests(0, text, []):
+        if is_clients(request):
+            header = request.request_header
+            names = (header.client_id or "", request.principal, header.request_api_key_name)
+            client = Client(*(name[:LONGEST_NAME] for name in names))
+            yield Logged(int(second.replace(tzinfo=UTC).timestamp()), client, max(0, request.throttle_time_ms or 0))
 
 
 class _Tail:
@@ -44,9 +61,9 @@ class _Tail:
             file.seek(self._at)
             text = file.read(about.st_size - self._at)
         self._at += len(text)
-        *lines, part = (self._part + text).split(b"\n")
+        lines, _, part = (self._part + text).rpartition(b"\n")
         self._part = part if len(part) <= LONGEST_LINE else b""
-        self.known = self.known.after(lines)
+        self.known = self.known.after(clients_requests(lines))
         return about.st_mtime
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 import struct
 import threading
@@ -68,7 +69,9 @@ class Relays:
             async def serve(
                 reader: asyncio.StreamReader, writer: asyncio.StreamWriter, broker: int = broker, target: int = target
             ) -> None:
-                await self._serve(broker, target, reader, writer)
+                # asyncio's server asks an ended task for its error, and a cancelled one raises.
+                with contextlib.suppress(asyncio.CancelledError):
+                    await self._serve(broker, target, reader, writer)
 
             self._servers.append(await asyncio.start_server(serve, LOOPBACK, port))
 
