@@ -21,20 +21,15 @@ from console.admin.errors import (
 from console.admin.settings import Address, ConnectionSettings, show_address
 from console.model.failure import Failure
 from console.wire.connection import ConnectFailed, NotKafka, Stage
-from console.wire.sasl import NotTheBroker
+from console.wire.sasl import NotTheBroker, SaslRefused
 
 # X509_V_ERR_… of OpenSSL's x509_vfy.h
 _EXPIRED, _HOST_MISMATCH, _ADDRESS_MISMATCH = 10, 62, 64
 _TLS_RECORDS = (b"\x15\x03", b"\x16\x03")
 
 
-def connect_error(
-    error: Exception, address: Address, settings: ConnectionSettings, mechanisms: Sequence[str] = ()
-) -> AdminError:
-    """The error for a failed connection to this address.
-
-    error: raised by `console.wire.connection.connect`. mechanisms: those of the listener, if known.
-    """
+def connect_error(error: Exception, address: Address, settings: ConnectionSettings) -> AdminError:
+    """The error for a failed connection to this address. error: raised by `console.wire.connection.connect`."""
     if not isinstance(error, ConnectFailed):
         return error if isinstance(error, AdminError) else _not_set_up(error, address)
     cause = _root(error)
@@ -48,16 +43,8 @@ def connect_error(
     if isinstance(cause, TimeoutError):
         return _hangs(error, where, settings)
     if error.stage is Stage.SASL:
-        return _sasl_error(cause, where, settings, mechanisms)
+        return _sasl_error(cause, where, settings, again=error.again)
     return _answer_error(cause, where, settings)
-
-
-def lacks_mechanism(error: Exception) -> bool:
-    """Whether the listener answered that it does not support the SASL mechanism."""
-    return (
-        isinstance(error, ConnectFailed)
-        and getattr(_root(error), "errno", None) == ErrorCode.unsupported_sasl_mechanism
-    )
 
 
 def refused_credentials(error: Exception) -> bool:
@@ -65,13 +52,9 @@ def refused_credentials(error: Exception) -> bool:
     if not isinstance(error, ConnectFailed):
         return False
     cause = _root(error)
-    return isinstance(cause, NotTheBroker) or _kafka_error(cause) == ErrorCode.sasl_authentication_failed
-
-
-def _kafka_error(cause: BaseException) -> int | None:
-    """The error code of an exception of aiokafka's; None for others."""
-    errno: int | None = None if isinstance(cause, OSError) else getattr(cause, "errno", None)
-    return errno
+    if isinstance(cause, SaslRefused):
+        return cause.errno == ErrorCode.sasl_authentication_failed
+    return isinstance(cause, NotTheBroker)
 
 
 def not_a_broker(address: Address) -> AdminError:
@@ -190,9 +173,8 @@ def _no_tls_there(where: str) -> AdminError:
     )
 
 
-def _sasl_error(
-    cause: BaseException, where: str, settings: ConnectionSettings, mechanisms: Sequence[str]
-) -> AdminError:
+def _sasl_error(cause: BaseException, where: str, settings: ConnectionSettings, *, again: bool) -> AdminError:
+    """again: whether it is a session that was not renewed."""
     mechanism = settings.sasl.mechanism if settings.sasl is not None else "SASL"
     if isinstance(cause, NotTheBroker):
         return AuthenticationFailed(
@@ -203,9 +185,9 @@ def _sasl_error(
                 "SASL_SSL with the authority of the brokers' certificates.",
             )
         )
-    code = _kafka_error(cause)
-    if code == ErrorCode.unsupported_sasl_mechanism:
-        there = f"; it supports {', '.join(mechanisms)}" if mechanisms else ""
+    code = cause.errno if isinstance(cause, SaslRefused) else None
+    if isinstance(cause, SaslRefused) and code == ErrorCode.unsupported_sasl_mechanism:
+        there = f"; it supports {', '.join(cause.mechanisms)}" if cause.mechanisms else ""
         message, remedy = f"{where} does not support {mechanism}{there}", "Set sasl.mechanism to one that it supports."
     elif code == ErrorCode.illegal_sasl_state:
         message = f"{where} has no SASL on this listener"
@@ -215,19 +197,16 @@ def _sasl_error(
         message = f"{where} closed the connection during {mechanism} authentication"
         remedy = "Check the credentials; the broker's own log says why."
     else:
-        text = _broker_text(cause)
-        message = f"{where} refused the {mechanism} credentials" + (f": {text}" if text else "")
+        when = " at re-authentication, after it had accepted them" if again else ""
+        message = f"{where} refused the {mechanism} credentials{when}" + (f": {cause}" if str(cause) else "")
         remedy = "Check user name and password."
         if mechanism.startswith("SCRAM"):
             remedy = f"Check user name and password, and that the user has a {mechanism} credential."
         elif mechanism == "OAUTHBEARER":
             remedy = "Check the client id, its secret, the scope, and what the broker expects of a token."
+        if again:
+            remedy = f"They were changed or revoked meanwhile. {remedy} Then start again with the new ones."
     return AuthenticationFailed(Failure("AUTHENTICATION_FAILED", message, remedy))
-
-
-def _broker_text(cause: BaseException) -> str:
-    words = cause.args[0] if cause.args else ""
-    return words if isinstance(words, str) else ""
 
 
 def _answer_error(cause: BaseException, where: str, settings: ConnectionSettings) -> AdminError:

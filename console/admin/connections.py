@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from console.flight.tap import Tap
     from console.wire.aiokafka_request import Exchange
     from console.wire.connection import Connection
+    from console.wire.sasl import Login
 
 
 REFUSAL_SECONDS = 30.0
@@ -103,7 +104,7 @@ class Connections:
                 record=self._record,
             )
         except Exception as error:
-            raise connect_error(error, address, settings, ()) from error
+            raise connect_error(error, address, settings) from error
 
     def now_ms(self) -> int:
         """The time at which what is answered now is so, milliseconds since 1970."""
@@ -190,11 +191,12 @@ class Connections:
         return connection
 
     async def _opened_at(self, address: Address) -> Connection:
-        from console.admin.connect_errors import connect_error, lacks_mechanism, not_a_broker, refused_credentials
-        from console.wire.connection import connect, enabled_mechanisms
+        from console.admin.connect_errors import connect_error, not_a_broker, refused_credentials
+        from console.wire.connection import connect
 
         settings = self._settings
         now = asyncio.get_running_loop().time()
+        self._look_for_ended_sessions(now)
         if self._refused is not None and now < self._refused[0] + REFUSAL_SECONDS:
             raise AuthenticationFailed(self._refused[1].failure)
         try:
@@ -208,12 +210,7 @@ class Connections:
                 record=self._record,
             )
         except Exception as error:
-            mechanisms: tuple[str, ...] = ()
-            if lacks_mechanism(error) and self._security is not None:
-                mechanisms = await enabled_mechanisms(
-                    *address, client_id=settings.client_id, limit=settings.connect_timeout, security=self._security
-                )
-            reason = connect_error(error, address, settings, mechanisms)
+            reason = connect_error(error, address, settings)
             if isinstance(reason, AuthenticationFailed) and refused_credentials(error):
                 self._refused = now, reason
             raise reason from error
@@ -222,55 +219,81 @@ class Connections:
             raise not_a_broker(address)
         return connection
 
+    def _look_for_ended_sessions(self, now: float) -> None:
+        """Takes the refusal of a session that was not renewed for that of the next connection: it says more, and the
+        credentials are tried once less. now: on the loop's clock."""
+        from console.admin.connect_errors import connect_error, refused_credentials
+
+        for address, connection in list(self._open.items()):
+            failed = connection.not_renewed
+            if failed is None:
+                continue
+            del self._open[address]
+            reason = connect_error(failed, address, self._settings)
+            if isinstance(reason, AuthenticationFailed) and refused_credentials(failed):
+                self._refused = now, reason
+
 
 async def security_arguments(settings: ConnectionSettings) -> dict[str, Any]:
-    """The arguments of aiokafka's connections for these settings. Reads key and trust stores. Raises AdminError."""
+    """How `wire.connection.connect` secures a connection. Reads key and trust stores. Raises AdminError."""
     arguments: dict[str, Any] = {"security_protocol": settings.security_protocol}
     if settings.security_protocol != "PLAINTEXT":
         from console.admin.tls import ssl_context
 
         arguments["ssl_context"] = await asyncio.to_thread(ssl_context, settings)
-        arguments.update(sasl_arguments(settings))
+        arguments["login"] = sasl_login(settings)
     return arguments
 
 
-# SASL: what aiokafka's connections need for a mechanism and its credentials.
+# SASL: how to log in, by mechanism.
 
 TOKEN_SHARE = 0.8
 """Share of the connect time-out for the token, so that a slow endpoint is reported as such."""
 
 
-def sasl_arguments(settings: ConnectionSettings) -> dict[str, Any]:
-    """The arguments ``sasl_…`` of aiokafka.conn.create_conn; empty for a protocol without SASL.
+def sasl_login(settings: ConnectionSettings) -> Login | None:
+    """How to log in; None for a protocol without SASL.
 
     Raises AuthenticationFailed if the mechanism needs something that is missing.
     """
+    from console.wire.sasl import (
+        BearerAuthenticator,
+        KerberosAuthenticator,
+        Login,
+        PlainAuthenticator,
+        ScramAuthenticator,
+    )
+
     if not settings.security_protocol.startswith("SASL_"):
-        return {}
+        return None
     sasl = settings.sasl
     if sasl is None:
         raise _incomplete_sasl(
             f"{settings.security_protocol} needs credentials, which are missing", "Set sasl.mechanism."
         )
-    arguments: dict[str, Any] = {"sasl_mechanism": sasl.mechanism}
-    if sasl.mechanism == "OAUTHBEARER":
+    mechanism, username, password = sasl.mechanism, sasl.username, sasl.password
+    if mechanism == "OAUTHBEARER":
         from console.admin.oauth import token_provider
 
-        return arguments | {"sasl_oauth_token_provider": token_provider(sasl, TOKEN_SHARE * settings.connect_timeout)}
-    if sasl.mechanism == "GSSAPI":
-        return arguments | _kerberos(sasl)
-    if sasl.username is None or sasl.password is None:
-        raise _incomplete_sasl(f"{sasl.mechanism} needs a user and a password", "Set sasl.jaas.config.")
-    return arguments | {"sasl_plain_username": sasl.username, "sasl_plain_password": sasl.password.reveal()}
+        source = token_provider(sasl, TOKEN_SHARE * settings.connect_timeout)
+        return Login(mechanism, lambda _host: BearerAuthenticator(source))
+    if mechanism == "GSSAPI":
+        service = _kerberos(sasl)
+        return Login(mechanism, lambda host: KerberosAuthenticator(f"{service}@{host}"))
+    if username is None or password is None:
+        raise _incomplete_sasl(f"{mechanism} needs a user and a password", "Set sasl.jaas.config.")
+    if mechanism == "PLAIN":
+        return Login(mechanism, lambda _host: PlainAuthenticator(username, password))
+    return Login(mechanism, lambda _host: ScramAuthenticator(mechanism, username, password))
 
 
-def _kerberos(sasl: SaslSettings) -> dict[str, Any]:
+def _kerberos(sasl: SaslSettings) -> str:
     if find_spec("gssapi") is None:
         raise _incomplete_sasl(
             "GSSAPI (Kerberos) needs the Python package gssapi, which is not installed",
             "Install it where kac is installed, as with: pipx inject kafka-admin-console gssapi.",
         )
-    return {"sasl_kerberos_service_name": sasl.options.get("kerberos.service.name", "kafka")}
+    return sasl.options.get("kerberos.service.name", "kafka")
 
 
 def _incomplete_sasl(message: str, remedy: str) -> AuthenticationFailed:

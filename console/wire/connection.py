@@ -1,4 +1,4 @@
-"""A connection to one broker: aiokafka's for TLS, SASL and correlation of answers, with kio's messages."""
+"""A connection to one broker: aiokafka's for TLS and correlation of answers, with kio's messages and our own SASL."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import socket
 import struct
 import time
 import weakref
+from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from enum import Enum, auto
 from typing import Any
 
 from console.wire.aiokafka_request import AiokafkaRequest, Build, Exchange, RawResponse
 from console.wire.bounds_check import MalformedFrame
-from console.wire.frames import decode_body
 from console.wire.partial_imports import import_aiokafka_conn
 from console.wire.proposals.formats import HIGHEST, LOWEST
-from console.wire.sasl import BearerAuthenticator, ScramAuthenticator
-from console.wire.schemas import api_key, response_type, version_range
+from console.wire.sasl import Login, log_in
+from console.wire.schemas import api_key, version_range
 
 _conn = import_aiokafka_conn()
 
@@ -80,19 +80,37 @@ class Stage(Enum):
 class ConnectFailed(ConnectionError):
     """No connection. stage: the step that failed. began: when the attempt started, in seconds since 1970.
 
-    ``__cause__`` is the error of asyncio, ssl or aiokafka.
+    again: whether it is an open connection's session that was not renewed.
+
+    ``__cause__`` is the error of asyncio, ssl, aiokafka or the mechanism.
     """
 
-    def __init__(self, stage: Stage, began: float) -> None:
+    def __init__(self, stage: Stage, began: float, *, again: bool = False) -> None:
         super().__init__(f"connecting failed at {stage.name}")
         self.stage = stage
         self.began = began
+        self.again = again
 
 
 class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-defined]
-    """aiokafka's connection, but a frame of an impossible length is refused as soon as it is announced."""
+    """aiokafka's connection, but a frame of an impossible length is refused as soon as it is announced, and a session
+    that ends is renewed on the open connection (KIP-368), once a request is sent after the time for it.
+
+    A broker closes the connection at a request after the session's end, and refuses other requests during the exchange:
+    what is sent meanwhile is held back until the session is renewed. Requests before it are answered first.
+    """
 
     _is_established = False
+
+    def __init__(self, host: str, port: int, *, login: Login | None, limit: float, **arguments: Any) -> None:
+        """limit: seconds that renewing a session may take."""
+        super().__init__(host, port, request_timeout_ms=NO_LIMIT_MS, max_idle_ms=MAX_IDLE_MS, **arguments)
+        self._login = login
+        self._limit = limit
+        self._due = float("inf")
+        self._renewal: asyncio.Task[None] | None = None
+        self._held: deque[tuple[AiokafkaRequest, asyncio.Future[RawResponse]]] = deque()
+        self.not_renewed: ConnectFailed | None = None
 
     @staticmethod
     async def _read(self_ref: Callable[[], _CheckedConnection | None]) -> None:
@@ -127,6 +145,64 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
         streams[1].transport.set_protocol(_FrameReceiver(self, self._protocol))
         return streams
 
+    async def _do_sasl_handshake(self) -> None:
+        """Logs in. Takes the place of aiokafka's exchange, which knows no end of a session."""
+        if self._login is not None:
+            self._due = await log_in(super().send, self._versions, self._login, self.host)
+
+    def _handle_frame(self, frame: bytes) -> None:
+        """A frame before the connection is established: the answer to a request of aiokafka's, or of `log_in`."""
+        if self._requests and isinstance(self._requests[0][1], AiokafkaRequest):
+            self.take(memoryview(frame))
+        else:
+            super()._handle_frame(frame)
+
+    def send(self, request: Any) -> Awaitable[Any]:
+        """Writes the request, or holds it back until the session is renewed."""
+        if self._writer is None or (self._renewal is None and time.monotonic() < self._due):
+            answer: Awaitable[Any] = super().send(request)
+            return answer
+        if self._renewal is None:
+            self._renewal = asyncio.create_task(self._renew(), name=f"re-authenticate to {self.host}:{self.port}")
+        held: asyncio.Future[RawResponse] = self._loop.create_future()
+        self._held.append((request, held))
+        return held
+
+    async def _renew(self) -> None:
+        """Authenticates again and sends what was held back; closes the connection if that fails."""
+        began = time.time()
+        try:
+            async with asyncio.timeout(self._limit):
+                await self._do_sasl_handshake()
+        except Exception as error:  # noqa: BLE001 whatever it is, it is the reason of the end
+            self.not_renewed = ConnectFailed(Stage.SASL, began, again=True)
+            self.not_renewed.__cause__ = error
+            self._renewal = None
+            self.refuse(error)
+            return
+        self._renewal = None
+        held, self._held = self._held, deque()
+        for request, answer in held:
+            if not answer.done():
+                _pass_on(asyncio.ensure_future(self._written(request)), answer)
+
+    async def _written(self, request: AiokafkaRequest) -> RawResponse:
+        answer: RawResponse = await super().send(request)
+        return answer
+
+    def close(self, reason: Any = None, exc: BaseException | None = None) -> Any:
+        """Closes it. What was held back fails as what has no answer, but was not sent."""
+        closed = super().close(reason=reason, exc=exc)
+        if self._renewal is not None:
+            self._renewal.cancel()
+        held, self._held = self._held, deque()
+        for _, answer in held:
+            if not answer.done():
+                error = _conn.Errors.KafkaConnectionError(f"Connection at {self.host}:{self.port} closed")
+                error.__cause__ = exc
+                answer.set_exception(error)
+        return closed
+
     @property
     def is_open(self) -> bool:
         """Whether this side has not closed it."""
@@ -135,7 +211,13 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
     @property
     def is_idle(self) -> bool:
         """Whether no request waits for its answer."""
-        return all(answer.done() for _, _, answer in self._requests)
+        return not self.unanswered
+
+    @property
+    def unanswered(self) -> list[asyncio.Future[Any]]:
+        """The answers that are waited for, also of requests that were held back."""
+        waiting = [answer for _, _, answer in self._requests] + [answer for _, answer in self._held]
+        return [answer for answer in waiting if not answer.done()]
 
     def take(self, frame: memoryview) -> None:
         """Resolves the oldest request without an answer. A frame that is not its answer closes the connection."""
@@ -161,23 +243,25 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
         """Closes the connection. Requests without an answer fail with this error as the cause."""
         self.close(reason=_conn.CloseReason.CONNECTION_BROKEN, exc=error)
 
-    def authenticator_oauth(self) -> BearerAuthenticator:
-        """The authenticator that reports a refused token."""
-        return BearerAuthenticator(sasl_oauth_token_provider=self._sasl_oauth_token_provider)
-
-    def authenticator_scram(self) -> ScramAuthenticator:
-        """The authenticator that checks the server's messages."""
-        return ScramAuthenticator(
-            loop=self._loop,
-            sasl_plain_password=self._sasl_plain_password,
-            sasl_plain_username=self._sasl_plain_username,
-            sasl_mechanism=self._sasl_mechanism,
-        )
-
     @property
     def stage(self) -> Stage:
         """The current or last step of connecting. The first request is ApiVersions, all others are SASL's."""
         return (Stage.OPENING, Stage.VERSIONS, Stage.SASL)[min(self._correlation_id, 2)]
+
+
+def _pass_on(source: asyncio.Future[RawResponse], target: asyncio.Future[RawResponse]) -> None:
+    """Gives the result of one answer to another, and its cancellation back."""
+
+    def done(_: object) -> None:
+        if target.done() or source.cancelled():
+            target.cancel()
+        elif (error := source.exception()) is not None:
+            target.set_exception(error)
+        else:
+            target.set_result(source.result())
+
+    source.add_done_callback(done)
+    target.add_done_callback(lambda _: source.cancel())
 
 
 class _FrameReceiver(asyncio.BufferedProtocol):
@@ -280,6 +364,12 @@ class Connection:
         return bool(self._carrier.is_idle)
 
     @property
+    def not_renewed(self) -> ConnectFailed | None:
+        """Why the session was not renewed, which closed the connection; None if it was not so."""
+        failed: ConnectFailed | None = self._carrier.not_renewed
+        return failed
+
+    @property
     def versions(self) -> Mapping[int, tuple[int, int]]:
         """API key -> (lowest, highest version) of the broker, read when the connection was opened."""
         versions: Mapping[int, tuple[int, int]] = self._carrier._versions
@@ -315,8 +405,7 @@ class Connection:
 
     async def close_when_idle(self, longest: float) -> None:
         """Closes once no request is in flight, or after `longest` seconds."""
-        under_way = [answer for _, _, answer in self._carrier._requests if not answer.done()]
-        if under_way:
+        if under_way := self._carrier.unanswered:
             await asyncio.wait(under_way, timeout=longest)
         await self.close()
 
@@ -333,32 +422,6 @@ class Connection:
                 writer.transport.abort()
 
 
-async def enabled_mechanisms(
-    host: str, port: int, *, client_id: str, limit: float, security: Mapping[str, Any]
-) -> tuple[str, ...]:
-    """The SASL mechanisms of a listener, read over a connection of its own; empty if unknown.
-
-    The answer to a handshake for an unsupported mechanism lists the supported ones (SaslHandshakeResponse); aiokafka
-    does not return them.
-    """
-    without_sasl = {name: value for name, value in security.items() if not name.startswith("sasl_")}
-    without_sasl["security_protocol"] = security["security_protocol"].replace("SASL_PLAINTEXT", "PLAINTEXT")
-    without_sasl["security_protocol"] = without_sasl["security_protocol"].replace("SASL_SSL", "SSL")
-    try:
-        connection = await connect(host, port, client_id=client_id, limit=limit, security=without_sasl)
-    except ConnectFailed:
-        return ()
-    try:
-        request = connection.prepare("sasl_handshake", 1, lambda kio: kio.SaslHandshakeRequest(mechanism=""))
-        async with asyncio.timeout(limit):
-            raw = await connection.send(request)
-        return tuple(decode_body(response_type(raw.api, raw.version), raw.body).mechanisms)
-    except (OSError, _conn.Errors.KafkaError, MalformedFrame):
-        return ()
-    finally:
-        await connection.close()
-
-
 async def connect(
     host: str,
     port: int,
@@ -370,12 +433,11 @@ async def connect(
 ) -> Connection:
     """Connects, reads the broker's versions, authenticates.
 
-    security: aiokafka's arguments ``security_protocol``, ``ssl_context``, ``sasl_…``. limit: seconds for all steps.
-    Raises ConnectFailed.
+    security: aiokafka's arguments ``security_protocol`` and ``ssl_context``; ``login``, a `Login`, for SASL.
+    limit: seconds for all steps. Raises ConnectFailed.
     """
-    carrier = _CheckedConnection(
-        host, port, client_id=client_id, request_timeout_ms=NO_LIMIT_MS, max_idle_ms=MAX_IDLE_MS, **security
-    )
+    arguments = {"login": None, **security}
+    carrier = _CheckedConnection(host, port, client_id=client_id, limit=limit, **arguments)
     began = time.time()
     try:
         async with asyncio.timeout(limit):

@@ -1,21 +1,139 @@
-"""aiokafka's SASL with checks of the server's messages: SCRAM (RFC 5802) and OAUTHBEARER (RFC 7628)."""
+"""SASL: the exchange with a broker, and the mechanisms PLAIN, SCRAM (RFC 5802) and OAUTHBEARER (RFC 7628)."""
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
 import hmac
+import random
 import re
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, NamedTuple, Protocol
 
+from kio.schema.errors import ErrorCode
+
+from console.model.secret import Secret
+from console.wire.aiokafka_request import AiokafkaRequest, RawResponse
+from console.wire.frames import decode_body
 from console.wire.partial_imports import import_aiokafka_conn
+from console.wire.schemas import api_key, response_type, version_range
+
+_conn = import_aiokafka_conn()
+
+# The exchange: SaslHandshake, then SaslAuthenticate until the mechanism has nothing more to send (KIP-43, KIP-152).
+
+SaslStep = bytes | None
+"""Bytes to send. None at the end."""
+
+
+class Authenticator(Protocol):
+    """The client's side of one exchange of a mechanism."""
+
+    def step(self, payload: bytes | None, /) -> Awaitable[SaslStep]:
+        """The next bytes to send after the broker's answer, None before the first.
+
+        Raises NotTheBroker; and what the credentials' source raises.
+        """
+        ...
+
+
+class Login(NamedTuple):
+    """How to log in. begin: makes the authenticator of one exchange with the broker of this host name."""
+
+    mechanism: str
+    begin: Callable[[str], Authenticator]
+
+
+class SaslRefused(Exception):
+    """The broker refused the mechanism or the credentials. errno: Kafka's error code. The text is the broker's.
+
+    mechanisms: those of the listener, where it does not support ours.
+    """
+
+    def __init__(self, errno: int, text: str, mechanisms: tuple[str, ...] = ()) -> None:
+        super().__init__(text)
+        self.errno = errno
+        self.mechanisms = mechanisms
+
+
+class NotTheBroker(Exception):
+    """The peer's messages are not those of a broker that has this user's credentials. The text says why."""
+
+
+Send = Callable[[AiokafkaRequest], Awaitable[RawResponse]]
+
+
+async def log_in(send: Send, versions: Mapping[int, tuple[int, int]], login: Login, host: str) -> float:
+    """Authenticates a connection, a new one or an open one again (KIP-368).
+
+    Returns the time by which to authenticate again, on the monotonic clock; infinite if the session does not end.
+    Raises SaslRefused, NotTheBroker, and what `send` and the credentials' source raise.
+    """
+
+    async def ask(api: str, **values: object) -> Any:
+        lowest, highest = version_range(api)
+        version = max(1 if api == "sasl_handshake" else lowest, min(highest, versions.get(api_key(api), (0, 0))[1]))
+        name = {"sasl_handshake": "SaslHandshakeRequest", "sasl_authenticate": "SaslAuthenticateRequest"}[api]
+        raw = await send(AiokafkaRequest(api, version, lambda kio: getattr(kio, name)(**values)))
+        return decode_body(response_type(api, raw.version), raw.body)
+
+    handshake = await ask("sasl_handshake", mechanism=login.mechanism)
+    offered = tuple(handshake.mechanisms)
+    if handshake.error_code:
+        raise SaslRefused(handshake.error_code, "", offered)
+    if login.mechanism not in offered:
+        raise SaslRefused(ErrorCode.unsupported_sasl_mechanism, "", offered)
+    authenticator = login.begin(host)
+    answer: bytes | None = None
+    due = float("inf")
+    while (step := await authenticator.step(answer)) is not None:
+        sent = time.monotonic()
+        response = await ask("sasl_authenticate", auth_bytes=step)
+        if response.error_code:
+            raise SaslRefused(response.error_code, response.error_message or "")
+        answer = response.auth_bytes
+        lifetime = getattr(response, "session_lifetime", None)
+        due = sent + renewed_after(lifetime.total_seconds()) if lifetime else float("inf")
+    return due
+
+
+EARLIEST, LATEST = 0.85, 0.95
+"""Shares of a session's lifetime between which it is renewed, at random: not all clients at once (as
+SaslClientAuthenticator's)."""
+LEAST_MARGIN = 2.0
+"""Seconds before its end by which a session is renewed, if it is long enough: a request that a busy broker reads after
+the end closes the connection, and what became of it is unknown."""
+
+
+def renewed_after(lifetime: float) -> float:
+    """Seconds until a session of so many seconds is renewed."""
+    if lifetime <= 0:
+        return float("inf")
+    return min(random.uniform(EARLIEST, LATEST) * lifetime, max(lifetime - LEAST_MARGIN, lifetime / 2))  # noqa: S311
+
+
+# PLAIN (RFC 4616).
+
+
+class PlainAuthenticator:
+    """Sends the user's name and password."""
+
+    def __init__(self, username: str, password: Secret) -> None:
+        self._message: bytes | None = f"\0{username}\0{password.reveal()}".encode()
+
+    async def step(self, _answer: bytes | None) -> SaslStep:
+        """The one message, then None."""
+        message, self._message = self._message, None
+        return message
+
 
 # SCRAM.
 #
 # A server other than the broker may answer at its address. With few iterations the client's proof is cheap to crack,
 # with two billion the client computes for an hour. Without the right signature at the end the peer does not have the
 # password's keys: it is not a broker that holds this user.
-
-_conn = import_aiokafka_conn()
 
 MIN_ITERATIONS, MAX_ITERATIONS = 4096, 1_000_000
 """Kafka allows 4,096 to 16,384 (ScramMechanism); RFC 7677 requires at least 4,096. A million takes about a second."""
@@ -25,12 +143,29 @@ _SERVER_FIRST = re.compile(r"r=([\x21-\x2b\x2d-\x7e]+),s=([A-Za-z0-9+/]+={0,2}),
 _SERVER_FINAL = re.compile(r"v=([A-Za-z0-9+/]+={0,2})(?:,.*)?")
 
 
-class NotTheBroker(Exception):
-    """The peer's messages are not those of a broker that has this user's credentials. The text says why."""
-
-
 class ScramAuthenticator(_conn.ScramAuthenticator):  # type: ignore[misc,name-defined]
-    """aiokafka's authenticator, but it raises NotTheBroker before it computes a proof that must not be sent."""
+    """aiokafka's authenticator, but it raises NotTheBroker before it computes a proof that must not be sent.
+
+    extensions: sent with the user's name, as ``tokenauth`` (ScramExtensions).
+    """
+
+    def __init__(self, mechanism: str, username: str, password: Secret, extensions: str = "") -> None:
+        super().__init__(
+            loop=asyncio.get_running_loop(),
+            sasl_mechanism=mechanism,
+            sasl_plain_username=username,
+            sasl_plain_password=password.reveal(),
+        )
+        self._extensions = extensions
+
+    def first_message(self) -> str:
+        """client-first-message."""
+        if self._extensions:
+            # The extensions are part of what both sides sign.
+            header, _, bare = str(super().first_message()).partition(",,")
+            self._auth_message = f"{bare},{self._extensions}"
+            return f"{header},,{self._auth_message}"
+        return str(super().first_message())
 
     def process_server_first_message(self, server_first: str) -> None:
         """Checks nonce, salt and iterations; computes the proof."""
@@ -54,13 +189,13 @@ class ScramAuthenticator(_conn.ScramAuthenticator):  # type: ignore[misc,name-de
         if not hmac.compare_digest(_from_base64(found[1], "signature"), self._server_signature):
             raise NotTheBroker("its signature is wrong: it does not know this user's password")
 
-    def _step(self, payload: bytes | None) -> tuple[bytes, bool] | None:
-        """As aiokafka's. Raises NotTheBroker for bytes that are not text."""
+    def _step(self, payload: bytes | None) -> SaslStep:
+        """Computes a step, in another thread. Raises NotTheBroker for bytes that are not text."""
         try:
             step: tuple[bytes, bool] | None = super()._step(payload)
         except UnicodeDecodeError:
             raise NotTheBroker("its message is not text") from None
-        return step
+        return None if step is None else step[0]
 
 
 def _from_base64(text: str, what: str) -> bytes:
@@ -72,21 +207,49 @@ def _from_base64(text: str, what: str) -> bytes:
 
 # OAUTHBEARER.
 
-SaslStep = tuple[bytes, bool] | None
-"""Bytes to send, and whether an answer is expected. None at the end."""
+
+class TokenSource(Protocol):
+    """Where bearer tokens come from."""
+
+    async def token(self) -> str:
+        """A token that is valid now. Raises AdminError."""
+        ...
+
+    def extensions(self) -> Mapping[str, str]:
+        """SASL extensions (KIP-342), sent with the token."""
+        ...
 
 
-class BearerAuthenticator(_conn.OAuthAuthenticator):  # type: ignore[misc,name-defined]
-    """aiokafka's authenticator, but with the reason of a refusal: aiokafka's takes any answer as success.
+class BearerAuthenticator:
+    """Sends a token and the extensions.
 
     A broker that refuses the token answers with JSON, waits for one byte, and then fails the authentication (RFC 7628,
     section 3.2.3; OAuthBearerSaslServer). Without that byte the next request fails instead, as one in the middle of
     authentication.
     """
 
+    def __init__(self, source: TokenSource) -> None:
+        self._source = source
+        self._token_sent = False
+
     async def step(self, answer: bytes | None) -> SaslStep:
         """The next bytes to send after the broker's answer."""
-        if answer:
-            return b"\x01", True
-        step: SaslStep = await super().step(answer)
-        return step
+        if self._token_sent:
+            return b"\x01" if answer else None
+        self._token_sent = True
+        pairs = {"auth": f"Bearer {await self._source.token()}", **self._source.extensions()}
+        return ("n,,\x01" + "".join(f"{key}={value}\x01" for key, value in pairs.items()) + "\x01").encode()
+
+
+# GSSAPI (RFC 4752).
+
+
+class KerberosAuthenticator(_conn.SaslGSSAPIAuthenticator):  # type: ignore[misc,name-defined]
+    """aiokafka's. principal: ``service@host``."""
+
+    def __init__(self, principal: str) -> None:
+        super().__init__(loop=asyncio.get_running_loop(), principal=principal)
+
+    def _step(self, payload: bytes | None) -> SaslStep:
+        step: tuple[bytes, bool] | None = super()._step(payload)
+        return None if step is None else step[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import re
 import socket
 import ssl
 import threading
@@ -17,11 +18,12 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from console.admin.connections import sasl_arguments
+from console.admin.connections import sasl_login
 from console.admin.errors import AdminError, AuthenticationFailed, TlsFailed, Unreachable
 from console.admin.oauth import LONGEST_LIFE, Token, TokenProvider, _life_of_jwt, token_provider, unsecured_token
 from console.admin.settings import ConnectionSettings, SaslSettings, Store, TlsSettings
 from console.model.secret import Secret
+from console.wire.sasl import Login
 from tests.support.certificates import Authority
 
 SECRET = "open:sesame/ü"
@@ -299,23 +301,28 @@ async def test_a_token_as_given_and_one_that_nobody_signed() -> None:
     assert unsecured_token("alice", now=lambda: 5.0) == unsecured_token("alice", now=lambda: 5.9)
 
 
-def test_what_aiokafka_takes() -> None:
-    def arguments(sasl: SaslSettings | None, protocol: str = "SASL_SSL") -> dict[str, object]:
-        return sasl_arguments(ConnectionSettings((), protocol, sasl))
+async def test_the_first_message_of_each_mechanism() -> None:
+    def login(sasl: SaslSettings | None, protocol: str = "SASL_SSL") -> Login | None:
+        return sasl_login(ConnectionSettings((), protocol, sasl))
 
-    scram = SaslSettings("SCRAM-SHA-256", "alice", Secret("p"))
-    assert arguments(scram) == {
-        "sasl_mechanism": "SCRAM-SHA-256",
-        "sasl_plain_username": "alice",
-        "sasl_plain_password": "p",
-    }
-    assert arguments(scram, "SSL") == {}
-    bearer = arguments(SaslSettings("OAUTHBEARER", "alice"))
-    assert isinstance(bearer.pop("sasl_oauth_token_provider"), TokenProvider)
-    assert bearer == {"sasl_mechanism": "OAUTHBEARER"}
+    async def first(sasl: SaslSettings) -> bytes:
+        found = login(sasl)
+        assert found is not None
+        assert found.mechanism == sasl.mechanism
+        step = await found.begin("broker.example").step(None)
+        assert step is not None
+        return step
+
+    scram = SaslSettings("SCRAM-SHA-256", "al=ice,", Secret("p"))
+    assert re.fullmatch(rb"n,,n=al=3Dice=2C,r=\w+", await first(scram))
+    assert login(scram, "SSL") is None
+    assert await first(SaslSettings("PLAIN", "alice", Secret("p\u00fc"))) == b"\0alice\0p\xc3\xbc"
+    options = {"extension_logicalCluster": "lkc-1", "extension_identityPoolId": "pool-1"}
+    bearer = await first(SaslSettings("OAUTHBEARER", password=Secret("abc"), options=options))
+    assert bearer == b"n,,\x01auth=Bearer abc\x01logicalCluster=lkc-1\x01identityPoolId=pool-1\x01\x01"
     for incomplete in (None, SaslSettings("PLAIN", "alice"), SaslSettings("PLAIN", password=Secret("p"))):
         with pytest.raises(AuthenticationFailed):
-            arguments(incomplete)
+            login(incomplete)
 
 
 def test_kerberos_needs_its_library(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -324,6 +331,4 @@ def test_kerberos_needs_its_library(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     monkeypatch.setattr("console.admin.connections.find_spec", lambda name: None)
     with pytest.raises(AuthenticationFailed, match="needs the Python package gssapi"):
-        sasl_arguments(settings)
-    monkeypatch.setattr("console.admin.connections.find_spec", lambda name: name)
-    assert sasl_arguments(settings) == {"sasl_mechanism": "GSSAPI", "sasl_kerberos_service_name": "kafka-prod"}
+        sasl_login(settings)
