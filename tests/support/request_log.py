@@ -21,8 +21,9 @@ Mark = Mapping[int, int]
 
 @dataclass(frozen=True, slots=True)
 class LoggedRequest:
-    """One answered request. broker: who logged it. forwarded: a copy that one broker passed on to the controller,
-    not what a client sent. request, response: the bodies, as the broker writes them in JSON."""
+    """One answered request. broker: who logged it. connection: the broker's name of the client's connection. forwarded:
+    a copy that one broker passed on to the controller, not what a client sent. request, response: the bodies, as the
+    broker writes them in JSON."""
 
     at: str
     broker: int
@@ -32,6 +33,7 @@ class LoggedRequest:
     client_id: str
     principal: str
     listener: str
+    connection: str
     request: Mapping[str, Any]
     response: Mapping[str, Any]
 
@@ -116,6 +118,7 @@ def parse_line(broker: int, line: str) -> LoggedRequest | None:
         client_id=header["clientId"],
         principal=logged["principal"],
         listener=logged["listener"],
+        connection=logged.get("connection", ""),
         request=logged["request"],
         response=logged["response"],
     )

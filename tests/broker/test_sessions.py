@@ -1,0 +1,197 @@
+"""Sessions of SASL that end after a while (KIP-368), renewed on the open connection, on a real broker."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from console.admin.cluster import describe_cluster
+from console.admin.connections import security_arguments
+from console.admin.errors import AdminError, AuthenticationFailed
+from console.admin.link import Link
+from console.admin.oauth import unsecured_token
+from console.admin.scram import alter_scram
+from console.admin.settings import ConnectionSettings, SaslSettings, Store, TlsSettings
+from console.admin.topics import describe_topics, topic_id_of
+from console.model.changes import (
+    AlterConfigs,
+    AlterScram,
+    ConfigOp,
+    CreateTopics,
+    NewTopic,
+    ScramUser,
+)
+from console.model.codes import AlterOp, ScramMechanism
+from console.model.config import topic_resource
+from console.model.secret import Secret
+from console.wire.connection import connect
+from console.wire.schemas import for_version
+from tests.support.changing import applied, overrides
+from tests.support.kafka_cluster import KafkaCluster
+from tests.support.real_clusters import running
+
+SESSION_MS = 5000
+
+
+@pytest.fixture(scope="module")
+def short_sessions() -> Iterator[KafkaCluster]:
+    """Kafka 4.3, one broker, SASL_SSL: after five seconds a client has to log in again."""
+    properties = {"connections.max.reauth.ms": str(SESSION_MS)}
+    yield from running(lambda: KafkaCluster(brokers=1, security="secure", request_log=True, properties=properties))
+
+
+def settings(cluster: KafkaCluster, sasl: SaslSettings, client_id: str = "kac") -> ConnectionSettings:
+    tls = TlsSettings(Store("PEM", cluster.authority.pem))
+    return ConnectionSettings(cluster.addresses, "SASL_SSL", sasl, tls, client_id)
+
+
+@asynccontextmanager
+async def linked(cluster: KafkaCluster, sasl: SaslSettings, client_id: str = "kac") -> AsyncIterator[Link]:
+    link = Link(settings(cluster, sasl, client_id))
+    try:
+        yield link
+    finally:
+        await link.close()
+
+
+def admin(cluster: KafkaCluster, mechanism: str) -> SaslSettings:
+    password = None if mechanism == "OAUTHBEARER" else Secret(cluster.users["admin"])
+    return SaslSettings(mechanism, "admin", password)
+
+
+async def wait_for_records(link: Link, topic: str) -> None:
+    """A request that the broker answers a third of a second later, as the topic is empty."""
+    identity = (await describe_topics(link, [topic])).topics[topic].topic_id or ""
+
+    def build(kio: ModuleType) -> Any:
+        partition = for_version(kio.FetchPartition, partition=0, fetch_offset=0, partition_max_bytes=1000)
+        wanted = kio.FetchTopic(topic_id=topic_id_of(identity), partitions=(partition,))
+        return for_version(
+            kio.FetchRequest, max_wait=timedelta(seconds=0.3), min_bytes=1, max_bytes=1000, topics=(wanted,),
+            isolation_level=0, forgotten_topics_data=(),
+        )  # fmt: skip
+
+    await link.call("fetch", build)
+
+
+async def work(cluster: KafkaCluster, mechanism: str, seconds: float) -> tuple[str, int]:
+    """Changes and reads one after another, while other requests of the connection wait for their answers.
+
+    Returns the client's id and how many changes were made. Fails at the first error."""
+    client_id = f"sessions-{secrets.token_hex(4)}"
+    async with linked(cluster, admin(cluster, mechanism), client_id) as link:
+        topic = topic_resource(f"sessions-{mechanism.lower()}-{secrets.token_hex(4)}")
+        assert await applied(link, CreateTopics((NewTopic(topic.name, 1, 1),)))
+        until, changes = time.monotonic() + seconds, 0
+
+        async def keep_waiting() -> None:
+            while time.monotonic() < until:
+                await wait_for_records(link, topic.name)
+
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(keep_waiting())
+            while time.monotonic() < until:
+                value = str(100_000 + changes)
+                change = AlterConfigs({topic: (ConfigOp("retention.ms", AlterOp(0), value),)})
+                assert await applied(link, change)
+                assert (await overrides(link, topic))["retention.ms"] == value
+                changes += 1
+    return client_id, changes
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seconds", [60, pytest.param(600, marks=pytest.mark.long)])
+@pytest.mark.timeout(1500)
+async def test_changes_go_on_over_one_connection_as_sessions_end(short_sessions: KafkaCluster, seconds: float) -> None:
+    mechanisms = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
+    done = await asyncio.gather(*(work(short_sessions, mechanism, seconds) for mechanism in mechanisms))
+    for client_id, changes in done:
+        logged = short_sessions.request_log.wait_for(changes, "INCREMENTAL_ALTER_CONFIGS", client_id=client_id)
+        # No change was sent twice, and no connection was made but the first and the broker's own.
+        assert len(logged) == changes
+        asked = short_sessions.request_log.read(client_id=client_id)
+        assert len({each.connection for each in asked}) <= 2
+        assert changes > seconds
+
+
+async def test_the_broker_does_close_what_is_not_renewed(short_sessions: KafkaCluster) -> None:
+    """Else the test above would pass without sessions."""
+    wanted = settings(short_sessions, admin(short_sessions, "PLAIN"))
+    connection = await connect(
+        *short_sessions.addresses[0], client_id="kac", limit=60, security=await security_arguments(wanted)
+    )
+    connection._carrier._due = float("inf")
+    began = time.monotonic()
+
+    async def keep_asking() -> None:
+        while True:
+            request = connection.prepare("list_groups", 4, lambda kio: for_version(kio.ListGroupsRequest))
+            await connection.send(request)
+
+    with pytest.raises(Exception, match="closed"):
+        await keep_asking()
+    assert time.monotonic() - began > SESSION_MS / 1000 - 1
+    assert connection.not_renewed is None
+    await connection.close()
+
+
+def no_change(kio: ModuleType) -> Any:
+    """A change of nothing, which needs no rights."""
+    return kio.IncrementalAlterConfigsRequest(resources=(), validate_only=False)
+
+
+async def refused(link: Link) -> str:
+    """The line that says that the session was not renewed. Sends changes until then: none of them may be unknown."""
+
+    async def keep_asking() -> None:
+        while True:
+            await link.call("incremental_alter_configs", no_change, change=True)
+
+    with pytest.raises(AuthenticationFailed) as raised:
+        await keep_asking()
+    failure = raised.value.failure
+    with pytest.raises(AdminError) as again:
+        await describe_cluster(link)
+    assert again.value.failure == failure, "the credentials were not tried again"
+    line = f"{failure} | {failure.remedy}"
+    assert "\n" not in line
+    return line
+
+
+async def test_a_password_that_is_changed(short_sessions: KafkaCluster) -> None:
+    user = ScramUser(f"bob-{secrets.token_hex(4)}", ScramMechanism(2))
+
+    async def set_password(password: str) -> None:
+        change = AlterScram({user: (4096, Secret(password))}, ())
+        async with linked(short_sessions, admin(short_sessions, "PLAIN")) as link:
+            assert [outcome.failure for outcome in await alter_scram(link, change, validate_only=False)] == [None]
+
+    await set_password("open sesame")
+    async with linked(short_sessions, SaslSettings("SCRAM-SHA-512", user.user, Secret("open sesame"))) as link:
+        await describe_cluster(link)
+        await set_password("open barley")
+        line = await refused(link)
+    assert "refused the SCRAM-SHA-512 credentials at re-authentication, after it had accepted them" in line
+    assert "They were changed or revoked meanwhile. Check user name and password" in line
+    assert "sesame" not in line
+
+
+async def test_a_token_for_another_user(short_sessions: KafkaCluster, tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text(unsecured_token("admin"))
+    options = {"token.endpoint.url": file.as_uri()}
+    async with linked(short_sessions, SaslSettings("OAUTHBEARER", options=options)) as link:
+        await describe_cluster(link)
+        file.write_text(unsecured_token("alice"))
+        line = await refused(link)
+    assert "refused the OAUTHBEARER credentials at re-authentication" in line
+    assert "Cannot change principals during re-authentication" in line
