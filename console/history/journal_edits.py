@@ -24,6 +24,7 @@ from console.model.journal_lines import (
     IntentLine,
     Json,
     Mended,
+    OperationLine,
     OutcomeLine,
     Sending,
     SettledLine,
@@ -175,7 +176,7 @@ class Intent:
 
 Note = Sending | OutcomeLine | SettledLine | DecidedLine
 """Lines that report how a change ended."""
-Record = Intent | Note | Told | ClosedLine | Mended
+Record = Intent | Note | Told | ClosedLine | Mended | OperationLine
 
 _UNKNOWN_PRINCIPALS = frozenset({"", "certificate", "OAUTHBEARER", "GSSAPI"})
 

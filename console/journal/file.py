@@ -13,9 +13,10 @@ import logging
 import os
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from zlib import crc32
 
@@ -35,7 +36,15 @@ from console.journal.segments import (
     segments,
 )
 from console.model.failure import Failure
-from console.model.journal_lines import BadLine, Mended, journal_name, segment_folder, segment_path
+from console.model.journal_lines import (
+    BadLine,
+    Json,
+    Mended,
+    OperationLine,
+    journal_name,
+    segment_folder,
+    segment_path,
+)
 from console.model.numbers import json_text
 from console.safe_files import PRIVATE, open_private, private_folder, write_whole
 
@@ -150,9 +159,16 @@ class JournalFile:
 
     def begin(self, intent: Intent) -> int:
         """Write a change down before it is sent; its number. Raises JournalError: then nothing may be sent."""
+        return self._numbered(lambda number: intent_line(number, intent))
+
+    def begin_operation(self, at: datetime, data: Json) -> int:
+        """Write down that an operation begins; its number. Raises JournalError."""
+        return self._numbered(lambda number: note_line(OperationLine(number, "operation", at, data)))
+
+    def _numbered(self, line: Callable[[int], bytes]) -> int:
         with self._writable(SEGMENT_BYTES) as (descriptor, all_), self._reading():
             number = self._last_number(all_) + 1
-            self._write(descriptor, intent_line(number, intent))
+            self._write(descriptor, line(number))
         if len(all_) > 1 and all_[-1].size == 0:  # a new segment: what a start has to read stays short
             with suppress(OSError):
                 self._scan(all_)

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from console.journal.records import Answered, Closed, Decided, Ended, Entry, Intent, Note, Numbered, Settled
 from console.model.changes import Status
 from console.model.failure import Failure
-from console.model.journal_lines import FINAL, UNKNOWN, Mended, Origin, Sending, Told, Who, final_status
+from console.model.journal_lines import FINAL, UNKNOWN, Mended, OperationLine, Origin, Sending, Told, Who, final_status
 from console.plan.edits import Slot
 from console.plan.staged import Place
 
@@ -163,7 +163,7 @@ def history(
                 continue
             intents[each.number] = each.intent
             notes[each.number] = []
-        elif not isinstance(each, Mended) and (number := _number(each)) in notes:
+        elif not isinstance(each, Mended | OperationLine) and (number := _number(each)) in notes:
             notes[number].append(each)
     changes = {number: _change(number, intent, notes[number], at_work) for number, intent in intents.items()}
     for number, undone in _undone(changes).items():
@@ -180,7 +180,7 @@ def latest_changes(
     undone: dict[int, dict[int, Place]] = {}
     for each in records:
         if not isinstance(each, Numbered):
-            if not isinstance(each, Mended):
+            if not isinstance(each, Mended | OperationLine):
                 notes.setdefault(_number(each), []).append(each)
             continue
         change = _change(each.number, each.intent, reversed(notes.pop(each.number, [])), at_work)

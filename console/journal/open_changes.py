@@ -1,4 +1,4 @@
-"""Which changes of a journal are open: those that a start has to look at, found without decoding the others. Pure.
+"""Which changes and operations of a journal are open: those that a start has to look at, found without decoding the others. Pure.
 
 A change is open while an edit's outcome is unknown, while a request of it is unanswered and no operator was told, or
 while an edit holds for a time. With it are kept the later changes of the same places, and those that take it back: what
@@ -15,6 +15,7 @@ from typing import Any, Generic, TypeVar
 
 from console.model.journal_lines import (
     FINAL,
+    OPERATION_KINDS,
     UNKNOWN,
     Json,
     final_status,
@@ -66,12 +67,30 @@ class _Change(Generic[Where]):
         return len(self.answered) < len(self.requests) and (not self.told or latest - self.at < _STRAGGLES)
 
 
+@dataclass(slots=True)
+class _Operation(Generic[Where]):
+    """An operation that is open. lines: but those of its progress. progress: the last of these alone."""
+
+    lines: list[Where] = field(default_factory=list)
+    progress: Where | None = None
+
+    def take(self, kind: str, where: Where) -> None:
+        if kind == "progress":
+            self.progress = where
+        else:
+            self.lines.append(where)
+
+    def places(self) -> list[Where]:
+        return self.lines if self.progress is None else [*self.lines, self.progress]
+
+
 class OpenChanges(Generic[Where]):
     """Takes the lines of a journal in their order. last: the highest number of a change."""
 
     def __init__(self, last: int = 0) -> None:
         self.last = last
         self._changes: dict[int, _Change[Where]] = {}
+        self._operations: dict[int, _Operation[Where]] = {}
         self._latest: datetime | None = None
         self._since = 0
 
@@ -80,13 +99,16 @@ class OpenChanges(Generic[Where]):
         return read_line(line, lambda data: self._take(data, where), self._see)
 
     def _see(self, data: Json) -> None:
-        if data.get("kind") == "intent":  # of a later version too: no number is given twice
+        if data.get("kind") in ("intent", "operation"):  # of a later version too: no number is given twice
             self.last = max(self.last, int(data["change"]))
 
     def open(self) -> dict[int, list[Where]]:
-        """The places of the lines of every open change, and of those that count with it, by its number."""
+        """The places of the lines of every open change, and of those that count with it, and of every open operation, by
+        its number."""
         self._prune()
-        return {number: change.lines for number, change in sorted(self._changes.items())}
+        changes = {number: change.lines for number, change in self._changes.items()}
+        operations = {number: operation.places() for number, operation in self._operations.items()}
+        return dict(sorted({**changes, **operations}.items()))
 
     def _take(self, data: Json, where: Where) -> bool:
         kind = data["kind"]
@@ -96,6 +118,9 @@ class OpenChanges(Generic[Where]):
         if kind == "mended":
             return True
         number = int(data["place"][0] if kind == "closed" else data["change"])
+        if kind in OPERATION_KINDS:
+            self._of_operation(number, kind, where)
+            return False
         change = self._changes.get(number)
         if kind not in _NOTES:
             raise unknown_kind(kind)
@@ -103,6 +128,14 @@ class OpenChanges(Generic[Where]):
             _NOTES[kind](change, data)
             change.lines.append(where)
         return False
+
+    def _of_operation(self, number: int, kind: str, where: Where) -> None:
+        if kind == "operation":
+            self._operations.setdefault(number, _Operation()).lines.append(where)
+        elif kind == "ended":
+            self._operations.pop(number, None)
+        elif number in self._operations:
+            self._operations[number].take(kind, where)
 
     def _begin(self, number: int, data: Json, where: Where) -> None:
         if number in self._changes:

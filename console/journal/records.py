@@ -22,6 +22,7 @@ from console.model.journal_lines import (
     IntentLine,
     Json,
     Mended,
+    OperationLine,
     Origin,
     OutcomeLine,
     Request,
@@ -55,7 +56,7 @@ class Entry(Struct, frozen=True):
 
 
 class Intent(Struct, frozen=True):
-    """A change that is about to be sent, all of it."""
+    """A change that is about to be sent, all of it. operation: the number of the operation of which it is a step."""
 
     at: datetime
     context: str
@@ -63,6 +64,7 @@ class Intent(Struct, frozen=True):
     origin: Origin
     entries: tuple[Entry, ...]
     requests: tuple[Request, ...]
+    operation: int | None = None
 
 
 class Ended(NamedTuple):
@@ -111,7 +113,7 @@ class Closed(Struct, frozen=True):
     why: str
 
 
-Note = Sending | Answered | Settled | Decided | Told | Closed | Mended
+Note = Sending | Answered | Settled | Decided | Told | Closed | Mended | OperationLine
 """What is written beside the intents."""
 
 
@@ -135,11 +137,11 @@ def this_process(door: str) -> Origin:
     return Origin(socket.gethostname(), door, pid, _started(pid))
 
 
-def still_runs(origin: Origin) -> bool:
+def still_runs(origin: Origin, *, elsewhere: bool = False) -> bool:
     """Whether the process that wrote a record still runs, as far as this host can tell: it may be about to write how
-    it went. One on another host is not known, and is taken for ended."""
+    it went. elsewhere: what a process on another host is taken for, since that is not known."""
     if origin.host != socket.gethostname():
-        return False
+        return elsewhere
     try:
         os.kill(origin.pid, 0)
     except ProcessLookupError:
@@ -172,7 +174,8 @@ class Numbered(NamedTuple):
 def intent_line(number: int, intent: Intent) -> bytes:
     """The line of a change that is about to be sent."""
     edits = tuple(map(_edit_line, intent.entries))
-    return encoded(IntentLine(number, intent.at, intent.context, intent.who, intent.origin, edits, intent.requests))
+    of = intent.operation
+    return encoded(IntentLine(number, intent.at, intent.context, intent.who, intent.origin, edits, intent.requests, of))
 
 
 def note_line(note: Note) -> bytes:
@@ -188,7 +191,7 @@ def note_line(note: Note) -> bytes:
             return encoded(DecidedLine(change, at, _texts(edits), who, why))
         case Closed(place, at, why):
             return encoded(ClosedLine(place, at, why))
-        case Sending() | Told() | Mended():
+        case Sending() | Told() | Mended() | OperationLine():
             return encoded(note)
 
 
@@ -199,8 +202,8 @@ def record(line: bytes) -> Numbered | Note:
 
 def _record(data: Json) -> Numbered | Note:
     match line_of(data):
-        case IntentLine(change, at, context, who, origin, edits, requests):
-            return Numbered(change, Intent(at, context, who, origin, tuple(map(_entry, edits)), requests))
+        case IntentLine(change, at, context, who, origin, edits, requests, operation):
+            return Numbered(change, Intent(at, context, who, origin, tuple(map(_entry, edits)), requests, operation))
         case OutcomeLine(change, request, at, edits):
             return Answered(change, request, at, {place: _ended(each) for place, each in edits.items()})
         case SettledLine(change, at, edits, topic_ids):

@@ -83,7 +83,7 @@ class EditLine(NamedTuple):
 
 
 class IntentLine(NamedTuple):
-    """A change that is about to be sent, all of it."""
+    """A change that is about to be sent, all of it. operation: the number of the operation of which it is a step."""
 
     change: int
     at: datetime
@@ -92,6 +92,7 @@ class IntentLine(NamedTuple):
     origin: Origin
     edits: tuple[EditLine, ...]
     requests: tuple[Request, ...]
+    operation: int | None = None
 
 
 class Sending(NamedTuple):
@@ -162,7 +163,22 @@ class Mended(NamedTuple):
     who: Who
 
 
-Line = IntentLine | Sending | OutcomeLine | SettledLine | DecidedLine | Told | ClosedLine | Mended
+OPERATION_KINDS = frozenset({"operation", "step", "progress", "asked", "ended"})
+"""Lines of operations: one begins, a step is about to be sent, how far it is, what an operator asked of it, it is over.
+"""
+
+
+class OperationLine(NamedTuple):
+    """A line of an operation. change: its number, counted together with the changes. kind: one of OPERATION_KINDS.
+    data: JSON, which `console.journal.operations` reads."""
+
+    change: int
+    kind: str
+    at: datetime
+    data: Json
+
+
+Line = IntentLine | Sending | OutcomeLine | SettledLine | DecidedLine | Told | ClosedLine | Mended | OperationLine
 
 
 def final_status(ended: str | None, found: str | None, sent: bool) -> str | None:
@@ -276,6 +292,7 @@ def _intent(data: Json) -> IntentLine:
         Origin(**data["from"]),
         tuple(map(_edit, data["edits"])),
         tuple(Request(each["api"], each["broker"], tuple(each["edits"])) for each in data["requests"]),
+        int(data["operation"]) if "operation" in data else None,
     )
 
 
@@ -328,6 +345,10 @@ _READERS: Mapping[str, Callable[[Json], Line]] = MappingProxyType(
         "told": lambda data: Told(int(data["change"]), time_of(data["at"])),
         "closed": lambda data: ClosedLine(_place(data["place"]), time_of(data["at"]), str(data["why"])),
         "mended": lambda data: Mended(time_of(data["at"]), Who(**data["who"])),
+        **dict.fromkeys(
+            OPERATION_KINDS,
+            lambda data: OperationLine(int(data["change"]), data["kind"], time_of(data["at"]), dict(data["data"])),
+        ),
     }
 )
 
@@ -352,13 +373,15 @@ def _body(line: Line) -> tuple[str, dict[str, Any]]:
     at = {"at": time_text(line.at)}
     match line:
         case IntentLine():
-            body = {
+            body: dict[str, Any] = {
                 "context": line.context,
                 "who": line.who._asdict(),
                 "from": line.origin._asdict(),
                 "edits": list(map(_edit_json, line.edits)),
                 "requests": [each._asdict() for each in line.requests],
             }
+            if line.operation is not None:
+                body["operation"] = line.operation
             return "intent", {"change": line.change, **at, **body}
         case Sending():
             return "sending", {"change": line.change, "request": line.request, **at}
@@ -378,6 +401,8 @@ def _body(line: Line) -> tuple[str, dict[str, Any]]:
             return "closed", {"place": list(line.place), **at, "why": line.why}
         case Mended():
             return "mended", {**at, "who": line.who._asdict()}
+        case OperationLine():
+            return line.kind, {"change": line.change, **at, "data": line.data}
 
 
 def _by_place(edits: Mapping[int, str]) -> dict[str, str]:

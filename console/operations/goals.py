@@ -58,7 +58,18 @@ class Replicate(Struct, frozen=True, tag="replication"):
         return f"replication {self.topic} {self.replicas}"
 
 
-Goal = Drain | Replace | Balance | MoveTopic | Replicate
+class Restore(Struct, frozen=True, tag="back"):
+    """Each partition that an operation moved has the replicas that it had before, in their order. replicas: (topic,
+    partition, replicas)."""
+
+    operation: int
+    replicas: tuple[tuple[str, int, tuple[int, ...]], ...] = ()
+
+    def __str__(self) -> str:
+        return f"back {self.operation}"
+
+
+Goal = Drain | Replace | Balance | MoveTopic | Replicate | Restore
 
 
 FORMS = (
@@ -67,12 +78,13 @@ FORMS = (
     "balance",
     "topic NAME to ID[,ID…]",
     "replication NAME N",
+    "back OPERATION",
 )
 """How goals are written."""
 
 
 def goal_of(words: Sequence[str]) -> Goal:
-    """The goal that these words name, as one of `FORMS`. Raises ValueError, with the text for an operator."""
+    """The goal that these words name, as one of `FORMS`; the way back without its replicas, which the journal has. Raises ValueError, with the text for an operator."""
     match words:
         case ["drain", brokers]:
             return Drain(_brokers(brokers))
@@ -84,6 +96,8 @@ def goal_of(words: Sequence[str]) -> Goal:
             return MoveTopic(name, _brokers(brokers))
         case ["replication", name, number] if name:
             return Replicate(name, _broker(number))
+        case ["back", number]:
+            return Restore(natural_number(number))
         case _:
             raise ValueError(f"expected {', '.join(FORMS[:-1])} or {FORMS[-1]}")
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from console.model.cluster import Broker, LogDir, Partition, Reassignment
 from console.model.config import min_isr
-from console.model.snapshot import Snapshot, replica_sizes
+from console.model.snapshot import Snapshot, TopicPartition, replica_sizes
 from console.plan.kinds.moves import destination, is_move
 
 PARTS = frozenset({"cluster", "topics", "reassignments", "log_dirs"})
@@ -20,7 +20,7 @@ class Host(Struct, frozen=True):
     """A broker as a place for replicas.
 
     rack: None if it has none. takes: it is alive, and one of its log directories takes new replicas. free: bytes that
-    are usable in these directories, -1 if unknown.
+    are usable in these directories, less what moves that are under way have still to copy; -1 if unknown.
     """
 
     id: int
@@ -67,9 +67,13 @@ def placement_of(snapshot: Snapshot) -> Placement:
     replicas, and has room of unknown size."""
     moves = {(each.topic, each.partition): each for each in snapshot.reassignments if is_move(each)}
     sizes = replica_sizes(snapshot)
+    owed = _owed(snapshot, moves, sizes)
     wanted = {name: min_isr(snapshot.configs, name) or 1 for name in snapshot.topics}
     return Placement(
-        {broker.id: _host(broker, snapshot.log_dirs.get(broker.id, ())) for broker in snapshot.cluster.brokers},
+        {
+            broker.id: _host(broker, snapshot.log_dirs.get(broker.id, ()), owed[broker.id])
+            for broker in snapshot.cluster.brokers
+        },
         tuple(
             _placed(name, each, sizes.get((name, each.number), 0), wanted[name], moves.get((name, each.number)))
             for name, topic in snapshot.topics.items()
@@ -78,10 +82,27 @@ def placement_of(snapshot: Snapshot) -> Placement:
     )
 
 
-def _host(broker: Broker, dirs: tuple[LogDir, ...]) -> Host:
+def _owed(
+    snapshot: Snapshot, moves: Mapping[TopicPartition, Reassignment], sizes: Mapping[TopicPartition, int]
+) -> Counter[int]:
+    """Broker -> bytes that it has still to copy for moves that are under way."""
+    owed = Counter[int]()
+    if not moves:
+        return owed
+    for place, move in moves.items():
+        for broker in move.adding:
+            owed[broker] += sizes.get(place, 0)
+    for broker, dirs in snapshot.log_dirs.items():
+        for topic, number, size, _lag, is_future in (each for log_dir in dirs for each in log_dir.replicas):
+            if not is_future and (topic, number) in moves and broker in moves[topic, number].adding:
+                owed[broker] -= size
+    return owed
+
+
+def _host(broker: Broker, dirs: tuple[LogDir, ...], owed: int) -> Host:
     usable = [each for each in dirs if each.failure is None and not each.cordoned]
     known = [each.usable_bytes for each in usable if each.usable_bytes >= 0]
-    free = sum(known) if known and len(known) == len(usable) else -1
+    free = max(0, sum(known) - max(0, owed)) if known and len(known) == len(usable) else -1
     return Host(broker.id, broker.rack, not broker.fenced and bool(usable or not dirs), free)
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from console.operations.balance import balanced
-from console.operations.goals import Balance, Drain, Goal, MoveTopic, Replace, Replicate
+from console.operations.goals import Balance, Drain, Goal, MoveTopic, Replace, Replicate, Restore
 from console.operations.placement import Placed, Placement, replica_counts
 
 
@@ -139,9 +139,12 @@ class _Filling:
             for broker in each.replicas:
                 self.held[broker] += each.size
         self.free = {each.id: each.free for each in placement.hosts.values()}
+        self.before: dict[tuple[str, int], tuple[int, ...]] = {}
 
     def proposal(self, goal: Goal) -> _Found:
         found = _Found([], [])
+        if isinstance(goal, Restore):
+            self.before = {(topic, number): replicas for topic, number, replicas in goal.replicas}
         for each in self.placement.partitions:
             try:
                 after = self._after(goal, each)
@@ -191,6 +194,8 @@ class _Filling:
                     return self._fewer(each, -more)
                 places = range(-more, 0)
                 return self._filled(each, (*each.replicas, *places), places, self.taking, self.taking)
+            case Restore():
+                return self._restored(each)
             case _:
                 return each.replicas
 
@@ -226,6 +231,18 @@ class _Filling:
         rack, count, held = self.placement.rack, self.count, self.held
         leads = self.leads if place == 0 else Counter[int]()
         return min(roomy, key=lambda b: (rack(b) in racks, leads[b], count[b], held[b], b))
+
+    def _restored(self, each: Placed) -> tuple[int, ...]:
+        """The replicas that the partition had. Raises _NoPlace."""
+        before = self.before.get((each.topic, each.number), each.replicas)
+        for broker in before:
+            if broker in each.replicas:
+                continue
+            if broker not in self.taking:
+                raise _NoPlace(f"broker {broker} is not alive, or takes no replicas")
+            if 0 <= self.free[broker] < each.size:
+                raise _NoPlace(f"broker {broker} has no {each.size:,} bytes left")
+        return before
 
     def _fewer(self, each: Placed, gone: int) -> tuple[int, ...]:
         """The partition without so many replicas: what is out of sync goes first, then what leaves the most racks,

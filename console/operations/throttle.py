@@ -5,17 +5,38 @@ As ReassignPartitionsCommand sets them: the replicas that are read are those bef
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
-from console.model.config import broker_resource, topic_resource
+from msgspec import Struct
+
+from console.model.config import ConfigResource, broker_resource, topic_resource
+from console.model.numbers import commas
+from console.model.snapshot import Snapshot
 from console.operations.planner import Relocation
-from console.plan.edits import SetConfig
+from console.plan.edits import SetConfig, UnsetConfig
 from console.plan.stale_throttles import LISTS, RATES
+from console.plan.values import own_text, parts_of
+
+Items = Mapping[str, Sequence[str]]
+"""Topic -> replicas as brokers write them: ``partition:broker``."""
 
 
 def throttle_edits(moves: Iterable[Relocation], rate: int) -> tuple[SetConfig, ...]:
     """An edit for each topic and side, then for each broker that copies or is read. rate: bytes per second of a broker
     on each side."""
+    brokers, sides = _wanted(moves)
+    lists = (
+        SetConfig(topic_resource(topic), key, ",".join(places))
+        for key, side in zip(LISTS, sides, strict=True)
+        for topic, places in side.items()
+    )
+    rates = (SetConfig(broker_resource(broker), key, str(rate)) for broker in sorted(brokers) for key in RATES)
+    return (*lists, *rates)
+
+
+def _wanted(moves: Iterable[Relocation]) -> tuple[set[int], tuple[Items, Items]]:
+    """The brokers that copy or are read, and the replicas that are read and that copy."""
     read: dict[str, list[str]] = {}
     copied: dict[str, list[str]] = {}
     brokers: set[int] = set()
@@ -25,10 +46,139 @@ def throttle_edits(moves: Iterable[Relocation], rate: int) -> tuple[SetConfig, .
         brokers.update(move.before, move.added)
         read.setdefault(move.topic, []).extend(f"{move.number}:{broker}" for broker in move.before)
         copied.setdefault(move.topic, []).extend(f"{move.number}:{broker}" for broker in move.added)
-    lists = (
-        SetConfig(topic_resource(topic), key, ",".join(places))
-        for key, side in zip(LISTS, (read, copied), strict=True)
-        for topic, places in side.items()
-    )
-    rates = (SetConfig(broker_resource(broker), key, str(rate)) for broker in sorted(brokers) for key in RATES)
-    return (*lists, *rates)
+    return brokers, (read, copied)
+
+
+# -- throttles that belong to an operation -----------------------------------------------------------------------------
+
+
+class Throttles(Struct, frozen=True):
+    """Throttles that are set. rate: bytes per second. rates: (broker, key). lists: (topic, key, replicas)."""
+
+    rate: int = 0
+    rates: tuple[tuple[int, str], ...] = ()
+    lists: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.rates or self.lists)
+
+
+class Owned(NamedTuple):
+    """What an operation has ever set. rates: the values by broker and key. lists: the replicas by topic and key.
+    latest: the rates that may be set now."""
+
+    rates: Mapping[tuple[int, str], frozenset[str]]
+    lists: Mapping[tuple[str, str], frozenset[str]]
+    latest: frozenset[tuple[int, str]] = frozenset()
+
+    @classmethod
+    def of(cls, steps: Iterable[Throttles]) -> Owned:
+        """What the steps of an operation have set, in their order."""
+        rates: dict[tuple[int, str], set[str]] = {}
+        lists: dict[tuple[str, str], set[str]] = {}
+        some = tuple(steps)
+        for each in some:
+            for place in each.rates:
+                rates.setdefault(place, set()).add(str(each.rate))
+            for topic, key, items in each.lists:
+                lists.setdefault((topic, key), set()).update(items)
+        return cls(
+            {place: frozenset(values) for place, values in rates.items()},
+            {place: frozenset(items) for place, items in lists.items()},
+            frozenset(some[-1].rates) if some else frozenset(),
+        )
+
+
+class ThrottleChange(NamedTuple):
+    """What brings throttles to what is wanted.
+
+    edits: what to change. sets: what may be set then and is the operation's: what these edits take off is among it
+    until a look shows that it is gone. foreign: brokers whose rate is of another owner; it limits the moves too, and stays.
+    unread: brokers with a rate of the operation's that can't be read, so that it can't be taken off.
+    """
+
+    edits: tuple[SetConfig | UnsetConfig, ...] = ()
+    sets: Throttles = Throttles()
+    foreign: tuple[int, ...] = ()
+    unread: tuple[int, ...] = ()
+
+
+def throttle_change(snapshot: Snapshot, owned: Owned, moves: Iterable[Relocation], rate: int | None) -> ThrottleChange:
+    """What sets the throttles of these moves, and takes off all others of the operation's. What another owner set is
+    neither changed nor taken off. rate: None for no throttle.
+
+    snapshot: with the configs of all topics and brokers. A broker whose configs are unknown gets no rate.
+    """
+    brokers, sides = _wanted(moves) if rate is not None else (set[int](), ({}, {}))
+    edits: list[SetConfig | UnsetConfig] = []
+    lists: list[tuple[str, str, tuple[str, ...]]] = []
+    for key, side in zip(LISTS, sides, strict=True):
+        topics = dict.fromkeys((*side, *(topic for topic, of in owned.lists if of == key)))
+        for topic in (each for each in topics if each in snapshot.topics):
+            edit, added = _list_edit(
+                snapshot, topic, key, side.get(topic, ()), owned.lists.get((topic, key), frozenset())
+            )
+            edits += edit
+            if added:
+                lists.append((topic, key, added))
+    rates: list[tuple[int, str]] = []
+    foreign: list[int] = []
+    unread: list[int] = []
+    listed = {broker.id for broker in snapshot.cluster.brokers}
+    for broker in sorted(brokers | {broker for broker, _ in owned.rates}):
+        resource = broker_resource(broker)
+        if broker not in listed and snapshot.cluster.shows_fenced:
+            continue  # it is not registered any more
+        if broker not in listed or not _is_read(snapshot, broker):
+            carried = [place for place in owned.latest if place[0] == broker]
+            rates += sorted(carried)
+            unread += [broker] if carried else []
+            continue
+        for key in RATES:
+            now, mine = _own(snapshot, resource, key), owned.rates.get((broker, key), frozenset())
+            if now is not None and now not in mine:
+                foreign += [broker] if broker in brokers else []
+                continue
+            if broker in brokers or now is not None:
+                rates.append((broker, key))
+            if broker in brokers and now != str(rate):
+                edits.append(SetConfig(resource, key, str(rate)))
+            elif broker not in brokers and now is not None:
+                edits.append(UnsetConfig(resource, key))
+    sets = Throttles(rate or 0, tuple(rates), tuple(lists))
+    return ThrottleChange(tuple(edits), sets, tuple(dict.fromkeys(foreign)), tuple(unread))
+
+
+def _list_edit(
+    snapshot: Snapshot, topic: str, key: str, wanted: Sequence[str], owned: frozenset[str]
+) -> tuple[list[SetConfig | UnsetConfig], tuple[str, ...]]:
+    """The edit of a topic's list, none if it is right; and the replicas in it that are the operation's then."""
+    resource = topic_resource(topic)
+    text = _own(snapshot, resource, key)
+    now = [each.strip() for each in parts_of(text)] if text else []
+    if "*" in now:
+        return [], ()
+    kept = [each for each in now if each not in owned or each in wanted]
+    added = [each for each in wanted if each not in now]
+    mine = (*(each for each in wanted if each in now and each in owned), *added)
+    after = [*kept, *added]
+    if after == now:
+        return [], mine
+    return [SetConfig(resource, key, ",".join(after)) if after else UnsetConfig(resource, key)], mine
+
+
+def _is_read(snapshot: Snapshot, broker: int) -> bool:
+    """Whether a broker's configs are known, and were read by the last look."""
+    failed = any(each.part == "configs" and each.entity == f"broker {broker}" for each in snapshot.failures)
+    return broker_resource(broker) in snapshot.configs and not failed
+
+
+def _own(snapshot: Snapshot, resource: ConfigResource, key: str) -> str | None:
+    configs = snapshot.configs.get(resource)
+    return own_text(configs.get(key), resource) if configs is not None else None
+
+
+def foreign_text(brokers: Sequence[int]) -> str:
+    """What to say of rates of another owner."""
+    which = f"broker{'s' if len(brokers) > 1 else ''} {commas(brokers)}"
+    return f"{which}: throttle of unknown owner, which limits these moves too and is left as it is"

@@ -117,6 +117,7 @@ async def record(
         this_process(session.door),
         tuple(_entry(staged, fresh, at, overridden) for staged in plan.staged),
         tuple(_request(step, facts, slots) for step in steps),
+        session.operation,
     )
     journal = await journal_of(session)
     return Recording(journal, await asyncio.to_thread(journal.begin, intent), slots)

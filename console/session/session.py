@@ -64,7 +64,7 @@ class Session(SnapshotReader):
     applied: what the last apply changed. retention, risk_reading: what was read for the plan (see `plan_facts`).
     in_flight: the request that has no answer yet. stopping: nothing more is sent. committed: something was sent.
     former_told: the operator was told what former changes left open. recorder: keeps what brokers answer, None where
-    nothing is kept.
+    nothing is kept. operation: the number of the operation whose steps are applied, None for other changes.
     """
 
     def __init__(self, client: Client, context: Context, door: str = "console", clock: Clock = WALL) -> None:
@@ -81,6 +81,7 @@ class Session(SnapshotReader):
         self.committed = False
         self.former_told = False
         self.recorder: Recorder | None = None
+        self.operation: int | None = None
         self._work: asyncio.Task[ApplyReport] | None = None
 
     @cached_property

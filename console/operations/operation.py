@@ -1,0 +1,129 @@
+"""An operation: a goal that is worked on step by step, until it is reached or an operator cancels it. Pure values.
+
+The goal is kept, not a list of moves: each step is planned from a fresh look. What is known of an operation stands in
+the journal (`console.journal.operations`), so that any process of this host can go on with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from enum import StrEnum
+
+from msgspec import Struct
+
+from console.model.cluster import Reassignment
+from console.model.journal_lines import Origin, Who
+from console.model.snapshot import Snapshot, TopicPartition, replica_sizes
+from console.operations.goals import Goal
+from console.operations.planner import Relocation
+from console.operations.throttle import Owned, Throttles
+from console.plan.kinds.moves import destination, is_move
+
+
+class State(StrEnum):
+    """How an operation stands. WAITING: its next step has to wait. SENT: a step is being sent. RUNNING: replicas are
+    copied. STALLED: nothing went on for a while. The last two: it has ended."""
+
+    WAITING = "waiting"
+    SENT = "sent"
+    RUNNING = "running"
+    STALLED = "stalled"
+    DONE = "done"
+    CANCELLED = "cancelled"
+
+
+class Step(Struct, frozen=True):
+    """A batch of moves, or a change of throttles. It is in the journal before its change is.
+
+    deadline: it should be done by then. moves: with the replicas before and after. sets: the throttles that it sets, so
+    that they are known to be this operation's; they are taken off once nothing uses them.
+    """
+
+    at: datetime
+    deadline: datetime
+    moves: tuple[Relocation, ...] = ()
+    sets: Throttles = Throttles()
+
+
+class Progress(Struct, frozen=True):
+    """How far it is. copied, left: bytes of the replicas that are copied now. waits: for what, a line each."""
+
+    at: datetime
+    state: State
+    copied: int = 0
+    left: int = 0
+    waits: tuple[str, ...] = ()
+
+
+class Operation(Struct, frozen=True):
+    """Long work on a cluster.
+
+    number: counted together with the changes. throttle: bytes per second that each broker copies, and is read, at
+    most; None for no throttle. cancelling: an operator asked to cancel it. ended: when, None while it is open.
+    """
+
+    number: int
+    at: datetime
+    context: str
+    who: Who
+    origin: Origin
+    goal: Goal
+    throttle: int | None = None
+    steps: tuple[Step, ...] = ()
+    progress: Progress | None = None
+    cancelling: bool = False
+    ended: datetime | None = None
+
+    @property
+    def state(self) -> State:
+        """As last written down."""
+        return self.progress.state if self.progress is not None else State.WAITING
+
+    def moves(self) -> Mapping[TopicPartition, Relocation]:
+        """Its last move of each partition."""
+        return {(move.topic, move.number): move for step in self.steps for move in step.moves}
+
+    def originals(self) -> Mapping[TopicPartition, tuple[int, ...]]:
+        """The replicas of each partition before its first move."""
+        found: dict[TopicPartition, tuple[int, ...]] = {}
+        for step in self.steps:
+            for move in step.moves:
+                found.setdefault((move.topic, move.number), move.before)
+        return found
+
+    def owned(self) -> Owned:
+        """All throttles that it has set."""
+        return Owned.of(step.sets for step in self.steps)
+
+    def running(self, snapshot: Snapshot) -> Mapping[TopicPartition, Relocation]:
+        """Its moves that are under way. A move to other brokers than it asked for is another tool's."""
+        mine = self.moves()
+        return {
+            place: mine[place]
+            for place, move in moves_in(snapshot).items()
+            if place in mine and destination(move) == mine[place].after
+        }
+
+
+def moves_in(snapshot: Snapshot) -> Mapping[TopicPartition, Reassignment]:
+    """The moves that are under way, whoever started them."""
+    return {(each.topic, each.partition): each for each in snapshot.reassignments if is_move(each)}
+
+
+def copied_bytes(snapshot: Snapshot, places: Iterable[TopicPartition]) -> tuple[int, int]:
+    """How many bytes the new replicas of moving partitions have, and how many they lack. A replica of which no size is
+    known lacks all."""
+    moves = moves_in(snapshot)
+    wanted = {place: frozenset(moves[place].adding) for place in places if place in moves}
+    if not wanted:
+        return 0, 0
+    whole = replica_sizes(snapshot)
+    have = copied = 0
+    for broker, dirs in snapshot.log_dirs.items():
+        for log_dir in dirs:
+            for topic, number, size, _lag, is_future in log_dir.replicas:
+                if not is_future and broker in wanted.get((topic, number), ()):
+                    copied += min(size, whole.get((topic, number), 0))
+    have = sum(whole.get(place, 0) * len(adding) for place, adding in wanted.items())
+    return copied, max(0, have - copied)
