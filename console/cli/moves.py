@@ -1,4 +1,5 @@
-"""``kac moves``: where replicas would go for a goal, what that costs, and the commands that move them."""
+"""``kac moves``: where replicas would go for a goal and what that costs; the operation that brings them there, from its
+start to its last throttle; and all operations and moves."""
 
 from __future__ import annotations
 
@@ -6,14 +7,19 @@ import argparse
 from typing import TYPE_CHECKING
 
 from console.cli.opening import DONE, FAILED, USAGE, with_session
-from console.model.numbers import option
+from console.model.numbers import natural_number, option
 from console.terminal import complain, put
 
 if TYPE_CHECKING:
+    from console.operations.forecast import Forecast
+    from console.operations.goals import Goal
+    from console.operations.planner import Proposal
     from console.session.session import Session
 
 WAITING = 4
-"""The exit code where partitions have to wait for something."""
+"""The exit code where partitions, or an operation, have to wait for something."""
+_ENDED_SHOWN = 5
+"""Operations that have ended, in the list."""
 
 
 def moves_options(parser: argparse.ArgumentParser) -> None:
@@ -21,17 +27,35 @@ def moves_options(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=run_moves)
     parser.add_argument(
         "goal",
-        nargs="+",
+        nargs="*",
         metavar="GOAL",
-        help="drain ID[,ID…], replace ID by ID, balance, topic NAME to ID[,ID…], or replication NAME N",
+        help="drain ID[,ID…], replace ID by ID, balance, topic NAME to ID[,ID…], replication NAME N or back OPERATION; "
+        "without one the operations and moves are listed",
     )
     parser.add_argument(
         "--throttle",
         metavar="RATE",
-        type=option(_rate, 1),
-        help="bytes per second that each broker copies, and is read, at most, as 50MB/s",
+        type=option(_rate),
+        help="bytes per second that each broker copies, and is read, at most, as 50MB/s; 0 for none",
     )
+    parser.add_argument("--yes", action="store_true", help="with --run: do not ask")
     form = parser.add_mutually_exclusive_group()
+    form.add_argument(
+        "--run",
+        dest="begins",
+        action="store_true",
+        help="begin an operation with this goal, and work on it until it is reached",
+    )
+    form.add_argument(
+        "--continue",
+        dest="go_on",
+        action="store_true",
+        help="work on the operation that is open, if no process does: from cron",
+    )
+    form.add_argument("--cancel", metavar="OPERATION", type=option(natural_number), help="cancel what it moves now")
+    form.add_argument(
+        "--operation", metavar="OPERATION", type=option(natural_number), help="with --throttle: change its throttle"
+    )
     form.add_argument(
         "--script", action="store_true", help="print the commands that move them, for kac run -f -; nothing is sent"
     )
@@ -50,46 +74,189 @@ def _rate(text: str) -> float:
 
 
 def run_moves(options: argparse.Namespace) -> int:
-    """0 planned, 4 planned but for partitions that have to wait, 1 failed, 2 no context or no such goal."""
-    from console.answers.moves import moves_json, moves_script, moves_tables
-    from console.answers.results import Printer
-    from console.language.needs import Needs
-    from console.model.codes import TOPIC
-    from console.operations.forecast import forecast
-    from console.operations.goals import goal_of
-    from console.operations.placement import PARTS, placement_of
-    from console.operations.planner import UnknownPlace, propose
-    from console.session.reading import read_needs
+    """0 planned, listed, or reached; 4 but for partitions that have to wait, or the operation waits; 1 failed, 2 no
+    context or no such goal."""
+    wrong = _misused(options)
+    if wrong:
+        complain(wrong)
+        return USAGE
+    if options.cancel is not None or options.operation is not None:
+        return with_session(options, "moves", lambda session: _ask(session, options))
+    if options.go_on:
+        return with_session(options, "moves", _go_on)
+    if not options.goal:
+        return with_session(options, "moves", lambda session: _list(session, options.output))
+    return _with_goal(options)
+
+
+def _misused(options: argparse.Namespace) -> str:
+    """Why the options don't go together; ``""`` if they do."""
+    if options.operation is not None and options.throttle is None:
+        return "--operation changes the throttle of an operation: add --throttle RATE"
+    if options.goal and (options.go_on or options.cancel is not None or options.operation is not None):
+        return "--continue, --cancel and --operation take no goal: the operation has one"
+    if not options.goal and (options.begins or options.script or options.output == "kafka"):
+        return "a goal is missing, as: kac moves drain 3 --run"
+    if not options.goal and options.throttle is not None and options.operation is None:
+        return "--throttle goes with a goal, or with --operation"
+    return ""
+
+
+# -- a goal ------------------------------------------------------------------------------------------------------------
+
+
+def _with_goal(options: argparse.Namespace) -> int:
+    from console.operations.goals import Restore, goal_of
+    from console.operations.planner import UnknownPlace
 
     try:
         goal = goal_of(options.goal)
     except ValueError as error:
         complain(f"{error}")
         return USAGE
-    throttle = None if options.throttle is None else int(options.throttle)
+    throttle = int(options.throttle) or None if options.throttle is not None else None
 
     async def work(session: Session) -> int:
-        await read_needs(session, Needs(parts=PARTS, every=frozenset({TOPIC})))
-        problems = tuple(each for each in session.snapshot.failures if each.part in {*PARTS, "configs"})
-        placement = placement_of(session.snapshot)
+        wanted = goal
+        if isinstance(wanted, Restore):
+            from console.session.operating import way_back
+
+            wanted = await way_back(session, wanted.operation)
         try:
-            proposal = propose(goal, placement)
+            return await _plan(session, wanted, throttle, options)
         except UnknownPlace as error:
             complain(f"{error}. kac brokers --list and kac topics --list show what there is.")
             return FAILED
-        said = forecast(proposal, placement, throttle)
-        if options.script or options.output == "kafka":
-            for failed in problems:
-                complain(f"not read: {failed.part} {failed.entity}: {failed.failure}")
-            for held in proposal.held:
-                complain(f"{held.topic}/{held.number} has to wait: {held.why}")
-            put(moves_script(proposal, throttle, said) if options.script else moves_json(proposal))
-        else:
-            tell = Printer(options.output)
-            for table in moves_tables(goal, proposal, said, problems):
-                tell(table)
-            if proposal.moves and options.output == "text":
-                put("\nto move them: the same with --script | kac run -f -   (and apply --yes after a look)\n")
-        return WAITING if proposal.held else DONE
 
     return with_session(options, "moves", work)
+
+
+async def _plan(session: Session, goal: Goal, throttle: int | None, options: argparse.Namespace) -> int:
+    from console.answers.moves import moves_json, moves_script, moves_tables
+    from console.answers.results import Printer
+    from console.operations.forecast import forecast
+    from console.operations.placement import PARTS, placement_of
+    from console.operations.planner import propose
+    from console.session.operating import NEEDS
+    from console.session.reading import read_needs
+
+    await read_needs(session, NEEDS)
+    problems = tuple(each for each in session.snapshot.failures if each.part in {*PARTS, "configs"})
+    placement = placement_of(session.snapshot)
+    proposal = propose(goal, placement)
+    said = forecast(proposal, placement, throttle)
+    if options.script or options.output == "kafka":
+        for failed in problems:
+            complain(f"not read: {failed.part} {failed.entity}: {failed.failure}")
+        for held in proposal.held:
+            complain(f"{held.topic}/{held.number} has to wait: {held.why}")
+        put(moves_script(proposal, throttle, said) if options.script else moves_json(proposal))
+        return WAITING if proposal.held else DONE
+    tell = Printer(options.output)
+    for table in moves_tables(goal, proposal, said, problems):
+        tell(table)
+    if options.begins:
+        return await _run(session, goal, throttle, proposal, said, yes=options.yes)
+    if proposal.moves and options.output == "text":
+        put("\nto move them: the same with --run; or as commands: with --script | kac run -f -\n")
+    return WAITING if proposal.held else DONE
+
+
+async def _run(
+    session: Session, goal: Goal, throttle: int | None, proposal: Proposal, said: Forecast, *, yes: bool
+) -> int:
+    """Ask, begin the operation, and work on it."""
+    from console.plan.amounts import byte_count
+    from console.session.operating import begin
+
+    session.refuse_if_read_only()
+    if proposal.reached:
+        return DONE
+    asked = f"Move {said.partitions:,} partitions, {byte_count(said.bytes)}, on {session.context.name}?"
+    if not yes and (why := await _confirmed(session, asked)):
+        complain(f"nothing was sent: {why}")
+        return FAILED
+    number = await begin(session, goal, throttle)
+    complain(f"operation {number}: {goal}. Ctrl-C leaves it; kac moves --continue goes on, --cancel {number} ends it")
+    return await _work(session, number)
+
+
+async def _confirmed(session: Session, asked: str) -> str:
+    """``""`` where the operator wants it, else why not."""
+    from console.session.terminal_front import Terminal
+
+    operator, context = Terminal(), session.context
+    if not operator.answers:
+        return "it asks first, and there is no terminal; write --yes"
+    if context.confirm:
+        typed = await operator.line(f"{asked} Type the name of the context: ")
+        return "" if typed == context.name else "that was not the name of the context"
+    return "" if (await operator.line(f"{asked} Type yes: ")).lower() == "yes" else "the answer was not yes"
+
+
+# -- operations --------------------------------------------------------------------------------------------------------
+
+
+async def _work(session: Session, number: int) -> int:
+    from console.operations.operation import State
+    from console.session.operating import work_on
+
+    operation = await work_on(session, number, complain)
+    if operation.ended is not None:
+        return DONE
+    if operation.state is State.STALLED:
+        complain(f"operation {number} ({operation.goal}) is stalled. kac moves --continue goes on once that is mended.")
+    return WAITING
+
+
+async def _go_on(session: Session) -> int:
+    from console.session.operating import read_operations
+
+    known = await read_operations(session)
+    if not known.open:
+        return DONE
+    if known.holder is not None:
+        by = known.holder.by
+        complain(f"process {by.pid} on {by.host} works on operation {known.open[0].number}: nothing to do here")
+        return DONE
+    return await _work(session, known.open[0].number)
+
+
+async def _ask(session: Session, options: argparse.Namespace) -> int:
+    """Ask something of an operation; where no process works on it, do it."""
+    from console.session.operating import ask_of, read_operations
+
+    throttle = None if options.throttle is None else int(options.throttle)
+    number = options.cancel if options.cancel is not None else options.operation
+    operation = await ask_of(session, number, cancel=options.cancel is not None, throttle=throttle)
+    holder = (await read_operations(session)).holder
+    if holder is not None:
+        by = holder.by
+        complain(f"process {by.pid} on {by.host} works on operation {number}, and does it with its next look")
+        return DONE
+    if options.cancel is None:
+        complain(f"no process works on operation {number}; kac moves --continue does")
+        return DONE
+    code = await _work(session, operation.number)
+    if code == DONE and operation.moves():
+        complain(f"what it had moved before stays; the way back is: kac moves back {number} --run")
+    return code
+
+
+async def _list(session: Session, output: str) -> int:
+    """All that is open or moves, and the last operations that ended."""
+    from console.answers.operations import operations_table, running_moves_table
+    from console.answers.results import Printer
+    from console.language.needs import Needs
+    from console.session.operating import read_operations
+    from console.session.reading import read_needs
+
+    known = await read_operations(session, ended=_ENDED_SHOWN)
+    parts = frozenset({"cluster", "reassignments", "log_dirs"})
+    await read_needs(session, Needs(parts=parts))
+    tell = Printer(output)
+    tell(operations_table((*known.open, *known.ended), known.holder.by if known.holder is not None else None))
+    owners = {place: each.number for each in known.open for place in each.running(session.snapshot)}
+    problems = tuple(each for each in session.snapshot.failures if each.part in parts)
+    tell(running_moves_table(session.snapshot, owners, problems))
+    return WAITING if known.open and known.open[0].progress and known.open[0].progress.waits else DONE

@@ -1,4 +1,5 @@
-"""Which changes and operations of a journal are open: those that a start has to look at, found without decoding the others. Pure.
+"""Which changes and operations of a journal are open: those that a start has to look at. They are found without
+decoding the others. Pure.
 
 A change is open while an edit's outcome is unknown, while a request of it is unanswered and no operator was told, or
 while an edit holds for a time. With it are kept the later changes of the same places, and those that take it back: what
@@ -103,8 +104,7 @@ class OpenChanges(Generic[Where]):
             self.last = max(self.last, int(data["change"]))
 
     def open(self) -> dict[int, list[Where]]:
-        """The places of the lines of every open change, and of those that count with it, and of every open operation, by
-        its number."""
+        """The places of the lines of every open change and operation, and of what counts with it, by its number."""
         self._prune()
         changes = {number: change.lines for number, change in self._changes.items()}
         operations = {number: operation.places() for number, operation in self._operations.items()}

@@ -84,7 +84,10 @@ FORMS = (
 
 
 def goal_of(words: Sequence[str]) -> Goal:
-    """The goal that these words name, as one of `FORMS`; the way back without its replicas, which the journal has. Raises ValueError, with the text for an operator."""
+    """The goal that these words name, as one of `FORMS`; the way back without its replicas, which the journal has.
+
+    Raises ValueError, with the text for an operator.
+    """
     match words:
         case ["drain", brokers]:
             return Drain(_brokers(brokers))

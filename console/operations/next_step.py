@@ -115,9 +115,10 @@ def _orders(operation: Operation, snapshot: Snapshot) -> Iterator[Relocation]:
     for (topic, number), before in operation.originals().items():
         known = snapshot.topics.get(topic)
         for each in known.partitions if known is not None else ():
-            if each.number == number and (topic, number) not in moving:
-                if set(each.replicas) == set(before) and each.replicas != before:
-                    yield Relocation(topic, number, each.replicas, before)
+            if each.number != number or (topic, number) in moving or each.replicas == before:
+                continue
+            if set(each.replicas) == set(before):
+                yield Relocation(topic, number, each.replicas, before)
 
 
 # -- waiting -----------------------------------------------------------------------------------------------------------
@@ -167,8 +168,9 @@ def _waits(
             yield f"{each.topic}/{each.number}: broker {commas(dead)}, to which it moves, is not alive"
     late = [step for step in operation.steps if step.deadline < now and any(move in running for move in step.moves)]
     if late:
-        yield f"the step of {late[0].at:%Y-%m-%d %H:%M} UTC should have been done by {late[0].deadline:%Y-%m-%d %H:%M} UTC"
-    if change.foreign and running:
+        begun, due = (f"{at:%Y-%m-%d %H:%M} UTC" for at in (late[0].at, late[0].deadline))
+        yield f"the step of {begun} should have been done by {due}"
+    if change.foreign:
         yield foreign_text(change.foreign)
     if change.unread:
         yield _unread_text(change.unread)

@@ -93,8 +93,8 @@ class ThrottleChange(NamedTuple):
     """What brings throttles to what is wanted.
 
     edits: what to change. sets: what may be set then and is the operation's: what these edits take off is among it
-    until a look shows that it is gone. foreign: brokers whose rate is of another owner; it limits the moves too, and stays.
-    unread: brokers with a rate of the operation's that can't be read, so that it can't be taken off.
+    until a look shows that it is gone. foreign: brokers whose rate is of another owner; it limits the moves too, and
+    stays. unread: brokers with a rate of the operation's that can't be read, so that it can't be taken off.
     """
 
     edits: tuple[SetConfig | UnsetConfig, ...] = ()

@@ -116,3 +116,42 @@ def test_a_goal_is_read_as_it_is_written(goal: Goal) -> None:
         "replication": ["replication", "t", "3"],
     }[str(goal).split()[0]]
     assert goal_of(words) == goal
+
+
+def test_a_goal_is_run_and_listed(kac: Kac, cluster: ThreadedCluster) -> None:
+    """--run asks, works until it is reached and leaves no throttle; the list has it afterwards."""
+    assert kac("moves", "drain", "3", "--run").code == 1
+    ran = kac("moves", "drain", "3", "--throttle", "50MB/s", "--run", "--yes")
+    assert ran.code == 0, ran
+    assert "operation 1 (drain 3) is done" in ran.complaints
+    assert all(3 not in replicas for replicas in settled_replicas(cluster))
+    assert not any("throttled" in key for found in cluster.call(configs_of).values() for key in found)
+    listed = [json.loads(line) for line in kac("moves", "--output", "json").out.splitlines()]
+    (operation,) = listed[0]["operations"]
+    assert (operation["operation"], operation["goal"], operation["state"]) == (1, "drain 3", "done")
+    assert listed[1]["moves"] == []
+    back = kac("moves", "back", "1", "--run", "--yes")
+    assert back.code == 0, back
+    assert settled_replicas(cluster) == list(PLACES)
+    assert kac("moves", "--continue").code == 0
+
+
+def configs_of(cluster: EmbeddedCluster) -> dict[str, dict[str, str]]:
+    return {resource.name: dict(found) for resource, found in cluster.state.configs.items()}
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "why"),
+    [
+        ("--run", 2, "a goal is missing"),
+        ("--throttle 1MB/s", 2, "goes with a goal"),
+        ("--operation 3", 2, "add --throttle"),
+        ("drain 3 --continue", 2, "take no goal"),
+        ("--cancel 9", 1, "no operation 9 is open"),
+        ("back 9 --run --yes", 1, "has no operation 9"),
+    ],
+)
+def test_options_that_do_not_go_together(kac: Kac, words: str, code: int, why: str) -> None:
+    ran = kac("moves", *words.split())
+    assert ran.code == code
+    assert why in ran.complaints
