@@ -5,6 +5,9 @@ replication throttles that no reassignment uses.
 from __future__ import annotations
 
 import argparse
+import os
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from console.answers.results import Column, Row, Table
@@ -84,11 +87,12 @@ def run_leftovers(options: argparse.Namespace) -> int:
 
     async def work(session: Session) -> int:
         found = await read_stale_throttles(session)
+        owners = await _owners(session, found)
         if options.script:
-            put("".join(f"{removal_command(each)}\n" for each in found))
+            put("".join(f"{removal_command(each)}\n" for each in found if each not in owners))
             return DONE
-        Printer(options.output)(stale_throttles_table(found, session.snapshot))
-        if found and options.output == "text":
+        Printer(options.output)(stale_throttles_table(found, session.snapshot, owners))
+        if any(each not in owners for each in found) and options.output == "text":
             put("\nto remove them: kac leftovers --script | kac run -f -   (and apply --yes after a look)\n")
         return DONE
 
@@ -102,7 +106,9 @@ _NEEDS = Needs(
     every=frozenset({BROKER, TOPIC}),
     resources=frozenset({CLUSTER_DEFAULT}),
 )
-_COLUMNS = tuple(map(Column, ("Entity", "Key", "Value", "Why")))
+_NO_OWNERS: Mapping[StaleThrottle, int] = MappingProxyType({})
+_COLUMNS = tuple(map(Column, ("Entity", "Key", "Value", "Why", "Owner")))
+UNKNOWN_OWNER = "unknown"
 
 
 async def read_stale_throttles(session: Session) -> tuple[StaleThrottle, ...]:
@@ -111,16 +117,35 @@ async def read_stale_throttles(session: Session) -> tuple[StaleThrottle, ...]:
     return stale_throttles(session.snapshot)
 
 
-def stale_throttles_table(found: tuple[StaleThrottle, ...], snapshot: Snapshot) -> Table:
-    """What could go, and why; and what could not be looked at."""
+async def _owners(session: Session, found: tuple[StaleThrottle, ...]) -> Mapping[StaleThrottle, int]:
+    """The open operations that set them, by this host's journal, and take them off themselves. Raises Refused."""
+    from console.session.former_changes import any_journal
+    from console.session.operating import read_operations
+
+    if not found or not any_journal(os.environ):
+        return {}
+    owners = {}
+    for operation in (await read_operations(session)).open:
+        for each in found:
+            if operation.owned().has(each):
+                owners[each] = operation.number
+    return owners
+
+
+def stale_throttles_table(
+    found: tuple[StaleThrottle, ...], snapshot: Snapshot, owners: Mapping[StaleThrottle, int] = _NO_OWNERS
+) -> Table:
+    """What could go, why, and who set it as far as this host's journal knows; and what could not be looked at. owners:
+    operations, which take it off themselves."""
     rows = tuple(
         Row(
-            (names.target(each.edit.target), each.edit.key, _value(each), each.why),
+            (names.target(each.edit.target), each.edit.key, _value(each), each.why, _owner(owners.get(each))),
             {
                 "entity": names.target(each.edit.target),
                 "key": each.edit.key,
                 "value": each.value,
                 "why": each.why,
+                "operation": owners.get(each),
                 "command": removal_command(each),
             },
         )
@@ -129,6 +154,10 @@ def stale_throttles_table(found: tuple[StaleThrottle, ...], snapshot: Snapshot) 
     looked_at = ("reassignments", "log_dirs", "topics", "configs")
     problems = tuple(failed for failed in snapshot.failures if failed.part in looked_at)
     return Table("leftovers", _COLUMNS, rows, empty="no throttle is left over", problems=problems)
+
+
+def _owner(operation: int | None) -> str:
+    return UNKNOWN_OWNER if operation is None else f"operation {operation}, which takes it off"
 
 
 def _value(each: StaleThrottle) -> str:

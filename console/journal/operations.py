@@ -178,7 +178,7 @@ def is_held(holder: Holder, now: datetime) -> bool:
 
 
 def _holder(data: bytes) -> Holder | None:
-    """None where nobody holds it, or the file is torn: its writer died."""
+    """None where no process holds it, or the file is torn: its writer died."""
     try:
         found = json.loads(data)
         return Holder(Origin(**found["by"]), time_of(found["until"]))

@@ -107,7 +107,7 @@ class Operation(Struct, frozen=True):
 
 
 def moves_in(snapshot: Snapshot) -> Mapping[TopicPartition, Reassignment]:
-    """The moves that are under way, whoever started them."""
+    """The moves that are under way, of all clients."""
     return {(each.topic, each.partition): each for each in snapshot.reassignments if is_move(each)}
 
 

@@ -10,12 +10,13 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from console.model.codes import TOPIC
 from console.model.config import ConfigResource, broker_resource, topic_resource
 from console.model.numbers import commas
 from console.model.snapshot import Snapshot
 from console.operations.planner import Relocation
 from console.plan.edits import SetConfig, UnsetConfig
-from console.plan.stale_throttles import LISTS, RATES
+from console.plan.stale_throttles import LISTS, RATES, StaleThrottle
 from console.plan.values import own_text, parts_of
 
 Items = Mapping[str, Sequence[str]]
@@ -87,6 +88,16 @@ class Owned(NamedTuple):
             {place: frozenset(items) for place, items in lists.items()},
             frozenset(some[-1].rates) if some else frozenset(),
         )
+
+    def has(self, throttle: StaleThrottle) -> bool:
+        """Whether a throttle that nothing uses is the operation's, all of it."""
+        resource, key = throttle.edit.resource, throttle.edit.key
+        if resource.type == TOPIC:
+            items = {each.strip() for each in parts_of(throttle.value)}
+            return bool(items) and items <= self.lists.get((resource.name, key), frozenset())
+        if not resource.name.isdecimal():
+            return False
+        return throttle.value in self.rates.get((int(resource.name), key), frozenset())
 
 
 class ThrottleChange(NamedTuple):

@@ -10,6 +10,7 @@ import pytest
 from console.model.changes import Status
 from console.model.journal_lines import (
     FINAL,
+    OPERATION_KINDS,
     STATUSES,
     BadLine,
     ClosedLine,
@@ -19,6 +20,7 @@ from console.model.journal_lines import (
     IntentLine,
     Line,
     Mended,
+    OperationLine,
     Origin,
     OutcomeLine,
     Request,
@@ -51,6 +53,7 @@ LINES: list[Line] = [
             EditLine(EDIT, "unread", 60_000, AT, (3, 1), "jBoaEDhbVBKNssPD7v9pjw", True, {"retention.ms": "1"}),
         ),
         (Request("INCREMENTAL_ALTER_CONFIGS", None, (0, 1)), Request("CREATE_TOPICS", 3, ())),
+        5,
     ),
     Sending(7, 0, AT),
     OutcomeLine(7, 0, AT, {0: EndedLine("applied", None, "id"), 1: EndedLine("failed", ("INVALID", "no", "do"))}),
@@ -59,6 +62,7 @@ LINES: list[Line] = [
     Told(7, AT),
     ClosedLine((7, 1), AT, "kept"),
     Mended(AT, WHO),
+    *(OperationLine(5, kind, AT, {"state": "running"}) for kind in sorted(OPERATION_KINDS)),
 ]
 
 

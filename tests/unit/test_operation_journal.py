@@ -1,0 +1,125 @@
+"""Operations in a journal: what is written is read back, open ones are found at a start, and one process holds them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from console.journal import file as files
+from console.journal.file import JournalFile
+from console.journal.operations import Asked, Begun, Lease, Over, begun_json, operation_line, operations
+from console.journal.records import this_process
+from console.model.journal_lines import OperationLine, Origin, Who
+from console.operations.goals import Balance, Drain, Goal, MoveTopic, Replace, Replicate, Restore
+from console.operations.operation import Operation, Progress, State, Step
+from console.operations.planner import Relocation
+from console.operations.throttle import Throttles
+
+AT = datetime(2026, 11, 21, 10, 0, 0, tzinfo=UTC)
+WHO = Who("User:alice", "alice")
+HERE = Origin("host-1", "moves", 17, "boot-1")
+MOVES = (Relocation("orders", 0, (1, 2, 3), (1, 2, 4), 5_000),)
+SETS = Throttles(10, ((1, "a"), (4, "b")), (("orders", "list", ("0:4",)),))
+GOALS: list[Goal] = [
+    Drain((3, 4)),
+    Replace(3, 5),
+    Balance(),
+    MoveTopic("orders", (1, 2)),
+    Replicate("orders", 3),
+    Restore(7, (("orders", 0, (1, 2, 3)),)),
+]
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> JournalFile:
+    return JournalFile(tmp_path / "journal" / "id.jsonl")
+
+
+DRAIN = Drain((3,))
+
+
+def begun(journal: JournalFile, goal: Goal = DRAIN) -> int:
+    return journal.begin_operation(AT, begun_json(Begun("prod", WHO, HERE, goal, 10)))
+
+
+def note(journal: JournalFile, number: int, what: Step | Progress | Asked | Over) -> None:
+    journal.note(operation_line(number, AT, what))
+
+
+@pytest.mark.parametrize("goal", GOALS, ids=str)
+def test_what_is_written_is_read_back(journal: JournalFile, goal: Goal) -> None:
+    number = begun(journal, goal)
+    step, far = Step(AT, AT + timedelta(hours=2), MOVES, SETS), Progress(AT, State.RUNNING, 1, 2, ("a", "b"))
+    note(journal, number, step)
+    note(journal, number, far)
+    expected = Operation(number, AT, "prod", WHO, HERE, goal, 10, (step,), far)
+    assert operations(journal.read().records) == operations(journal.open().records) == {number: expected}
+
+
+def test_what_is_asked_of_it(journal: JournalFile) -> None:
+    number = begun(journal)
+    note(journal, number, Asked(WHO, throttle=20))
+    assert operations(journal.open().records)[number].throttle == 20
+    note(journal, number, Asked(WHO, throttle=0))
+    note(journal, number, Asked(WHO, cancel=True))
+    asked = operations(journal.open().records)[number]
+    assert (asked.throttle, asked.cancelling) == (None, True)
+
+
+def test_a_start_reads_open_ones_and_their_last_progress_alone(
+    journal: JournalFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether the open changes were written down before, or not."""
+    monkeypatch.setattr(files, "CHECKPOINT_BYTES", 1_000)
+    first = begun(journal)
+    for copied in range(50):
+        note(journal, first, Progress(AT, State.RUNNING, copied))
+    note(journal, first, Over(State.DONE))
+    second = begun(journal, Balance())
+    assert second == first + 1
+    for copied in range(50):
+        note(journal, second, Progress(AT, State.RUNNING, copied))
+        (operation,) = operations(journal.open().records).values()
+        assert (operation.number, operation.progress) == (second, Progress(AT, State.RUNNING, copied))
+        assert len(journal.open().records) == 2
+    assert [each.state for each in operations(journal.read().records).values()] == [State.DONE, State.RUNNING]
+
+
+def test_a_line_of_another_form_hides_no_other(journal: JournalFile) -> None:
+    number = begun(journal)
+    journal.note(OperationLine(number, "step", AT, {"moves": "none"}))
+    note(journal, number, Progress(AT, State.WAITING))
+    assert operations(journal.open().records)[number].state is State.WAITING
+
+
+def test_a_lease_is_one_process_at_a_time(journal: JournalFile) -> None:
+    """One that lives keeps it as long as it renews it; another host's holds until its time is over."""
+    me, far = this_process("moves"), Origin("another-host", "moves", 17, "boot")
+    mine, theirs = Lease(journal.path, me), Lease(journal.path, far)
+    assert theirs.take(AT) is None
+    held = mine.take(AT + timedelta(seconds=59))
+    assert held is not None
+    assert held.by == far
+    assert theirs.take(AT + timedelta(seconds=59)) is None
+    assert mine.take(AT + timedelta(seconds=61)) is not None
+    assert mine.take(AT + timedelta(seconds=120)) is None
+    held = theirs.take(AT + timedelta(seconds=121))
+    assert held is not None
+    assert held.by == me
+    theirs.free()
+    assert mine.holder(AT + timedelta(seconds=121)) is not None
+    mine.free()
+    assert mine.holder(AT) is theirs.holder(AT) is None
+
+
+def test_the_lease_of_a_process_that_died_is_free(journal: JournalFile) -> None:
+    """Its number may be another process's by now, and its file may be torn."""
+    me = this_process("moves")
+    dead = me._replace(started="another-boot-1")
+    assert Lease(journal.path, dead).take(AT) is None
+    assert Lease(journal.path, me).take(AT) is None
+    (lease,) = journal.path.parent.rglob("operations.lease")
+    lease.write_text('{"by": {"ho')
+    assert Lease(journal.path, me).take(AT) is None
