@@ -17,6 +17,7 @@ import sys
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -43,9 +44,11 @@ def run_ours(log: Path, out: Path) -> None:
     from console.history.requests.progress import plan
     from console.history.spark_sources import counted_requests
     from console.history.transforms.request_logs import alter_request, request_1s
+    from console.lake.sources import bytes_for_java, given_sources
     from console.lake.spark_session import lake_session
 
-    size, memory = log.stat().st_size, {"spark.driver.memory": "512m"}
+    sources = given_sources(request_logs=(f"1={log}",), cluster_id="benchmark", folder=log.parent)
+    size, memory = bytes_for_java(sources), {"spark.driver.memory": "512m"}
     with lake_session(os.environ, master="local[2]", input_bytes=size, more=memory) as spark:
         spark.range(1).count()
         start, spent = time.perf_counter(), _spent(os.getpid())
@@ -90,11 +93,18 @@ def measured(who: str, python: str, log: Path, folder: Path, seen: dict[str, lis
     return took
 
 
+def _proportional(process: int) -> float:
+    """MiB of a process, of what it shares with others its part: Python's workers are forked from one."""
+    with suppress(OSError, StopIteration):
+        lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
+        return int(next(line for line in lines if line.startswith("Pss:")).split()[1]) / 1024
+    return 0.0
+
+
 def _watch(process: subprocess.Popen[bytes], who: str, seen: dict[str, list[float]]) -> None:
     most = seen.setdefault(f"{who}, MiB", [0.0])
-    page = os.sysconf("SC_PAGE_SIZE") / 2**20
     while process.poll() is None:
-        most[0] = max(most[0], sum(int(fields[21]) * page for _, fields in _below(process.pid)))
+        most[0] = max(most[0], sum(_proportional(each) for each, _ in _below(process.pid)))
         time.sleep(_SAMPLE_SECONDS)
 
 

@@ -6,10 +6,9 @@ import argparse
 import logging
 import os
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
-from glob import glob
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,7 +44,7 @@ def run_jobs(options: argparse.Namespace) -> int:
 
 
 def _ingest(options: argparse.Namespace) -> int:
-    from console.lake.sources import missing
+    from console.lake.sources import bytes_for_java, missing
     from console.model.yaml_places import FileProblems
 
     where = lake_of_options(options)
@@ -74,7 +73,7 @@ def _ingest(options: argparse.Namespace) -> int:
 
     if (report := _nothing_new(options, where, sources)) is not None:
         return _told(options, report)
-    return with_spark(options, where, job, lambda _: _bytes_of(sources.paths), create=True)
+    return with_spark(options, where, job, lambda _: bytes_for_java(sources), create=True)
 
 
 def _nothing_new(options: argparse.Namespace, where: str, sources: Sources) -> Report | None:
@@ -246,15 +245,6 @@ def _keep(options: argparse.Namespace) -> int:
 
 def _bytes_in(manifest: Manifest | None) -> int | None:
     return None if manifest is None else sum(table.bytes for table in manifest.tables.values())
-
-
-def _bytes_of(paths: Sequence[str]) -> int | None:
-    """Of files, folders and patterns on this machine; None where some are elsewhere."""
-    if any("://" in path for path in paths):
-        return None
-    found = {Path(each) for path in paths for each in glob(path)}  # noqa: PTH207 - patterns are absolute
-    files = {file for path in found for file in ([path] if path.is_file() else path.iterdir())}
-    return sum(file.stat().st_size for file in files if file.is_file())
 
 
 # ``kac lake demo``: a day of three clusters in a lake of its own, taken in and built, to try everything on.

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from glob import glob
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 from zoneinfo import ZoneInfo, available_timezones
@@ -64,11 +65,15 @@ class Sources:
     journals: tuple[str, ...] = ()
 
     @property
+    def request_logs(self) -> tuple[str, ...]:
+        """The patterns of request logs."""
+        return tuple(each for cluster in self.clusters for log in cluster.request_logs for each in log.patterns)
+
+    @property
     def paths(self) -> tuple[str, ...]:
         """Every path and pattern."""
         logs = (each for cluster in self.clusters for each in cluster.metadata_logs)
-        lines = (each for cluster in self.clusters for log in cluster.request_logs for each in log.patterns)
-        return (*logs, *lines, *self.journals)
+        return (*logs, *self.request_logs, *self.journals)
 
     def inputs(self) -> Inputs:
         """The inputs of the job."""
@@ -83,6 +88,25 @@ class Sources:
             ),
             tuple(map(Journals, self.journals)),
         )
+
+
+_REQUESTS_IN_ROWS = 64
+"""Bytes of a request log to a byte of its sums, about: Java gets these alone, since Python reads and adds up."""
+
+
+def bytes_for_java(sources: Sources) -> int | None:
+    """What Spark's Java reads of them, about; None where some are elsewhere."""
+    everything, lines = _bytes_of(sources.paths), _bytes_of(sources.request_logs)
+    return None if everything is None or lines is None else everything - lines + lines // _REQUESTS_IN_ROWS
+
+
+def _bytes_of(paths: Sequence[str]) -> int | None:
+    """Of files, folders and patterns on this machine; None where some are elsewhere."""
+    if any("://" in path for path in paths):
+        return None
+    found = {Path(each) for path in paths for each in glob(path)}  # noqa: PTH207 - patterns are absolute
+    files = {file for path in found for file in ([path] if path.is_file() else path.iterdir())}
+    return sum(file.stat().st_size for file in files if file.is_file())
 
 
 def read_sources(text: str, source: str, folder: Path) -> Sources:

@@ -19,7 +19,7 @@ from typing import IO, Any, cast
 
 from pyarrow import fs
 
-BLOCK_BYTES = 2 << 20
+BLOCK_BYTES = 256 << 10
 LONGEST_LINE = 64 << 20
 """Of a request with tens of thousands of partitions some megabytes; what is longer is no log."""
 CHECKED_BYTES = 4096

@@ -129,27 +129,33 @@ def requests(start: int, text: bytes, damaged: list[Damaged]) -> Iterator[tuple[
     """
     all_utf8 = _is_utf8(text)
     clock, second = b"no clock yet", None
-    place = start
-    for line in text.split(b"\n"):
-        found = None
-        if line[_HEAD_AT:_JSON_AT] in _HEADS and line.endswith(_TAIL):
-            if not line.startswith(clock):
-                clock = line[:_CLOCK_END]
+    begin, size = 0, len(text)
+    # Cut a line at a time: all lines of a block at once are memory that no cache holds.
+    while begin <= size:
+        end = text.find(b"\n", begin)
+        if end < 0:
+            end = size
+        if text.startswith(_HEADS, begin + _HEAD_AT) and text.endswith(_TAIL, begin + _JSON_AT, end):
+            if not text.startswith(clock, begin):
+                clock = text[begin : begin + _CLOCK_END]
                 second = _usual_second(clock)
-            millis, json = line[_CLOCK_END:_HEAD_AT], line[_JSON_AT:_TAIL_CUT]
-            if second is not None and millis.isdigit() and (all_utf8 or _is_utf8(line)):
+            millis = text[begin + _CLOCK_END : begin + _HEAD_AT]
+            if second is not None and millis.isdigit() and (all_utf8 or _is_utf8(text[begin:end])):
+                json = text[begin + _JSON_AT : end + _TAIL_CUT]
                 try:
-                    found = (place, second, int(millis), json, decode(json))
+                    request = decode(json)
                 except NOT_USUAL:
-                    found = None
-        if found is not None:
-            yield found
-        elif (other := one_line(place, line)) is not None:
-            if isinstance(other, Line):
-                yield other
-            else:
-                damaged.append(other)
-        place += len(line) + 1
+                    pass
+                else:
+                    yield start + begin, second, int(millis), json, request
+                    begin = end + 1
+                    continue
+        other = one_line(start + begin, text[begin:end])
+        if isinstance(other, Line):
+            yield other
+        elif other is not None:
+            damaged.append(other)
+        begin = end + 1
 
 
 def one_line(place: int, line: bytes) -> Line | Damaged | None:
