@@ -203,7 +203,11 @@ def _sasl_error(cause: BaseException, where: str, settings: ConnectionSettings, 
         if mechanism.startswith("SCRAM"):
             remedy = f"Check user name and password, and that the user has a {mechanism} credential."
         elif mechanism == "OAUTHBEARER":
-            remedy = "Check the client id, its secret, the scope, and what the broker expects of a token."
+            message += f"; {cause.shown}" if isinstance(cause, SaslRefused) and cause.shown else ""
+            remedy = (
+                "Compare these with the listener's sasl.oauthbearer.expected.audience, expected.issuer and JWKS, and "
+                "the clocks; the broker's own log says which of them it is."
+            )
         if again:
             remedy = f"They were changed or revoked meanwhile. {remedy} Then start again with the new ones."
     return AuthenticationFailed(Failure("AUTHENTICATION_FAILED", message, remedy))

@@ -191,7 +191,6 @@ class Connections:
         return connection
 
     async def _opened_at(self, address: Address) -> Connection:
-        from console.admin.connect_errors import connect_error, not_a_broker, refused_credentials
         from console.wire.connection import connect
 
         settings = self._settings
@@ -210,11 +209,15 @@ class Connections:
                 record=self._record,
             )
         except Exception as error:
+            from console.admin.connect_errors import connect_error, refused_credentials
+
             reason = connect_error(error, address, settings)
             if isinstance(reason, AuthenticationFailed) and refused_credentials(error):
                 self._refused = now, reason
             raise reason from error
         if connection.version("metadata") is None:
+            from console.admin.connect_errors import not_a_broker
+
             await connection.close()
             raise not_a_broker(address)
         return connection
@@ -222,12 +225,12 @@ class Connections:
     def _look_for_ended_sessions(self, now: float) -> None:
         """Takes the refusal of a session that was not renewed for that of the next connection: it says more, and the
         credentials are tried once less. now: on the loop's clock."""
-        from console.admin.connect_errors import connect_error, refused_credentials
-
         for address, connection in list(self._open.items()):
             failed = connection.not_renewed
             if failed is None:
                 continue
+            from console.admin.connect_errors import connect_error, refused_credentials
+
             del self._open[address]
             reason = connect_error(failed, address, self._settings)
             if isinstance(reason, AuthenticationFailed) and refused_credentials(failed):

@@ -58,9 +58,12 @@ class SaslSettings(Struct, frozen=True):
     mechanism, not secret.
 
     OAUTHBEARER: options have ``token.endpoint.url`` (https, or a ``file:`` whose content is the token), perhaps
-    ``scope``, ``header.urlencode``, ``connect.timeout.ms``, ``read.timeout.ms``, and ``extension_NAME`` for each SASL
-    extension; username and password are the client's id and secret, and endpoint_tls is for the token endpoint.
-    Without a URL the password is the token itself, or, without a password, the token is an unsecured one for username.
+    ``scope``, ``audience``, ``header.urlencode``, ``connect.timeout.ms``, ``read.timeout.ms``, and ``extension_NAME``
+    for each SASL extension; username and password are the client's id and secret, and endpoint_tls is for the token
+    endpoint. With ``assertion`` (``client`` or ``grant``) an assertion takes the place of the secret or of the grant:
+    further options ``assertion.…`` as in Kafka, paths absolute, and the password opens the private key.
+    Or ``token.command``: a command line that writes a token. Without these the password is the token itself, or,
+    without a password, the token is an unsecured one for username.
     GSSAPI: ``kerberos.service.name``."""
 
     mechanism: str
@@ -119,7 +122,7 @@ def _in_the_clear(sasl: SaslSettings) -> list[str]:
         return [f"{way} sends the password in the clear; use SASL_SSL"]
     if sasl.mechanism.startswith("SCRAM-"):
         return [f"{way} lets eavesdroppers guess the password and read everything; use SASL_SSL"]
-    signed = sasl.password is not None or "token.endpoint.url" in sasl.options
+    signed = sasl.password is not None or {"token.endpoint.url", "token.command"} & sasl.options.keys()
     if sasl.mechanism == "OAUTHBEARER" and signed:
         return [f"{way} sends the token in the clear; use SASL_SSL"]
     return []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 
 from console.admin.settings import (
@@ -16,6 +17,7 @@ from console.admin.settings import (
 from console.contexts.context import ContextError, parse_bootstrap
 from console.contexts.jaas import LoginModule, parse_jaas
 from console.contexts.properties import Values, whole_reference
+from console.model.numbers import is_natural
 from console.model.secret import Secret
 
 # The keys of Java's AdminClient, Kafka 4.3 and 3.9 (AdminClientConfig.configNames), and those that kac can't apply.
@@ -52,6 +54,9 @@ ssl.truststore.password ssl.truststore.type auto.include.jmx.reporter
 
 JAVA_KEYS = frozenset(_JAVA_NAMES.split())
 
+TOKEN_COMMAND = "sasl.oauthbearer.token.command"  # noqa: S105 a key
+"""A key of our own: a command line that writes a token."""
+
 GUARDED = tuple(sorted(key for key in JAVA_KEYS if key.startswith(("bootstrap.", "sasl.", "security.", "ssl."))))
 """Keys whose misspelling changes the user or the trusted servers."""
 
@@ -69,7 +74,7 @@ NOT_APPLIED = {
 
 def near_java_key(key: str) -> str | None:
     """A similar key of Kafka's for an unknown key, or None."""
-    if key in JAVA_KEYS or not key.startswith(("boot", "sas", "sec", "ss")):
+    if key in JAVA_KEYS or key == TOKEN_COMMAND or not key.startswith(("boot", "sas", "sec", "ss")):
         return None
     from difflib import get_close_matches
 
@@ -144,6 +149,7 @@ _MODULES = {
 }
 MECHANISMS = tuple(_MODULES)
 
+_ASSERTION = "sasl.oauthbearer.assertion."
 _TOKEN_URL = "sasl.oauthbearer.token.endpoint.url"  # noqa: S105 a key
 _ENDPOINT_OPTIONS = {
     "header.urlencode": "sasl.oauthbearer.header.urlencode",
@@ -160,6 +166,7 @@ _KNOWN_CLASSES = {
         "DefaultJwtRetriever",
         "ClientCredentialsJwtRetriever",
         "FileJwtRetriever",
+        "JwtBearerJwtRetriever",
     ),
 }
 
@@ -247,28 +254,82 @@ def _gssapi(values: Values, options: Values) -> SaslSettings:
 
 
 def _oauthbearer(values: Values, options: Values) -> SaslSettings:
-    """Client credentials (KIP-768, and its keys of KIP-1139), a token in a file, or an unsecured token."""
+    """A token of a command, of an endpoint (KIP-768, KIP-1139, KIP-1258) or of a file, or an unsecured one."""
     extensions = {key: options.text(key) or "" for key in options if key.startswith("extension_")}
+    if TOKEN_COMMAND in values:
+        return SaslSettings("OAUTHBEARER", options={"token.command": _token_command(values), **extensions})
     url = values.text(_TOKEN_URL)
     if not url:
         return _unsecured_token(values, options, extensions)
     if url.lower().startswith("file:"):
         return SaslSettings("OAUTHBEARER", options={"token.endpoint.url": url, **extensions})
     client_id = values.text("sasl.oauthbearer.client.credentials.client.id") or options.untrimmed("clientId")
-    client_secret = values.secret("sasl.oauthbearer.client.credentials.client.secret") or options.secret("clientSecret")
-    if client_id is None or client_secret is None:
-        raise _missing_option(
-            values,
-            f"{'clientId' if client_id is None else 'clientSecret'} is missing (only client credentials are supported)",
-            'OAuthBearerLoginModule required clientId="…" clientSecret="${env:CLIENT_SECRET}";',
-        )
     settings = {"token.endpoint.url": url, **extensions}
-    if scope := values.text("sasl.oauthbearer.scope") or options.text("scope"):
-        settings["scope"] = scope
+    for name in ("scope", "audience"):
+        if text := values.text(f"sasl.oauthbearer.{name}") or options.text(name):
+            settings[name] = text
     for name, key in _ENDPOINT_OPTIONS.items():
         if text := values.text(key):
             settings[name] = text
-    return SaslSettings("OAUTHBEARER", client_id, client_secret, options=settings, endpoint_tls=_endpoint_tls(options))
+    tls = _endpoint_tls(options)
+    if kind := _assertion_kind(values):
+        settings |= {"assertion": kind, **_assertion(values)}
+        passphrase = values.secret(f"{_ASSERTION}private.key.passphrase")
+        return SaslSettings("OAUTHBEARER", client_id, passphrase, options=settings, endpoint_tls=tls)
+    client_secret = values.secret("sasl.oauthbearer.client.credentials.client.secret") or options.secret("clientSecret")
+    if client_id is None or client_secret is None:
+        missing = "clientId" if client_id is None else "clientSecret"
+        raise _missing_option(
+            values,
+            f"{missing} is missing, and there is no assertion ({_ASSERTION}file or claim.iss)",
+            'OAuthBearerLoginModule required clientId="…" clientSecret="${env:CLIENT_SECRET}";',
+        )
+    return SaslSettings("OAUTHBEARER", client_id, client_secret, options=settings, endpoint_tls=tls)
+
+
+def _token_command(values: Values) -> str:
+    """The command, which no other user may have written."""
+    text = values.text(TOKEN_COMMAND) or ""
+    try:
+        arguments = shlex.split(text)
+    except ValueError:
+        arguments = []
+    if not arguments:
+        raise values.error(TOKEN_COMMAND, "it is a command with its arguments, quoted as in a shell")
+    file = values.place(TOKEN_COMMAND).file
+    if file.exists() and file.stat().st_mode & 0o022:
+        raise values.error(
+            TOKEN_COMMAND, f"it is not run: others may write {file}; chmod go-w {shlex.quote(str(file))}"
+        )
+    return text
+
+
+def _assertion_kind(values: Values) -> str | None:
+    """``grant``, ``client``, or None for a secret; in the order of Kafka's ClientCredentialsRequestFormatterFactory."""
+    if (values.text("sasl.oauthbearer.jwt.retriever.class") or "").endswith("JwtBearerJwtRetriever"):
+        return "grant"
+    return "client" if {f"{_ASSERTION}file", f"{_ASSERTION}claim.iss"} & set(values) else None
+
+
+def _assertion(values: Values) -> dict[str, str]:
+    """The options of the assertion. Raises ContextError for what can't work."""
+    found = {}
+    for name in ("file", "private.key.file", "template.file"):
+        if path := values.path(_ASSERTION + name):
+            found[f"assertion.{name}"] = str(path)
+    if "assertion.file" not in found and "assertion.private.key.file" not in found:
+        raise values.error(f"{_ASSERTION}private.key.file", "it is missing: with it the assertion is signed")
+    for name in ("algorithm", "claim.aud", "claim.iss", "claim.sub", "claim.jti.include"):
+        if text := values.text(_ASSERTION + name):
+            found[f"assertion.{name}"] = text
+    for name in ("claim.exp.seconds", "claim.nbf.seconds"):
+        if text := values.text(_ASSERTION + name):
+            if not is_natural(text):
+                raise values.error(_ASSERTION + name, f"it is a number of seconds, not {text!r}")
+            found[f"assertion.{name}"] = text
+    if found.get("assertion.algorithm", "RS256") not in ("RS256", "ES256"):
+        raise values.error(f"{_ASSERTION}algorithm", "it is RS256 or ES256")
+    return found
 
 
 def _unsecured_token(values: Values, options: Values, extensions: dict[str, str]) -> SaslSettings:
@@ -277,7 +338,7 @@ def _unsecured_token(values: Values, options: Values, extensions: dict[str, str]
     if not subject:
         raise values.error(
             _TOKEN_URL if _TOKEN_URL in values else "sasl.mechanism",
-            f"OAUTHBEARER needs {_TOKEN_URL}, the https address of a token endpoint for client credentials",
+            f"OAUTHBEARER needs {_TOKEN_URL}, the https address of a token endpoint, or {TOKEN_COMMAND}",
         )
     values.warn(_JAAS, "asks for an unsecured token, which brokers accept for tests only")
     return SaslSettings("OAUTHBEARER", subject, options=extensions)

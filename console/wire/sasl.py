@@ -38,6 +38,10 @@ class Authenticator(Protocol):
         """
         ...
 
+    def shown(self) -> str:
+        """What the credentials say of themselves, a line without secrets; empty if that is only a user's name."""
+        ...
+
 
 class Login(NamedTuple):
     """How to log in. begin: makes the authenticator of one exchange with the broker of this host name."""
@@ -49,13 +53,15 @@ class Login(NamedTuple):
 class SaslRefused(Exception):
     """The broker refused the mechanism or the credentials. errno: Kafka's error code. The text is the broker's.
 
-    mechanisms: those of the listener, where it does not support ours.
+    mechanisms: those of the listener, where it does not support ours. shown: what the refused credentials say of
+    themselves.
     """
 
-    def __init__(self, errno: int, text: str, mechanisms: tuple[str, ...] = ()) -> None:
+    def __init__(self, errno: int, text: str, mechanisms: tuple[str, ...] = (), shown: str = "") -> None:
         super().__init__(text)
         self.errno = errno
         self.mechanisms = mechanisms
+        self.shown = shown
 
 
 class NotTheBroker(Exception):
@@ -92,7 +98,7 @@ async def log_in(send: Send, versions: Mapping[int, tuple[int, int]], login: Log
         sent = time.monotonic()
         response = await ask("sasl_authenticate", auth_bytes=step)
         if response.error_code:
-            raise SaslRefused(response.error_code, response.error_message or "")
+            raise SaslRefused(response.error_code, response.error_message or "", shown=authenticator.shown())
         answer = response.auth_bytes
         lifetime = getattr(response, "session_lifetime", None)
         due = sent + renewed_after(lifetime.total_seconds()) if lifetime else float("inf")
@@ -105,13 +111,16 @@ SaslClientAuthenticator's)."""
 LEAST_MARGIN = 2.0
 """Seconds before its end by which a session is renewed, if it is long enough: a request that a busy broker reads after
 the end closes the connection, and what became of it is unknown."""
+LEAST_INTERVAL = 1.1
+"""Seconds: a broker refuses to renew a session within a second (KafkaChannel.MIN_REAUTH_INTERVAL_ONE_SECOND_NANOS)."""
 
 
 def renewed_after(lifetime: float) -> float:
     """Seconds until a session of so many seconds is renewed."""
     if lifetime <= 0:
         return float("inf")
-    return min(random.uniform(EARLIEST, LATEST) * lifetime, max(lifetime - LEAST_MARGIN, lifetime / 2))  # noqa: S311
+    after = min(random.uniform(EARLIEST, LATEST) * lifetime, max(lifetime - LEAST_MARGIN, lifetime / 2))  # noqa: S311
+    return max(after, min(LEAST_INTERVAL, 0.95 * lifetime))
 
 
 # PLAIN (RFC 4616).
@@ -127,6 +136,10 @@ class PlainAuthenticator:
         """The one message, then None."""
         message, self._message = self._message, None
         return message
+
+    def shown(self) -> str:
+        """Empty."""
+        return ""
 
 
 # SCRAM.
@@ -197,6 +210,10 @@ class ScramAuthenticator(_conn.ScramAuthenticator):  # type: ignore[misc,name-de
             raise NotTheBroker("its message is not text") from None
         return None if step is None else step[0]
 
+    def shown(self) -> str:
+        """Empty."""
+        return ""
+
 
 def _from_base64(text: str, what: str) -> bytes:
     try:
@@ -217,6 +234,10 @@ class TokenSource(Protocol):
 
     def extensions(self) -> Mapping[str, str]:
         """SASL extensions (KIP-342), sent with the token."""
+        ...
+
+    def shown(self) -> str:
+        """What the last token says of itself, without the token."""
         ...
 
 
@@ -240,6 +261,10 @@ class BearerAuthenticator:
         pairs = {"auth": f"Bearer {await self._source.token()}", **self._source.extensions()}
         return ("n,,\x01" + "".join(f"{key}={value}\x01" for key, value in pairs.items()) + "\x01").encode()
 
+    def shown(self) -> str:
+        """What the token says of itself."""
+        return self._source.shown()
+
 
 # GSSAPI (RFC 4752).
 
@@ -253,3 +278,7 @@ class KerberosAuthenticator(_conn.SaslGSSAPIAuthenticator):  # type: ignore[misc
     def _step(self, payload: bytes | None) -> SaslStep:
         step: tuple[bytes, bool] | None = super()._step(payload)
         return None if step is None else step[0]
+
+    def shown(self) -> str:
+        """Empty."""
+        return ""

@@ -19,8 +19,8 @@ from msgspec.structs import replace
 
 from console.admin.cluster import describe_cluster
 from console.admin.errors import AdminError, AuthenticationFailed, TlsFailed
+from console.admin.jwt import unsecured_token
 from console.admin.link import Link
-from console.admin.oauth import unsecured_token
 from console.contexts import Context, load, resolve
 from tests.support.certificates import Authority
 from tests.support.kafka_cluster import KafkaCluster

@@ -17,8 +17,8 @@ import pytest
 from console.admin.cluster import describe_cluster
 from console.admin.connections import security_arguments
 from console.admin.errors import AdminError, AuthenticationFailed
+from console.admin.jwt import unsecured_token
 from console.admin.link import Link
-from console.admin.oauth import unsecured_token
 from console.admin.scram import alter_scram
 from console.admin.settings import ConnectionSettings, SaslSettings, Store, TlsSettings
 from console.admin.topics import describe_topics, topic_id_of

@@ -265,7 +265,7 @@ def test_complaints_name_key_file_and_line(file: Path, text: str, words: str) ->
         ("sasl.mechanism=OAUTHBEARER", ":3: sasl.mechanism: OAUTHBEARER needs sasl.oauthbearer.token.endpoint.url"),
         (
             "sasl.mechanism=OAUTHBEARER\nsasl.oauthbearer.token.endpoint.url=https://x/y",
-            ": sasl.jaas.config: clientId is missing (only client credentials are supported)",
+            ": sasl.jaas.config: clientId is missing, and there is no assertion (sasl.oauthbearer.assertion.file",
         ),
         ("sasl.mechanism=PLAIN\nsasl.jaas.config=open-sesame", ":4: sasl.jaas.config: a control flag"),
     ],

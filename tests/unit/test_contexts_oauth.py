@@ -20,8 +20,10 @@ import pytest
 
 from console.admin.connections import sasl_login
 from console.admin.errors import AdminError, AuthenticationFailed, TlsFailed, Unreachable
-from console.admin.oauth import LONGEST_LIFE, Token, TokenProvider, _life_of_jwt, token_provider, unsecured_token
+from console.admin.jwt import Token, life_of, unsecured_token
+from console.admin.oauth import TokenProvider, token_provider
 from console.admin.settings import ConnectionSettings, SaslSettings, Store, TlsSettings
+from console.admin.token_endpoint import LONGEST_LIFE
 from console.model.secret import Secret
 from console.wire.sasl import Login
 from tests.support.certificates import Authority
@@ -173,7 +175,7 @@ async def test_a_life_that_is_none_does_not_keep_a_token_for_ever(
 @pytest.mark.parametrize("exp", ["NaN", "Infinity", "1e400", "-1", "1" + "0" * 400, "[]"])
 def test_a_jwt_that_never_ends_is_kept_for_a_day_at_most(exp: str) -> None:
     claims = base64.urlsafe_b64encode(f'{{"exp": {exp}}}'.encode()).decode().rstrip("=")
-    life = _life_of_jwt(f"e30.{claims}.")
+    life = life_of(f"e30.{claims}.")
     assert life is None or 0 < life <= LONGEST_LIFE
 
 
@@ -200,7 +202,7 @@ async def test_refused_credentials(endpoint: Endpoint) -> None:
     error = await failure(credentials(endpoint.url))
     assert isinstance(error, AuthenticationFailed)
     assert f"the token endpoint {endpoint.url} answered 401: invalid_client no[31m ······" in error.failure.message
-    assert "secret and the scope" in error.failure.remedy
+    assert "secret or key, and the scope" in error.failure.remedy
 
 
 async def test_an_endpoint_in_trouble(endpoint: Endpoint) -> None:

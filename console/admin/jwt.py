@@ -1,0 +1,98 @@
+"""JSON Web Tokens (RFC 7519) as a client needs them: what one says of itself, unverified, and making one."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from console.admin.errors import AuthenticationFailed
+from console.model.failure import Failure
+from console.model.numbers import json_text
+
+UNSECURED_LIFE = 3600
+"""Seconds (OAuthBearerUnsecuredLoginCallbackHandler)."""
+_TOKEN = re.compile(r"[\x21-\x7e]+")
+_LONGEST_SHOWN = 80
+
+
+class Token(NamedTuple):
+    """A token and its life in seconds, None if unknown."""
+
+    text: str
+    life: float | None
+
+
+def checked(token: str, what: str) -> str:
+    """The token, if it can't end its message early (RFC 7628, section 3.1). Raises AuthenticationFailed."""
+    if not _TOKEN.fullmatch(token):
+        message = f"{what} is empty or has invalid characters"
+        raise AuthenticationFailed(Failure("AUTHENTICATION_FAILED", message, "Get a new one."))
+    return token
+
+
+def life_of(token: str) -> float | None:
+    """Seconds until the claim ``exp``; None if it is not a JWT, has no such claim, or is expired."""
+    expires = _time(_part(token, 1).get("exp"))
+    left = 0.0 if expires is None else expires - time.time()
+    return left if left > 0 else None
+
+
+def shown_token(token: str) -> str:
+    """What a refused token says of itself, a line without the token: a broker says only that it is invalid."""
+    header, claims = _part(token, 0), _part(token, 1)
+    if not claims:
+        return "the token is not a JWT"
+    names = {"sub": "subject", "iss": "issuer", "aud": "audience", "scope": "scope"}
+    said = [f"{word} {_short(claims[name])}" for name, word in names.items() if claims.get(name)]
+    said += [f"key {_short(header['kid'])}"] if header.get("kid") else []
+    expires, now = _time(claims.get("exp")), time.time()
+    if expires is not None:
+        at = datetime.fromtimestamp(expires, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+        said.append(f"valid until {at}" if expires > now else f"expired at {at} by this host's clock")
+    begins = _time(claims.get("nbf"))
+    if begins is not None and begins > now:
+        said.append(f"not valid before {datetime.fromtimestamp(begins, UTC):%Y-%m-%d %H:%M:%S} UTC")
+    return f"the token has {', '.join(said)}" if said else "the token has no claims"
+
+
+def unsecured_token(subject: str, now: Callable[[], float] = time.time) -> str:
+    """An unsigned JWT, for brokers that are set up for tests (OAuthBearerUnsecuredJws)."""
+    issued = int(now())
+    claims = {"sub": subject, "iat": issued, "exp": issued + UNSECURED_LIFE}
+    return f"{signing_input({'alg': 'none'}, claims)}."
+
+
+def signing_input(header: Mapping[str, Any], claims: Mapping[str, Any]) -> str:
+    """Header and claims as they are signed (RFC 7515, section 5.1)."""
+    return f"{base64url(json_text(header).encode('ascii'))}.{base64url(json_text(claims).encode('ascii'))}"
+
+
+def base64url(data: bytes) -> str:
+    """Base 64 for URLs without padding."""
+    return base64.urlsafe_b64encode(data).decode("ascii").rstrip("=")
+
+
+def _part(token: str, number: int) -> dict[str, Any]:
+    parts = token.split(".")
+    try:
+        found = json.loads(base64.urlsafe_b64decode(parts[number] + "=" * (-len(parts[number]) % 4)))
+    except (ValueError, IndexError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _time(value: object) -> float | None:
+    """Seconds since 1970, if they are of a year that a calendar has."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if 0 <= value < 253_402_300_800 else None
+
+
+def _short(value: object) -> str:
+    text = " ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return "".join(character for character in text if character.isprintable())[:_LONGEST_SHOWN]

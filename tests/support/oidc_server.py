@@ -1,0 +1,177 @@
+"""A strict identity provider on loopback: client credentials with a secret or an assertion, and assertions as the
+grant, all checked (RFC 6749, RFC 7523); its keys as a JWKS (RFC 7517)."""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
+from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
+from cryptography.hazmat.primitives.hashes import SHA256
+
+from console.admin.jwt import base64url, signing_input
+
+ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+
+PublicKey = rsa.RSAPublicKey | ec.EllipticCurvePublicKey
+
+
+class Refused(Exception):
+    """The request is refused: an error of RFC 6749, section 5.2, and why."""
+
+    def __init__(self, error: str, why: str) -> None:
+        super().__init__(why)
+        self.error = error
+
+
+@dataclass
+class OidcServer:
+    """What the provider knows, and what it was asked.
+
+    secrets: client -> its secret. keys: issuer of assertions -> its public key. audience, subject, life: of the tokens
+    that it issues, life in seconds.
+    """
+
+    secrets: dict[str, str] = field(default_factory=dict)
+    keys: dict[str, PublicKey] = field(default_factory=dict)
+    audience: str = "kafka"
+    life: int = 60
+    subject: str = "alice"
+    url: str = ""
+    asked: list[dict[str, str]] = field(default_factory=list)
+    is_down: bool = False
+    _signing: list[rsa.RSAPrivateKey] = field(default_factory=list)
+
+    @property
+    def token_url(self) -> str:
+        """The token endpoint."""
+        return f"{self.url}/token"
+
+    @property
+    def jwks_url(self) -> str:
+        """Where brokers read the keys."""
+        return f"{self.url}/jwks"
+
+    def rotate(self) -> None:
+        """A new key signs from now on, and the former one is gone."""
+        self._signing.append(rsa.generate_private_key(65537, 2048))
+
+    def issue(self, **claims: Any) -> str:
+        """A token with these claims in place of the usual ones."""
+        now = int(time.time())
+        usual = {"iss": self.url, "sub": self.subject, "aud": self.audience, "iat": now, "exp": now + self.life}
+        return self.signed(self._signing[-1], usual | claims)
+
+    def signed(self, key: rsa.RSAPrivateKey, claims: Mapping[str, Any]) -> str:
+        """A token under the present key's id, signed by this key: another one's is a forgery."""
+        text = signing_input({"alg": "RS256", "typ": "JWT", "kid": f"key-{len(self._signing)}"}, claims)
+        return f"{text}.{base64url(key.sign(text.encode(), padding.PKCS1v15(), SHA256()))}"
+
+    def jwks(self) -> dict[str, Any]:
+        """The present key."""
+        numbers = self._signing[-1].public_key().public_numbers()
+        n, e = (base64url(each.to_bytes((each.bit_length() + 7) // 8, "big")) for each in (numbers.n, numbers.e))
+        kid = f"key-{len(self._signing)}"
+        return {"keys": [{"kty": "RSA", "use": "sig", "alg": "RS256", "kid": kid, "n": n, "e": e}]}
+
+    def token(self, authorization: str | None, form: Mapping[str, str]) -> dict[str, Any]:
+        """The answer of the token endpoint. Raises Refused."""
+        if form.get("grant_type") == JWT_BEARER:
+            self._check_assertion(form.get("assertion", ""), "invalid_grant")
+        elif form.get("grant_type") != "client_credentials":
+            raise Refused("unsupported_grant_type", "not supported")
+        elif form.get("client_assertion_type") == ASSERTION_TYPE:
+            self._check_assertion(form.get("client_assertion", ""), "invalid_client")
+        else:
+            given = base64.b64decode((authorization or "").removeprefix("Basic ")).decode()
+            client, _, secret = given.partition(":")
+            if not secret or self.secrets.get(client) != secret:
+                raise Refused("invalid_client", "unknown client or wrong secret")
+        claims = {claim: form[name] for name, claim in (("scope", "scope"), ("audience", "aud")) if name in form}
+        return {"access_token": self.issue(**claims), "token_type": "Bearer", "expires_in": self.life}
+
+    def _check_assertion(self, token: str, error: str) -> None:
+        try:
+            header, claims = (json.loads(_decoded(part)) for part in token.split(".")[:2])
+            signature = _decoded(token.split(".")[2])
+        except (ValueError, IndexError):
+            raise Refused(error, "not a JWT") from None
+        key = self.keys.get(claims.get("iss", ""))
+        if key is None:
+            raise Refused(error, "unknown issuer of the assertion")
+        data = token.rpartition(".")[0].encode()
+        try:
+            if isinstance(key, rsa.RSAPublicKey) and header["alg"] == "RS256":
+                key.verify(signature, data, padding.PKCS1v15(), SHA256())
+            elif isinstance(key, ec.EllipticCurvePublicKey) and header["alg"] == "ES256" and len(signature) == 64:
+                r, s = (int.from_bytes(half, "big") for half in (signature[:32], signature[32:]))
+                key.verify(encode_dss_signature(r, s), data, ec.ECDSA(SHA256()))
+            else:
+                raise InvalidSignature
+        except InvalidSignature:
+            raise Refused(error, "the assertion's signature is wrong") from None
+        now = time.time()
+        if claims.get("aud") != self.token_url:
+            raise Refused(error, "the assertion is for another audience")
+        if not claims.get("nbf", 0) <= now < claims["exp"]:
+            raise Refused(error, "the assertion is expired")
+
+
+def _decoded(part: str) -> bytes:
+    return base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))
+
+
+@contextmanager
+def oidc_server() -> Iterator[OidcServer]:
+    """A provider with one key, listening on a port of its own."""
+    provider = OidcServer()
+    provider.rotate()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self._answer(200, provider.jwks())
+
+        def do_POST(self) -> None:
+            form = {
+                name: values[0]
+                for name, values in parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode()).items()
+            }
+            provider.asked.append(form)
+            if provider.is_down:
+                self._answer(503, {"error": "temporarily_unavailable"})
+                return
+            try:
+                self._answer(200, provider.token(self.headers["Authorization"], form))
+            except Refused as refused:
+                self._answer(401, {"error": refused.error, "error_description": str(refused)})
+
+        def _answer(self, status: int, content: Mapping[str, Any]) -> None:
+            body = json.dumps(content).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Quiet."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    provider.url = f"http://127.0.0.1:{server.server_port}"
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    try:
+        yield provider
+    finally:
+        server.shutdown()
+        server.server_close()
