@@ -9,9 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from console.admin.jwt import base64url, checked, signing_input
+from console.admin.jwt import base64url, checked, no_token, signing_input
 from console.admin.settings import SaslSettings
-from console.admin.token_endpoint import no_token
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes

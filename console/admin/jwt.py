@@ -30,9 +30,13 @@ class Token(NamedTuple):
 def checked(token: str, what: str) -> str:
     """The token, if it can't end its message early (RFC 7628, section 3.1). Raises AuthenticationFailed."""
     if not _TOKEN.fullmatch(token):
-        message = f"{what} is empty or has invalid characters"
-        raise AuthenticationFailed(Failure("AUTHENTICATION_FAILED", message, "Get a new one."))
+        raise no_token(f"{what} is empty or has invalid characters", "Get a new one.")
     return token
+
+
+def no_token(message: str, remedy: str) -> AuthenticationFailed:
+    """The error of a login without a token."""
+    return AuthenticationFailed(Failure("AUTHENTICATION_FAILED", message, remedy))
 
 
 def life_of(token: str) -> float | None:

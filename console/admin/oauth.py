@@ -12,9 +12,9 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from console.admin.errors import AdminError, Unreachable
-from console.admin.jwt import UNSECURED_LIFE, Token, checked, life_of, shown_token, unsecured_token
+from console.admin.jwt import UNSECURED_LIFE, Token, checked, life_of, no_token, shown_token, unsecured_token
 from console.admin.settings import SaslSettings
-from console.admin.token_endpoint import ENDPOINT_TIMEOUT, no_token, refuse_clear_text, request_token, token_in
+from console.admin.token_endpoint import ENDPOINT_TIMEOUT, refuse_clear_text, request_token, token_in
 from console.model.failure import Failure
 
 RENEWED_AFTER = 0.8

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from console.admin.errors import AdminError, AuthenticationFailed, TlsFailed, Unreachable
-from console.admin.jwt import Token, checked, life_of
+from console.admin.errors import AdminError, TlsFailed, Unreachable
+from console.admin.jwt import Token, checked, life_of, no_token
 from console.admin.settings import SaslSettings, TlsSettings
 from console.admin.tls import client_context
 from console.model.failure import Failure
@@ -199,8 +199,3 @@ def _unreachable(shown: str, reason: object) -> AdminError:
 def _without_credentials(url: str) -> str:
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
-
-
-def no_token(message: str, remedy: str) -> AuthenticationFailed:
-    """The error of a login without a token."""
-    return AuthenticationFailed(Failure("AUTHENTICATION_FAILED", message, remedy))
