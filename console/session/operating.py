@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -342,7 +342,7 @@ class _Course:
         if len(waits) > MOST_REASONS:
             some += (f"and {len(waits) - MOST_REASONS:,} more",)
         if stalled and not some:
-            some = (f"no byte was copied for {now - self._moved_at:.0f} s, of {len(running):,} partitions that move",)
+            some = tuple(_still(operation, len(running), now - self._moved_at))
         state = State.STALLED if stalled else State.RUNNING if copies else State.WAITING
         if self._written != (state, some) or now - self._written_at >= _PROGRESS_EVERY:
             if some and (self._written is None or self._written[1] != some):
@@ -352,3 +352,14 @@ class _Course:
             progress = Progress(self._session.clock.now(), state, copied, left, some)
             await self._work.note(self._number, progress)
         return stalled
+
+
+def _still(operation: Operation, partitions: int, seconds: float) -> Iterator[str]:
+    """What to say where nothing else says why nothing goes on. Brokers count what in-sync replicas of a throttled
+    partition fetch against the leader's rate, too (KIP-73): below what producers write nothing is left for new ones."""
+    yield f"no byte was copied for {seconds:.0f} s; {partitions:,} partitions move"
+    if operation.throttle is not None:
+        yield (
+            "the throttle may be below what producers write: "
+            f"kac moves --operation {operation.number} --throttle RATE raises it"
+        )

@@ -24,6 +24,9 @@ for line in sys.stdin:
         out = os.open(asked["out"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         kept = os.dup(1), os.dup(2)
         os.dup2(out, 1), os.dup2(out, 2)
+        if asked["crash"]:
+            import tests.support.crash_points
+            tests.support.crash_points.arm(asked["crash"])
         try:
             code = console.cli.main.run(asked["argv"])
         finally:
@@ -71,9 +74,9 @@ class ForkedRuns:
         await self._ask(argv, fork=False)
         assert await self._answer() == 0, self.output
 
-    async def start(self, *argv: str) -> None:
-        """Start a child; `pid` is its."""
-        await self._ask(argv, fork=True)
+    async def start(self, *argv: str, crash: str = "") -> None:
+        """Start a child; `pid` is its. crash: where it kills itself, see `tests.support.crash_points`."""
+        await self._ask(argv, fork=True, crash=crash)
         self.pid = await self._answer()
 
     async def ended(self) -> int:
@@ -92,10 +95,11 @@ class ForkedRuns:
         """What the last run wrote."""
         return self._out.read_text(encoding="utf-8", errors="replace")
 
-    async def _ask(self, argv: tuple[str, ...], *, fork: bool) -> None:
+    async def _ask(self, argv: tuple[str, ...], *, fork: bool, crash: str = "") -> None:
         assert self._server is not None
         assert self._server.stdin is not None
-        self._server.stdin.write(json.dumps({"argv": argv, "out": str(self._out), "fork": fork}).encode() + b"\n")
+        asked = {"argv": argv, "out": str(self._out), "fork": fork, "crash": crash}
+        self._server.stdin.write(json.dumps(asked).encode() + b"\n")
         await self._server.stdin.drain()
 
     async def _answer(self) -> int:

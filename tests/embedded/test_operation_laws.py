@@ -1,0 +1,259 @@
+"""The law of operations: from any state and through any deaths, of kac at each write and request and of brokers, either
+the goal is reached and nothing is left, or the operation says what it waits for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import event as seen
+from hypothesis import strategies as st
+
+from console.admin import changes
+from console.embedded.replicas import new_topic, start_move
+from console.embedded.spec import ClusterSpec
+from console.journal.file import JournalFile
+from console.journal.operations import Lease
+from console.journal.records import this_process
+from console.model.config import broker_resource, topic_resource
+from console.model.journal_lines import Origin
+from console.operations.goals import Balance, Drain, Goal, MoveTopic, Replace, Replicate
+from console.operations.operation import Operation, State
+from console.operations.placement import placement_of
+from console.operations.planner import propose
+from console.plan.stale_throttles import LISTS, RATES
+from console.session import journal_changes, operating, recording
+from console.session.operating import NEEDS, ask_of, begin, read_operations, work_on
+from console.session.reading import read_needs
+from console.session.session import Session
+from console.session.snapshot_reader import Refused
+from tests.embedded.test_operations import RACKS, World, world_of
+
+BROKERS = (1, 2, 3, 4)
+FOREIGN = 77
+
+
+class Died(BaseException):
+    """This life of kac is over, as by kill -9."""
+
+
+class Deaths:
+    """Ends a life right before or after a line of the journal, or a request that changes the cluster."""
+
+    def __init__(self) -> None:
+        self.left = 0
+        self.dead = False
+
+    def event(self) -> None:
+        """Something that a death may come before or after."""
+        if self.dead:
+            raise Died
+        self.left -= 1
+        if self.left == 0:
+            self.dead = True
+            raise Died
+
+
+@contextmanager
+def mortal(patch: pytest.MonkeyPatch, deaths: Deaths) -> Iterator[None]:
+    """Each event of a life counts; who died frees no lease, and is not taken for alive."""
+    write, send, free = JournalFile._write, changes.send, Lease.free
+
+    def writing(self: JournalFile, descriptor: int, data: bytes) -> None:
+        deaths.event()
+        write(self, descriptor, data)
+        deaths.event()
+
+    async def sending(link: Any, request: Any, *, validate_only: bool, **rest: Any) -> Any:
+        if validate_only:
+            return await send(link, request, validate_only=True, **rest)
+        deaths.event()
+        outcomes = await send(link, request, validate_only=False, **rest)
+        deaths.event()
+        return outcomes
+
+    def freeing(self: Lease) -> None:
+        if not deaths.dead:
+            free(self)
+
+    def process(door: str) -> Origin:
+        return this_process(door)._replace(started=door)
+
+    with patch.context() as patched:
+        patched.setattr(JournalFile, "_write", writing)
+        patched.setattr(changes, "send", sending)
+        patched.setattr(Lease, "free", freeing)
+        patched.setattr(operating, "this_process", process)
+        patched.setattr(recording, "this_process", process)
+        patched.setattr(journal_changes, "IN_FLIGHT", 0.0)
+        yield
+
+
+class Die(NamedTuple):
+    """A life that ends with its nth event."""
+
+    nth: int
+
+
+class Down(NamedTuple):
+    broker: int
+
+
+class Up(NamedTuple):
+    broker: int
+
+
+class Foreign(NamedTuple):
+    """Another tool moves a partition."""
+
+    partition: int
+    to: tuple[int, ...]
+
+
+class Ask(NamedTuple):
+    """An operator asks for another throttle, or to cancel."""
+
+    cancel: bool
+    throttle: int
+
+
+Happens = Die | Down | Up | Foreign | Ask
+
+
+class Case(NamedTuple):
+    layout: tuple[tuple[int, ...], ...]
+    min_isr: int
+    goal: Goal
+    throttle: int | None
+    foreign: bool
+    events: tuple[Happens, ...]
+
+
+def replicas(least: int = 1) -> st.SearchStrategy[tuple[int, ...]]:
+    return st.permutations(BROKERS).flatmap(lambda order: st.integers(least, 3).map(lambda n: tuple(order[:n])))
+
+
+BROKER = st.sampled_from(BROKERS)
+GOALS: st.SearchStrategy[Goal] = st.one_of(
+    BROKER.map(lambda broker: Drain((broker,))),
+    st.permutations(BROKERS).map(lambda order: Replace(order[0], order[1])),
+    st.just(Balance()),
+    st.permutations(BROKERS).map(lambda order: MoveTopic("orders", tuple(order[:3]))),
+    st.integers(1, 4).map(lambda n: Replicate("orders", n)),
+)
+EVENTS: st.SearchStrategy[Happens] = st.one_of(
+    st.builds(Die, st.integers(1, 30)),
+    st.builds(Die, st.integers(1, 30)),
+    st.builds(Down, BROKER),
+    st.builds(Up, BROKER),
+    st.builds(Foreign, st.integers(0, 5), replicas()),
+    st.builds(Ask, st.booleans(), st.sampled_from([0, 10_000, 10**8])),
+)
+CASES = st.builds(
+    Case,
+    st.lists(replicas(), min_size=1, max_size=6).map(tuple),
+    st.integers(1, 2),
+    GOALS,
+    st.sampled_from([None, 10**5, 10**8]),
+    st.booleans(),
+    st.lists(EVENTS, max_size=8).map(tuple),
+)
+
+
+async def lived(world: World, number: int, life: int) -> Operation:
+    """A life of kac that works on the operation; its session knows nothing of those before."""
+    session = Session(world.session.client, world.session.context, f"life-{life}", world.session.clock)
+    return await work_on(session, number, pace=world.pace)
+
+
+async def go_through(case: Case, patch: pytest.MonkeyPatch) -> None:
+    deaths = Deaths()
+    async with world_of(ClusterSpec(brokers=4, racks=RACKS)) as world:
+        state = world.cluster.state
+        state.put_topic(new_topic("orders", case.layout, BROKERS))
+        state.alter_config(topic_resource("orders"), {"min.insync.replicas": str(case.min_isr)})
+        if case.foreign:
+            state.alter_config(broker_resource(1), {RATES[1]: str(FOREIGN)})
+            state.alter_config(topic_resource("orders"), {LISTS[1]: "0:1"})
+        before = world.throttles()
+        number = await begin(world.session, case.goal, case.throttle)
+        with mortal(patch, deaths):
+            over = False
+            for life, event in enumerate(case.events):
+                over = over or await happens(world, event, number, life, deaths)
+            deaths.dead, deaths.left = False, 0
+            for broker in BROKERS:
+                await world.cluster.broker_up(broker)
+            operation = await lived(world, number, 1000)
+            # Copies that another tool began end by the clock, and were waited for.
+            operation = operation if operation.ended is not None else await lived(world, number, 1001)
+            await ended_well(world, operation, before)
+            if operation.ended is None:
+                await ask_of(world.session, number, cancel=True)
+                operation = await lived(world, number, 1002)
+                assert operation.state is State.CANCELLED, operation
+                await ended_well(world, operation, before)
+        assert (await read_operations(world.session)).open == ()
+
+
+async def happens(world: World, event: Happens, number: int, life: int, deaths: Deaths) -> bool:
+    """Let it happen. Returns whether the operation is over."""
+    alive = world.cluster.state.alive()
+    match event:
+        case Die(nth):
+            deaths.dead, deaths.left = False, nth
+            try:
+                return (await lived(world, number, life)).ended is not None
+            except Died:
+                seen("died")
+                return False
+        case Down(broker) if len(alive) > 2:
+            await world.cluster.broker_down(broker)
+        case Up(broker):
+            await world.cluster.broker_up(broker)
+        case Foreign(partition, to) if partition < len(world.replicas()):
+            moving = {each.replicas for each in world.cluster.state.topics["orders"].partitions if each.adding}
+            if world.replicas()[partition] not in moving:
+                start_move(world.cluster, "orders", partition, to)
+        case Ask(cancel, throttle):
+            deaths.dead, deaths.left = False, 0
+            try:
+                await ask_of(world.session, number, cancel=cancel, throttle=throttle)
+            except Refused:
+                return True
+    return False
+
+
+async def ended_well(world: World, operation: Operation, before: dict[tuple[str, str], str]) -> None:
+    """The goal is reached and nothing is left; or what is waited for is said."""
+    seen(operation.state.value)
+    if operation.ended is None:
+        assert operation.progress is not None
+        assert operation.state in (State.STALLED, State.WAITING)
+        assert operation.progress.waits, operation
+        return
+    await read_needs(world.session, NEEDS)
+    assert world.throttles() == before
+    assert not operation.running(world.session.snapshot)
+    if operation.state is State.DONE:
+        assert propose(operation.goal, placement_of(world.session.snapshot)).reached
+        assert world.moving() == 0 or isinstance(operation.goal, Balance)
+
+
+@given(CASES)
+@settings(max_examples=15, suppress_health_check=list(HealthCheck))
+def test_whatever_dies_the_goal_is_reached_or_what_it_waits_for_is_said(case: Case) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        asyncio.run(go_through(case, patch))
+
+
+@pytest.mark.long
+@given(CASES)
+@settings(max_examples=1_000, suppress_health_check=list(HealthCheck))
+def test_a_thousand_of_them(case: Case) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        asyncio.run(go_through(case, patch))

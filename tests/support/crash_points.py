@@ -1,0 +1,47 @@
+"""Kills this process (-9) at a chosen point: right before or after a line of the journal, or a request that changes."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from typing import Any
+
+from console.admin import changes
+from console.journal.file import JournalFile
+
+_KIND = re.compile(rb'"kind":"(\w+)"')
+ANY = "any"
+
+
+def arm(point: str) -> None:
+    """point: ``before:step:2``: before the second line of that kind; ``after:AlterReassignments:1``: after the answer
+    to the first such request, before anything is written of it; with ``any`` each of them counts."""
+    when, what, nth = point.split(":")
+    left = int(nth)
+
+    def at(moment: str, name: str) -> None:
+        nonlocal left
+        if moment == when and what in (name, ANY):
+            left -= 1
+            if left == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    write, send = JournalFile._write, changes.send
+
+    def writing(self: JournalFile, descriptor: int, data: bytes) -> None:
+        found = _KIND.search(data)
+        kind = found[1].decode() if found is not None else ""
+        at("before", kind)
+        write(self, descriptor, data)
+        at("after", kind)
+
+    async def sending(link: Any, request: Any, *, validate_only: bool, **rest: Any) -> Any:
+        name = "" if validate_only else type(request).__name__
+        at("before", name)
+        outcomes = await send(link, request, validate_only=validate_only, **rest)
+        at("after", name)
+        return outcomes
+
+    JournalFile._write = writing  # type: ignore[method-assign]
+    changes.send = sending
