@@ -40,7 +40,7 @@ class AdminClient:
         for a record that is replayed. `recorder`: keeps the answers, and is closed with the client."""
         self.settings = settings
         self.recorder: Recorder | None = None
-        self._loop = loop or ClientLoop()
+        self._loop = loop or ClientLoop(settings.via)
         self._link = link or Link(settings, tap=tap)
         self._thread = threading.Thread(target=self._serve, name=f"{settings.client_id}-client", daemon=True)
         self._operations: set[asyncio.Task[Any] | None] = set()

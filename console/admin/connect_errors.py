@@ -15,6 +15,7 @@ from console.admin.errors import (
     AuthenticationFailed,
     NothingListens,
     NotKafkaBroker,
+    SshFailed,
     TlsFailed,
     Unreachable,
 )
@@ -65,7 +66,7 @@ def not_a_broker(address: Address) -> AdminError:
 
 def none_reached(errors: Sequence[AdminError]) -> AdminError:
     """One error for all addresses: the only one, or the most specific one, else all of them."""
-    specific = (AuthenticationFailed, TlsFailed, NotKafkaBroker)
+    specific = (AuthenticationFailed, SshFailed, TlsFailed, NotKafkaBroker)
     chosen = next((error for kind in specific for error in errors if isinstance(error, kind)), None)
     if chosen is not None or len(errors) == 1:
         return chosen or errors[0]

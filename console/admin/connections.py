@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from console.admin.errors import AdminError, AuthenticationFailed
+from console.admin.errors import AdminError, AuthenticationFailed, SshFailed
 from console.admin.happy_eyeballs import first_to_open
 from console.admin.settings import Address, ConnectionSettings, SaslSettings
 from console.model.failure import Failure
@@ -158,7 +158,7 @@ class Connections:
             await opened[1].close()
 
         result = await first_to_open(
-            addresses, open_one, discard, final=lambda error: isinstance(error, AuthenticationFailed)
+            addresses, open_one, discard, final=lambda error: isinstance(error, AuthenticationFailed | SshFailed)
         )
         if isinstance(result, list):
             from console.admin.connect_errors import none_reached

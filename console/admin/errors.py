@@ -2,7 +2,8 @@
 
 AdminError                 everything below; `.failure` has the text for an operator
 ├── Unreachable            no connection: unknown host, timed out while connecting
-│   └── NothingListens     the connection was refused
+│   ├── NothingListens     the connection was refused
+│   └── SshFailed          the SSH host on the way was not reached, or refused the login
 ├── TlsFailed              the TLS handshake failed, or one side speaks TLS and the other does not
 ├── AuthenticationFailed   the broker refused the credentials or the mechanism
 ├── NotKafkaBroker         the peer is not a Kafka broker
@@ -42,6 +43,10 @@ class Unreachable(AdminError):
 
 class NothingListens(Unreachable):
     """The host refused the connection: no process has the port."""
+
+
+class SshFailed(Unreachable):
+    """The SSH host on the way was not reached, or refused the login; or the connection to it ended."""
 
 
 class TlsFailed(AdminError):

@@ -12,7 +12,10 @@ import threading
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from itertools import chain, zip_longest
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from console.admin.settings import SshHost
 
 A = TypeVar("A")
 C = TypeVar("C")
@@ -89,7 +92,14 @@ AddressInfo = tuple[int, int, int, str, Any]
 
 
 class ClientLoop(asyncio.SelectorEventLoop):
-    """An event loop for hosts with dead addresses and for a resolver that hangs."""
+    """An event loop for hosts with dead addresses and for a resolver that hangs.
+
+    via: the SSH host that every connection goes through; None: straight.
+    """
+
+    def __init__(self, via: SshHost | None = None) -> None:
+        super().__init__()
+        self._via = via
 
     async def create_connection(
         self, protocol_factory: Callable[[], asyncio.BaseProtocol], host: Any = None, port: Any = None, **options: Any
@@ -122,6 +132,10 @@ class ClientLoop(asyncio.SelectorEventLoop):
         return await answer
 
     async def _open_socket(self, host: str, port: int) -> socket.socket:
+        if self._via is not None:
+            from console.admin.ssh import way
+
+            return await way(self._via).open(host, port)
         opened = await first_to_open(
             by_turns(await self._addresses(host, port)),
             self._connect_socket,

@@ -73,12 +73,30 @@ class SaslSettings(Struct, frozen=True):
     endpoint_tls: TlsSettings | None = None
 
 
+class SshHost(Struct, frozen=True):
+    """A host that all connections go through by SSH. port, user: None for what ssh's own configuration says."""
+
+    host: str
+    port: int | None = None
+    user: str | None = None
+
+    def __str__(self) -> str:
+        where = self.host if self.port is None else show_address((self.host, self.port))
+        return where if self.user is None else f"{self.user}@{where}"
+
+    @property
+    def as_argument(self) -> str:
+        """The arguments of an ssh typed by hand."""
+        to = self.host if self.user is None else f"{self.user}@{self.host}"
+        return to if self.port is None else f"-p {self.port} {to}"
+
+
 class ConnectionSettings(Struct, frozen=True):
     """Everything that a client needs to connect. Times in seconds.
 
     request_timeout: for a call with its retries. read_only: the link refuses to send changes. lost_answer_timeout: for
     finding out whether a change whose answer was lost was applied. visible_timeout: for brokers to describe an applied
-    change.
+    change. via: the SSH host that connects to all addresses, also to those that brokers advertise; None: this one.
     """
 
     bootstrap: tuple[tuple[str, int], ...]
@@ -91,6 +109,7 @@ class ConnectionSettings(Struct, frozen=True):
     read_only: bool = False
     lost_answer_timeout: float = LOST_ANSWER_TIMEOUT
     visible_timeout: float = VISIBLE_TIMEOUT
+    via: SshHost | None = None
 
     @property
     def exposures(self) -> tuple[str, ...]:

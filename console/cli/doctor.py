@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from console.answers.checks import Check, Health, any_bad, checks_result
-from console.cli.opening import DONE, FAILED, USAGE, context_of
+from console.cli.opening import DONE, FAILED, USAGE, context_of, log_in_on_the_way
 from console.cli.screen import dumb, no_unicode, not_a_terminal
 
 LEAST_COLUMNS, LEAST_ROWS = 80, 24
@@ -36,9 +36,12 @@ def run_doctor(options: argparse.Namespace) -> int:
             return USAGE
         import asyncio
 
+        from console.admin.happy_eyeballs import ClientLoop
         from console.cli.doctor_cluster import cluster_checks
 
-        found += asyncio.run(cluster_checks(context))
+        log_in_on_the_way(context)
+        with asyncio.Runner(loop_factory=lambda: ClientLoop(context.settings.via)) as runner:
+            found += runner.run(cluster_checks(context))
     Printer(options.output)(checks_result(found))
     return FAILED if any_bad(found) else DONE
 

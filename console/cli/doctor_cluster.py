@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from console.admin.errors import AdminError, AuthenticationFailed
-from console.admin.settings import Address, ConnectionSettings, show_address
+from console.admin.settings import Address, ConnectionSettings, SshHost, show_address
 from console.answers.checks import Check, Health
 
 if TYPE_CHECKING:
@@ -51,6 +51,10 @@ async def cluster_checks(context: Context) -> list[Check]:
     """All checks of a context's cluster, from its bootstrap addresses to what the principal lacks."""
     settings = context.settings
     found: list[Check] = []
+    if settings.via is not None:
+        found.append(await _ssh(settings.via))
+        if found[0].health is Health.BAD:
+            return found
     works = refused = False
     for address in settings.bootstrap[:MOST_BOOTSTRAP]:
         step = await _bootstrap(address, settings, ask=not refused)
@@ -67,10 +71,21 @@ async def cluster_checks(context: Context) -> list[Check]:
             return [*found, _failed("cluster", error)]
 
 
+async def _ssh(host: SshHost) -> Check:
+    from console.admin.ssh import way
+
+    begun = time.monotonic()
+    try:
+        await asyncio.to_thread(way(host).start, ask=False)
+    except AdminError as error:
+        return _failed(f"ssh {host}", error)
+    return Check(f"ssh {host}", Health.OK, f"logged in, in {_ms(time.monotonic() - begun)}; it looks up all names")
+
+
 async def _bootstrap(address: Address, settings: ConnectionSettings, *, ask: bool) -> _Step:
     """One address: its name, each of its addresses, TLS, and what Kafka answers there."""
     where = show_address(address)
-    looked = await _reach(address)
+    looked = await _reach(address, settings.via)
     checks = _reached(f"name {address[0]}", f"TCP {where}", looked)
     if not any(each.seconds is not None for each in looked.tried):
         return _Step(checks, works=False)
@@ -98,14 +113,17 @@ class _Try(NamedTuple):
 
 
 class _Looked(NamedTuple):
-    """What a name leads to. problem: why it leads nowhere."""
+    """What a name leads to. problem: why it leads nowhere. by_ssh: looked up and tried by the SSH host."""
 
     tried: tuple[_Try, ...]
     problem: str = ""
+    by_ssh: bool = False
 
 
-async def _reach(address: Address) -> _Looked:
+async def _reach(address: Address, via: SshHost | None) -> _Looked:
     host, port = address
+    if via is not None:
+        return await _reach_by_ssh(address, via)
     try:
         async with asyncio.timeout(STEP_SECONDS):
             infos = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -117,6 +135,22 @@ async def _reach(address: Address) -> _Looked:
         return _Looked((), "not a host name")
     ips = list(dict.fromkeys(str(info[4][0]) for info in infos))[:MOST_ADDRESSES]
     return _Looked(tuple(await asyncio.gather(*(_tcp(ip, port) for ip in ips))))
+
+
+async def _reach_by_ssh(address: Address, via: SshHost) -> _Looked:
+    from console.admin.ssh import way
+
+    begun = time.monotonic()
+    seconds, problem = None, ""
+    try:
+        async with asyncio.timeout(STEP_SECONDS):
+            (await way(via).open(*address)).close()
+        seconds = time.monotonic() - begun
+    except TimeoutError:
+        problem = f"no answer within {STEP_SECONDS:g} s"
+    except AdminError as error:
+        problem = error.failure.message.removeprefix(f"{show_address(address)}: ")
+    return _Looked((_Try(f"by {via.host}", seconds, problem),), by_ssh=True)
 
 
 async def _tcp(ip: str, port: int) -> _Try:
@@ -138,7 +172,8 @@ def _reached(name: str, tcp: str, looked: _Looked) -> list[Check]:
         return [
             Check(name, Health.BAD, looked.problem, "check its spelling, DNS and /etc/hosts, and whether a VPN is up")
         ]
-    checks = [Check(name, Health.OK, ", ".join(each.ip for each in looked.tried))]
+    names = [Check(name, Health.OK, ", ".join(each.ip for each in looked.tried))]
+    checks = [] if looked.by_ssh else names
     some = any(each.seconds is not None for each in looked.tried)
     for each in looked.tried:
         if each.seconds is not None:
@@ -270,7 +305,7 @@ async def advertised_checks(link: Link, cluster: ClusterInfo) -> list[Check]:
     async def one(broker_id: int, address: Address) -> tuple[Check | None, float | None]:
         name = f"broker {broker_id} advertises {show_address(address)}"
         async with gate:
-            looked = await _reach(address)
+            looked = await _reach(address, link.settings.via)
             if not any(each.seconds is not None for each in looked.tried):
                 why = looked.problem or "; ".join(f"{each.ip}: {each.problem}" for each in looked.tried)
                 remedy = (

@@ -195,6 +195,7 @@ def add_connection(parser: argparse.ArgumentParser) -> None:
     add("-b", "--bootstrap-server", metavar="HOST:PORT,…", help="brokers to ask first")
     add("-c", "--context", metavar="NAME", help="a context, see `kac contexts`")
     add("--command-config", metavar="FILE", type=_path, help="a client.properties as Kafka's tools take it")
+    add("--via", metavar="ssh:USER@HOST", help="all connections by way of this host, with the ssh of this one")
     add("--read-only", action="store_true", help="refuse every change")
     add("--no-journal", action="store_true", help="change without writing it into the journal: no revert, no history")
 

@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,6 +41,7 @@ def context_of(options: argparse.Namespace) -> Context | None:
             name=getattr(options, "context", None),
             bootstrap=getattr(options, "bootstrap_server", None),
             command_config=getattr(options, "command_config", None),
+            via=getattr(options, "via", None),
             environ=os.environ,
         )
     except ContextError as error:
@@ -52,9 +55,11 @@ def context_of(options: argparse.Namespace) -> Context | None:
     return replace(context, read_only=True) if getattr(options, "read_only", False) else context
 
 
-def client_of(context: Context, recorder: Recorder | None = None) -> AdminClient:
+def client_of(context: Context, recorder: Recorder | None = None, *, ask: bool = True) -> AdminClient:
     """A client of the context's cluster, started on its own thread; the caller closes it. recorder: takes what it is
-    answered."""
+    answered. ask: whether the login at an SSH host on the way may ask on the terminal."""
+    if ask:
+        log_in_on_the_way(context)
     from msgspec.structs import replace
 
     from console.admin.client import AdminClient
@@ -67,6 +72,18 @@ def client_of(context: Context, recorder: Recorder | None = None) -> AdminClient
     client = AdminClient(replace(context.settings, read_only=context.read_only), tap)
     client.start()
     return client
+
+
+def log_in_on_the_way(context: Context) -> None:
+    """Logs in at the context's SSH host while there is a terminal to ask on, before anything is drawn there. What fails
+    is reported by the first connection."""
+    if context.settings.via is None or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return
+    from console.admin.errors import SshFailed
+    from console.admin.ssh import way
+
+    with suppress(SshFailed):
+        way(context.settings.via).start(ask=True)
 
 
 def recorded_client(context: Context) -> AdminClient:
@@ -165,6 +182,7 @@ def _context_row(context: Context, current: str | None) -> tuple[str, ...]:
 
     settings = context.settings
     security = settings.security_protocol + (f" {settings.sasl.mechanism}" if settings.sasl else "")
+    security += f" via ssh:{clean(str(settings.via), 60)}" if settings.via else ""
     guards = [name for name, held in (("read-only", context.read_only), ("confirm", context.confirm)) if held]
     guards += ["cluster id"] if context.cluster_id else []
     mark = "*" if context.name == current else ""

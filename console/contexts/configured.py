@@ -23,6 +23,7 @@ from console.contexts.context import (
     Surroundings,
     format_bootstrap,
     parse_bootstrap,
+    parse_via,
 )
 
 if TYPE_CHECKING:
@@ -139,13 +140,29 @@ def resolve(
     name: str | None = None,
     bootstrap: str | None = None,
     command_config: Path | None = None,
+    via: str | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Context:
     """The context that these flags name; without flags the environment's, else the current one.
 
     name: ``--context``. bootstrap: ``-b``, alone or instead of the addresses of the other two. command_config:
-    ``--command-config``. Raises ContextError, one line.
+    ``--command-config``. via: ``--via``, over that of a context. Raises ContextError, one line.
     """
+    try:
+        host = None if via is None else parse_via(via)
+    except ValueError as error:
+        raise ContextError(f"--via: {error}") from None
+    context = _resolved(contexts, name, bootstrap, command_config, environ)
+    return context if host is None else replace(context, settings=replace(context.settings, via=host))
+
+
+def _resolved(
+    contexts: Contexts,
+    name: str | None,
+    bootstrap: str | None,
+    command_config: Path | None,
+    environ: Mapping[str, str] | None,
+) -> Context:
     if name is not None and command_config is not None:
         raise ContextError("--context and --command-config both say how to connect; give one of them")
     source = "-b"

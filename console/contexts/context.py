@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from console.admin.settings import ConnectionSettings
+from console.admin.settings import ConnectionSettings, SshHost
 from widgets.cells import clean
 
 OWN = "kac"
@@ -165,6 +165,23 @@ def _address_hint(text: str) -> str:
     if text.endswith(":") or re.search(r":[^0-9\]]", text):
         return "; the port is a number"
     return ""
+
+
+# The way to a cluster: ``ssh:[USER@]HOST[:PORT]``, also ``ssh://…``.
+
+_SSH = re.compile(r"ssh:(?://)?(?:(?P<user>[^\s@:/-][^\s@:/]*)@)?(?P<at>[^\s@/,-][^\s@/,]*)/?")
+
+
+def parse_via(text: str) -> SshHost:
+    """The SSH host of ``--via``. Raises ValueError that says what is wrong."""
+    match = _SSH.fullmatch(text.strip())
+    if match is None or not text.isprintable():
+        # A password may be in it, so it is not repeated.
+        raise ValueError("the way is not ssh:HOST, ssh:USER@HOST or ssh:USER@HOST:PORT (keys go into ~/.ssh/config)")
+    if ":" not in match["at"]:
+        return SshHost(match["at"], user=match["user"])
+    host, port = _address(match["at"])
+    return SshHost(host, port if not match["at"].endswith("]") else None, match["user"])
 
 
 LAKE_VARIABLE = "KAC_LAKE"

@@ -11,6 +11,7 @@ read_only = true
 confirm = true
 cluster_id = "MkU3OEVBNTcwNTJENDM2Qk"
 lake = "~/lake"
+via = "ssh:ops@bastion"               # all connections by way of this host
 records = "hidden"                    # contents of records: shown, hidden until asked for, or never
 """
 
@@ -22,7 +23,9 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
+from console.admin.settings import SshHost
 from console.contexts.client_files import read_entries, read_file
 from console.contexts.console_settings import ConsoleSettings, read_settings, unknown_key
 from console.contexts.context import (
@@ -35,6 +38,7 @@ from console.contexts.context import (
     Found,
     Place,
     Surroundings,
+    parse_via,
     printable,
 )
 from console.contexts.java_client import JAVA_KEYS, java_connection
@@ -103,7 +107,7 @@ COLORS = ("red", "green", "yellow", "blue", "magenta", "cyan", "white")
 
 _HEX_COLOR = re.compile(r"#[0-9A-Fa-f]{6}")
 _TOP = ("current_context", "contexts", "settings")
-_OWN_KEYS = ("properties", "color", "read_only", "confirm", "cluster_id", "lake", "records")
+_OWN_KEYS = ("properties", "color", "read_only", "confirm", "cluster_id", "lake", "records", "via")
 
 
 class OwnFile(Struct, frozen=True):
@@ -216,6 +220,7 @@ class _OwnFileReader:
             entries, file=self._path, bases=(self._path.absolute().parent,), surroundings=self._surroundings
         )
         settings = (librdkafka_connection if librdkafka else java_connection)(values)
+        settings = replace(settings, via=self._via(name, own))
         return Context(
             name,
             self._origin(),
@@ -236,6 +241,13 @@ class _OwnFileReader:
         if text is None or "://" in text:
             return text
         return str(self._surroundings.path(text, (self._path.absolute().parent,)))
+
+    def _via(self, name: str, table: Mapping[str, Any]) -> SshHost | None:
+        text = self._text(name, "via", table)
+        try:
+            return None if text is None else parse_via(text)
+        except ValueError as error:
+            raise ContextError(f"{self._place('contexts', name, 'via')}: via: {error}") from None
 
     def _records(self, name: str, table: Mapping[str, Any]) -> str:
         value = table.get("records", SHOWN)

@@ -64,7 +64,8 @@ class KafkaCluster:
     properties: server properties for every broker; broker_properties: for one, by id, over those. classes: a folder
     with classes of our own, which these name. rotate_at: the size at which Kafka 4's request log is rotated, as `50KB`.
     format_options: more arguments of `kafka-storage format`, as ``--release-version``.
-    controllers: how many nodes are controllers too, the first ones; None: all.
+    controllers: how many nodes are controllers too, the first ones; None: all. host: the name by which brokers are
+    advertised, with {} for the id; they listen on loopback.
     Raises BrokersUnavailableError where Java or the jars are missing.
     """
 
@@ -84,6 +85,7 @@ class KafkaCluster:
         rotate_at: str | None = None,
         format_options: tuple[str, ...] = (),
         controllers: int | None = None,
+        host: str = LOOPBACK,
     ) -> None:
         self.version = version
         self.security = security
@@ -100,6 +102,7 @@ class KafkaCluster:
         self._rotate_at = rotate_at
         self._format_options = format_options
         self._controllers = controllers
+        self._host = host
         self._logins = logins
         self._allow_everyone = security == "plain" if allow_everyone is None else allow_everyone
         self._properties = dict(properties or {})
@@ -294,8 +297,11 @@ class KafkaCluster:
         authority = Authority(self.directory / "tls")
         self._identities = {name: authority.issue(name) for name in ("admin", "alice")}
         self.users = {name: secrets.token_hex(12) for name in self._identities}
-        self._tls = ServerTls(authority, authority.issue("broker", LOOPBACK, "localhost"), self.users)
+        self._tls = ServerTls(authority, authority.issue("broker", *self._names()), self.users)
         self._probe_tls = authority.client_context(self._identities["admin"])
+
+    def _names(self) -> list[str]:
+        return list(dict.fromkeys((LOOPBACK, "localhost", *map(self._host.format, self.broker_ids))))
 
     def _choose_ports(self) -> None:
         free = iter(free_ports(4 * len(self.broker_ids)))
@@ -320,6 +326,7 @@ class KafkaCluster:
             allow_everyone=self._allow_everyone,
             extra=extra,
             controllers=self._controllers,
+            host=self._host.format(node),
         )
 
     def _write_files(self, node: int) -> Path:
@@ -408,6 +415,7 @@ def main() -> int:
     parser.add_argument("--version", default=KAFKA_4_3)
     parser.add_argument("--brokers", type=int, default=3)
     parser.add_argument("--security", choices=("plain", "secure"), default="plain")
+    parser.add_argument("--host", default=LOOPBACK, help="by which brokers are advertised, with {} for the id")
     parser.add_argument("--request-log", action="store_true")
     arguments = parser.parse_args()
     ended = threading.Event()
@@ -419,6 +427,7 @@ def main() -> int:
             brokers=arguments.brokers,
             security=arguments.security,
             request_log=arguments.request_log,
+            host=arguments.host,
         ) as cluster:
             print(cluster.bootstrap, flush=True)
             if arguments.security == "secure":

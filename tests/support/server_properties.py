@@ -43,11 +43,12 @@ def server_properties(
     allow_everyone: bool,
     extra: Mapping[str, str],
     controllers: int | None = None,
+    host: str = LOOPBACK,
 ) -> str:
     """One broker's file: broker and controller in one process, StandardAuthorizer, internal topics small.
 
     users: name -> password, for the PLAIN logins of a plain cluster. controllers: how many nodes are controllers too,
-    the first ones; None: all.
+    the first ones; None: all. host: the name by which the broker is advertised; it listens on loopback.
     """
     mine = ports[node]
     voting = list(ports.items())[:controllers]
@@ -65,9 +66,10 @@ def server_properties(
     }
     properties |= _common(node, len(ports), data, allow_everyone=allow_everyone)
     properties |= _secure_listeners(mine, tls) if tls else _plain_listeners(mine, users)
+    advertised = properties["advertised.listeners"].replace(f"://{LOOPBACK}:", f"://{host}:")
     if not controls:
         properties["listeners"] = properties["advertised.listeners"]
-    properties |= extra
+    properties |= {"advertised.listeners": advertised, **extra}
     return _text(properties)
 
 

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from console.admin.settings import SshHost
 from console.contexts.console_settings import ConsoleSettings, read_settings
-from console.contexts.context import Surroundings, format_bootstrap, parse_bootstrap
+from console.contexts.context import Surroundings, format_bootstrap, parse_bootstrap, parse_via
 from console.contexts.jaas import parse_jaas
 from console.contexts.own_file import key_lines, line_of
 from console.contexts.properties import References, open_to_others
@@ -64,6 +65,43 @@ def test_a_password_in_an_address_is_not_repeated() -> None:
     with pytest.raises(ValueError, match="--command-config") as caught:
         parse_bootstrap("alice:open-sesame@b1:9092")
     assert "open-sesame" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "host", "shown"),
+    [
+        ("ssh:bastion", SshHost("bastion"), "bastion"),
+        ("ssh:ops@bastion", SshHost("bastion", user="ops"), "ops@bastion"),
+        ("ssh://ops@bastion:2222/", SshHost("bastion", 2222, "ops"), "ops@bastion:2222"),
+        ("ssh:[::1]:2222", SshHost("::1", 2222), "[::1]:2222"),
+        ("ssh:[::1]", SshHost("::1"), "::1"),
+    ],
+)
+def test_ways_by_ssh(text: str, host: SshHost, shown: str) -> None:
+    assert parse_via(text) == host
+    assert str(host) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("bastion", "is not ssh:HOST"),
+        ("ssh:", "is not ssh:HOST"),
+        ("ssh:-oProxyCommand=id", "is not ssh:HOST"),  # an option of ssh's
+        ("ssh:-l@bastion", "is not ssh:HOST"),
+        ("ssh:ops@-oProxyCommand=id", "is not ssh:HOST"),
+        ("ssh:a b", "is not ssh:HOST"),
+        ("ssh:a,b", "is not ssh:HOST"),
+        ("ssh:ops:secret@bastion", "is not ssh:HOST"),
+        ("ssh:bastion:0", "from 1 to 65535"),
+        ("ssh:b\x1b[31m", "is not ssh:HOST"),
+    ],
+)
+def test_what_is_no_way_by_ssh(text: str, words: str) -> None:
+    with pytest.raises(ValueError, match=words) as caught:
+        parse_via(text)
+    assert str(caught.value).isprintable()
+    assert "secret" not in str(caught.value)
 
 
 # JAAS

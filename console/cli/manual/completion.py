@@ -127,11 +127,12 @@ def _of_cluster(kind: Kind, words: Sequence[str], command: str) -> list[str]:
             name=given.context,
             bootstrap=given.bootstrap,
             command_config=given.command_config,
+            via=given.via,
             environ=os.environ,
         )
     except ContextError:
         return []
-    client = client_of(context)
+    client = client_of(context, ask=False)
     try:
         return sorted(set(asyncio.run(_read_in_time(Session(client, context), kind, _entity(words, command)))))
     except (AdminError, Refused, TimeoutError):
@@ -145,6 +146,7 @@ def _connection(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("-b", "--bootstrap-server", "--bootstrap-servers", "--broker-list", dest="bootstrap")
     parser.add_argument("-c", "--context", dest="context")
     parser.add_argument("--command-config", "--config.properties", dest="command_config", type=Path)
+    parser.add_argument("--via", dest="via")
     try:
         return parser.parse_known_args(list(filter(None, words)))[0]
     except argparse.ArgumentError:  # the line ends where a value has to follow

@@ -1,0 +1,412 @@
+"""Connections by way of an SSH host: one `ssh` of the system's for each host, and a channel of it for each connection.
+
+ssh runs as the master of its own multiplexing. Each connection asks it for a channel and hands over one end of a socket
+pair (PROTOCOL.mux of OpenSSH, MUX_C_NEW_STDIO_FWD: what `ssh -W` does, without a process for each connection). So the
+far side resolves the names, the answer says whether the connection was made (`ssh -D` accepts a SOCKS request before it
+knows), and there is no port here that other users could connect to. The configuration, the keys, the agent and the jump
+hosts are ssh's own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import os
+import re
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from console.admin.errors import AdminError, NothingListens, SshFailed, Unreachable
+from console.admin.settings import SshHost, show_address
+from console.model.failure import Failure
+
+IDLE_SECONDS = 30
+"""ssh ends so long after its last channel: also if this process was killed."""
+ALIVE_SECONDS, ALIVE_COUNT = 10, 3
+"""A host that has answered nothing for so many intervals is given up, and the next connection starts ssh again."""
+START_SECONDS = 8
+"""For connecting and logging in without questions; less than the time-out of a connection, so that ssh's own reason is
+what is reported."""
+HOLD_SECONDS = 30.0
+"""A refused login is not tried again for so long: hosts block addresses that fail often."""
+END_SECONDS = 1.0
+MAX_LOG = 1 << 18
+"""Bytes that are read of ssh's log, from its end."""
+LONGEST_PATH = 80
+"""Of a socket: 108 bytes (unix(7)), of which ssh needs 17 for a temporary name."""
+
+# Of PROTOCOL.mux, version 4.
+_VERSION, _REQUEST = 4, 1
+_HELLO, _NEW_STDIO_FORWARD, _TERMINATE = 0x00000001, 0x10000008, 0x10000005
+_OPENED = 0x80000006
+_MAX_MESSAGE = 1 << 16
+
+_FORWARD = re.compile(r"^debug1: channel_connect_stdio_fwd: (.*):(\d+)$")
+_CHANNEL = re.compile(r"^debug1: channel (\d+): new ")
+_REFUSED = re.compile(r"^channel (\d+): open failed: (.*)$")
+
+
+class Channel(socket.socket):
+    """One end of a connection through SSH. It ends with the connection to the master that asked for it."""
+
+    control: socket.socket
+
+    def close(self) -> None:
+        """Closes both."""
+        self.control.close()
+        super().close()
+
+
+class SshWay:
+    """The way through one SSH host. Its methods may be called from any thread and any loop."""
+
+    def __init__(self, host: SshHost) -> None:
+        self._host = host
+        self._folder: Path | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._starting = threading.Lock()
+        self._failed: tuple[float, SshFailed] | None = None
+        self._log_start = 0
+        self._owner = os.getpid()
+
+    def start(self, *, ask: bool) -> None:
+        """Logs in unless that is done. ask: whether ssh may ask on the terminal, for as long as that takes.
+
+        Blocks. Raises SshFailed; a refused login is not tried again for HOLD_SECONDS.
+        """
+        with self._starting:
+            if self._answers():
+                return
+            if self._failed is not None and time.monotonic() < self._failed[0] + HOLD_SECONDS:
+                raise SshFailed(self._failed[1].failure)
+            self._failed = None
+            try:
+                self._run(ask=ask)
+            except SshFailed as error:
+                if ask or error.failure.name == REFUSED:
+                    self._failed = time.monotonic(), error
+                raise
+
+    async def open(self, host: str, port: int) -> Channel:
+        """A connection from the SSH host to this address. Logs in where that is not done. Raises AdminError."""
+        if not 0 < port < 65536:
+            # A cluster says where its brokers are, and to ssh a port of -2 is the path of a socket of the SSH host.
+            raise Unreachable(Failure("UNREACHABLE", f"{host} port {port} is not an address", "See the listeners."))
+        control = await self._control()
+        try:
+            return await self._channel(control, host, port)
+        except OSError as error:
+            raise _ended(self._host) from error
+
+    def close(self) -> None:
+        """Ends ssh and removes its folder. May be called twice; does nothing in a forked child."""
+        if self._owner != os.getpid() or self._folder is None:
+            return
+        if self._process is not None and self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+        with suppress(OSError), socket.socket(socket.AF_UNIX) as control:
+            control.settimeout(END_SECONDS)
+            control.connect(str(self._folder / "s"))
+            control.sendall(_packet(_HELLO, _number(_VERSION)) + _packet(_TERMINATE, _number(0)))
+            while control.recv(_MAX_MESSAGE):
+                pass
+        shutil.rmtree(self._folder, ignore_errors=True)
+        self._folder = None
+
+    def _answers(self) -> bool:
+        with suppress(OSError), socket.socket(socket.AF_UNIX) as control:
+            control.connect(str(self._paths() / "s"))
+            return True
+        return False
+
+    def _paths(self) -> Path:
+        """The folder of ssh's socket and log; only this user can enter it."""
+        if self._folder is None:
+            places = [place for place in (os.environ.get("XDG_RUNTIME_DIR"), tempfile.gettempdir(), "/tmp") if place]  # noqa: S108
+            fit = [place for place in places if len(place) < LONGEST_PATH - 20 and os.access(place, os.W_OK | os.X_OK)]
+            try:
+                self._folder = Path(tempfile.mkdtemp(prefix="kac-ssh-", dir=fit[0] if fit else None))
+            except OSError as error:
+                message = f"ssh to {self._host}: no folder for its socket: {error.strerror}"
+                raise SshFailed(Failure("SSH_FAILED", message, "Set TMPDIR to a folder that can be written.")) from None
+            atexit.register(self.close)
+        return self._folder
+
+    def _run(self, *, ask: bool) -> None:
+        """Runs ssh until it is logged in, when it goes on in the background and its first process ends with 0."""
+        folder = self._paths()
+        log = folder / "log"
+        environ = dict(os.environ)
+        if not ask:
+            for name in ("DISPLAY", "WAYLAND_DISPLAY", "SSH_ASKPASS"):
+                environ.pop(name, None)
+            environ["SSH_ASKPASS_REQUIRE"] = "never"
+        log.touch(mode=0o600)
+        self._log_start = log.stat().st_size
+        with log.open("ab") as output, _uninterrupted(ask):
+            try:
+                # In a session of its own there is no terminal to ask on, for ssh itself and for those to jump hosts.
+                self._process = subprocess.Popen(  # noqa: S603 - ssh with checked arguments
+                    command(self._host, folder, ask=ask),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=output,
+                    env=environ,
+                    start_new_session=not ask,
+                )
+            except OSError as error:
+                raise _not_run(self._host, error) from None
+        try:
+            code = self._process.wait(None if ask else START_SECONDS + 1)
+        except subprocess.TimeoutExpired:
+            code = -1
+        finally:
+            if self._process.poll() is None:
+                self._process.kill()
+                self._process.wait()
+        if code:
+            raise ssh_failed(self._host, self._log(), in_time=code != -1, asked=ask)
+
+    async def _control(self) -> socket.socket:
+        """A connection to the master, which is started where there is none."""
+        loop = asyncio.get_running_loop()
+        for attempt in (1, 2):
+            control = socket.socket(socket.AF_UNIX)
+            try:
+                control.setblocking(False)
+                await loop.sock_connect(control, str(self._paths() / "s"))
+            except OSError:
+                control.close()
+                if attempt == 2:
+                    break
+                await self._start_elsewhere()
+            except BaseException:
+                control.close()
+                raise
+            else:
+                return control
+        raise _ended(self._host)
+
+    async def _start_elsewhere(self) -> None:
+        """`start` without questions, in a daemon thread: a pool's would be waited for at exit."""
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[AdminError | None] = loop.create_future()
+
+        def finish(error: AdminError | None) -> None:
+            if not done.done():
+                done.set_result(error)
+
+        def work() -> None:
+            error: AdminError | None = None
+            try:
+                self.start(ask=False)
+            except AdminError as failed:
+                error = failed
+            with suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(finish, error)
+
+        threading.Thread(target=work, name=f"ssh {self._host.host}", daemon=True).start()
+        error = await done
+        if error is not None:
+            raise error
+
+    async def _channel(self, control: socket.socket, host: str, port: int) -> Channel:
+        """Asks the master behind `control` for a channel, and closes both where there is none."""
+        loop = asyncio.get_running_loop()
+        ours, theirs = socket.socketpair()
+        channel = Channel(fileno=ours.detach())
+        channel.control = control
+        with theirs:
+            try:
+                channel.setblocking(False)
+                wanted = _number(_REQUEST) + _text(b"") + _text(host.encode()) + _number(port)
+                packets = _packet(_HELLO, _number(_VERSION)) + _packet(_NEW_STDIO_FORWARD, wanted)
+                await loop.sock_sendall(control, packets)
+                for _ in ("standard input", "standard output"):
+                    socket.send_fds(control, [b"\0"], [theirs.fileno()])
+                kind = await _answer(control)
+                if kind == _HELLO:
+                    kind = await _answer(control)
+                if kind != _OPENED:
+                    raise not_forwarded(self._host, (host, port), open_failures(self._log()).get((host, port), ""))
+            except BaseException:
+                channel.close()
+                raise
+        return channel
+
+    def _log(self) -> str:
+        """The end of what ssh has logged since it was started last."""
+        with (self._paths() / "log").open("rb") as log:
+            log.seek(max(self._log_start, log.seek(0, os.SEEK_END) - MAX_LOG))
+            return log.read().decode(errors="replace")
+
+
+_WAYS: dict[SshHost, SshWay] = {}
+_WAYS_LOCK = threading.Lock()
+
+
+def way(host: SshHost) -> SshWay:
+    """The way through this host, one for all clients of the process: logging in may have taken a password."""
+    with _WAYS_LOCK:
+        return _WAYS.setdefault(host, SshWay(host))
+
+
+def command(host: SshHost, folder: Path, *, ask: bool) -> list[str]:
+    """ssh's command line; socket and log are in `folder`. The user's own configuration is over its defaults, these
+    options are over both."""
+    options = {
+        "BatchMode": "no" if ask else "yes",
+        "ControlMaster": "yes",
+        "ControlPersist": str(IDLE_SECONDS),
+        # Ports that the user has configured to be forwarded are for a shell on that host.
+        "ClearAllForwardings": "yes",
+        "PermitLocalCommand": "no",
+        "ConnectTimeout": str(START_SECONDS),
+        "ServerAliveInterval": str(ALIVE_SECONDS),
+        "ServerAliveCountMax": str(ALIVE_COUNT),
+    }
+    made = ["ssh", "-v", "-E", str(folder / "log"), "-S", str(folder / "s").replace("%", "%%"), "-NTxa"]
+    made += [argument for name, value in options.items() for argument in ("-o", f"{name}={value}")]
+    made += ["-p", str(host.port)] if host.port is not None else []
+    made += ["-l", host.user] if host.user is not None else []
+    return [*made, "--", host.host]
+
+
+@contextmanager
+def _uninterrupted(ask: bool) -> Iterator[None]:
+    """Inside, processes start that ignore Ctrl-C: ssh to a jump host stays in this terminal's group, and has to outlive
+    a command that is interrupted."""
+    if not ask or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    former = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, former)
+
+
+# Messages to the master: a length, a type, numbers of 32 bits and texts with their length.
+
+
+def _number(value: int) -> bytes:
+    return struct.pack(">I", value)
+
+
+def _text(value: bytes) -> bytes:
+    return _number(len(value)) + value
+
+
+def _packet(kind: int, body: bytes) -> bytes:
+    return _text(_number(kind) + body)
+
+
+async def _answer(control: socket.socket) -> int:
+    """The type of the master's next message. Raises OSError at the end, and for other bytes."""
+    (size,) = struct.unpack(">I", await _exactly(control, 4))
+    if not 4 <= size <= _MAX_MESSAGE:
+        raise OSError("not a message of ssh's multiplexing")
+    kind: int = struct.unpack(">I", (await _exactly(control, size))[:4])[0]
+    return kind
+
+
+async def _exactly(control: socket.socket, size: int) -> bytes:
+    received = b""
+    while len(received) < size:
+        part = await asyncio.get_running_loop().sock_recv(control, size - len(received))
+        if not part:
+            raise OSError("ssh closed the connection to it")
+        received += part
+    return received
+
+
+# What ssh logs, as errors for an operator.
+
+REFUSED = "SSH_REFUSED"
+_DENIED = re.compile(r"^(\S+): Permission denied \((.*)\)", re.MULTILINE)
+_NOT_CONNECTED = re.compile(r"^ssh: connect to host (\S+) port (\d+): (.*)$", re.MULTILINE)
+_NOT_RESOLVED = re.compile(r"^ssh: Could not resolve hostname (\S+): (.*)$", re.MULTILINE)
+_JUMP_REFUSED = re.compile(r"^channel \d+: open failed: (.*)\n(?:.*\n)*?stdio forwarding failed", re.MULTILINE)
+
+
+def open_failures(log: str) -> Mapping[tuple[str, int], str]:
+    """Address -> why the SSH host did not connect to it, the last time."""
+    failures: dict[tuple[str, int], str] = {}
+    asked: tuple[str, int] | None = None
+    channels: dict[str, tuple[str, int]] = {}
+    for line in log.splitlines():
+        if match := _FORWARD.match(line):
+            asked = match[1], int(match[2])
+        elif asked is not None and (match := _CHANNEL.match(line)):
+            channels[match[1]], asked = asked, None
+        elif (match := _REFUSED.match(line)) and match[1] in channels:
+            failures[channels[match[1]]] = match[2]
+    return failures
+
+
+def not_forwarded(host: SshHost, address: tuple[str, int], why: str) -> Unreachable:
+    """The error for an address that the SSH host did not connect to. why: of its answer, "" if unknown."""
+    where, through = show_address(address), f"from {host.host}, by ssh"
+    if "administratively prohibited" in why or "unknown channel type" in why:
+        remedy = "Its sshd has to allow it: AllowTcpForwarding, PermitOpen, or permitopen of the key."
+        return Unreachable(Failure("SSH_FORWARD_REFUSED", f"{where}: {host.host} forwards nothing there", remedy))
+    why = why.removeprefix("connect failed: ")
+    if "refused" in why:
+        message = f"{where}: nothing listens there (connection refused {through})"
+        return NothingListens(Failure("UNREACHABLE", message, "Check the port, and that the broker is up."))
+    message = f"{where}: not reached {through}" + (f": {why}" if why else "")
+    return Unreachable(Failure("UNREACHABLE", message, f"Names are those of {host.host}: check the address there."))
+
+
+def ssh_failed(host: SshHost, log: str, *, in_time: bool, asked: bool) -> SshFailed:
+    """The error for an ssh that ended before it was logged in. asked: whether it could ask on a terminal."""
+    lines = [line.strip() for line in log.splitlines() if line.strip() and not line.startswith("debug")]
+    text = "\n".join(lines)
+    by_jump = ", or to a jump host before it" if "UNKNOWN port 65535" in text else ""
+    name, remedy = "SSH_FAILED", f"Try it by itself: ssh {host.as_argument}"
+    if "IDENTIFICATION HAS CHANGED" in text:
+        name, why = REFUSED, f"the key of this host{by_jump} is not the one that is known: another host may answer"
+        remedy = "Find out why before you connect: a new installation, or an attacker in between."
+    elif "Host key verification failed" in text:
+        name, why = REFUSED, f"the key of this host{by_jump} is not known here"
+        remedy = f"Compare its fingerprint once: ssh {host.as_argument}"
+    elif match := _DENIED.search(text):
+        name, why = REFUSED, f"{match[1]} refused the login ({match[2]})"
+        remedy = "Check the user and the keys that the agent has: ssh-add -l"
+        if not asked and re.search("password|keyboard-interactive", match[2]):
+            remedy += ". A password can only be asked for at the start, on a terminal"
+        remedy += "."
+    elif match := _NOT_RESOLVED.search(text):
+        why, remedy = f"{match[1]}: {match[2]}", "Check its spelling, ~/.ssh/config and DNS."
+    elif match := _NOT_CONNECTED.search(text):
+        why, remedy = f"{match[1]}:{match[2]}: {match[3]}", "Check the address, firewalls, and whether a VPN is up."
+    elif match := _JUMP_REFUSED.search(text):
+        why, remedy = f"a jump host does not connect to the next host: {match[1]}", "Check ProxyJump in ~/.ssh/config."
+    elif not in_time:
+        why, remedy = f"no login within {START_SECONDS} s", f"See where it waits: ssh -v {host.as_argument}"
+    else:
+        why = lines[-1] if lines else "it ended without a reason"
+    return SshFailed(Failure(name, f"ssh to {host}: {why}", remedy))
+
+
+def _not_run(host: SshHost, error: OSError) -> SshFailed:
+    if isinstance(error, FileNotFoundError):
+        why, remedy = "there is no ssh on this host's PATH", "Install OpenSSH's client (openssh-client)."
+    else:
+        why, remedy = f"ssh can't be run: {error.strerror}", "Check the ssh that is first on PATH."
+    return SshFailed(Failure("SSH_FAILED", f"ssh to {host}: {why}", remedy))
+
+
+def _ended(host: SshHost) -> SshFailed:
+    message = f"ssh to {host}: the connection ended"
+    return SshFailed(Failure("SSH_FAILED", message, "It is made again with the next request."))

@@ -1,0 +1,238 @@
+"""Brokers that only SSH leads to: TLS and SCRAM on them, their names known on the far side alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from console.admin.client import AdminClient
+from console.admin.cluster import describe_cluster
+from console.admin.errors import NothingListens, SshFailed, Unreachable
+from console.admin.settings import SshHost
+from console.admin.ssh import SshWay, way
+from console.contexts import load, resolve
+from tests.support.far_network import ROOT, FarNetwork
+from tests.support.patience import PATIENCE
+from tests.support.real_clusters import running
+from tests.support.terminal import Terminal
+
+
+class Reached:
+    """The network, its cluster, and a kac whose ssh is the network's."""
+
+    def __init__(self, network: FarNetwork, found: Mapping[str, str]) -> None:
+        self.network = network
+        self.bootstrap, self.properties = found["bootstrap"], found["properties"]
+
+    @property
+    def cluster(self) -> list[str]:
+        """The options for the cluster, but the way to it."""
+        return ["-b", self.bootstrap, "--command-config", self.properties]
+
+    def environment(self, home: Path) -> dict[str, str]:
+        """Of a kac with this home, its sockets in there."""
+        places = {"HOME": str(home), "XDG_STATE_HOME": str(home), "XDG_RUNTIME_DIR": str(home)}
+        return {**self.network.environment, **places, "PYTHONPATH": str(ROOT)}
+
+    def kac(self, home: Path, *arguments: str, **environ: str) -> tuple[int, str, str]:
+        """Runs the command line without a terminal: exit code, output, complaints."""
+        done = subprocess.run(
+            [sys.executable, "-m", "console", *arguments],
+            env=self.environment(home) | environ,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=PATIENCE,
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    def terminal(self, home: Path, *arguments: str) -> Terminal:
+        """The same on a terminal that is its controlling one: where ssh asks."""
+        command = ["setsid", "--ctty", "--wait", sys.executable, "-m", "console", *arguments]
+        return Terminal(command, cwd=home, environment=self.environment(home), columns=120, rows=40)
+
+
+@pytest.fixture(scope="module")
+def far() -> Iterator[Reached]:
+    for network in running(FarNetwork):
+        yield Reached(network, network.brokers("--brokers", "2", "--security", "secure"))
+
+
+def test_without_ssh_it_is_not_reached(far: Reached, tmp_path: Path) -> None:
+    code, _, complaints = far.kac(tmp_path, "run", *far.cluster, "-e", "list brokers")
+    assert code == 1
+    assert "the host name is not known" in complaints
+
+
+def test_a_script_changes_a_topic_and_ssh_ends_with_it(far: Reached, tmp_path: Path) -> None:
+    script = "create topic by-ssh partitions=2 replication=2 retention.ms=1d; apply --yes; describe topic by-ssh"
+    code, out, complaints = far.kac(tmp_path, "run", *far.cluster, "--via", far.network.edge, "-e", script)
+    assert (code, complaints) == (0, ""), complaints
+    assert "applied" in out
+    far.network.await_end_of_sessions()
+    assert not list(tmp_path.glob("kac-ssh-*"))
+
+
+def test_nouns_configs_and_a_context_go_by_ssh(far: Reached, tmp_path: Path) -> None:
+    via = ("--via", far.network.edge)
+    code, out, complaints = far.kac(tmp_path, *via, "brokers", "--list", *far.cluster, "--output", "json")
+    assert (code, complaints) == (0, ""), complaints
+    assert "broker2.inside" in out
+    code, out, _ = far.kac(tmp_path, *via, "configs", *far.cluster, "--describe", "--broker-defaults")
+    assert code == 0
+    config = tmp_path / "config.toml"
+    config.write_text(
+        f'[contexts.far]\nproperties = "{far.properties}"\n"bootstrap.servers" = "{far.bootstrap}"\n'
+        f'via = "{far.network.edge}"\n'
+    )
+    code, out, complaints = far.kac(tmp_path, "run", "-e", "list brokers", KAC_CONFIG=str(config))
+    assert (code, complaints) == (0, ""), complaints
+    code, out, _ = far.kac(tmp_path, "contexts", KAC_CONFIG=str(config))
+    assert "SASL_SSL SCRAM-SHA-256 via ssh:edge" in out
+
+
+def test_two_jump_hosts_are_ssh_s_own_matter(far: Reached, tmp_path: Path) -> None:
+    before = [far.network.log(name).count("Accepted publickey") for name in ("middle", "inner")]
+    code, out, complaints = far.kac(tmp_path, "run", *far.cluster, "--via", far.network.inner, "-e", "list brokers")
+    assert (code, complaints) == (0, ""), complaints
+    assert "broker2.inside" in out
+    assert [far.network.log(name).count("Accepted publickey") for name in ("middle", "inner")] == [
+        count + 1 for count in before
+    ]
+
+
+def test_the_doctor_goes_the_way_by_ssh(far: Reached, tmp_path: Path) -> None:
+    addresses = f"{far.bootstrap},broker1.inside:9,nosuch.inside:9092"
+    options = ("-b", addresses, "--command-config", far.properties, "--via", far.network.edge, "--output", "json")
+    code, out, complaints = far.kac(tmp_path, "doctor", *options)
+    assert code == 1, complaints
+    seen = {each["name"]: each for each in json.loads(out)["checks"]}
+    assert "logged in" in seen["ssh edge"]["found"]
+    first = far.bootstrap.split(",")[0]
+    assert seen[f"TCP {first}"]["found"].startswith("by edge: ")
+    assert "trusted" in seen[f"TLS {first}"]["found"]
+    assert "nothing listens there (connection refused from edge" in seen["TCP broker1.inside:9"]["found"]
+    assert "not reached from edge, by ssh: " in seen["TCP nosuch.inside:9092"]["found"]
+    assert seen["advertised listeners"]["found"] == "2 of 2 brokers reached"
+    assert not [name for name in seen if name.startswith("name ")]
+
+
+@pytest.mark.parametrize(
+    ("host", "message"),
+    [
+        ("nobody", r"SSH_FAILED: ssh to nobody: 127\.0\.0\.1:\d+: Connection refused\. Check the address"),
+        ("no-such.invalid", r"SSH_FAILED: ssh to no-such\.invalid: no-such\.invalid: .+ Check its spelling"),
+        ("unknown", r"SSH_REFUSED: ssh to unknown: the key of this host is not known here\. Compare .*ssh unknown"),
+        ("changed", r"SSH_REFUSED: ssh to changed: the key of this host is not the one that is known"),
+        ("stranger", r"SSH_REFUSED: ssh to stranger: root@127\.0\.0\.1 refused the login \(publickey\)"),
+        ("locked", r"SSH_REFUSED: ssh to locked: root@127\.0\.0\.1 refused the login \(publickey\).*ssh-add"),
+        ("unreachable", r"SSH_FAILED: .*a jump host does not connect to the next host: .*Connection refused"),
+        ("someone@edge:1", r"SSH_FAILED: ssh to someone@edge:1: 127\.0\.0\.1:1: Connection refused"),
+    ],
+)
+def test_what_fails_on_the_way_is_one_line(far: Reached, tmp_path: Path, host: str, message: str) -> None:
+    code, _, complaints = far.kac(tmp_path, "run", *far.cluster, "--via", f"ssh:{host}", "-e", "list brokers")
+    assert code == 1
+    assert complaints.count("\n") == 1
+    assert re.search(message, complaints), complaints
+
+
+def test_without_an_ssh_it_says_so(far: Reached, tmp_path: Path) -> None:
+    code, _, complaints = far.kac(tmp_path, "run", *far.cluster, "--via", "ssh:edge", "-e", "list brokers", PATH="/no")
+    assert code == 1
+    assert "SSH_FAILED: ssh to edge: there is no ssh on this host's PATH. Install OpenSSH's client" in complaints
+
+
+def test_a_host_that_forwards_to_some_addresses_only(far: Reached, tmp_path: Path) -> None:
+    first, second = far.bootstrap.split(",")
+    far.network.refuse(f"PermitOpen {first}")
+    try:
+        options = ("--command-config", far.properties, "--via", far.network.edge)
+        code, _, complaints = far.kac(tmp_path, "run", "-b", second, *options, "-e", "list brokers")
+        assert code == 1
+        assert f"SSH_FORWARD_REFUSED: {second}: edge forwards nothing there. Its sshd has to allow" in complaints
+        code, _, _ = far.kac(tmp_path, "run", "-b", first, *options, "-e", "list brokers")
+        assert code == 0, "one broker is reached"
+    finally:
+        far.network.refuse()
+
+
+def test_a_passphrase_is_asked_for_on_the_terminal(far: Reached, tmp_path: Path) -> None:
+    options = (*far.cluster, "--via", "ssh:locked", "-e", "list brokers")
+    with far.terminal(tmp_path, "run", *options) as terminal:
+        terminal.wait_for("Enter passphrase for key")
+        terminal.send("correct horse\n")
+        terminal.wait_for("broker2.inside")
+        assert terminal.wait_for_end() == 0
+        assert "correct horse" not in terminal.text
+    with far.terminal(tmp_path, "run", *options) as terminal:
+        terminal.wait_for("Enter passphrase for key")
+        terminal.send("\x03")
+        assert terminal.wait_for_end() == 130
+
+
+def test_the_screen_opens_by_ssh_and_lives_on_when_ssh_dies(far: Reached, tmp_path: Path) -> None:
+    with far.terminal(tmp_path, *far.cluster, "--via", far.network.edge) as terminal:
+        terminal.wait_for("kafka 4.3")
+        terminal.send("1")
+        terminal.wait_for("broker2.inside")
+        far.network.end_sessions()
+        terminal.send(":create topic after-death partitions=1 replication=1\r")
+        terminal.wait_for("staged: topic after-death")
+        terminal.send(":apply\r")
+        terminal.wait_for("checks the plan, and sends it")
+        terminal.send("y")
+        terminal.wait_for("applied")
+    code, out, _ = far.kac(tmp_path, "run", *far.cluster, "--via", far.network.edge, "-e", "list topics after*")
+    assert code == 0
+    assert "after-death" in out
+
+
+async def test_a_connection_after_ssh_died_starts_it_again(
+    far: Reached, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in far.environment(tmp_path).items():
+        monkeypatch.setenv(name, value)
+    found = resolve(
+        load(os.environ, tmp_path), bootstrap=far.bootstrap, command_config=Path(far.properties), via=far.network.edge
+    )
+    assert found.settings.via == SshHost("edge")
+    with AdminClient(found.settings) as client:
+        assert len((await client.run(describe_cluster)).brokers) == 2
+        far.network.end_sessions()
+        assert len((await client.run(describe_cluster)).brokers) == 2
+    port = int(far.bootstrap.rpartition(":")[2])
+    for address, kind in ((("broker1.inside", 9), NothingListens), (("no such", port), Unreachable)):
+        with pytest.raises(kind):
+            await way(SshHost("edge")).open(*address)
+    way(SshHost("edge")).close()
+
+
+async def test_a_refused_login_is_not_repeated(far: Reached, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in far.environment(tmp_path).items():
+        monkeypatch.setenv(name, value)
+    refused = SshWay(SshHost("stranger"))
+    errors = []
+    for _ in range(3):
+        with pytest.raises(SshFailed) as caught:
+            await refused.open("broker1.inside", 9092)
+        errors.append(caught.value.failure)
+    assert len(set(errors)) == 1
+    far.network.await_end_of_sessions()
+    assert sum("Failed publickey" in line for line in far.network.log("edge").splitlines()[-12:]) <= 1
+    refused.close()
+
+
+@pytest.mark.parametrize("port", [-2, 0, 65536])
+async def test_a_cluster_names_no_socket_of_the_ssh_host(port: int) -> None:
+    """To ssh the port -2 is a path (PORT_STREAMLOCAL): a broker that advertises it must not get at that socket."""
+    with pytest.raises(Unreachable, match="is not an address"):
+        await SshWay(SshHost("edge")).open("/run/docker.sock", port)

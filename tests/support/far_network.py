@@ -1,0 +1,226 @@
+"""A network of its own, which only SSH leads into: real brokers and sshd in a namespace, and an ssh with its own keys.
+
+From here a port on loopback is all that can be reached: each connection to it becomes an sshd in the namespace (as
+inetd runs one), the "edge". In there are two more SSH hosts and the brokers, under names that only the namespace has.
+Needs root, for the namespace; it is gone with the process that holds it, which ends with this one.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from tests.support.free_ports import LOOPBACK, free_ports
+from tests.support.kafka_jars import BrokersUnavailableError
+from tests.support.patience import PATIENCE
+
+ROOT = Path(__file__).resolve().parents[2]
+SSHD = "/usr/sbin/sshd"
+EDGE, MIDDLE, INNER = "edge", "middle", "inner"
+_HOSTS = "127.0.0.1 localhost middle inner broker1.inside broker2.inside broker3.inside\n"
+
+
+class FarNetwork:
+    """The namespace with its SSH hosts; `brokers` starts a cluster in it. Use as a context manager.
+
+    `environment`: for a kac whose `ssh` is this network's. `edge`, `inner`: what ``--via`` takes: the host that is
+    reached from here, and one behind two others. The other names are those in `_write_files`.
+    Raises BrokersUnavailableError where there is no root, no sshd or no ssh.
+    """
+
+    def __init__(self) -> None:
+        missing = [name for name in (SSHD, "ssh", "unshare", "nsenter", "ip") if shutil.which(name) is None]
+        if os.geteuid() != 0 or missing:
+            raise BrokersUnavailableError(f"a network of its own needs root{''.join(f', {name}' for name in missing)}")
+        self.folder = Path(tempfile.mkdtemp(prefix="kac-far-"))
+        self.edge, self.inner = f"ssh:{EDGE}", f"ssh:{INNER}"
+        self._port, self._middle, self._inner, self._nobody = free_ports(4)
+        self._holder: subprocess.Popen[str] | None = None
+        self._children: list[subprocess.Popen[str]] = []
+        self._sessions: list[subprocess.Popen[bytes]] = []
+        self._listener = socket.create_server((LOOPBACK, self._port))
+
+    def __enter__(self) -> Self:
+        try:
+            self._write_files()
+            self._hold()
+            threading.Thread(target=self._serve, name="edge", daemon=True).start()
+            for name, port in ((MIDDLE, self._middle), (INNER, self._inner)):
+                self._start(SSHD, "-D", "-e", "-f", self._sshd_config(name, port), log=name)
+        except BaseException:
+            self._end()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._end()
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """PATH with this network's ssh first; no agent of the user's."""
+        path = f"{self.folder / 'bin'}{os.pathsep}{os.environ['PATH']}"
+        return {name: value for name, value in os.environ.items() if name != "SSH_AUTH_SOCK"} | {"PATH": path}
+
+    def inside(self, *command: str) -> list[str]:
+        """A command line that runs in the namespace."""
+        assert self._holder is not None
+        return ["nsenter", "-t", str(self._holder.pid), "-n", "-m", f"-w{ROOT}", *command]
+
+    def brokers(self, *options: str) -> dict[str, str]:
+        """Starts a cluster with these options of `tests.support.kafka_cluster`, until the end. Gives what it says of
+        itself: `bootstrap`, by the names inside, and `properties`, the file of a secure one."""
+        module = (sys.executable, "-m", "tests.support.kafka_cluster", "--host", "broker{}.inside")
+        process = self._start(*module, *options, log="brokers")
+        assert process.stdout is not None
+        found: dict[str, str] = {}
+        for line in process.stdout:
+            if "bootstrap" not in found:
+                found["bootstrap"] = ",".join(
+                    f"broker{node}.inside:{address.rpartition(':')[2].strip()}"
+                    for node, address in enumerate(line.split(","), 1)
+                )
+            elif line.startswith("client properties "):
+                found["properties"] = line.removeprefix("client properties ").strip()
+            elif line.startswith("folder "):
+                return found
+        raise BrokersUnavailableError((self.folder / "brokers.log").read_text()[-2000:])
+
+    def await_end_of_sessions(self) -> None:
+        """Waits until every connection to the edge has ended."""
+        while self._sessions:
+            self._sessions.pop().wait(PATIENCE)
+
+    def end_sessions(self) -> None:
+        """Kills the edge's sshd of every connection, as a host that crashes."""
+        while self._sessions:
+            os.killpg(self._sessions[-1].pid, signal.SIGKILL)
+            self._sessions.pop().wait(PATIENCE)
+
+    def log(self, name: str) -> str:
+        """What an SSH host has logged."""
+        return (self.folder / f"{name}.log").read_text()
+
+    def refuse(self, *lines: str) -> None:
+        """From now on new sessions at the edge have these lines of sshd_config first; none: all is allowed."""
+        self._sshd_config(EDGE, self._port, lines)
+
+    def _hold(self) -> None:
+        hosts = self.folder / "hosts"
+        hosts.write_text(_HOSTS)
+        script = f"ip link set lo up && mount --bind {hosts} /etc/hosts && echo ready && read -r _"
+        self._holder = subprocess.Popen(
+            ["unshare", "-n", "-m", "sh", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        assert self._holder.stdout is not None
+        if self._holder.stdout.readline() != "ready\n":
+            raise BrokersUnavailableError("no network namespace can be made here")
+
+    def _start(self, *command: str, log: str) -> subprocess.Popen[str]:
+        with (self.folder / f"{log}.log").open("w") as errors:
+            process = subprocess.Popen(
+                self.inside(*command), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, text=True
+            )
+        self._children.append(process)
+        return process
+
+    def _serve(self) -> None:
+        """An sshd in the namespace for each connection."""
+        command = self.inside(SSHD, "-i", "-e", "-f", str(self.folder / f"{EDGE}.conf"))
+        with (self.folder / f"{EDGE}.log").open("w") as errors:
+            while True:
+                try:
+                    connection, _ = self._listener.accept()
+                except OSError:
+                    return
+                with connection:
+                    self._sessions.append(
+                        subprocess.Popen(
+                            command,
+                            stdin=connection.fileno(),
+                            stdout=connection.fileno(),
+                            stderr=errors,
+                            start_new_session=True,
+                        )
+                    )
+
+    def _write_files(self) -> None:
+        Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)  # sshd's own, which a service makes
+        for name in ("host", "client", "stranger"):
+            _run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(self.folder / name))
+        _run("ssh-keygen", "-q", "-t", "ed25519", "-N", "correct horse", "-f", str(self.folder / "locked"))
+        keys = [(self.folder / f"{name}.pub").read_text() for name in ("client", "locked")]
+        (self.folder / "authorized").write_text("".join(keys))
+        self._sshd_config(EDGE, self._port)
+        key = " ".join((self.folder / "host.pub").read_text().split()[:2])
+        names = (f"[{LOOPBACK}]:{self._port}", f"[middle]:{self._middle}", f"[inner]:{self._inner}")
+        (self.folder / "known").write_text("".join(f"{name} {key}\n" for name in names))
+        (self.folder / "empty").write_text("")
+        other = " ".join((self.folder / "stranger.pub").read_text().split()[:2])
+        (self.folder / "changed").write_text(f"{names[0]} {other}\n")
+        edge = f"HostName {LOOPBACK}\n Port {self._port}\n"
+        hosts = {
+            EDGE: edge,
+            MIDDLE: f"Port {self._middle}\n ProxyJump {EDGE}\n",
+            INNER: f"Port {self._inner}\n ProxyJump {MIDDLE}\n",
+            "down": f"Port {self._nobody}\n HostName localhost\n ProxyJump {EDGE}\n",
+            "unreachable": f"Port {self._inner}\n ProxyJump down\n",
+            "nobody": f"HostName {LOOPBACK}\n Port {self._nobody}\n",
+            "unknown": f"{edge} UserKnownHostsFile {self.folder / 'empty'}\n",
+            "changed": f"{edge} UserKnownHostsFile {self.folder / 'changed'}\n",
+            "stranger": f"{edge} IdentityFile {self.folder / 'stranger'}\n",
+            "locked": f"{edge} IdentityFile {self.folder / 'locked'}\n",
+        }
+        common = f"Host * !stranger !locked\n IdentityFile {self.folder / 'client'}\nHost *\n IdentitiesOnly yes\n"
+        common += f" UserKnownHostsFile {self.folder / 'known'}\n GlobalKnownHostsFile /dev/null\n User root\n"
+        blocks = "".join(f"Host {name}\n {block}" for name, block in hosts.items())
+        (self.folder / "config").write_text(blocks + common)
+        wrapper = self.folder / "bin" / "ssh"
+        wrapper.parent.mkdir()
+        wrapper.write_text(f'#!/bin/sh\nexec {shutil.which("ssh")} -F {self.folder / "config"} "$@"\n')
+        wrapper.chmod(0o755)
+
+    def _sshd_config(self, name: str, port: int, first: Sequence[str] = ()) -> str:
+        lines = (
+            *first,
+            f"Port {port}",
+            f"ListenAddress {LOOPBACK}",
+            f"HostKey {self.folder / 'host'}",
+            f"AuthorizedKeysFile {self.folder / 'authorized'}",
+            "StrictModes no",
+            "UsePAM no",
+            "PasswordAuthentication no",
+            "KbdInteractiveAuthentication no",
+            f"PidFile {self.folder / name}.pid",
+            "LogLevel VERBOSE",
+        )
+        file = self.folder / f"{name}.conf"
+        file.write_text("".join(f"{line}\n" for line in lines))
+        return str(file)
+
+    def _end(self) -> None:
+        self._listener.close()
+        self.end_sessions()
+        for process in self._children:
+            process.terminate()
+        for process in self._children:
+            process.wait(PATIENCE)
+        if self._holder is not None:
+            self._holder.kill()
+            self._holder.wait(PATIENCE)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _run(*command: str) -> None:
+    subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE)
