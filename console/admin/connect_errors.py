@@ -22,7 +22,7 @@ from console.admin.errors import (
 from console.admin.settings import Address, ConnectionSettings, show_address
 from console.model.failure import Failure
 from console.wire.connection import ConnectFailed, NotKafka, Stage
-from console.wire.sasl import NotTheBroker, SaslRefused
+from console.wire.sasl import KerberosFailed, NotTheBroker, SaslRefused
 
 # X509_V_ERR_… of OpenSSL's x509_vfy.h
 _EXPIRED, _HOST_MISMATCH, _ADDRESS_MISMATCH = 10, 62, 64
@@ -186,6 +186,8 @@ def _sasl_error(cause: BaseException, where: str, settings: ConnectionSettings, 
                 "SASL_SSL with the authority of the brokers' certificates.",
             )
         )
+    if isinstance(cause, KerberosFailed):
+        return _kerberos_error(cause, where)
     code = cause.errno if isinstance(cause, SaslRefused) else None
     if isinstance(cause, SaslRefused) and code == ErrorCode.unsupported_sasl_mechanism:
         there = f"; it supports {', '.join(cause.mechanisms)}" if cause.mechanisms else ""
@@ -203,6 +205,9 @@ def _sasl_error(cause: BaseException, where: str, settings: ConnectionSettings, 
         remedy = "Check user name and password."
         if mechanism.startswith("SCRAM"):
             remedy = f"Check user name and password, and that the user has a {mechanism} credential."
+        elif mechanism == "GSSAPI":
+            message += f"; {cause.shown}" if isinstance(cause, SaslRefused) else ""
+            remedy = "Check that the broker's keytab has the service's present keys, and the clocks of both hosts."
         elif mechanism == "OAUTHBEARER":
             message += f"; {cause.shown}" if isinstance(cause, SaslRefused) and cause.shown else ""
             remedy = (
@@ -212,6 +217,35 @@ def _sasl_error(cause: BaseException, where: str, settings: ConnectionSettings, 
         if again:
             remedy = f"They were changed or revoked meanwhile. {remedy} Then start again with the new ones."
     return AuthenticationFailed(Failure("AUTHENTICATION_FAILED", message, remedy))
+
+
+# The first that fits: a keytab's own comes after what is said with any ticket.
+_KERBEROS_REMEDIES = (
+    ("expired", "Get a new ticket: kinit. With a keytab, compare the clocks of this host and the KDC."),
+    ("Clock skew", "Set this host's clock by the KDC's: they may be five minutes apart."),
+    (
+        "not found in Kerberos database",
+        "Check sasl.kerberos.service.name, and that the host's name is the broker's own.",
+    ),
+    ("Cannot find KDC", "Name the realm's KDC in krb5.conf (or KRB5_CONFIG), and check the principal's realm."),
+    ("Cannot contact any KDC", "Check that the realm's KDC is up, and the network to it (port 88, TCP and UDP)."),
+    ("revoked", "The principal is locked or disabled: ask the administrators of the realm."),
+    ("Decrypt integrity check failed", "The keytab has old keys, as after a change of password: get a new one."),
+    ("reauthentication failed", "The keytab has old keys, as after a change of password: get a new one."),
+    ("keytab", "Check keyTab and principal: klist -k KEYTAB lists whose keys it has."),
+    (
+        "No Kerberos credentials",
+        "Get a ticket: kinit; or set useKeyTab=true, keyTab and principal in sasl.jaas.config.",
+    ),
+    ("credentials cache", "Get a ticket: kinit; KRB5CCNAME or ticketCache names its cache."),
+)
+
+
+def _kerberos_error(cause: BaseException, where: str) -> AdminError:
+    """Kerberos refused on this side, before the broker was asked."""
+    text = str(cause)
+    remedy = next((remedy for part, remedy in _KERBEROS_REMEDIES if part in text), "Try kinit and kvno by hand.")
+    return AuthenticationFailed(Failure("AUTHENTICATION_FAILED", f"{where} was not asked: Kerberos: {text}", remedy))
 
 
 def _answer_error(cause: BaseException, where: str, settings: ConnectionSettings) -> AdminError:

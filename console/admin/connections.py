@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from console.admin.errors import AdminError, AuthenticationFailed, SshFailed
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from console.flight.tap import Tap
     from console.wire.aiokafka_request import Exchange
     from console.wire.connection import Connection
-    from console.wire.sasl import Login
+    from console.wire.sasl import Authenticator, Login
 
 
 REFUSAL_SECONDS = 30.0
@@ -261,7 +260,6 @@ def sasl_login(settings: ConnectionSettings) -> Login | None:
     """
     from console.wire.sasl import (
         BearerAuthenticator,
-        KerberosAuthenticator,
         Login,
         PlainAuthenticator,
         ScramAuthenticator,
@@ -281,8 +279,7 @@ def sasl_login(settings: ConnectionSettings) -> Login | None:
         source = token_provider(sasl, TOKEN_SHARE * settings.connect_timeout)
         return Login(mechanism, lambda _host: BearerAuthenticator(source))
     if mechanism == "GSSAPI":
-        service = _kerberos(sasl)
-        return Login(mechanism, lambda host: KerberosAuthenticator(f"{service}@{host}"))
+        return Login(mechanism, _kerberos(sasl))
     if username is None or password is None:
         raise _incomplete_sasl(f"{mechanism} needs a user and a password", "Set sasl.jaas.config.")
     if mechanism == "PLAIN":
@@ -290,13 +287,18 @@ def sasl_login(settings: ConnectionSettings) -> Login | None:
     return Login(mechanism, lambda _host: ScramAuthenticator(mechanism, username, password))
 
 
-def _kerberos(sasl: SaslSettings) -> str:
-    if find_spec("gssapi") is None:
-        raise _incomplete_sasl(
-            "GSSAPI (Kerberos) needs the Python package gssapi, which is not installed",
-            "Install it where kac is installed, as with: pipx inject kafka-admin-console gssapi.",
-        )
-    return sasl.options.get("kerberos.service.name", "kafka")
+def _kerberos(sasl: SaslSettings) -> Callable[[str], Authenticator]:
+    from console.wire.kerberos import PACKAGES, KerberosAuthenticator, Keys, NoLibrary, require_library
+
+    try:
+        require_library()
+    except NoLibrary as missing:
+        message = f"GSSAPI (Kerberos) needs MIT's library of this host, which has no {missing}"
+        raise _incomplete_sasl(message, f"Install it ({PACKAGES}).") from None
+    options = sasl.options
+    keys = Keys(sasl.username, options.get("kerberos.keytab"), options.get("kerberos.ticket.cache"))
+    service = options.get("kerberos.service.name", "kafka")
+    return lambda host: KerberosAuthenticator(service, host, keys)
 
 
 def _incomplete_sasl(message: str, remedy: str) -> AuthenticationFailed:

@@ -64,7 +64,8 @@ class SaslSettings(Struct, frozen=True):
     further options ``assertion.…`` as in Kafka, paths absolute, and the password opens the private key.
     Or ``token.command``: a command line that writes a token. Without these the password is the token itself, or,
     without a password, the token is an unsecured one for username.
-    GSSAPI: ``kerberos.service.name``."""
+    GSSAPI: ``kerberos.service.name``; ``kerberos.keytab`` or ``kerberos.ticket.cache``, paths, for other tickets than
+    those of the default cache; username is the principal, None for the default one."""
 
     mechanism: str
     username: str | None = None

@@ -243,14 +243,20 @@ def _missing_option(values: Values, what: str, wanted: str) -> ContextError:
 
 
 def _gssapi(values: Values, options: Values) -> SaslSettings:
-    if options.text("keyTab"):
-        values.warn(
-            _JAAS,
-            "names a keyTab, which kac leaves to Kerberos: run kinit -kt KEYTAB PRINCIPAL first, "
-            "or set KRB5_CLIENT_KTNAME",
-        )
+    """Options of Java's Krb5LoginModule: useKeyTab, keyTab, principal, ticketCache."""
     service = values.text("sasl.kerberos.service.name") or options.text("serviceName") or DEFAULT_SERVICE
-    return SaslSettings("GSSAPI", options={"kerberos.service.name": service})
+    settings = {"kerberos.service.name": service}
+    principal = options.text("principal")
+    if options.flag("useKeyTab", default=False):
+        keytab = options.path("keyTab")
+        if keytab is None or not principal:
+            raise options.error(
+                "principal" if keytab else "keyTab", "it is missing; useKeyTab needs keyTab and principal"
+            )
+        settings["kerberos.keytab"] = str(keytab)
+    elif cache := options.path("ticketCache"):
+        settings["kerberos.ticket.cache"] = str(cache)
+    return SaslSettings("GSSAPI", principal, options=settings)
 
 
 def _oauthbearer(values: Values, options: Values) -> SaslSettings:

@@ -27,6 +27,7 @@ _NAMES = """
 metadata.broker.list sasl.mechanisms sasl.username sasl.password ssl.ca.location ssl.ca.pem
 ssl.certificate.location ssl.certificate.pem ssl.key.location ssl.key.pem enable.ssl.certificate.verification
 sasl.oauthbearer.method sasl.oauthbearer.client.id sasl.oauthbearer.client.secret socket.timeout.ms
+sasl.kerberos.keytab sasl.kerberos.principal
 """
 _OWN_KEYS = frozenset(_NAMES.split())
 """Keys of librdkafka that Java's clients do not have."""
@@ -129,7 +130,11 @@ def _sasl(values: Values) -> SaslSettings:
         raise values.error(key, f"{mechanism} is not supported; it is one of {', '.join(MECHANISMS)}")
     if mechanism == "GSSAPI":
         service = values.text("sasl.kerberos.service.name") or DEFAULT_SERVICE
-        return SaslSettings("GSSAPI", options={"kerberos.service.name": service})
+        options = {"kerberos.service.name": service}
+        if keytab := values.path("sasl.kerberos.keytab"):
+            options["kerberos.keytab"] = str(keytab)
+            return SaslSettings("GSSAPI", _needed(values, "sasl.kerberos.principal"), options=options)
+        return SaslSettings("GSSAPI", options=options)
     if mechanism == "OAUTHBEARER":
         return _oauthbearer(values)
     return SaslSettings(mechanism, _needed(values, "sasl.username"), _secret(values, "sasl.password"))

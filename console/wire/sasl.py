@@ -68,6 +68,10 @@ class NotTheBroker(Exception):
     """The peer's messages are not those of a broker that has this user's credentials. The text says why."""
 
 
+class KerberosFailed(Exception):
+    """Kerberos refused, on this side: no ticket, an expired one, an unknown realm… The text is the library's."""
+
+
 Send = Callable[[AiokafkaRequest], Awaitable[RawResponse]]
 
 
@@ -264,21 +268,3 @@ class BearerAuthenticator:
     def shown(self) -> str:
         """What the token says of itself."""
         return self._source.shown()
-
-
-# GSSAPI (RFC 4752).
-
-
-class KerberosAuthenticator(_conn.SaslGSSAPIAuthenticator):  # type: ignore[misc,name-defined]
-    """aiokafka's. principal: ``service@host``."""
-
-    def __init__(self, principal: str) -> None:
-        super().__init__(loop=asyncio.get_running_loop(), principal=principal)
-
-    def _step(self, payload: bytes | None) -> SaslStep:
-        step: tuple[bytes, bool] | None = super()._step(payload)
-        return None if step is None else step[0]
-
-    def shown(self) -> str:
-        """Empty."""
-        return ""

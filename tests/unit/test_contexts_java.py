@@ -167,13 +167,17 @@ def test_kerberos(file: Path) -> None:
 bootstrap.servers=b
 security.protocol=SASL_PLAINTEXT
 sasl.kerberos.service.name=kafka-prod
-sasl.jaas.config=com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true keyTab="/etc/kac.keytab";
+sasl.jaas.config=com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true \\
+  keyTab="/etc/kac.keytab" principal="kac@EXAMPLE.COM";
 """
     settings, warnings = read(file, text)
-    assert settings.sasl == SaslSettings("GSSAPI", options={"kerberos.service.name": "kafka-prod"})
-    assert len(warnings) == 1
-    assert "kinit -kt" in warnings[0]
-    assert warnings[0].startswith(f"{file}:5: ")
+    options = {"kerberos.service.name": "kafka-prod", "kerberos.keytab": "/etc/kac.keytab"}
+    assert settings.sasl == SaslSettings("GSSAPI", "kac@EXAMPLE.COM", options=options)
+    assert warnings == ()
+    settings, _ = read(file, text.replace("useKeyTab=true", 'useKeyTab=false ticketCache="/tmp/cache"'))
+    options = {"kerberos.service.name": "kafka-prod", "kerberos.ticket.cache": "/tmp/cache"}
+    assert settings.sasl == SaslSettings("GSSAPI", "kac@EXAMPLE.COM", options=options)
+    assert "principal: it is missing" in complaint(file, text.replace(' principal="kac@EXAMPLE.COM"', ""))
 
 
 def test_a_reference_for_the_whole_login_config(file: Path) -> None:

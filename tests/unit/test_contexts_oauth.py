@@ -25,6 +25,7 @@ from console.admin.oauth import TokenProvider, token_provider
 from console.admin.settings import ConnectionSettings, SaslSettings, Store, TlsSettings
 from console.admin.token_endpoint import LONGEST_LIFE
 from console.model.secret import Secret
+from console.wire import kerberos
 from console.wire.sasl import Login
 from tests.support.certificates import Authority
 
@@ -328,9 +329,8 @@ async def test_the_first_message_of_each_mechanism() -> None:
 
 
 def test_kerberos_needs_its_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = ConnectionSettings(
-        (), "SASL_SSL", SaslSettings("GSSAPI", options={"kerberos.service.name": "kafka-prod"})
-    )
-    monkeypatch.setattr("console.admin.connections.find_spec", lambda name: None)
-    with pytest.raises(AuthenticationFailed, match="needs the Python package gssapi"):
-        sasl_login(settings)
+    monkeypatch.setattr(kerberos, "LIBRARIES", ("libno_such_gssapi.so.2",))
+    kerberos._library.cache_clear()
+    with pytest.raises(AuthenticationFailed, match="which has no libno_such_gssapi"):
+        sasl_login(ConnectionSettings((), "SASL_SSL", SaslSettings("GSSAPI")))
+    kerberos._library.cache_clear()

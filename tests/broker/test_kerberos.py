@@ -1,0 +1,243 @@
+"""GSSAPI with a real KDC and a 4.3 broker: keytabs, ticket caches, and what goes wrong with them."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from console.admin.cluster import describe_cluster
+from console.admin.errors import AdminError, AuthenticationFailed
+from console.admin.link import Link
+from console.contexts import Context, load, resolve
+from console.wire import kerberos
+from tests.support.free_ports import LOOPBACK
+from tests.support.kafka_cluster import _JVM, KafkaCluster
+from tests.support.kdc import REALM, Kdc, kdc
+from tests.support.patience import PATIENCE
+from tests.support.real_clusters import running
+from tests.support.server_properties import SASL_MECHANISMS
+
+KRB5 = "com.sun.security.auth.module.Krb5LoginModule"
+PASSWORD = "open-sesame"
+SESSION_MS = 5000
+Configure = Callable[..., Context]
+
+
+@pytest.fixture(scope="module")
+def realm() -> Iterator[Kdc]:
+    with kdc() as running_realm:
+        running_realm.add(f"kafka/{LOOPBACK}")
+        running_realm.add("alice", PASSWORD)
+        yield running_realm
+
+
+@pytest.fixture(scope="module")
+def cluster(realm: Kdc) -> Iterator[KafkaCluster]:
+    """Kafka 4.3 with GSSAPI; its sessions end after five seconds."""
+    keytab = realm.keytab(f"kafka/{LOOPBACK}")
+    principal = f"kafka/{LOOPBACK}@{REALM}"
+    login = f'{KRB5} required useKeyTab=true storeKey=true keyTab="{keytab}" principal="{principal}";'
+    properties = {
+        "sasl.enabled.mechanisms": ",".join((*SASL_MECHANISMS, "GSSAPI")),
+        "listener.name.sasl_ssl.gssapi.sasl.jaas.config": login,
+        "sasl.kerberos.service.name": "kafka",
+        "connections.max.reauth.ms": str(SESSION_MS),
+    }
+    options = (*_JVM, f"-Djava.security.krb5.conf={realm.config}")
+    yield from running(
+        lambda: KafkaCluster(brokers=1, security="secure", request_log=True, properties=properties, jvm_options=options)
+    )
+
+
+@pytest.fixture(autouse=True)
+def environment(realm: Kdc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The realm, and an empty default cache."""
+    monkeypatch.setenv("KRB5_CONFIG", str(realm.config))
+    monkeypatch.setenv("KRB5CCNAME", f"FILE:{tmp_path / 'cache'}")
+
+
+@pytest.fixture
+def configure(cluster: KafkaCluster, tmp_path: Path) -> Configure:
+    """A context of a client.properties with these options of the login module."""
+
+    def write(options: str = "", *lines: str) -> Context:
+        file = tmp_path / "client.properties"
+        file.touch(mode=0o600)
+        service = () if any(line.startswith("sasl.kerberos") for line in lines) else ("kafka",)
+        usual = (
+            f"bootstrap.servers={cluster.bootstrap}",
+            "security.protocol=SASL_SSL",
+            "ssl.truststore.type=PEM",
+            f"ssl.truststore.location={cluster.authority.pem}",
+            *(f"sasl.kerberos.service.name={each}" for each in service),
+            f"sasl.jaas.config={KRB5} required {options};",
+        )
+        file.write_text("\n".join((*usual, *lines, "")), encoding="latin-1")
+        context = resolve(load({}, tmp_path, cwd=tmp_path), command_config=file)
+        assert context.warnings == ()
+        return context
+
+    return write
+
+
+def keyed(keytab: Path, principal: str = f"alice@{REALM}") -> str:
+    return f'useKeyTab=true keyTab="{keytab}" principal="{principal}"'
+
+
+async def ask(context: Context, seconds: float = 0.0) -> str:
+    """Asks, again and again for so long, over one link; returns the client's id."""
+    client_id = f"kerberos-{secrets.token_hex(4)}"
+    link = Link(replace(context.settings, client_id=client_id))
+    until = time.monotonic() + seconds
+    try:
+        await describe_cluster(link)
+        while time.monotonic() < until:
+            await describe_cluster(link)
+    finally:
+        await link.close()
+    return client_id
+
+
+async def principal(cluster: KafkaCluster, context: Context) -> str:
+    """Who the broker's request log says has asked."""
+    return cluster.request_log.wait_for(1, "DESCRIBE_CLUSTER", client_id=await ask(context))[0].principal
+
+
+async def refusal(context: Context, kind: type[AdminError] = AuthenticationFailed) -> str:
+    """The one line that an operator sees."""
+    with pytest.raises(kind) as caught:
+        await ask(context)
+    failure = caught.value.failure
+    line = f"{failure} | {failure.remedy}"
+    assert "\n" not in line
+    assert failure.remedy
+    assert PASSWORD not in line
+    return line
+
+
+async def test_a_keytab_whose_sessions_are_renewed(cluster: KafkaCluster, realm: Kdc, configure: Configure) -> None:
+    client_id = await ask(configure(keyed(realm.keytab("alice"))), seconds=8)
+    asked = cluster.request_log.wait_for(1, "DESCRIBE_CLUSTER", client_id=client_id)
+    assert {each.principal for each in asked} == {"User:alice"}
+    assert len({each.connection for each in asked}) == 1
+
+
+async def test_the_default_cache_and_a_named_one(
+    cluster: KafkaCluster, realm: Kdc, configure: Configure, tmp_path: Path
+) -> None:
+    line = await refusal(configure())
+    assert "was not asked: Kerberos: No Kerberos credentials available" in line
+    assert "Get a ticket: kinit" in line
+    realm.log_in("alice", PASSWORD, tmp_path / "cache")
+    assert await principal(cluster, configure()) == "User:alice"
+    (tmp_path / "cache").rename(tmp_path / "named")
+    assert (
+        await principal(cluster, configure(f'useTicketCache=true ticketCache="{tmp_path / "named"}"')) == "User:alice"
+    )
+    assert "kinit" in await refusal(configure(f'ticketCache="{tmp_path / "missing"}"'))
+
+
+async def test_a_ticket_that_expires(realm: Kdc, configure: Configure, tmp_path: Path) -> None:
+    realm.log_in("alice", PASSWORD, tmp_path / "cache", "-l", "2s")
+    context = configure()
+
+    async def keep_asking() -> None:
+        while True:
+            await ask(context)
+
+    with pytest.raises(AuthenticationFailed) as caught:
+        await keep_asking()
+    line = f"{caught.value.failure} | {caught.value.failure.remedy}"
+    assert "expired" in line
+    assert "Get a new ticket: kinit" in line
+
+
+async def test_keytabs_that_do_not_work(realm: Kdc, configure: Configure, tmp_path: Path) -> None:
+    missing = tmp_path / "missing.keytab"
+    line = await refusal(configure(keyed(missing)))
+    assert f"keytab not readable: No such file or directory (keytab {missing}, principal alice@{REALM})" in line
+    keytab = realm.keytab("alice")
+    line = await refusal(configure(keyed(keytab, f"nobody@{REALM}")))
+    assert "nobody" in line
+    assert "Check keyTab and principal" in line
+    line = await refusal(configure(keyed(keytab, "alice@ELSEWHERE.TEST")))
+    assert "alice@ELSEWHERE.TEST" in line
+
+    realm.add("carol", PASSWORD)
+    old = realm.keytab("carol")
+    realm.administer(f"cpw -pw another carol@{REALM}")
+    line = await refusal(configure(keyed(old, f"carol@{REALM}")))
+    assert "the keytab has old keys" in line.lower()
+    new = realm.keytab("carol")
+    realm.administer(f"modprinc -allow_tix carol@{REALM}")
+    line = await refusal(configure(keyed(new, f"carol@{REALM}")))
+    assert "revoked" in line
+    assert "locked or disabled" in line
+
+
+async def test_a_wrong_service(realm: Kdc, configure: Configure, tmp_path: Path) -> None:
+    realm.log_in("alice", PASSWORD, tmp_path / "cache")
+    context = configure("serviceName=nokafka", "sasl.kerberos.service.name=nokafka")
+    line = await refusal(context)
+    assert f"Server nokafka/{LOOPBACK}@{REALM} not found in Kerberos database" in line
+    assert "Check sasl.kerberos.service.name" in line
+
+
+async def test_a_kdc_that_is_down(realm: Kdc, configure: Configure) -> None:
+    realm.add("dave", PASSWORD)
+    context = configure(keyed(realm.keytab("dave"), f"dave@{REALM}"))
+    realm.stop()
+    try:
+        line = await refusal(context)
+    finally:
+        realm.start_again()
+    assert "Cannot contact any KDC" in line
+    assert "Check that the realm's KDC is up" in line
+
+
+async def test_a_broker_whose_keytab_is_old(
+    cluster: KafkaCluster, realm: Kdc, configure: Configure, tmp_path: Path
+) -> None:
+    realm.log_in("alice", PASSWORD, tmp_path / "cache")
+    settings = configure().settings
+    assert settings.sasl is not None
+    # The broker has no keys of this service's: it can't open the ticket.
+    options = {**settings.sasl.options, "kerberos.service.name": "other"}
+    realm.add(f"other/{LOOPBACK}")
+    context = replace(configure(), settings=replace(settings, sasl=replace(settings.sasl, options=options)))
+    line = await refusal(context)
+    assert "refused the GSSAPI credentials" in line
+    assert f"the ticket was for other/{LOOPBACK}" in line
+
+
+def test_a_clock_that_is_an_hour_fast(realm: Kdc, configure: Configure, tmp_path: Path) -> None:
+    if shutil.which("faketime") is None:
+        pytest.skip("faketime is missing: install it")
+    configure(keyed(realm.keytab("alice")))
+    command = [sys.executable, "-m", "console", "run", "--command-config", str(tmp_path / "client.properties")]
+    done = subprocess.run(
+        ["faketime", "-f", "+1h", *command, "-e", "list topics"], capture_output=True, text=True, check=False,
+        timeout=PATIENCE,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "Clock skew too great" in done.stdout + done.stderr
+    assert "Set this host's clock by the KDC's" in done.stdout + done.stderr
+
+
+async def test_a_host_without_the_library(configure: Configure, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kerberos, "LIBRARIES", ("libno_such_gssapi.so.2",))
+    kerberos._library.cache_clear()
+    try:
+        line = await refusal(configure())
+    finally:
+        kerberos._library.cache_clear()
+    assert "which has no libno_such_gssapi.so.2" in line
+    assert "libgssapi-krb5-2" in line
