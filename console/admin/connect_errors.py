@@ -208,6 +208,9 @@ def _sasl_error(cause: BaseException, where: str, settings: ConnectionSettings, 
         elif mechanism == "GSSAPI":
             message += f"; {cause.shown}" if isinstance(cause, SaslRefused) else ""
             remedy = "Check that the broker's keytab has the service's present keys, and the clocks of both hosts."
+        elif settings.sasl is not None and "aws" in settings.sasl.options:
+            message += f"; {cause.shown}" if isinstance(cause, SaslRefused) else ""
+            remedy = "Check that this identity may kafka-cluster:Connect, its session's end, the region and the clock."
         elif mechanism == "OAUTHBEARER":
             message += f"; {cause.shown}" if isinstance(cause, SaslRefused) and cause.shown else ""
             remedy = (

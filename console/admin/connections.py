@@ -273,6 +273,13 @@ def sasl_login(settings: ConnectionSettings) -> Login | None:
             f"{settings.security_protocol} needs credentials, which are missing", "Set sasl.mechanism."
         )
     mechanism, username, password = sasl.mechanism, sasl.username, sasl.password
+    if "aws" in sasl.options:
+        from console.admin.aws import AwsLogin, AwsTokens, IamAuthenticator
+
+        aws = AwsLogin(sasl.options.get("aws.profile"), TOKEN_SHARE * settings.connect_timeout)
+        if mechanism == "OAUTHBEARER":
+            return Login(mechanism, lambda host: BearerAuthenticator(AwsTokens(aws, host)))
+        return Login(mechanism, lambda host: IamAuthenticator(aws, host))
     if mechanism == "OAUTHBEARER":
         from console.admin.oauth import token_provider
 

@@ -54,8 +54,8 @@ class TlsSettings(Struct, frozen=True):
 
 
 class SaslSettings(Struct, frozen=True):
-    """SASL. mechanism: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER or GSSAPI. options: further settings of the
-    mechanism, not secret.
+    """SASL. mechanism: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER, GSSAPI or AWS_MSK_IAM. options: further
+    settings of the mechanism, not secret.
 
     OAUTHBEARER: options have ``token.endpoint.url`` (https, or a ``file:`` whose content is the token), perhaps
     ``scope``, ``audience``, ``header.urlencode``, ``connect.timeout.ms``, ``read.timeout.ms``, and ``extension_NAME``
@@ -64,6 +64,7 @@ class SaslSettings(Struct, frozen=True):
     further options ``assertion.…`` as in Kafka, paths absolute, and the password opens the private key.
     Or ``token.command``: a command line that writes a token. Without these the password is the token itself, or,
     without a password, the token is an unsecured one for username.
+    AWS_MSK_IAM, and OAUTHBEARER with AWS' tokens: ``aws``, perhaps ``aws.profile``.
     GSSAPI: ``kerberos.service.name``; ``kerberos.keytab`` or ``kerberos.ticket.cache``, paths, for other tickets than
     those of the default cache; username is the principal, None for the default one."""
 

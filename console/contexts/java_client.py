@@ -146,6 +146,7 @@ _MODULES = {
     "SCRAM-SHA-512": "ScramLoginModule",
     "OAUTHBEARER": "OAuthBearerLoginModule",
     "GSSAPI": "Krb5LoginModule",
+    "AWS_MSK_IAM": "IAMLoginModule",
 }
 MECHANISMS = tuple(_MODULES)
 
@@ -157,10 +158,13 @@ _ENDPOINT_OPTIONS = {
     "read.timeout.ms": "sasl.login.read.timeout.ms",
 }
 _UNSECURED_SUBJECT = "unsecuredLoginStringClaim_sub"
+_AWS_TOKENS, _AWS_HANDLER = "IAMOAuthBearerLoginCallbackHandler", "IAMClientCallbackHandler"
+"""Of Amazon's aws-msk-iam-auth, for OAUTHBEARER and for AWS_MSK_IAM."""
 _KNOWN_CLASSES = {
     "sasl.login.callback.handler.class": (
         "OAuthBearerLoginCallbackHandler",
         "OAuthBearerUnsecuredLoginCallbackHandler",
+        _AWS_TOKENS,
     ),
     "sasl.oauthbearer.jwt.retriever.class": (
         "DefaultJwtRetriever",
@@ -185,6 +189,9 @@ def sasl_settings(values: Values) -> SaslSettings:
         named = values.text(key)
         if named and named.rpartition(".")[2] not in known:
             values.warn(key, "names Java code, which kac can't run; what it would provide is missing")
+    named = (values.text("sasl.login.callback.handler.class") or "").rpartition(".")[2]
+    if mechanism == "AWS_MSK_IAM" or (mechanism == "OAUTHBEARER" and named == _AWS_TOKENS):
+        return _aws(options, mechanism)
     if mechanism == "OAUTHBEARER":
         return _oauthbearer(values, options)
     if mechanism == "GSSAPI":
@@ -257,6 +264,17 @@ def _gssapi(values: Values, options: Values) -> SaslSettings:
     elif cache := options.path("ticketCache"):
         settings["kerberos.ticket.cache"] = str(cache)
     return SaslSettings("GSSAPI", principal, options=settings)
+
+
+def _aws(options: Values, mechanism: str) -> SaslSettings:
+    """IAM of Amazon MSK: options of aws-msk-iam-auth."""
+    if options.text("awsRoleArn"):
+        remedy = "give awsProfileName of a profile whose credential_process is aws configure export-credentials"
+        raise options.error("awsRoleArn", f"another role is not assumed; {remedy}")
+    settings = {"aws": "iam"}
+    if profile := options.text("awsProfileName"):
+        settings["aws.profile"] = profile
+    return SaslSettings(mechanism, options=settings)
 
 
 def _oauthbearer(values: Values, options: Values) -> SaslSettings:
@@ -422,7 +440,7 @@ def _not_applied(values: Values, key: str) -> str | None:
         return (
             None if "TLSv1.2" in text or "TLSv1.3" in text else "has neither TLSv1.2 nor TLSv1.3; they are used anyway"
         )
-    if not values.text(key):
+    if not values.text(key) or (values.text(key) or "").endswith(f".{_AWS_HANDLER}"):
         return None
     if key == "config.providers":
         others = [name for name in (values.text(key) or "").replace(" ", "").split(",") if name not in ("env", "file")]

@@ -247,7 +247,7 @@ def test_complaints_name_key_file_and_line(file: Path, text: str, words: str) ->
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("sasl.mechanism=AWS_MSK_IAM", ":3: sasl.mechanism: AWS_MSK_IAM is not supported; it is one of PLAIN"),
+        ("sasl.mechanism=DIGEST-MD5", ":3: sasl.mechanism: DIGEST-MD5 is not supported; it is one of PLAIN"),
         ("sasl.mechanism=PLAIN", ": sasl.jaas.config: username is missing (java.security.auth.login.config"),
         (
             f"sasl.mechanism=PLAIN\nsasl.jaas.config={PLAIN} username=a;",
@@ -432,3 +432,29 @@ def test_a_file_for_the_command_line(file: Path) -> None:
         from_command_config(file.parent / "none", here, None)
     with pytest.raises(ContextError, match="can't be read"):
         from_command_config(file.parent, here, None)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "handler"),
+    [
+        ("AWS_MSK_IAM", "sasl.client.callback.handler.class=software.amazon.msk.auth.iam.IAMClientCallbackHandler"),
+        (
+            "OAUTHBEARER",
+            "sasl.login.callback.handler.class=software.amazon.msk.auth.iam.IAMOAuthBearerLoginCallbackHandler",
+        ),
+    ],
+)
+def test_iam_of_amazon_msk(file: Path, mechanism: str, handler: str) -> None:
+    module = "IAMLoginModule" if mechanism == "AWS_MSK_IAM" else "OAuthBearerLoginModule"
+    text = f"""
+bootstrap.servers=b
+security.protocol=SASL_SSL
+sasl.mechanism={mechanism}
+sasl.jaas.config=software.amazon.msk.auth.iam.{module} required awsProfileName="ops";
+{handler}
+"""
+    settings, warnings = read(file, text)
+    assert settings.sasl == SaslSettings(mechanism, options={"aws": "iam", "aws.profile": "ops"})
+    assert warnings == ()
+    said = complaint(file, text.replace('awsProfileName="ops"', 'awsRoleArn="arn:aws:iam::1:role/r"'))
+    assert "awsRoleArn: another role is not assumed; give awsProfileName" in said

@@ -1,0 +1,159 @@
+"""IAM logins of Amazon MSK: a signed request for `kafka-cluster:Connect` (SigV4), as the mechanism AWS_MSK_IAM or as a
+token of OAUTHBEARER. Where the credentials come from: `console.admin.aws_keys`."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import re
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from urllib.parse import quote
+
+from console.admin.aws_keys import Ask, AwsKeys, keys_of, region_of
+from console.admin.errors import Unreachable
+from console.admin.jwt import base64url, no_token
+from console.model.failure import Failure
+from console.model.numbers import json_text
+from console.wire.sasl import SaslStep
+
+SERVICE, ACTION, ALGORITHM = "kafka-cluster", "kafka-cluster:Connect", "AWS4-HMAC-SHA256"
+EXPIRES_SECONDS = 900
+USER_AGENT = "kac"
+RENEWED_BEFORE = 300.0
+"""Seconds before their end by which temporary credentials are asked for again."""
+
+_REGION = re.compile(r"\.kafka(?:-serverless)?\.([a-z]{2,}(?:-[a-z]+)+-\d+)\.amazonaws\.com(?:\.cn)?")
+
+
+def signed_query(keys: AwsKeys, region: str, host: str, now: float) -> dict[str, str]:
+    """The query of a presigned request to this host (SigV4), its signature last. now: seconds since 1970."""
+    stamp = datetime.fromtimestamp(now, UTC).strftime("%Y%m%dT%H%M%SZ")
+    scope = f"{stamp[:8]}/{region}/{SERVICE}/aws4_request"
+    query = {
+        "Action": ACTION,
+        "X-Amz-Algorithm": ALGORITHM,
+        "X-Amz-Credential": f"{keys.access_key}/{scope}",
+        "X-Amz-Date": stamp,
+        "X-Amz-Expires": str(EXPIRES_SECONDS),
+        **({"X-Amz-Security-Token": keys.token.reveal()} if keys.token is not None else {}),
+        "X-Amz-SignedHeaders": "host",
+    }
+    request = ("GET", "/", _encoded(query), f"host:{host}", "", "host", hashlib.sha256(b"").hexdigest())
+    signed = "\n".join((ALGORITHM, stamp, scope, hashlib.sha256("\n".join(request).encode()).hexdigest()))
+    key = f"AWS4{keys.secret.reveal()}".encode()
+    for part in (*scope.split("/"), signed):
+        key = hmac.digest(key, part.encode(), "sha256")
+    return {**query, "X-Amz-Signature": key.hex()}
+
+
+def mechanism_payload(keys: AwsKeys, region: str, host: str, now: float) -> bytes:
+    """The one message of the mechanism AWS_MSK_IAM (aws-msk-iam-auth, version 2020_10_22)."""
+    query = signed_query(keys, region, host, now)
+    message = {"version": "2020_10_22", "host": host, "user-agent": USER_AGENT}
+    message |= {name.lower(): value for name, value in query.items()}
+    return json_text(message).encode("ascii")
+
+
+def bearer_token(keys: AwsKeys, region: str, now: float) -> str:
+    """The token of OAUTHBEARER: the presigned URL in base 64 (aws-msk-iam-sasl-signer)."""
+    host = f"kafka.{region}.amazonaws.com"
+    query = signed_query(keys, region, host, now)
+    return base64url(f"https://{host}/?{_encoded(query)}&User-Agent={USER_AGENT}".encode("ascii"))
+
+
+def _encoded(query: Mapping[str, str]) -> str:
+    return "&".join(f"{quote(name, safe='')}={quote(value, safe='-_.~')}" for name, value in query.items())
+
+
+class AwsLogin:
+    """Signs each login with the present credentials; temporary ones are kept until shortly before their end.
+
+    profile: of AWS' files, None for AWS' own order of places. limit: seconds to get credentials.
+    """
+
+    def __init__(self, profile: str | None, limit: float, ask: Ask | None = None) -> None:
+        self._ask = ask or Ask()
+        self._profile, self._limit = profile, limit
+        self._lock = asyncio.Lock()
+        self._keys: AwsKeys | None = None
+        self._region = ""
+
+    async def payload(self, host: str) -> bytes:
+        """The message of AWS_MSK_IAM for a broker. Raises AdminError."""
+        keys = await self._present()
+        self._region = self._region_for(host)
+        return mechanism_payload(keys, self._region, host, time.time())
+
+    async def token(self, host: str) -> str:
+        """A token of OAUTHBEARER for a broker. Raises AdminError."""
+        keys = await self._present()
+        self._region = self._region_for(host)
+        return bearer_token(keys, self._region, time.time())
+
+    def shown(self) -> str:
+        """Which access key signed, where it comes from, and for which region."""
+        if self._keys is None:
+            return ""
+        return f"signed with access key {self._keys.access_key} of {self._keys.source}, for region {self._region}"
+
+    def _region_for(self, host: str) -> str:
+        found = _REGION.search(host)
+        region = found[1] if found else region_of(self._ask, self._profile)
+        if not region:
+            raise no_token(f"the AWS region of {host} is unknown", "Set AWS_REGION, or region in the profile.")
+        return region
+
+    async def _present(self) -> AwsKeys:
+        async with self._lock:
+            keys = self._keys
+            if keys is None or keys.ends is None or keys.ends - time.time() < RENEWED_BEFORE:
+                try:
+                    async with asyncio.timeout(self._limit):
+                        keys = await asyncio.to_thread(keys_of, self._ask, self._profile, self._limit)
+                except TimeoutError:
+                    message = f"no AWS credentials within {self._limit:g} s"
+                    remedy = "Check the metadata service of the container or the instance, or credential_process."
+                    raise Unreachable(Failure("UNREACHABLE", message, remedy)) from None
+                self._keys = keys
+            return keys
+
+
+class IamAuthenticator:
+    """One exchange of AWS_MSK_IAM with the broker of this host name."""
+
+    def __init__(self, login: AwsLogin, host: str) -> None:
+        self._login, self._host = login, host
+        self._sent = False
+
+    async def step(self, _answer: bytes | None) -> SaslStep:
+        """The one message, then None."""
+        if self._sent:
+            return None
+        self._sent = True
+        return await self._login.payload(self._host)
+
+    def shown(self) -> str:
+        """Which access key signed."""
+        return self._login.shown()
+
+
+class AwsTokens:
+    """Tokens of OAUTHBEARER for one broker, a new one for each login."""
+
+    def __init__(self, login: AwsLogin, host: str) -> None:
+        self._login, self._host = login, host
+
+    async def token(self) -> str:
+        """A new token. Raises AdminError."""
+        return await self._login.token(self._host)
+
+    def extensions(self) -> Mapping[str, str]:
+        """Empty."""
+        return {}
+
+    def shown(self) -> str:
+        """Which access key signed."""
+        return self._login.shown()

@@ -1,0 +1,234 @@
+"""AWS credentials from where AWS' own tools take them: the environment, a profile's files, a command, the metadata
+service of a container or of an instance (IMDSv2)."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+from collections.abc import Mapping
+from configparser import ConfigParser
+from configparser import Error as ConfigError
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from console.admin.jwt import no_token
+from console.model.secret import Secret
+
+INSTANCE = "http://169.254.169.254"
+CONTAINER = "http://169.254.170.2"
+CONTAINER_HOSTS = frozenset({"169.254.170.2", "169.254.170.23", "fd00:ec2::23", "127.0.0.1", "localhost", "::1"})
+"""Hosts that may be asked for a container's credentials in clear text, as in AWS' own clients."""
+LARGEST_ANSWER = 1 << 20
+METADATA_SECONDS = 1.0
+"""For one request of an instance's metadata service, which is near or not there."""
+_TOKEN_TTL = "21600"  # noqa: S105 seconds
+
+
+class AwsKeys(NamedTuple):
+    """Credentials. source: where they come from, for an operator. ends: seconds since 1970, None if they do not end."""
+
+    access_key: str
+    secret: Secret
+    token: Secret | None
+    source: str
+    ends: float | None = None
+
+
+class Ask(NamedTuple):
+    """Where to look. environ: None for the process' own."""
+
+    environ: Mapping[str, str] | None = None
+
+    def get(self, name: str) -> str | None:
+        """A variable; None if it is missing or empty."""
+        return (os.environ if self.environ is None else self.environ).get(name) or None
+
+    def file(self, variable: str, name: str) -> Path:
+        """One of AWS' files."""
+        home = Path(self.get("HOME") or "~").expanduser()
+        return Path(self.get(variable) or home / ".aws" / name).expanduser()
+
+
+def keys_of(ask: Ask, profile: str | None, limit: float) -> AwsKeys:
+    """The credentials of a profile, or in AWS' order: environment, profile, container, instance. Blocks.
+
+    limit: seconds for a command or a container's service. Raises AuthenticationFailed: what was looked at, without
+    secrets.
+    """
+    if profile is None:
+        access, secret = ask.get("AWS_ACCESS_KEY_ID"), ask.get("AWS_SECRET_ACCESS_KEY")
+        if access and secret:
+            return AwsKeys(access, Secret(secret), _secret(ask.get("AWS_SESSION_TOKEN")), "the environment")
+        if access or secret:
+            missing = "AWS_SECRET_ACCESS_KEY" if access else "AWS_ACCESS_KEY_ID"
+            raise no_token(f"AWS credentials in the environment lack {missing}", f"Set {missing}, or unset both.")
+    named = profile or ask.get("AWS_PROFILE")
+    settings = _profile(ask, named or "default")
+    if settings:
+        if found := _of_profile(settings, named or "default", limit):
+            return found
+    elif named:
+        files = f"{ask.file('AWS_SHARED_CREDENTIALS_FILE', 'credentials')} and {ask.file('AWS_CONFIG_FILE', 'config')}"
+        raise no_token(f"there is no AWS profile {named} in {files}", "Check awsProfileName or AWS_PROFILE.")
+    if uri := _container_uri(ask):
+        return _of_container(ask, uri, limit)
+    if found := _of_instance(ask):
+        return found
+    looked = "environment, profile, container, instance"
+    raise no_token(
+        f"no AWS credentials found: {looked}",
+        "Set AWS_PROFILE or AWS_ACCESS_KEY_ID with its secret. A profile of SSO or of another role: "
+        "aws configure export-credentials as its credential_process.",
+    )
+
+
+def region_of(ask: Ask, profile: str | None) -> str | None:
+    """The region of the environment or the profile."""
+    named = profile or ask.get("AWS_PROFILE") or "default"
+    return ask.get("AWS_REGION") or ask.get("AWS_DEFAULT_REGION") or _profile(ask, named).get("region")
+
+
+def _profile(ask: Ask, name: str) -> dict[str, str]:
+    """The settings of a profile in both files, those of ``credentials`` first; empty if there is none."""
+    found: dict[str, str] = {}
+    for variable, file, section in (
+        ("AWS_CONFIG_FILE", "config", name if name == "default" else f"profile {name}"),
+        ("AWS_SHARED_CREDENTIALS_FILE", "credentials", name),
+    ):
+        parser = ConfigParser(interpolation=None, strict=False, default_section="\0")
+        path = ask.file(variable, file)
+        try:
+            parser.read_string(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            continue
+        except (OSError, UnicodeDecodeError, ConfigError):
+            # The parser's own text has the line, which may hold a secret.
+            raise no_token(f"{path} can't be read as AWS' files are", "Correct the file.") from None
+        if parser.has_section(section):
+            found |= dict(parser.items(section))
+    return found
+
+
+def _of_profile(settings: Mapping[str, str], name: str, limit: float) -> AwsKeys | None:
+    access, secret = settings.get("aws_access_key_id"), settings.get("aws_secret_access_key")
+    if access and secret:
+        return AwsKeys(access, Secret(secret), _secret(settings.get("aws_session_token")), f"profile {name}")
+    if command := settings.get("credential_process"):
+        return _of_command(command, f"credential_process of profile {name}", limit)
+    if kinds := sorted({"sso_session", "sso_start_url", "role_arn", "web_identity_token_file"} & settings.keys()):
+        raise no_token(
+            f"AWS profile {name} needs {kinds[0]}, which is not supported",
+            f"Use another profile with credential_process = aws configure export-credentials --profile {name}.",
+        )
+    return None
+
+
+def _of_command(command: str, source: str, limit: float) -> AwsKeys:
+    remedy = "Run it by hand."
+    try:
+        done = subprocess.run(  # noqa: S603 the operator's own configuration
+            shlex.split(command), stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=limit
+        )
+    except (OSError, ValueError, IndexError, subprocess.TimeoutExpired) as error:
+        raise no_token(
+            f"{source} can't be run: {getattr(error, 'strerror', None) or 'it does not end'}", remedy
+        ) from None
+    if done.returncode:
+        raise no_token(f"{source} ended with {done.returncode}", remedy)
+    return _in_answer(done.stdout, source, {"token": "SessionToken"}, remedy)
+
+
+def _container_uri(ask: Ask) -> str | None:
+    if relative := ask.get("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"):
+        return CONTAINER + relative
+    uri = ask.get("AWS_CONTAINER_CREDENTIALS_FULL_URI")
+    if uri is None:
+        return None
+    parts = urlsplit(uri)
+    if parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in CONTAINER_HOSTS):
+        return uri
+    raise no_token(
+        f"AWS_CONTAINER_CREDENTIALS_FULL_URI names {parts.hostname}, which is not a container's service",
+        "It is https, or http on this host or 169.254.170.2.",
+    )
+
+
+def _of_container(ask: Ask, uri: str, limit: float) -> AwsKeys:
+    headers = {}
+    token = ask.get("AWS_CONTAINER_AUTHORIZATION_TOKEN")
+    if file := ask.get("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"):
+        try:
+            token = Path(file).read_text(encoding="ascii").strip()
+        except (OSError, UnicodeDecodeError):
+            remedy = "Check AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE."
+            raise no_token(f"the container's authorization token {file} can't be read", remedy) from None
+    if token:
+        headers["Authorization"] = token
+    source = "the container's service"
+    remedy = "Check AWS_CONTAINER_CREDENTIALS_…, and the role of the task or pod."
+    try:
+        body = _fetched(uri, headers, limit)
+    except OSError as error:
+        raise no_token(f"{source} at {urlsplit(uri).netloc} gave no AWS credentials: {_why(error)}", remedy) from None
+    return _in_answer(body, source, {"token": "Token"}, remedy)
+
+
+def _of_instance(ask: Ask) -> AwsKeys | None:
+    """An instance's credentials by IMDSv2; None where there is no such service."""
+    if (ask.get("AWS_EC2_METADATA_DISABLED") or "").lower() == "true":
+        return None
+    at = (ask.get("AWS_EC2_METADATA_SERVICE_ENDPOINT") or INSTANCE).rstrip("/")
+    roles = f"{at}/latest/meta-data/iam/security-credentials/"
+    try:
+        ttl = {"X-aws-ec2-metadata-token-ttl-seconds": _TOKEN_TTL}
+        token = _fetched(f"{at}/latest/api/token", ttl, METADATA_SECONDS, "PUT").decode("ascii", "replace").strip()
+        headers = {"X-aws-ec2-metadata-token": token}
+        names = _fetched(roles, headers, METADATA_SECONDS).decode("ascii", "replace").split()
+        body = _fetched(roles + names[0], headers, METADATA_SECONDS)
+    except (OSError, ValueError, IndexError):
+        return None
+    return _in_answer(body, f"the instance's role {names[0][:80]}", {"token": "Token"}, "Check the instance's role.")
+
+
+def _fetched(url: str, headers: Mapping[str, str], limit: float, method: str = "GET") -> bytes:
+    """The answer, never by way of a proxy: it would get the credentials. Raises OSError."""
+    from http.client import HTTPException
+    from urllib.request import ProxyHandler, Request, build_opener
+
+    request = Request(url, headers=dict(headers), method=method)  # noqa: S310 checked, or AWS' own
+    try:
+        with build_opener(ProxyHandler({})).open(request, timeout=limit) as answer:
+            body: bytes = answer.read(LARGEST_ANSWER)
+            return body
+    except (HTTPException, ValueError) as error:
+        raise OSError(str(error)) from error
+
+
+def _in_answer(body: bytes, source: str, names: Mapping[str, str], remedy: str) -> AwsKeys:
+    try:
+        answer: dict[str, Any] = json.loads(body)
+        ends = answer.get("Expiration")
+        return AwsKeys(
+            str(answer["AccessKeyId"]),
+            Secret(str(answer["SecretAccessKey"])),
+            _secret(answer.get(names["token"])),
+            source,
+            datetime.fromisoformat(str(ends)).astimezone(UTC).timestamp() if ends else None,
+        )
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
+        raise no_token(f"{source} answered without AWS credentials", remedy) from None
+
+
+def _secret(text: object) -> Secret | None:
+    return Secret(str(text)) if text else None
+
+
+def _why(error: OSError) -> str:
+    """Of an error of urllib's: its status or reason."""
+    status = getattr(error, "code", None)
+    reason = getattr(error, "reason", None)
+    return f"it answered {status}" if status else str(getattr(reason, "strerror", None) or reason or error)

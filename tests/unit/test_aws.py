@@ -1,0 +1,233 @@
+"""IAM of Amazon MSK: signatures beside those of others, and where credentials come from. No cloud is reached."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kafka.net.sasl.msk import AwsMskIamClient  # type: ignore[import-untyped]
+
+from console.admin.aws import AwsLogin, AwsTokens, IamAuthenticator, bearer_token, mechanism_payload
+from console.admin.aws_keys import Ask, AwsKeys, keys_of, region_of
+from console.admin.connections import sasl_login
+from console.admin.errors import AdminError, AuthenticationFailed
+from console.admin.settings import ConnectionSettings, SaslSettings
+from console.model.secret import Secret
+from tests.support.msk_signer import official_token
+
+HOST = "b-1.prod.abc123.c2.kafka.eu-central-1.amazonaws.com"
+SECRET = "open/sesame+1"
+NOWHERE = {"AWS_EC2_METADATA_DISABLED": "true"}
+PRINTABLE = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=40)
+
+
+@given(PRINTABLE, PRINTABLE, st.none() | PRINTABLE, st.integers(0, 4_000_000_000))
+def test_the_mechanism_signs_as_kafka_python_does(access: str, secret: str, token: str | None, now: int) -> None:
+    theirs = AwsMskIamClient(HOST, access, secret, "eu-central-1", token)
+    at = datetime.fromtimestamp(now, UTC)
+    theirs.datestamp, theirs.timestamp = at.strftime("%Y%m%d"), at.strftime("%Y%m%dT%H%M%SZ")
+    expected = json.loads(theirs.first_message()) | {"user-agent": "kac"}
+    keys = AwsKeys(access, Secret(secret), None if token is None else Secret(token), "a test")
+    assert json.loads(mechanism_payload(keys, "eu-central-1", HOST, now)) == expected
+
+
+def url_of(token: str) -> str:
+    return base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)).decode()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("session", [None, "a/session+token=="])
+def test_tokens_are_signed_as_amazons_own_signer_does(session: str | None) -> None:
+    theirs = url_of(official_token("us-east-1", "AKIDEXAMPLE", SECRET, *([session] if session else [])))
+    stamp = dict(parse_qsl(urlsplit(theirs).query))["X-Amz-Date"]
+    now = datetime.strptime(stamp, "%Y%m%dT%H%M%S%z").timestamp()
+    keys = AwsKeys("AKIDEXAMPLE", Secret(SECRET), Secret(session) if session else None, "a test")
+    ours = url_of(bearer_token(keys, "us-east-1", now))
+    assert urlsplit(ours)[:3] == urlsplit(theirs)[:3]
+    # The signer puts a session's token last; a query is signed in the order of its names.
+    assert sorted(parts(ours)) == sorted(parts(theirs))
+
+
+def parts(url: str) -> list[str]:
+    """The query as it is encoded, without the client's name."""
+    return [part for part in urlsplit(url).query.split("&") if not part.startswith("User-Agent=")]
+
+
+# Where credentials come from.
+
+
+def refusal(ask: Ask, profile: str | None = None) -> str:
+    with pytest.raises(AuthenticationFailed) as raised:
+        keys_of(ask, profile, 5)
+    line = f"{raised.value.failure} | {raised.value.failure.remedy}"
+    assert "\n" not in line
+    assert SECRET not in line
+    return line
+
+
+def test_the_environment(tmp_path: Path) -> None:
+    environ = {"AWS_ACCESS_KEY_ID": "AKID", "AWS_SECRET_ACCESS_KEY": SECRET, "HOME": str(tmp_path)}
+    assert keys_of(Ask(environ), None, 5) == AwsKeys("AKID", Secret(SECRET), None, "the environment")
+    assert keys_of(Ask(environ | {"AWS_SESSION_TOKEN": "t"}), None, 5).token == Secret("t")
+    del environ["AWS_ACCESS_KEY_ID"]
+    assert "lack AWS_ACCESS_KEY_ID" in refusal(Ask(environ))
+    assert "no AWS credentials found: environment, profile, container, instance" in refusal(
+        Ask({"HOME": str(tmp_path), **NOWHERE})
+    )
+
+
+def test_profiles(tmp_path: Path) -> None:
+    folder = tmp_path / ".aws"
+    folder.mkdir()
+    answer = {
+        "AccessKeyId": "AKOF",
+        "SecretAccessKey": SECRET,
+        "SessionToken": "t",
+        "Expiration": "2040-01-01T00:00:00Z",
+    }
+    script = tmp_path / "process.py"
+    script.write_text(f"print({json.dumps(json.dumps(answer))})")
+    (folder / "credentials").write_text(f"[default]\naws_access_key_id=AKDEF\naws_secret_access_key={SECRET}\n")
+    (folder / "config").write_text(
+        f"[default]\nregion=eu-west-1\n[profile made]\ncredential_process = '{sys.executable}' '{script}'\n"
+        "[profile sso]\nsso_session=x\n[profile broken]\ncredential_process = false\n"
+    )
+    ask = Ask({"HOME": str(tmp_path), **NOWHERE})
+    assert keys_of(ask, None, 5) == AwsKeys("AKDEF", Secret(SECRET), None, "profile default")
+    assert region_of(ask, None) == "eu-west-1"
+    made = keys_of(ask, "made", 5)
+    assert (made.access_key, made.token) == ("AKOF", Secret("t"))
+    assert made.ends == datetime(2040, 1, 1, tzinfo=UTC).timestamp()
+    assert keys_of(Ask({"HOME": str(tmp_path), "AWS_PROFILE": "made"}), None, 5) == made
+    assert "there is no AWS profile nobody in" in refusal(ask, "nobody")
+    assert "AWS profile sso needs sso_session, which is not supported" in refusal(ask, "sso")
+    assert "credential_process of profile broken ended with 1" in refusal(ask, "broken")
+    (folder / "credentials").write_text(f"aws_secret_access_key={SECRET}\n")
+    assert f"{folder / 'credentials'} can't be read as AWS' files are" in refusal(ask)
+
+
+class Metadata:
+    """A metadata service of a container and of an instance: what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.ends = time.time() + 3600
+        self.url = ""
+
+    def answer(self, method: str, path: str, headers: dict[str, str]) -> tuple[int, str]:
+        self.asked.append(f"{method} {path}")
+        ends = datetime.fromtimestamp(self.ends, UTC).isoformat()
+        keys = {"AccessKeyId": "AKMETA", "SecretAccessKey": SECRET, "Token": "t", "Expiration": ends}
+        roles = "/latest/meta-data/iam/security-credentials/"
+        if path == "/container":
+            return (200, json.dumps(keys)) if headers.get("authorization") == "let me in" else (403, "no")
+        if method == "PUT" and path == "/latest/api/token" and "x-aws-ec2-metadata-token-ttl-seconds" in headers:
+            return 200, "session"
+        if headers.get("x-aws-ec2-metadata-token") != "session":
+            return 401, "IMDSv2 only"
+        return (200, "broker-role") if path == roles else (200, json.dumps(keys))
+
+
+@pytest.fixture
+def metadata() -> Iterator[Metadata]:
+    service = Metadata()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            status, body = service.answer(self.command, self.path, headers)
+            self.send_response(status)
+            self.end_headers()
+            self.wfile.write(body.encode())
+
+        def do_PUT(self) -> None:
+            self.do_GET()
+
+        def log_message(self, *_: object) -> None:
+            """Quiet."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    service.url = f"http://127.0.0.1:{server.server_port}"
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    yield service
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_container(metadata: Metadata, tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("let me in\n")
+    environ = {
+        "HOME": str(tmp_path),
+        "AWS_CONTAINER_CREDENTIALS_FULL_URI": f"{metadata.url}/container",
+        "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE": str(token),
+        "http_proxy": "http://127.0.0.1:1",
+    }
+    found = keys_of(Ask(environ), None, 5)
+    assert (found.access_key, found.token, found.source) == ("AKMETA", Secret("t"), "the container's service")
+    token.write_text("wrong")
+    assert "gave no AWS credentials: it answered 403" in refusal(Ask(environ))
+    token.unlink()
+    assert f"authorization token {token} can't be read" in refusal(Ask(environ))
+    elsewhere = environ | {"AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://metadata.example/x"}
+    assert "names metadata.example, which is not a container's service" in refusal(Ask(elsewhere))
+
+
+def test_an_instance_by_imds_v2(metadata: Metadata, tmp_path: Path) -> None:
+    environ = {"HOME": str(tmp_path), "AWS_EC2_METADATA_SERVICE_ENDPOINT": metadata.url}
+    found = keys_of(Ask(environ), None, 5)
+    assert (found.access_key, found.source) == ("AKMETA", "the instance's role broker-role")
+    roles = "/latest/meta-data/iam/security-credentials/"
+    assert metadata.asked == ["PUT /latest/api/token", f"GET {roles}", f"GET {roles}broker-role"]
+    assert "no AWS credentials found" in refusal(Ask(environ | NOWHERE))
+
+
+async def test_temporary_credentials_are_kept_until_shortly_before_their_end(
+    metadata: Metadata, tmp_path: Path
+) -> None:
+    login = AwsLogin(None, 5, Ask({"HOME": str(tmp_path), "AWS_EC2_METADATA_SERVICE_ENDPOINT": metadata.url}))
+    metadata.ends = time.time() + 100
+    await asyncio.gather(login.payload(HOST), login.payload(HOST))
+    assert len(metadata.asked) == 6, "they end soon: asked for each time"
+    metadata.ends = time.time() + 3600
+    for _ in range(3):
+        await login.payload(HOST)
+    assert len(metadata.asked) == 9
+    shown = "signed with access key AKMETA of the instance's role broker-role, for region eu-central-1"
+    assert login.shown() == shown
+
+
+async def test_the_exchanges(tmp_path: Path) -> None:
+    environ = {"AWS_ACCESS_KEY_ID": "AKID", "AWS_SECRET_ACCESS_KEY": SECRET, "HOME": str(tmp_path), **NOWHERE}
+    login = AwsLogin(None, 5, Ask(environ))
+    exchange = IamAuthenticator(login, HOST)
+    message = await exchange.step(None)
+    assert message is not None
+    assert json.loads(message)["host"] == HOST
+    assert SECRET.encode() not in message
+    assert await exchange.step(b'{"version":"2020_10_22","request-id":"x"}') is None
+    serverless = "boot-x.c1.kafka-serverless.us-gov-west-1.amazonaws.com"
+    assert url_of(await AwsTokens(login, serverless).token()).startswith("https://kafka.us-gov-west-1.amazonaws.com/?")
+    with pytest.raises(AdminError, match="the AWS region of localhost is unknown"):
+        await login.payload("localhost")
+    named = AwsLogin(None, 5, Ask(environ | {"AWS_REGION": "sa-east-1"}))
+    assert b"/sa-east-1/kafka-cluster/" in await named.payload("localhost")
+
+
+def test_both_forms_are_logins() -> None:
+    for mechanism in ("AWS_MSK_IAM", "OAUTHBEARER"):
+        login = sasl_login(ConnectionSettings((), "SASL_SSL", SaslSettings(mechanism, options={"aws": "iam"})))
+        assert login is not None
+        assert login.mechanism == mechanism
