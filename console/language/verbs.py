@@ -38,7 +38,7 @@ KINDS = (
 )
 """What `list` lists."""
 
-PANES = ("topics", "brokers", "configs", "quotas", "acls", "groups", "drift", "usage", "transactions", "find")
+PANES = ("topics", "brokers", "configs", "quotas", "acls", "groups", "drift", "usage", "transactions", "moves", "find")
 """Panes that are verbs; `plan` is both a pane and a verb."""
 
 ENTITY_USAGE = (
@@ -470,6 +470,16 @@ _ALL = (
         "The open transactions, and which of them hang",
         "Read while the view is shown. One hangs where no coordinator will end it; unseen, it is possible at most.",
         ("transactions", "transactions hangs"),
+        Where.BAR,
+    ),
+    Verb(
+        "moves",
+        GO,
+        ("moves [FILTER]",),
+        "The partitions that move, and the operations that they belong to",
+        "How much is copied, how fast, how long it takes, and why one is stuck. `kac moves GOAL --run` begins an "
+        "operation.",
+        ("moves", "moves stuck"),
         Where.BAR,
     ),
     Verb(

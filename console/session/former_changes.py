@@ -13,19 +13,25 @@ from msgspec import Struct
 
 from console.log_file import state_directory
 from console.model.changes import Status
+from console.model.journal_lines import OperationLine
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from console.journal.history import Due, History
+    from console.journal.records import Note, Numbered
+    from console.operations.operation import Operation
     from console.session.session import Session
 
 
 class FormerChanges(Struct, frozen=True):
     """lines: what to show at a start. expiring: edits to be taken back, now or later. past: the open changes, None
-    without a journal."""
+    without a journal. operations: those that are open."""
 
     lines: tuple[str, ...] = ()
     expiring: tuple[Due, ...] = ()
     past: History | None = None
+    operations: tuple[Operation, ...] = ()
 
     def due(self, now: datetime) -> tuple[Due, ...]:
         """The edits that are due to be taken back."""
@@ -92,4 +98,19 @@ async def former_changes(session: Session) -> FormerChanges:
     late = [due_line(due, now) for due in expiring if due.until <= now]
     if late:
         lines += [*late, "kac due --apply takes back what is due"]
-    return FormerChanges(tuple(lines), expiring, past)
+    open_ = await _open_operations(journal.path, session.door, contents.records, now)
+    lines += [f"operation {each.number} ({each.goal}) is open; kac moves shows it" for each, idle in open_ if idle]
+    return FormerChanges(tuple(lines), expiring, past, tuple(each for each, _ in open_))
+
+
+async def _open_operations(
+    journal: Path, door: str, records: tuple[Numbered | Note, ...], now: datetime
+) -> tuple[tuple[Operation, bool], ...]:
+    """The open operations, each with whether no process works on it."""
+    if not any(isinstance(each, OperationLine) for each in records):
+        return ()
+    from console.journal.operations import Lease, operations
+    from console.journal.records import this_process
+
+    holder = await asyncio.to_thread(Lease(journal, this_process(door)).holder, now)
+    return tuple((each, holder is None) for each in operations(records).values() if each.ended is None)

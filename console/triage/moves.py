@@ -17,6 +17,17 @@ Replica = tuple[str, int, int]
 """A topic, a partition of it, and a broker."""
 
 
+STALLS = 60.0
+"""Seconds without a byte after which a copy is stalled: several looks at log directories."""
+ENOUGH = 50_000_000
+"""Bytes per second to which a throttle is raised that holds up a copy; twice what it is where that is more."""
+
+
+def raised_throttle(broker: int, rate: int) -> str:
+    """The command that raises a broker's throttle for a time. rate: what it is, bytes per second."""
+    return f"set broker {broker} follower.replication.throttled.rate={max(ENOUGH, 2 * rate)} for 2h"
+
+
 class Copy(NamedTuple):
     """A replica that is being copied. size: bytes on its broker; whole: of the largest replica that is there already.
     began, first: the first look and the bytes then; at: the last look; moved: the last one that found more bytes."""

@@ -220,6 +220,10 @@ class Executor:
             await self._app.navigator.show_transactions(None)
             self._filter(text)
             return
+        if name == keymap.MOVES:
+            await self._app.navigator.do_moves()
+            self._filter(text)
+            return
         if name == keymap.FIND:
             if not text:
                 raise CommandError("find needs a text, for example: find orders", "")

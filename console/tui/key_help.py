@@ -21,6 +21,7 @@ from console.tui.keymap import (
     GROUPS,
     HISTORY,
     KEYS,
+    MOVES,
     NOW,
     PLAN,
     QUORUM,
@@ -37,7 +38,7 @@ from console.tui.keymap import (
 from console.tui.panes import sort_columns
 from widgets.cells import cell_width
 
-MOVES = (
+MOTIONS = (
     ("j k ↓ ↑", "Move; PgUp PgDn (^↑ ^↓) by a window, ^U ^D by half of one"),
     ("g G", "First and last line; Home and End too"),
     ("h l ← →", "Columns that do not fit; in a tree, close and open, and < > (⇧← ⇧→) for the columns"),
@@ -112,7 +113,7 @@ def help_lines(
             lines += [_help_line(signs(keys_of(key.id)), key.help, reason(key, state)) for key in group]
             lines.append([])
     lines.append([("Moving", "header")])
-    lines += [_help_line(sign, text, "") for sign, text in MOVES]
+    lines += [_help_line(sign, text, "") for sign, text in MOTIONS]
     if sorts:
         lines += [[], [("Sorting: again reverses the order, a third time ends it", "header")]]
         lines.append([("  " + "   ".join(f"{sign} {column.lower()}" for sign, column in sorts), "")])
@@ -151,6 +152,7 @@ _VIEWS = (
     (USAGE, "Usage"),
     (RECORDS, "Records"),
     (TRANSACTIONS, "Transactions"),
+    (MOVES, "Moves"),
     (QUORUM, "The quorum"),
     (FEATURES, "Features"),
     (NOW, "What is wrong now"),
@@ -178,7 +180,7 @@ def keys_page() -> str:
 
 def _page() -> Iterator[str]:
     yield _INTRODUCTION
-    yield from _table("Moving", ((f"`{keys}`", text, "") for keys, text in MOVES))
+    yield from _table("Moving", ((f"`{keys}`", text, "") for keys, text in MOTIONS))
     for view, title in _VIEWS:
         rows = [(f"`{signs(key.keys)}`", _sentence(key), f"`{key.id}`") for key in KEYS if view in key.where]
         if rows:

@@ -17,6 +17,7 @@ HISTORY, DRIFT, USAGE, NOW, EVENTS = "history", "drift", "usage", "now", "events
 QUORUM, FEATURES = "quorum", "features"
 RECORDS = "records"
 TRANSACTIONS = "transactions"
+MOVES = "moves"
 FIND = "find"
 
 
@@ -68,6 +69,7 @@ KEYS: tuple[Key, ...] = (
     _key(
         "transactions", "ctrl+t", "transactions", "Open transactions and which of them hang: of this topic, or of all"
     ),
+    _key("moves", "w", "moves", "Moves of partitions while they happen, and the operations that they belong to"),
     _key("save-record", "ctrl+o", "save record", "Write what brokers answered in the last half hour into a file"),
     _key("palette", "ctrl+p", "palette", "Find an action by name"),
     _key("quit", "q,ctrl+q", "quit", "Quit; asks first while edits are staged"),
@@ -208,6 +210,7 @@ KEYS: tuple[Key, ...] = (
         "fix",
         "Stage what mends it, or put the command into the bar",
         NOW,
+        MOVES,
         needs=("writable", "row"),
         rank=10,
     ),
@@ -268,12 +271,21 @@ KEYS: tuple[Key, ...] = (
         TOPICS,
         TOPIC,
         BROKERS,
+        MOVES,
         needs=("writable", "row"),
         rank=37,
     ),
     _key(
-        "cancel-move", "x", "cancel move", "Cancel the move of the partition", TOPIC, needs=("writable", "row"), rank=39
+        "cancel-move",
+        "x",
+        "cancel move",
+        "Cancel the move of the partition; of an operation, ask it to cancel",
+        TOPIC,
+        MOVES,
+        needs=("writable", "row"),
+        rank=39,
     ),
+    _key("move", "M", "move", "Move a partition, in the command bar", TOPIC, MOVES, needs=("writable",), rank=38),
     _key("create", "n", "new", "Create a topic, in the command bar", TOPICS, needs=("writable",), rank=36),
     _key("grow", "plus", "grow", "Add partitions to the topic", TOPICS, TOPIC, needs=("writable", "row")),
     _key("delete", "D", "delete", "Delete the topic; asks for its name", TOPICS, needs=("writable", "row")),

@@ -147,6 +147,10 @@ class Navigator:
             target.name if isinstance(target, ConfigResource) and target.type == TOPIC else None
         )
 
+    async def do_moves(self) -> None:
+        """What moves, and the operations."""
+        await self.goto(pane_named(keymap.TOPICS)._replace(view=keymap.MOVES))
+
     async def do_past(self) -> None:
         """The history of what is under the cursor."""
         await self.show_history(self.view.target())

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from console.journal.history import Due
     from console.language.tokenizer import Span
     from console.model.snapshot import Snapshot
+    from console.operations.operation import Operation
     from console.session.former_changes import FormerChanges
     from console.session.session import Session
     from console.tui.event_watch import EventWatch, Shown
@@ -71,6 +72,12 @@ class JournalHost(Protocol):
         ...
 
 
+def operation_text(operation: Operation) -> str:
+    """An open operation in the header: ``op 7 running``, ``OP 7 STALLED`` where it waits for something."""
+    text = f"op {operation.number} {operation.state.value}"
+    return text.upper() if operation.progress is not None and operation.progress.waits else text
+
+
 class Journal:
     """What the journal says of unfinished and expiring changes, and taking a change back."""
 
@@ -81,6 +88,7 @@ class Journal:
         self._known: FormerChanges | None = None
         self._was_read = False
         self._reading = False
+        self._watches = False
 
     @cached_property
     def events(self) -> EventWatch:
@@ -138,9 +146,17 @@ class Journal:
         self._changed()
         now = datetime.now(UTC)
         waits = [(due.until - now).total_seconds() for due in self._expiring if due.until > now]
+        if self._known is not None and self._known.operations and not self._watches:
+            self._watches = True
+            self._host.set_timer(LONGEST_WAIT, self._look_again)
         if waits:
             # The clock may be set while this waits: check again after a minute at the latest.
             self._host.set_timer(min(*waits, LONGEST_WAIT) + 0.1, self._update)
+
+    def _look_again(self) -> None:
+        """Read how an operation stands by now: another process works on it."""
+        self._watches = False
+        self.read()
 
     @property
     def _expiring(self) -> tuple[Due, ...]:
@@ -149,11 +165,13 @@ class Journal:
     @property
     def due(self) -> str:
         """For the header: ``NO JOURNAL`` where none is kept, ``DUE 2`` for edits that should have been taken back by
-        now, ``until 14:05`` for the next one that will be; ``""`` for none of these."""
+        now, ``op 7 running`` for an operation, ``until 14:05`` for the next edit that will be; else ``""``."""
         if not self._host.session.context.journal:
             return "NO JOURNAL"
         if self._known is not None and (late := self._known.due(datetime.now(UTC))):
             return f"DUE {len(late)}"
+        if self._known is not None and self._known.operations:
+            return operation_text(self._known.operations[0])
         if self._expiring:
             return f"until {self._expiring[0].until.astimezone():%H:%M}"
         return ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
 from console.model.cluster import ClusterInfo, LogDir, Reassignment, ReplicaLogs
@@ -11,10 +11,11 @@ from console.model.config import ConfigEntry, ConfigResource, ConfigSet, broker_
 from console.model.elections import partition_in
 from console.model.numbers import LONG_MAX, long_number
 from console.model.snapshot import Snapshot
+from console.plan.kinds.moves import CancelMove
 from console.plan.stale_throttles import StaleThrottle, stale_throttles
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, of
 from console.triage.course import Course
-from console.triage.moves import Copy
+from console.triage.moves import STALLS, Copy, raised_throttle
 from console.triage.remembered import remembered
 from console.triage.symptoms import (
     LEADERLESS,
@@ -193,10 +194,6 @@ def _place(throttle: StaleThrottle) -> str:
     return f"{'topic' if resource.type == TOPIC else 'broker'} {resource.name or '<default>'} {throttle.edit.key}"
 
 
-STALLS = 60.0
-"""Seconds without a byte after which a copy is stalled: several looks at log directories."""
-
-
 def _moves(course: Course, *, stalled: bool) -> Iterator[Claim]:
     for move in course.last.snapshot.reassignments:
         claim = _move(course, move)
@@ -241,7 +238,10 @@ def _move(course: Course, move: Reassignment) -> Claim:
             *of(MOVING, subject=subject),
             *of(UNDER_REPLICATED, subject=subject, brokers=frozenset(move.adding), only=True),
         ),
-        next=(Next("cancel it", f"cancel move topic {move.topic} partition {move.partition}"),)
+        next=(
+            *_raises(course, () if dead else still),
+            Next("cancel it", edits=(CancelMove(move.topic, move.partition),)),
+        )
         if dead or still
         else (),
     )
@@ -254,13 +254,24 @@ def _copied(broker: int, copy: Copy) -> str:
     return f"{text}, {copy.rate:,.0f} a second, {copy.left:,.0f} s left" if copy.rate and copy.left else text
 
 
-def _limits(course: Course, brokers: list[int]) -> Iterator[Evidence]:
+def _limits(course: Course, brokers: Sequence[int]) -> Iterator[Evidence]:
     """The throttles of brokers that get no bytes."""
+    for broker, rate in _rates(course, brokers):
+        yield Evidence(f"follower.replication.throttled.rate of broker {broker} is {rate}", "DescribeConfigs")
+
+
+def _raises(course: Course, brokers: Sequence[int]) -> Iterator[Next]:
+    for broker, rate in _rates(course, brokers):
+        yield Next(f"raise the throttle of broker {broker}", raised_throttle(broker, rate))
+
+
+def _rates(course: Course, brokers: Sequence[int]) -> Iterator[tuple[int, int]]:
     for broker in brokers:
         configs = course.last.snapshot.configs.get(broker_resource(broker))
-        rate = configs.get("follower.replication.throttled.rate") if configs is not None else None
-        if rate is not None and rate.value and long_number(rate.value) != LONG_MAX:
-            yield Evidence(f"follower.replication.throttled.rate of broker {broker} is {rate.value}", "DescribeConfigs")
+        entry = configs.get("follower.replication.throttled.rate") if configs is not None else None
+        rate = long_number(entry.value) if entry is not None else None
+        if rate is not None and rate != LONG_MAX:
+            yield broker, rate
 
 
 CAUSES = (

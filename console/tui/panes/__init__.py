@@ -50,5 +50,6 @@ _VIEWS = {
     "events": ("events", "EventsView"),
     "records": ("records", "RecordsView"),
     "transactions": ("transactions", "TransactionsView"),
+    "moves": ("moves", "MovesView"),
     "find": ("find", "FindView"),
 }

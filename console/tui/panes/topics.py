@@ -356,6 +356,12 @@ class PartitionsView(TableView[PartitionRow]):
 
         self.host.stage([CancelMove(self.place.topic, row.partition.number)])
 
+    def do_move(self) -> None:
+        """Move the partition, in the command bar."""
+        row = self.row()
+        if row is not None:
+            self.host.prefill(f"move topic {quote(self.place.topic or '')} partition {row.partition.number} to ")
+
     def do_grow(self) -> None:
         """Give the topic more partitions, in the command bar."""
         self.host.prefill(f"grow topic {quote(self.place.topic or '')} partitions=")

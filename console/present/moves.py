@@ -1,0 +1,242 @@
+"""Moves of partitions as they go on, and the operations that they belong to: rows, cells, and all about one. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from console.model.config import broker_resource
+from console.model.numbers import commas, long_number
+from console.model.snapshot import Snapshot, TopicPartition
+from console.operations.operation import Operation, moves_in
+from console.plan.amounts import byte_count, byte_rate
+from console.plan.kinds.leaders import preferred_elections
+from console.plan.kinds.moves import destination, original
+from console.plan.stale_throttles import RATES
+from console.present.columns import SCREEN, Column, Columns, clock, time_text
+from console.present.names import NOTHING
+from console.present.text import Cell, Line, clean
+from console.triage.moves import STALLS, Copy
+from widgets.row_source import Column as ScreenColumn
+
+Replica = tuple[str, int, int]
+
+
+class MoveRow(NamedTuple):
+    """A partition that moves, or an open operation. copies: by the broker that gets a replica, of those whose size is
+    known. dead: brokers that get one and are not alive. limits: brokers that copy, with their throttle in bytes/s.
+    operation: of the move, or the row itself. worker: who works on the operation, ``""`` for no process."""
+
+    place: TopicPartition | None
+    before: tuple[int, ...] = ()
+    after: tuple[int, ...] = ()
+    copies: tuple[tuple[int, Copy], ...] = ()
+    dead: tuple[int, ...] = ()
+    limits: tuple[tuple[int, int], ...] = ()
+    operation: Operation | None = None
+    worker: str = ""
+
+    @property
+    def still(self) -> tuple[int, ...]:
+        """Brokers that get no byte though some are missing."""
+        return tuple(broker for broker, copy in self.copies if copy.rests >= STALLS)
+
+    @property
+    def stuck(self) -> bool:
+        """Whether it does not go on."""
+        if self.place is None:
+            return self.operation is not None and bool(_waits(self.operation))
+        return bool(self.dead or self.still)
+
+    @property
+    def name(self) -> str:
+        """``orders/3``, or ``operation 7``."""
+        if self.place is not None:
+            return f"{clean(self.place[0])}/{self.place[1]}"
+        return f"operation {self.operation.number}" if self.operation is not None else ""
+
+    def rate(self) -> float | None:
+        """Bytes per second of all copies; None if unknown."""
+        known = [copy.rate for _, copy in self.copies if copy.rate is not None]
+        return sum(known) if known else None
+
+    def left(self) -> float | None:
+        """Seconds until the last copy is whole; None if unknown."""
+        known = [copy.left for _, copy in self.copies]
+        return max((each for each in known if each is not None), default=None) if None not in known else None
+
+
+def move_rows(
+    snapshot: Snapshot, copies: Mapping[Replica, Copy], operations: Sequence[Operation], worker: str
+) -> list[MoveRow]:
+    """The open operations, then the moves that are stuck, then the others. worker: the process that works on them."""
+    alive = {broker.id for broker in snapshot.cluster.brokers if not broker.fenced}
+    owners = {place: each for each in operations for place in each.running(snapshot)}
+    rows = []
+    for place, move in moves_in(snapshot).items():
+        held = tuple((b, copies[*place, b]) for b in move.adding if (*place, b) in copies)
+        limits = tuple((b, rate) for b in move.adding if (rate := _throttle(snapshot, b)) is not None)
+        dead = tuple(broker for broker in move.adding if broker not in alive)
+        rows.append(MoveRow(place, original(move), destination(move), held, dead, limits, owners.get(place), worker))
+    rows.sort(key=lambda row: (not row.stuck, row.place))
+    return [*(MoveRow(None, operation=each, worker=worker) for each in operations), *rows]
+
+
+def _throttle(snapshot: Snapshot, broker: int) -> int | None:
+    configs = snapshot.configs.get(broker_resource(broker))
+    entry = configs.get(RATES[1]) if configs is not None else None
+    rate = long_number(entry.value) if entry is not None else None
+    return rate if rate is not None and rate < 2**63 - 1 else None
+
+
+def _waits(operation: Operation) -> tuple[str, ...]:
+    return operation.progress.waits if operation.progress is not None else ()
+
+
+# -- cells -------------------------------------------------------------------------------------------------------------
+
+
+def _name_cell(row: MoveRow) -> Cell:
+    return (f"! {row.name}", "failed") if row.stuck else f"  {row.name}"
+
+
+def _to_cell(row: MoveRow) -> Cell:
+    return commas(row.after) if row.place is not None else clean(str(row.operation.goal if row.operation else ""), 60)
+
+
+def _copied_cell(row: MoveRow) -> Cell:
+    if row.place is None:
+        far = row.operation.progress if row.operation is not None else None
+        return _of(far.copied, far.copied + far.left) if far is not None else ""
+    if not row.copies:
+        return (NOTHING, "muted")
+    return _of(sum(copy.size for _, copy in row.copies), sum(copy.whole for _, copy in row.copies))
+
+
+def _of(copied: int, whole: int) -> str:
+    return f"{_short(min(copied, whole))} of {_short(whole)}"
+
+
+def _short(count: int) -> str:
+    return byte_count(count).removeprefix("≈ ")
+
+
+def _rate_cell(row: MoveRow) -> Cell:
+    if row.place is None:
+        return ""
+    rate = row.rate()
+    return (NOTHING, "muted") if rate is None else byte_rate(max(0, round(rate))).removeprefix("≈ ")
+
+
+def _left_cell(row: MoveRow) -> Cell:
+    if row.place is None:
+        state = row.operation.state.value if row.operation is not None else ""
+        return (state, "failed") if row.stuck else state
+    if row.dead:
+        return ("broker down", "failed")
+    if row.still:
+        return (f"stuck {time_text(max(copy.rests for _, copy in row.copies))}", "failed")
+    return time_text(row.left())
+
+
+MOVES: Columns[MoveRow] = Columns(
+    Column(
+        "place",
+        SCREEN,
+        cell=_name_cell,
+        layout=ScreenColumn("place", "Topic, partition", min_width=14, max_width=40, priority=100, sort_key="P"),
+    ),
+    Column(
+        "before",
+        SCREEN,
+        cell=lambda row: commas(row.before),
+        layout=ScreenColumn("before", "From", min_width=6, max_width=16, priority=80),
+    ),
+    Column("after", SCREEN, cell=_to_cell, layout=ScreenColumn("after", "To", min_width=6, max_width=24, priority=85)),
+    Column(
+        "copied",
+        SCREEN,
+        cell=_copied_cell,
+        layout=ScreenColumn("copied", "Copied", min_width=12, max_width=26, align="right", priority=95),
+    ),
+    Column(
+        "rate",
+        SCREEN,
+        cell=_rate_cell,
+        layout=ScreenColumn("rate", "Rate", min_width=8, max_width=14, align="right", priority=75, sort_key="B"),
+    ),
+    Column(
+        "left", SCREEN, cell=_left_cell, layout=ScreenColumn("left", "Left", min_width=8, max_width=14, priority=90)
+    ),
+)
+
+
+# -- all about one -----------------------------------------------------------------------------------------------------
+
+
+def summary(rows: Sequence[MoveRow]) -> Line:
+    """How many move, and how many are stuck."""
+    moving = [row for row in rows if row.place is not None]
+    stuck = sum(row.stuck for row in moving)
+    line: Line = [("moves", "strong"), (f"  {len(moving) - stuck} running", "")]
+    return [*line, (f"  {stuck} stuck", "failed")] if stuck else line
+
+
+def limit_text(rows: Sequence[MoveRow]) -> str:
+    """The throttles of brokers that copy."""
+    rates = sorted({rate for row in rows for _, rate in row.limits})
+    if not rates:
+        return ""
+    span = byte_rate(rates[0]) if len(rates) == 1 else f"{byte_rate(rates[0])} to {byte_rate(rates[-1])}"
+    return f"limit {span}"
+
+
+def detail_lines(row: MoveRow, snapshot: Snapshot) -> list[Line]:
+    """The name, then why it does not go on and what the keys do."""
+    lines: list[Line] = [[(row.name, "")]]
+    lines += _of_operation(row) if row.operation is not None else [_labelled("Owner", "not of this host's journal")]
+    if row.place is not None:
+        lines += _of_move(row)
+    return [*lines, *leader_lines(snapshot)]
+
+
+def _labelled(label: str, text: str, meaning: str = "") -> Line:
+    return [(f"{label:<11}", "muted"), (clean(text, 300), meaning)]
+
+
+def _of_operation(row: MoveRow) -> Iterator[Line]:
+    operation = row.operation
+    assert operation is not None
+    told = f"{operation.number}: {operation.goal}, {operation.state.value}, since {clock(operation.at)}"
+    yield _labelled("Operation", told)
+    for line in _waits(operation):
+        yield _labelled("Waits", line, "failed")
+    worker = row.worker or "no process; kac moves --continue goes on with it"
+    yield _labelled("Works on it", worker, "" if row.worker else "pending")
+    if row.place is None:
+        yield _labelled("x asks", "to cancel it: what it moves now goes back; what it has moved stays")
+
+
+def _of_move(row: MoveRow) -> Iterator[Line]:
+    if row.dead:
+        yield _labelled("Cause", f"broker {commas(row.dead)} is down: no byte can arrive", "failed")
+    for broker, copy in row.copies:
+        if broker in row.still:
+            yield _labelled("Stuck", f"no byte since {clock(copy.moved)}; broker {broker} is alive", "failed")
+    for broker, rate in row.limits:
+        yield _labelled("Limit", f"follower throttle of broker {broker} is {byte_rate(rate)}")
+    if row.stuck:
+        yield _labelled("F", "stages the cancellation" if row.dead or not row.limits else "raises the throttle for 2 h")
+    yield _labelled("x stages", f"cancel: back to {commas(row.before)}")
+
+
+def leader_lines(snapshot: Snapshot) -> Iterator[Line]:
+    """Brokers that do not lead what they should."""
+    wanted: dict[int, int] = {}
+    for edit in preferred_elections(snapshot.topics):
+        topic = snapshot.topics[edit.topic]
+        first = next(each.replicas[0] for each in topic.partitions if each.number == edit.partition)
+        wanted[first] = wanted.get(first, 0) + 1
+    if wanted:
+        told = ", ".join(f"broker {broker}: {count:,}" for broker, count in sorted(wanted.items()))
+        yield _labelled("E elects", f"preferred leaders, {told}")

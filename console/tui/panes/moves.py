@@ -1,0 +1,191 @@
+"""Moves while they happen, and the operations that they belong to: how far, how fast, why not."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from console.language.quoting import quote
+from console.model.config import ConfigResource, broker_resource, topic_resource
+from console.plan.kinds.moves import CancelMove
+from console.present.columns import rate_order
+from console.present.moves import MOVES, MoveRow, Replica, detail_lines, limit_text, move_rows, summary
+from console.present.text import Cell, Line
+from console.triage.moves import Copy, copies_after, raised_throttle
+from console.tui import keymap
+from console.tui.electing import elect_in
+from console.tui.panes.details import DetailsView
+from console.tui.panes.view import PaneHost, bindings
+
+if TYPE_CHECKING:
+    from console.model.snapshot import Snapshot
+    from console.session.operating import Operations
+
+NONE: Mapping[Replica, Copy] = {}
+
+
+class MovesView(DetailsView[MoveRow]):
+    """One row for each open operation, and for each partition that moves."""
+
+    NAME = keymap.MOVES
+    PARTS = frozenset({"reassignments", "log_dirs"})
+    NEEDS = "reassignments"
+    MARKS = False
+    BINDINGS = bindings(keymap.MOVES)
+    COLUMNS = MOVES.layout
+    EMPTY = "no partition moves: kac moves GOAL plans a drain, a replacement, a balance"
+
+    def __init__(self, host: PaneHost) -> None:
+        super().__init__(host)
+        self._copies: Mapping[Replica, Copy] = NONE
+        self._looked: Snapshot | None = None
+        self._operations: Operations | None = None
+        self._asked: int | None = None
+
+    def inputs(self) -> tuple[object, ...]:
+        """What moves, how far it is, the operations."""
+        snapshot = self.snapshot
+        return snapshot.reassignments, self._copies, self._operations, snapshot.configs, snapshot.topics
+
+    async def read(self) -> None:
+        """What moves; then the sizes of the copies and the throttles, and the journal."""
+        session = self.host.session
+        before = self._looked if self._looked is not None else self.snapshot
+        await session.read_reassignments()
+        if moves := self.snapshot.reassignments:
+            await session.read_log_dirs()
+            brokers = sorted({broker for move in moves for broker in move.adding} & set(self.answering()))
+            await session.read_configs([broker_resource(broker) for broker in brokers])
+        self._copies = copies_after(self._copies, before, self.snapshot, session.clock.now())
+        self._looked = self.snapshot
+        await self._read_operations()
+
+    async def _read_operations(self) -> None:
+        from console.session.former_changes import any_journal
+        from console.session.operating import read_operations
+        from console.session.snapshot_reader import Refused
+
+        session = self.host.session
+        if session.door == "replay" or not session.context.journal or not any_journal(os.environ):
+            return
+        try:
+            found = await read_operations(session)
+        except Refused as error:
+            self.host.say(str(error.failure), "failed")
+            return
+        if found != self._operations:
+            self._operations = found
+            self.redraw()
+
+    def rows(self) -> Sequence[MoveRow]:
+        """Operations first, then what is stuck."""
+        known = self._operations
+        worker = ""
+        if known is not None and known.holder is not None:
+            worker = f"process {known.holder.by.pid} on {known.holder.by.host}"
+        return move_rows(self.snapshot, self._copies, known.open if known is not None else (), worker)
+
+    def key(self, row: MoveRow) -> Hashable:
+        """The partition, or the operation."""
+        return row.name
+
+    def words(self, row: MoveRow) -> str:
+        """The name, the brokers."""
+        goal = str(row.operation.goal) if row.operation is not None else ""
+        return f"{row.name} {row.before} {row.after} {goal} {'stuck' if row.stuck else ''}"
+
+    def in_trouble(self, row: MoveRow) -> bool:
+        """One that is stuck."""
+        return row.stuck
+
+    def cells(self, row: MoveRow) -> list[Cell]:
+        """A row."""
+        return MOVES.cells(row)
+
+    def sort_key(self, column: str) -> Callable[[MoveRow], Any]:
+        """By name, or the fastest first."""
+        if column == "rate":
+            return lambda row: rate_order(row.rate())
+        return lambda row: (row.place is not None, row.place or ("", 0))
+
+    def crumbs(self) -> Line:
+        """How many move."""
+        return summary(self.rows()) if self.known() else [("moves", "strong")]
+
+    def status(self) -> Line:
+        """The throttles."""
+        return [(limit_text(self.rows()), "muted")] if self.known() else []
+
+    def details(self, row: MoveRow) -> list[Line]:
+        """Why it does not go on, and what the keys do."""
+        return detail_lines(row, self.snapshot)
+
+    def target(self) -> ConfigResource | None:
+        """The topic under the cursor."""
+        row = self.row()
+        return topic_resource(row.place[0]) if row is not None and row.place is not None else None
+
+    def copied(self) -> str:
+        """The partition, or the command that goes on with the operation."""
+        row = self.row()
+        if row is None:
+            return ""
+        return f"{row.place[0]}-{row.place[1]}" if row.place is not None else "kac moves --continue"
+
+    def do_cancel_move(self) -> None:
+        """Stage the cancellation of a move; ask an operation to cancel itself, on a second key."""
+        row = self.row()
+        if row is None:
+            return
+        if row.place is not None:
+            self.host.stage([CancelMove(*row.place)])
+        elif row.operation is not None:
+            self.host.start(partial(self._cancel, row.operation.number), group="command", name="command")
+
+    async def _cancel(self, number: int) -> None:
+        from console.admin.errors import AdminError
+        from console.present.failures import failure_text
+        from console.session.operating import ask_of
+        from console.session.snapshot_reader import Refused
+
+        if self._asked != number:
+            self._asked = number
+            self.host.say(f"x once more cancels operation {number}: what it moves now goes back", "pending")
+            return
+        self._asked = None
+        try:
+            await ask_of(self.host.session, number, cancel=True)
+        except (AdminError, Refused) as error:
+            self.host.say(failure_text(error.failure), "failed")
+            return
+        known = self._operations
+        works = known is not None and known.holder is not None
+        self.host.say(
+            f"operation {number} is asked to cancel" + ("" if works else "; kac moves --continue does it"), "pending"
+        )
+
+    def do_fix(self) -> None:
+        """Stage what mends a move that is stuck."""
+        row = self.row()
+        if row is None or row.place is None or not row.stuck:
+            self.host.say("it is not stuck", "muted")
+        elif row.dead or not row.limits:
+            self.host.stage([CancelMove(*row.place)])
+        elif row.operation is not None:
+            number = row.operation.number
+            raises = f"kac moves --operation {number} --throttle RATE"
+            self.host.say(f"its throttle is operation {number}'s: {raises}", "pending")
+        else:
+            self.host.prefill(raised_throttle(*min(row.limits, key=lambda limit: limit[1])))
+
+    def do_move(self) -> None:
+        """Move the partition elsewhere, in the command bar."""
+        row = self.row()
+        place = row.place if row is not None else None
+        self.host.prefill(f"move topic {quote(place[0])} partition {place[1]} to " if place else "move topic ")
+
+    def do_elect(self) -> None:
+        """Stage the elections of preferred leaders."""
+        elect_in(self.host, self.snapshot.topics)

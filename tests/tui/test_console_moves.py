@@ -1,0 +1,125 @@
+"""The pane of moves: how far each is, which are stuck and why, and the operation that they belong to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from console.admin.client import AdminClient
+from console.admin.settings import ConnectionSettings
+from console.contexts.context import Context
+from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.embedded.replicas import new_topic, start_move
+from console.embedded.spec import ClusterSpec
+from console.model.config import broker_resource
+from console.operations.goals import Drain
+from console.plan.edits import SetConfig
+from console.plan.kinds.leaders import ElectPreferred
+from console.plan.kinds.moves import CancelMove
+from console.session.operating import begin, read_operations
+from console.session.session import Session
+from tests.tui.console_app import driven_on
+
+PLACES = ((1, 2), (3, 1), (2, 3))
+RATE = "follower.replication.throttled.rate"
+
+
+@pytest.fixture
+def moving() -> Iterator[ThreadedCluster]:
+    """Partition 0 moves to a broker that is down, partition 1 to one that is alive."""
+    with run_in_thread(ClusterSpec(brokers=4)) as running:
+        running.call(lambda c: c.state.put_topic(new_topic("orders", PLACES, (1, 2, 3, 4))))
+        running.run(lambda c: c.broker_down(4))
+        running.call(lambda c: start_move(c, "orders", 0, (4, 2)))
+        yield running
+
+
+async def on(cluster: ThreadedCluster, number_of: str) -> int:
+    """Begin a drain as another process does, or count what is open."""
+    addresses = tuple((host, int(port)) for host, port in (a.rsplit(":", 1) for a in cluster.bootstrap.split(",")))
+    with AdminClient(ConnectionSettings(addresses)) as client:
+        session = Session(client, Context("test", "tests", client.settings), "moves")
+        if number_of == "begun":
+            return await begin(session, Drain((3,)), 10_000)
+        return sum(each.cancelling for each in (await read_operations(session)).open)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+async def test_a_move_that_is_stuck_says_why_and_is_cancelled(moving: ThreadedCluster, size: tuple[int, int]) -> None:
+    async with driven_on(moving, size=size) as it:
+        await it.command("moves")
+        await it.shows("0 running  1 stuck")
+        assert "broker down" in it.line("! orders/0")
+        await it.shows("broker 4 is down: no byte can arrive")
+        await it.shows("cancel: back to 2,1")
+        await it.press("F")
+        await it.until(lambda: len(it.app.session.plan) == 1)
+        assert [each.edit for each in it.app.session.plan.staged] == [CancelMove("orders", 0)]
+        await it.press("u", "M")
+        await it.shows("move topic orders partition 0 to")
+        await it.press("escape", "escape")
+        await it.command("moves nothing-of-it")
+        await it.shows("no row passes")
+
+
+async def test_leaders_that_others_should_be_are_elected(moving: ThreadedCluster) -> None:
+    """A broker was away, and does not lead what it should."""
+    moving.run(lambda c: c.broker_down(3))
+    moving.run(lambda c: c.broker_up(3))
+    async with driven_on(moving) as it:
+        await it.shows("orders")
+        await it.press("w")
+        await it.shows("preferred leaders, broker 3: 1")
+        await it.press("E")
+        await it.until(lambda: len(it.app.session.plan) == 1)
+        assert [each.edit for each in it.app.session.plan.staged] == [ElectPreferred("orders", 1)]
+
+
+async def test_an_operation_is_in_the_header_and_asked_to_cancel(moving: ThreadedCluster) -> None:
+    """The first x says what it does; nothing of the screen's own works on it."""
+    number = await on(moving, "begun")
+    async with driven_on(moving) as it:
+        await it.shows(f"op {number} waiting")
+        await it.press("w")
+        await it.shows(f"operation {number}")
+        assert "drain 3" in it.line(f"operation {number}")
+        await it.press("g")
+        await it.shows("no process; kac moves --continue goes on with it")
+        await it.press("x")
+        await it.shows(f"x once more cancels operation {number}")
+        assert await on(moving, "cancelling") == 0
+        await it.press("x")
+        await it.shows(f"operation {number} is asked to cancel")
+        assert await on(moving, "cancelling") == 1
+
+
+async def test_a_throttle_that_holds_up_a_copy_is_raised(moving: ThreadedCluster) -> None:
+    """The command is written into the bar; it ends by itself."""
+    moving.run(lambda c: c.broker_up(4))
+    moving.call(lambda c: c.state.alter_config(broker_resource(3), {RATE: "1000"}))
+    async with driven_on(moving) as it:
+        await it.command("moves")
+        await it.shows("moves")
+        row = stuck_row()
+        view = it.app.view
+        view.row = lambda: row  # type: ignore[attr-defined]
+        view.do_fix()  # type: ignore[attr-defined]
+        await it.shows(f"set broker 3 {RATE}=50000000 for 2h")
+        await it.press("enter")
+        await it.until(lambda: len(it.app.session.plan) == 1)
+        (staged,) = it.app.session.plan.staged
+        assert staged.edit == SetConfig(broker_resource(3), RATE, "50000000")
+        assert staged.lasts_ms == 7_200_000
+
+
+def stuck_row() -> object:
+    """A copy without a byte for five minutes, under a throttle."""
+    from datetime import UTC, datetime, timedelta
+
+    from console.present.moves import MoveRow
+    from console.triage.moves import Copy
+
+    at = datetime(2026, 3, 4, tzinfo=UTC)
+    copy = Copy(10, 1_000, at, 10, at + timedelta(minutes=5), at)
+    return MoveRow(("orders", 1), (3, 1), (2, 1), ((3, copy),), (), ((3, 1_000),))
