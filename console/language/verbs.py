@@ -472,16 +472,7 @@ _ALL = (
         ("transactions", "transactions hangs"),
         Where.BAR,
     ),
-    Verb(
-        "moves",
-        GO,
-        ("moves [FILTER]",),
-        "The partitions that move, and the operations that they belong to",
-        "How much is copied, how fast, how long it takes, and why one is stuck. `kac moves GOAL --run` begins an "
-        "operation.",
-        ("moves", "moves stuck"),
-        Where.BAR,
-    ),
+    Verb("moves", GO, ("moves [FILTER]",), "What moves, how far it is, why not", "", ("moves stuck",), Where.BAR),
     Verb(
         "find",
         GO,
