@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
     from console.wire.connection import Connection
 
 Build = Callable[[ModuleType], Any]
+Ask = Callable[[str, Build], Awaitable[Any]]
+"""Sends one request, of kio's name, and returns its decoded response."""
 Prepare = Callable[[str, int], object]
 """Prepares decoding, called with the API and its version."""
 
@@ -145,14 +148,20 @@ class Link:
         within: seconds for everything. Sent once. Raises AdminError.
         """
         try:
-            async with asyncio.timeout(within):
-                connection = await self._connections.open_apart(address)
-                try:
-                    return await self._asked(connection, api, build)
-                finally:
-                    await connection.close()
+            async with asyncio.timeout(within), self.apart(address) as ask:
+                return await ask(api, build)
         except TimeoutError:
             raise self._not_connected(address, no_answer([address], within), within) from None
+
+    @asynccontextmanager
+    async def apart(self, address: Address) -> AsyncIterator[Ask]:
+        """A connection of its own to a node that Metadata does not name. What it yields returns the decoded response
+        of one request, sent once, and raises AdminError and TimeoutError. Raises AdminError where nothing connects."""
+        connection = await self._connections.open_apart(address)
+        try:
+            yield partial(self._asked, connection)
+        finally:
+            await connection.close()
 
     async def version(self, api: str, to: Route = ANY) -> int | None:
         """The version that `call` would use with this destination; None if either side lacks the API."""

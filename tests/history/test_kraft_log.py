@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from console.history.kraft.decoder import ROW_SCHEMA, ChangedWhileReadError, Trouble
+from console.history.kraft.fetched import Fetched, next_offset, rows
 from console.history.kraft.metadata_log import LogPlan, NoMetadataLogError, plan_log, read_log, read_splits
 from tests.support.metadata_log import CONTROL, LEADER_CHANGE, SNAPSHOT_FOOTER, SNAPSHOT_HEADER, batch, control, value
 
@@ -264,10 +265,12 @@ def test_transactions_count_when_they_end_and_not_when_they_abort(new_folder: Pa
 
 
 @given(
-    st.lists(st.lists(st.sampled_from("tttBEA"), min_size=1, max_size=4), min_size=1, max_size=8), st.integers(1, 400)
+    st.lists(st.lists(st.sampled_from("tttBEA"), min_size=1, max_size=4), min_size=1, max_size=8),
+    st.integers(1, 400),
+    st.integers(1, 3),
 )
 @settings(max_examples=60)
-def test_however_transactions_lie_what_counts_is_read(drawn: list[list[str]], split: int) -> None:
+def test_however_transactions_lie_what_counts_is_read(drawn: list[list[str]], split: int, pieces: int) -> None:
     """B, E, A: one begins, ends, aborts, where it can; t: a topic. What counts is found here one record at a time."""
     is_open, offset = False, 0
     batches: list[list[bytes]] = []
@@ -292,9 +295,31 @@ def test_however_transactions_lie_what_counts_is_read(drawn: list[list[str]], sp
     with tempfile.TemporaryDirectory() as made:
         segment(Path(made), b"".join(chain(*batches)))
         plan = plan_log([made], cluster_id="c", split_bytes=split)
-        rows = [row for one in read_splits(plan.splits, KEY, pytest.fail) for row in one.to_pylist()]
-        assert [row["log_offset"] for row in rows] == counted
+        told = [row for one in read_splits(plan.splits, KEY, pytest.fail) for row in one.to_pylist()]
+        assert [row["log_offset"] for row in told] == counted
         assert plan.next_offset == {"c": pending[0] if is_open else offset}
+    following = pending[0] if is_open else offset
+    assert fetched_in_pieces(chain(*batches), pieces) == (counted, following)
+
+
+def fetched_in_pieces(batches: Sequence[bytes], pieces: int) -> tuple[list[int], int]:
+    """Offsets, and what follows, of a log that is fetched some batches at a time, each time from the next offset on."""
+    firsts = [int.from_bytes(each[:8], "big") for each in batches]
+    end = firsts[-1] + int.from_bytes(batches[-1][23:27], "big") + 1
+    start, found = 0, []
+    while start < end:
+        first = max(at for at, offset in enumerate(firsts) if offset <= start)
+        following, upto = start, first
+        while following == start and upto < len(batches):
+            upto = min(upto + pieces, len(batches))
+            until = firsts[upto] if upto < len(batches) else end
+            fetched = Fetched("c", "controller", b"".join(batches[first:upto]), start)
+            following = next_offset(fetched, until)
+        if following == start:
+            break
+        found += [row["log_offset"] for each in rows(fetched, following, KEY, pytest.fail) for row in each.to_pylist()]
+        start = following
+    return found, start
 
 
 def test_bytes_that_look_like_a_transaction_are_none(new_folder: Path) -> None:

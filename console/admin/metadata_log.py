@@ -1,0 +1,290 @@
+"""Reads the metadata log from the controllers' own listener, as an observer does (KIP-595, KIP-630).
+
+Its records have secrets in plain text: the bytes go to a decoder that takes them out (`console.history.kraft`), and
+nowhere else. The principal needs ClusterAction on the cluster.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from datetime import timedelta
+from types import ModuleType
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from kio.schema.errors import ErrorCode
+
+from console.admin.errors import AdminError, BadAnswer, BrokerError, failure
+from console.admin.link import Ask, Link
+from console.admin.link_errors import no_answer
+from console.admin.settings import Address, show_address
+from console.model.failure import Failure
+from console.wire.record_batches import HEADER
+from console.wire.schemas import for_version
+
+TOPIC, TOPIC_ID = "__cluster_metadata", UUID(int=1)
+MOST_BYTES = 8 << 20
+"""Of the log that is asked for at once."""
+MOST_SNAPSHOT_BYTES = 2 << 30
+ATTEMPTS = 10
+_PAUSE = 0.5
+"""Seconds before controllers that have no leader are asked again."""
+_AFTER_LENGTH = 12
+"""Bytes of a batch that its length does not count."""
+_BY_TOPIC_ID = 13
+_OF_ANOTHER_LEADER = {
+    ErrorCode.invalid_request,
+    ErrorCode.not_leader_or_follower,
+    ErrorCode.fenced_leader_epoch,
+    ErrorCode.unknown_leader_epoch,
+    ErrorCode.leader_not_available,
+    ErrorCode.broker_not_available,
+}
+"""What a controller answers whose epoch is another, or that does not lead; with the leader that it knows."""
+_NOT_SERVED = {ErrorCode.unknown_topic_id, ErrorCode.unknown_topic_or_partition}
+
+
+class LogPart(NamedTuple):
+    """Committed batches of the log, whole and in their order. The first may begin before the offset that was asked for.
+
+    next: the offset behind them. high_watermark: where what is committed ends.
+    """
+
+    data: bytes
+    next: int
+    high_watermark: int
+
+
+class Snapshot(NamedTuple):
+    """A snapshot, whole. end: the offset that it ends at: the log goes on with it."""
+
+    data: bytes
+    end: int
+
+
+class _SnapshotId(NamedTuple):
+    end: int
+    epoch: int
+
+
+class ControllerLog:
+    """The metadata log of a cluster, read from its controllers; use `close` at the end.
+
+    controllers: addresses of controllers' listeners, not all of which need answer. cluster_id: controllers of another
+    cluster refuse to be read; None leaves that open.
+    """
+
+    def __init__(self, link: Link, controllers: Sequence[Address], cluster_id: str | None = None) -> None:
+        self._link = link
+        self._addresses = list(controllers)
+        self._cluster_id = cluster_id
+        self._at: Address | None = None
+        self._ask: Ask | None = None
+        self._held = AsyncExitStack()
+        self._epoch = 0
+
+    async def read(self, start: int, *, wait: float = 0.0, within: float = 30.0) -> LogPart | Snapshot:
+        """What comes from an offset on; a snapshot where the log does not reach back so far.
+
+        wait: seconds for which the leader may wait for something new; then the part is empty. within: seconds for each
+        request. Raises AdminError: no controller answers, or the leader refuses.
+        """
+        found = await self._fetched(start, wait, within)
+        while isinstance(found, _SnapshotId):
+            snapshot = await self._snapshot(found, within)
+            if snapshot is not None:
+                return snapshot
+            # It was deleted meanwhile: there is a newer one.
+            found = await self._fetched(start, wait, within)
+        return found
+
+    async def close(self) -> None:
+        """Close the connection."""
+        self._ask = self._at = None
+        await self._held.aclose()
+
+    # -- the leader ----------------------------------------------------------------------------------------------------
+
+    async def _from_leader(self, api: str, build: Any, part_of: Any, within: float) -> Any:
+        """The partition's part of the leader's answer, and the answer. Raises AdminError."""
+        refused: AdminError | None = None
+        for attempt in range(ATTEMPTS * max(1, len(self._addresses))):
+            if attempt and self._ask is None and attempt % max(1, len(self._addresses)) == 0:
+                await asyncio.sleep(_PAUSE)
+            try:
+                async with asyncio.timeout(within):
+                    answer = await (await self._connected())(api, build)
+            except TimeoutError:
+                refused = no_answer([self._at or self._addresses[0]], within)
+                await self._go_to(None)
+                continue
+            except AdminError as error:
+                refused = error
+                await self._go_to(None)
+                continue
+            if answer.error_code:
+                raise self._refused(answer.error_code)
+            part = part_of(answer)
+            if part is None:
+                raise BadAnswer(Failure("BAD_ANSWER", f"{self._where()} answered {api} without {TOPIC}", ""))
+            if not part.error_code:
+                return part
+            refused = self._refused(part.error_code)
+            if part.error_code not in _OF_ANOTHER_LEADER:
+                raise refused
+            await self._follow(part.current_leader, answer)
+        assert refused is not None
+        raise refused
+
+    async def _connected(self) -> Ask:
+        if self._ask is None:
+            self._at = self._addresses[0]
+            self._ask = await self._held.enter_async_context(self._link.apart(self._at))
+        return self._ask
+
+    async def _go_to(self, address: Address | None) -> None:
+        """Ask this controller from now on; None: the next of those that are known."""
+        await self.close()
+        if address is None:
+            self._addresses.append(self._addresses.pop(0))
+        else:
+            self._addresses = [address, *(each for each in self._addresses if each != address)]
+
+    async def _follow(self, leader: Any, answer: Any) -> None:
+        """Take the leader and the epoch that an answer names."""
+        endpoints = {each.node_id: (each.host, each.port) for each in getattr(answer, "node_endpoints", ())}
+        known = self._epoch
+        self._epoch = max(known, leader.leader_epoch)
+        address = endpoints.get(leader.leader_id)
+        if address is not None and address != self._at:
+            await self._go_to(address)
+        elif self._epoch == known:
+            await self._go_to(None)
+
+    def _where(self) -> str:
+        return show_address(self._at) if self._at is not None else "the controller"
+
+    def _refused(self, code: int) -> AdminError:
+        if code in _NOT_SERVED:
+            return BrokerError(
+                Failure(
+                    "NOT_A_CONTROLLER",
+                    f"{self._where()} does not serve the metadata log",
+                    "Name a listener of controller.listener.names, as in controller.quorum.bootstrap.servers: brokers' "
+                    "own listeners do not serve it.",
+                )
+            )
+        found = failure(code)
+        if code == ErrorCode.cluster_authorization_failed:
+            text = f"{self._where()} refused to be read"
+            return BrokerError(Failure(found.name, text, "Allow the principal ClusterAction on the cluster."))
+        if code == ErrorCode.inconsistent_cluster_id:
+            text = f"{self._where()} is of another cluster than {self._cluster_id}"
+            return BrokerError(Failure(found.name, text, "Name controllers of that cluster."))
+        return BrokerError(Failure(found.name, found.message or f"{self._where()} refused to be read", found.remedy))
+
+    # -- what is asked -------------------------------------------------------------------------------------------------
+
+    async def _fetched(self, start: int, wait: float, within: float) -> LogPart | _SnapshotId:
+        def build(kio: ModuleType) -> Any:
+            wanted = for_version(
+                kio.FetchPartition,
+                partition=0,
+                current_leader_epoch=self._epoch,
+                # What is committed diverges nowhere, so the leader's own epoch fits every offset.
+                last_fetched_epoch=self._epoch,
+                fetch_offset=start,
+                log_start_offset=-1,
+                partition_max_bytes=MOST_BYTES,
+            )
+            by_id = kio.FetchRequest.__version__ >= _BY_TOPIC_ID
+            topic = kio.FetchTopic(partitions=(wanted,), **({"topic_id": TOPIC_ID} if by_id else {"topic": TOPIC}))
+            return for_version(
+                kio.FetchRequest,
+                cluster_id=self._cluster_id,
+                replica_id=-1,
+                max_wait=timedelta(seconds=wait),
+                min_bytes=1 if wait else 0,
+                max_bytes=MOST_BYTES,
+                topics=(topic,),
+                forgotten_topics_data=(),
+            )
+
+        part = await self._from_leader("fetch", build, _first_of("responses"), within + wait)
+        if part.snapshot_id.end_offset >= 0:
+            return _SnapshotId(part.snapshot_id.end_offset, part.snapshot_id.epoch)
+        if part.diverging_epoch.end_offset >= 0:
+            raise BrokerError(
+                Failure(
+                    "LOG_DIVERGES",
+                    f"the log of {self._where()} ends at offset {part.diverging_epoch.end_offset}, before {start}",
+                    "The cluster was made anew, or restored from a copy: begin another lake for it.",
+                )
+            )
+        return _committed(bytes(part.records or b""), start, part.high_watermark)
+
+    async def _snapshot(self, wanted: _SnapshotId, within: float) -> Snapshot | None:
+        """The snapshot; None if it is not there any more."""
+        pieces: list[bytes] = []
+        position = 0
+        while True:
+
+            def build(kio: ModuleType, position: int = position) -> Any:
+                of_log = for_version(
+                    kio.PartitionSnapshot,
+                    partition=0,
+                    current_leader_epoch=self._epoch,
+                    snapshot_id=kio.SnapshotId(end_offset=wanted.end, epoch=wanted.epoch),
+                    position=position,
+                )
+                topic = kio.TopicSnapshot(name=TOPIC, partitions=(of_log,))
+                return for_version(
+                    kio.FetchSnapshotRequest,
+                    cluster_id=self._cluster_id,
+                    replica_id=-1,
+                    max_bytes=MOST_BYTES,
+                    topics=(topic,),
+                )
+
+            try:
+                part = await self._from_leader("fetch_snapshot", build, _first_of("topics"), within)
+            except BrokerError as error:
+                if error.failure.name == ErrorCode.snapshot_not_found.name.upper():
+                    return None
+                raise
+            if part.size > MOST_SNAPSHOT_BYTES:
+                text = (
+                    f"{self._where()} has a snapshot of {part.size:,} bytes; at most {MOST_SNAPSHOT_BYTES:,} are read"
+                )
+                raise BadAnswer(Failure("BAD_ANSWER", text, ""))
+            piece = bytes(part.unaligned_records or b"")
+            pieces.append(piece)
+            position += len(piece)
+            if position >= part.size:
+                return Snapshot(b"".join(pieces), wanted.end)
+            if not piece:
+                text = f"{self._where()} stopped at byte {position:,} of a snapshot of {part.size:,}"
+                raise BadAnswer(Failure("BAD_ANSWER", text, "Try again; the controller's log says why."))
+
+
+def _first_of(topics: str) -> Any:
+    """The one partition of an answer; None if it has none."""
+
+    def part_of(answer: Any) -> Any:
+        return next((part for topic in getattr(answer, topics) for part in topic.partitions), None)
+
+    return part_of
+
+
+def _committed(data: bytes, start: int, high_watermark: int) -> LogPart:
+    """The whole batches below the high watermark: a fetch may end within a batch, and beyond what is committed."""
+    at, following = 0, start
+    while len(data) - at >= HEADER.size:
+        base, length, *_, last_delta = HEADER.unpack_from(data, at)[:7]
+        end = at + _AFTER_LENGTH + length
+        if length < HEADER.size - _AFTER_LENGTH or end > len(data) or base + last_delta >= high_watermark:
+            break
+        at, following = end, base + last_delta + 1
+    return LogPart(data[:at], max(start, following), high_watermark)

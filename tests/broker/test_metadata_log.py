@@ -1,0 +1,202 @@
+"""The metadata log over the network, from the controllers' own listener of real clusters, against their files."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from console.admin.changes import send
+from console.admin.client import AdminClient
+from console.admin.cluster import describe_quorum
+from console.admin.errors import AdminError
+from console.admin.link import Link
+from console.admin.metadata_log import ControllerLog, LogPart, Snapshot
+from console.admin.settings import Address, ConnectionSettings
+from console.history.kraft.fetched import Fetched, next_offset, rows
+from console.history.kraft.metadata_log import read_log
+from console.history.redact import HIDDEN
+from console.model.changes import AlterConfigs, ChangeRequest, ConfigOp, CreateTopics, NewTopic, Status
+from console.model.codes import SET
+from console.model.config import broker_resource, topic_resource
+from tests.support.kafka_cluster import KafkaCluster
+from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3
+from tests.support.patience import PATIENCE
+from tests.support.real_clusters import running
+
+KEY, PLANTED = b"key of the lake", "planted-4711"
+KEYSTORE = "listener.name.plaintext.ssl.keystore.password"
+_SNAPSHOTS = {
+    "metadata.log.max.record.bytes.between.snapshots": "1000",
+    "metadata.log.max.snapshot.interval.ms": "2000",
+    "metadata.log.segment.ms": "1000",
+    "metadata.max.retention.bytes": "1000",
+    "metadata.max.retention.ms": "1000",
+}
+
+
+@pytest.fixture(scope="module", params=[KAFKA_4_3, KAFKA_3_9], ids=["4.3", "3.9"])
+def cluster(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
+    """Three brokers, each a controller too."""
+    version: str = request.param
+    yield from running(lambda: KafkaCluster(version, brokers=3, properties=_SNAPSHOTS))
+
+
+@pytest.fixture
+async def client(cluster: KafkaCluster) -> AsyncIterator[AdminClient]:
+    made = AdminClient(ConnectionSettings(bootstrap=cluster.addresses))
+    made.start()
+    yield made
+    made.close()
+
+
+async def test_the_log_is_what_the_files_have_and_a_snapshot_what_came_before(
+    cluster: KafkaCluster, client: AdminClient
+) -> None:
+    await _send(client, CreateTopics((NewTopic("orders", partitions=3, replication=3),)))
+    secret = ConfigOp(KEYSTORE, SET, PLANTED)
+    await _send(client, AlterConfigs({broker_resource(1): (secret,)}, broker=1))
+    await _change(client, 1)
+    fetched, following = await client.run(_caught_up, cluster, 0)
+    kept = _in_files(cluster, following)
+    assert fetched
+    assert _told(fetched) == [kept[_place(each)] for each in fetched]
+    assert PLANTED not in str(fetched)
+    assert any(HIDDEN in each["payload"] and each["value_hmac"] for each in fetched)
+
+    # The log's beginning goes, once a snapshot has it.
+    began = time.monotonic()
+    count = 2
+    told: list[str] = []
+    while not any("retention.ms" in each for each in told):
+        assert time.monotonic() < began + PATIENCE
+        count += 1
+        await _change(client, count)
+        first = await client.run(_read, cluster, 0)
+        told = [each["payload"] for each in first if each["record_type"] == "ConfigRecord" and each["in_snapshot"]]
+    assert any(HIDDEN in each for each in told)
+    assert PLANTED not in str(told)
+
+
+async def test_reading_goes_on_with_the_next_leader(cluster: KafkaCluster, client: AdminClient) -> None:
+    _, following = await client.run(_caught_up, cluster, 0)
+    quorum = await client.run(describe_quorum)
+    leader = quorum.leader_id
+
+    async def read_on(link: Link) -> list[dict[str, Any]]:
+        log = ControllerLog(link, cluster.controller_addresses, cluster.cluster_id)
+        try:
+            part = await log.read(following)
+            assert isinstance(part, LogPart)
+            await asyncio.to_thread(cluster.kill, leader)
+            found: list[dict[str, Any]] = []
+            at = following
+            began = time.monotonic()
+            while not any(each["record_type"] != "NoOpRecord" for each in found):
+                assert time.monotonic() < began + PATIENCE
+                part = await log.read(at, wait=0.5)
+                assert isinstance(part, LogPart)
+                found += _rows(cluster, Fetched(cluster.cluster_id, "here", part.data, at), part.next)
+                at = part.next
+            return found
+        finally:
+            await log.close()
+
+    try:
+        found = await client.run(read_on)
+        # That the leader is fenced stands in the log.
+        assert {each["log_offset"] >= following for each in found} == {True}
+    finally:
+        await asyncio.to_thread(cluster.restart, leader)
+
+
+async def test_what_serves_no_metadata_log_is_said(cluster: KafkaCluster, client: AdminClient) -> None:
+    async def read(link: Link, addresses: Sequence[Address], cluster_id: str, start: int = 0) -> None:
+        log = ControllerLog(link, addresses, cluster_id)
+        try:
+            await log.read(start, within=5)
+        finally:
+            await log.close()
+
+    for addresses, cluster_id, name in (
+        (cluster.addresses, cluster.cluster_id, "NOT_A_CONTROLLER"),
+        (cluster.controller_addresses, "another", "INCONSISTENT_CLUSTER_ID"),
+    ):
+        with pytest.raises(AdminError) as refused:
+            await client.run(read, addresses, cluster_id)
+        assert refused.value.failure.name == name
+    with pytest.raises(AdminError) as ahead:
+        await client.run(read, cluster.controller_addresses, cluster.cluster_id, 1 << 40)
+    assert ahead.value.failure.name == "LOG_DIVERGES"
+
+
+async def _send(client: AdminClient, change: ChangeRequest) -> None:
+    for outcome in await client.run(send, change, validate_only=False):
+        assert outcome.status is Status.APPLIED, outcome
+
+
+async def _change(client: AdminClient, count: int) -> None:
+    ops = (ConfigOp("retention.ms", SET, str(600_000 + count)),)
+    await _send(client, AlterConfigs({topic_resource("orders"): ops}))
+
+
+async def _read(link: Link, cluster: KafkaCluster, start: int) -> list[dict[str, Any]]:
+    """The rows of one read."""
+    found, _ = await _one(ControllerLog(link, cluster.controller_addresses, cluster.cluster_id), cluster, start)
+    return found
+
+
+async def _caught_up(link: Link, cluster: KafkaCluster, start: int) -> tuple[list[dict[str, Any]], int]:
+    """All rows up to the high watermark, and what follows."""
+    log = ControllerLog(link, cluster.controller_addresses, cluster.cluster_id)
+    found: list[dict[str, Any]] = []
+    while True:
+        more, following = await _one(log, cluster, start, close=False)
+        found += more
+        if following == start:
+            await log.close()
+            return found, following
+        start = following
+
+
+async def _one(
+    log: ControllerLog, cluster: KafkaCluster, start: int, *, close: bool = True
+) -> tuple[list[dict[str, Any]], int]:
+    try:
+        part = await log.read(start)
+    finally:
+        if close:
+            await log.close()
+    if isinstance(part, Snapshot):
+        fetched = Fetched(cluster.cluster_id, "here", part.data, start, part.end)
+        return _rows(cluster, fetched, part.end), part.end
+    fetched = Fetched(cluster.cluster_id, "here", part.data, start)
+    following = next_offset(fetched, part.next)
+    return _rows(cluster, fetched, following), following
+
+
+def _rows(cluster: KafkaCluster, fetched: Fetched, end: int) -> list[dict[str, Any]]:
+    assert fetched.cluster_id == cluster.cluster_id
+    batches = list(rows(fetched, end, KEY, lambda trouble: pytest.fail(str(trouble))))
+    return [row for batch in batches for row in batch.to_pylist()]
+
+
+def _place(row: dict[str, Any]) -> tuple[bool, int, int]:
+    return row["in_snapshot"], row["log_offset"], row["record_index"]
+
+
+def _told(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows without their file, and without the time of snapshots, which each controller makes by itself."""
+    without = ({"file"}, {"file", "record_ts"})
+    return [{name: row[name] for name in row if name not in without[row["in_snapshot"]]} for row in found]
+
+
+def _in_files(cluster: KafkaCluster, end: int) -> dict[tuple[bool, int, int], dict[str, Any]]:
+    """What the files of all controllers have, by place."""
+    folders = [str(each) for each in cluster.directory.glob("broker-*/data-*/__cluster_metadata-0")]
+    _, batches = read_log(folders, KEY, lambda trouble: pytest.fail(str(trouble)), end_offset=end)
+    found = [row for batch in batches for row in batch.to_pylist()]
+    return dict(zip(map(_place, found), _told(found), strict=True))
