@@ -220,7 +220,7 @@ class ControllerLog:
                 Failure(
                     "LOG_DIVERGES",
                     f"the log of {self._where()} ends at offset {part.diverging_epoch.end_offset}, before {start}",
-                    "The cluster was made anew, or restored from a copy: begin another lake for it.",
+                    "The cluster was formatted again, or restored from a copy: begin another lake for it.",
                 )
             )
         return _committed(bytes(part.records or b""), start, part.high_watermark)

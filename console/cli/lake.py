@@ -29,6 +29,11 @@ JOBS = {
         "run_jobs",
         "take in what is new in metadata logs, request logs and journals",
     ),
+    "follow": (
+        "console.cli.lake_follow",
+        "run_follow",
+        "take in the metadata log from the controllers while it is written, until Ctrl-C",
+    ),
     "build": ("console.cli.lake_jobs", "run_jobs", "make the tables that the console shows: TABLE …, or all of them"),
     "status": ("console.cli.lake", "run_status", "show what is in the lake, and how its last runs went"),
     "report": (
@@ -52,6 +57,7 @@ _SPARK = ("master", "keep")
 TAKES: dict[str, tuple[str, ...]] = {
     "collect": ("every", "all"),
     "ingest": (*_SPARK, "metadata_log", "request_log", "journal", "cluster_id", "timezone", "max_bad_ratio"),
+    "follow": ("controller", "cluster_id"),
     "build": (*_SPARK, "since", "format", "tables"),
     "status": (),
     "report": ("html", "cluster", "since", "until"),
@@ -95,7 +101,10 @@ def lake_options(parser: argparse.ArgumentParser) -> None:
     add("--request-log", action="append", metavar="BROKER=FILES", default=hidden, help=requests)
     journal = "ingest: a journal, or a folder of them; this host's where none is named"
     add("--journal", action="append", nargs="?", const="", metavar="PATH", default=hidden, help=journal)
-    add("--cluster-id", metavar="ID", default=hidden, help="ingest: the cluster that these logs are of")
+    of = "follow: a controller's listener; several times or with commas, not all of which need answer"
+    add("--controller", action="append", metavar="HOST:PORT", default=hidden, help=of)
+    cluster = "ingest, follow: the cluster that these logs are of; follow asks the brokers for it, else"
+    add("--cluster-id", metavar="ID", default=hidden, help=cluster)
     add("--timezone", metavar="ZONE", default=hidden, help="ingest: of the times in request logs (default UTC)")
     bad = "ingest: how much of an input may be unreadable (default 0.01)"
     add("--max-bad-ratio", type=_ratio, metavar="RATIO", default=hidden, help=bad)

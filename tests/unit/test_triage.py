@@ -445,7 +445,7 @@ CASES: tuple[tuple[str, Subject, Change, dict[str, object]], ...] = (
         "group-rebalancing",
         Subject(group="billing"),
         lambda s, t: moved(s, {0: (100, 100)}, state="PreparingRebalance" if t % 2 else "Stable"),
-        {},
+        {"ticks": 14},
     ),
     (
         "offsets-out-of-range",

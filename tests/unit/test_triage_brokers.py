@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 
 import pytest
@@ -158,11 +159,17 @@ def test_replicas_that_are_offline_on_a_broker_that_is_up_are_of_a_failed_direct
 
 
 @pytest.mark.parametrize(
-    ("at", "ticks", "is_named"), [((2, 8, 14), 15, True), ((2, 8, 14), 28, False), ((2, 20, 38), 39, False)]
+    ("at", "ticks", "is_named"),
+    [
+        ((2, 8, 14), 15, False),
+        (range(2, 12), 9, True),
+        (range(2, 12), 7, False),
+        (range(2, 20, 2), 14, True),
+        (range(2, 20, 2), 25, False),
+    ],
+    ids=["a deployment", "for 30 s", "for 25 s", "half the time", "it is over"],
 )
-def test_a_group_rebalances_again_and_again_within_two_minutes(
-    at: tuple[int, ...], ticks: int, *, is_named: bool
-) -> None:
+def test_a_group_that_rebalances_half_of_a_minute_is_named(at: Sequence[int], ticks: int, *, is_named: bool) -> None:
     """A look every 5 s."""
 
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
@@ -170,6 +177,16 @@ def test_a_group_rebalances_again_and_again_within_two_minutes(
 
     named_ = named(diagnose(watched(change, ticks=ticks)))
     assert named_ == ({("group-rebalancing", Subject(group="billing"))} if is_named else set())
+
+
+def test_rebalances_that_may_be_a_deployment_are_a_possible_cause_of_lag() -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        state = "PreparingRebalance" if tick in (2, 8, 14) else "Stable"
+        return moved(snapshot, {0: (100, 100 + 50 * tick)}, state)
+
+    course = watched(change, ticks=14)
+    found = [each.claim for each in diagnose(course).causes if each.claim.cause == "group-rebalancing"]
+    assert [each.certainty for each in found] == [Certainty.POSSIBLE]
 
 
 def test_a_group_that_rebalances_once_is_no_trouble() -> None:

@@ -25,8 +25,8 @@ from console.triage.symptoms import (
 )
 
 OFTEN, NEAR = 3, timedelta(minutes=2)
-"""Rebalances that are more than a deployment, and the last minutes in which they are counted: several deployments in
-half an hour are work, and a group that calmed down is well."""
+"""Rebalances that are many, and the last minutes in which they are counted: a group that calmed down is well. A
+deployment makes as many, since each member leaves and joins."""
 LATE = 1.5
 """Times the longest pause between two commits so far, after which the next one is late."""
 COMMITS = 2.0
@@ -37,8 +37,8 @@ LASTS = 4.0
 """Seconds that a lag has to grow before it is more than a burst of records."""
 FEW = 3
 """Partitions of a coordinator that are named one by one."""
-LONG = 30.0
-"""Seconds of one rebalance that are too long."""
+LONG, MINUTE = timedelta(seconds=30), timedelta(seconds=60)
+"""Of the last minute: a group that rebalances for so long reads next to nothing."""
 
 
 def _trends(course: Course) -> Iterator[tuple[Group, LagTrend]]:
@@ -205,33 +205,44 @@ def _slow_group(
 _each_slow: RememberedEach[Subject, Claim | None] = RememberedEach(_slow_group)
 
 
-def _rebalances(course: Course, group: str) -> bool:
-    key = (REBALANCING, Subject(group=group))
-    spells = course.spells.get(key, ())
+def _rebalances(course: Course, group: str) -> Certainty | None:
+    """How sure it is that a group rebalances without an end; None if it does not."""
+    spells = course.spells.get((REBALANCING, Subject(group=group)), ())
     if not spells:
-        return False
-    last = spells[-1]
-    lasts = last.ended is None and (course.last.at - last.began).total_seconds() >= LONG
-    recent = [each for each in spells if each.ended is None or each.ended > course.last.at - NEAR]
-    return len(recent) >= OFTEN or lasts
+        return None
+    now = course.last.at
+    took = sum(
+        (max(timedelta(0), (each.ended or now) - max(each.began, now - MINUTE)) for each in spells), timedelta(0)
+    )
+    if took >= LONG:
+        return Certainty.CERTAIN
+    recent = [each for each in spells if each.ended is None or each.ended > now - NEAR]
+    return Certainty.POSSIBLE if len(recent) >= OFTEN else None
 
 
 def _rebalancing(course: Course) -> Iterator[Claim]:
     for name, subject in [key for key in course.spells if key[0] == REBALANCING]:
         group = subject.group or ""
-        known = course.last.snapshot.groups.get(group)
-        if known is None or not _rebalances(course, group):
+        known, certainty = course.last.snapshot.groups.get(group), _rebalances(course, group)
+        if known is None or certainty is None:
             continue
         spells = course.spells[name, subject]
         yield Claim(
             cause="group-rebalancing",
             subject=subject,
             severity=Severity.HIGH,
-            certainty=Certainty.CERTAIN,
+            certainty=certainty,
             title=f"group {group} rebalances again and again",
             since=spells[0].began,
             times=len(spells),
-            evidence=(Evidence(f"{known.state} now; {len(spells)} rebalances were seen", "ListGroups"),),
+            evidence=(
+                Evidence(f"{known.state} now; {len(spells)} rebalances were seen", "ListGroups"),
+                *(
+                    (Evidence("members that are deployed one after the other make as many", "ListGroups"),)
+                    if certainty is Certainty.POSSIBLE
+                    else ()
+                ),
+            ),
             predicted=of(REBALANCING, LAG_GROWS, COMMIT_STANDS_STILL, group=group),
             next=(Next("look at its members: restarts, max.poll.interval.ms, session timeouts"),),
         )
