@@ -32,6 +32,8 @@ PROPERTIES = {
     # A follower that does not fetch leaves the ISR after 5 s instead of 30.
     "replica.lag.time.max.ms": "5000",
     "auto.leader.rebalance.enable": "false",
+    # A client that is told of a topic that was just deleted would make it again.
+    "auto.create.topics.enable": "false",
     "log.retention.check.interval.ms": "1000",
     "log.cleaner.backoff.ms": "1000",
     "log.initial.task.delay.ms": "2000",

@@ -297,7 +297,7 @@ FAULTS = (
         make=_majority_killed,
         named=(cause("quorum-lost"), cause("broker-down", broker=2), cause("broker-down", broker=3)),
         within=45,
-        takes=NODE,
+        takes=NODE | {"short-lived", "outlived", "bounded"},  # meanwhile no config and no quota can be changed
     ),
     Fault(
         name="rack down",
@@ -305,7 +305,7 @@ FAULTS = (
         make=_rack_down,
         named=(cause("rack-down", rack=ANNEX_RACK),),
         beside=tuple(beside("it is one of the rack", "broker-down", broker=broker) for broker in ANNEX),
-        takes=NODE | {"ledger"},  # a topic of transactions that is made meanwhile would have replicas there
+        takes=NODE,
     ),
     Fault(
         name="metadata behind",
@@ -327,21 +327,21 @@ FAULTS = (
         how=f"a relay cuts the connections on which broker {VICTIM} fetches from broker 1",
         make=_pair_cut,
         named=(cause("replication-broken", broker=VICTIM),),
-        takes=RELAY,
+        takes=NODE | RELAY,  # a broker that is away fetches nothing
     ),
     Fault(
         name="inter-broker listener cut",
         how="a relay cuts the connections on which all others fetch from broker 1",
         make=_listener_cut,
         named=(cause("replication-broken", broker=1),),
-        takes=RELAY,
+        takes=NODE | RELAY,  # a broker that is away fetches nothing
     ),
     Fault(
         name="replication delayed",
         how=f"a relay holds what broker {VICTIM} fetches from broker 1 back for {DELAY:g} s",
         make=_pair_delayed,
         named=(cause("replication-broken", broker=VICTIM),),
-        takes=RELAY,
+        takes=NODE | RELAY,  # a broker that is away fetches nothing
     ),
     Fault(
         name="certificate near its end",

@@ -14,6 +14,7 @@ from tests.faults.cluster import SPARE_ON
 from tests.faults.fault import Begin, Fault, beside, cause
 from tests.faults.laboratory import Laboratory
 from tests.faults.load import ended, running
+from tests.faults.nodes import NODE
 
 SPARE = frozenset({"the spare directory"})
 LEFT = 0.05
@@ -154,7 +155,7 @@ FAULTS = (
         beside=(
             beside("its replicas are offline before the directory is described", "log-dir-failed", broker=SPARE_ON),
         ),
-        takes=SPARE | {"a broker"},
+        takes=SPARE | NODE,
     ),
     Fault(
         name="disk filled",
@@ -199,7 +200,7 @@ FAULTS = (
         how=f"a byte of a compacted log is overwritten on broker {CORRUPT_ON}, whose cleaner gives it up",
         make=_uncleanable,
         named=(cause("cleaner-stopped", broker=CORRUPT_ON),),
-        takes=frozenset({"compacted"}),
+        takes=NODE | {"compacted"},  # a broker that starts again has its cleaner again
         within=90,
     ),
     Fault(
