@@ -17,7 +17,7 @@ from console.wire.aiokafka_request import AiokafkaRequest, Build, Exchange, RawR
 from console.wire.bounds_check import MalformedFrame
 from console.wire.partial_imports import import_aiokafka_conn
 from console.wire.proposals.formats import HIGHEST, LOWEST
-from console.wire.sasl import Login, log_in
+from console.wire.sasl import Login, handshake, log_in
 from console.wire.schemas import api_key, version_range
 
 _conn = import_aiokafka_conn()
@@ -110,6 +110,7 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
         self._due = float("inf")
         self._renewal: asyncio.Task[None] | None = None
         self._held: deque[tuple[AiokafkaRequest, asyncio.Future[RawResponse]]] = deque()
+        self._handshake: asyncio.Future[RawResponse] | None = None
         self.not_renewed: ConnectFailed | None = None
 
     @staticmethod
@@ -145,10 +146,24 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
         streams[1].transport.set_protocol(_FrameReceiver(self, self._protocol))
         return streams
 
+    async def _do_version_lookup(self) -> None:
+        """As aiokafka's. With a login SaslHandshake goes out together with ApiVersions: it needs no version of the
+        broker's, has no credentials, and a round trip is saved."""
+        if self._login is not None:
+            self._loop.call_soon(self._send_handshake, handshake(self._login))
+        await super()._do_version_lookup()
+
+    def _send_handshake(self, request: AiokafkaRequest) -> None:
+        if self._writer is not None:
+            self._handshake = asyncio.ensure_future(super().send(request))
+            # Where ApiVersions fails, nothing waits for this.
+            self._handshake.add_done_callback(lambda done: done.cancelled() or done.exception())
+
     async def _do_sasl_handshake(self) -> None:
         """Logs in. Takes the place of aiokafka's exchange, which knows no end of a session."""
         if self._login is not None:
-            self._due = await log_in(super().send, self._versions, self._login, self.host)
+            shaken, self._handshake = self._handshake, None
+            self._due = await log_in(super().send, self._versions, self._login, self.host, shaken)
 
     def _handle_frame(self, frame: bytes) -> None:
         """A frame before the connection is established: the answer to a request of aiokafka's, or of `log_in`."""
@@ -245,7 +260,10 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
 
     @property
     def stage(self) -> Stage:
-        """The current or last step of connecting. The first request is ApiVersions, all others are SASL's."""
+        """The current or last step of connecting. The first request is ApiVersions, all others are SASL's, of which one
+        goes out before ApiVersions is answered."""
+        if self._handshake is not None and not self._versions:
+            return Stage.VERSIONS
         return (Stage.OPENING, Stage.VERSIONS, Stage.SASL)[min(self._correlation_id, 2)]
 
 

@@ -75,24 +75,38 @@ class KerberosFailed(Exception):
 Send = Callable[[AiokafkaRequest], Awaitable[RawResponse]]
 
 
-async def log_in(send: Send, versions: Mapping[int, tuple[int, int]], login: Login, host: str) -> float:
-    """Authenticates a connection, a new one or an open one again (KIP-368).
+def handshake(login: Login) -> AiokafkaRequest:
+    """The request that names the mechanism: version 1, as all that brokers have since Kafka 1.0."""
+    return AiokafkaRequest("sasl_handshake", 1, lambda kio: kio.SaslHandshakeRequest(mechanism=login.mechanism))
+
+
+def _authenticate(version: int, step: bytes) -> AiokafkaRequest:
+    return AiokafkaRequest("sasl_authenticate", version, lambda kio: kio.SaslAuthenticateRequest(auth_bytes=step))
+
+
+async def log_in(
+    send: Send,
+    versions: Mapping[int, tuple[int, int]],
+    login: Login,
+    host: str,
+    shaken: Awaitable[RawResponse] | None = None,
+) -> float:
+    """Authenticates a connection, a new one or an open one again (KIP-368). shaken: the answer to `handshake`, where it
+    was sent already.
 
     Returns the time by which to authenticate again, on the monotonic clock; infinite if the session does not end.
     Raises SaslRefused, NotTheBroker, and what `send` and the credentials' source raise.
     """
 
-    async def ask(api: str, **values: object) -> Any:
-        lowest, highest = version_range(api)
-        version = max(1 if api == "sasl_handshake" else lowest, min(highest, versions.get(api_key(api), (0, 0))[1]))
-        name = {"sasl_handshake": "SaslHandshakeRequest", "sasl_authenticate": "SaslAuthenticateRequest"}[api]
-        raw = await send(AiokafkaRequest(api, version, lambda kio: getattr(kio, name)(**values)))
-        return decode_body(response_type(api, raw.version), raw.body)
+    def decoded(raw: RawResponse) -> Any:
+        return decode_body(response_type(raw.api, raw.version), raw.body)
 
-    handshake = await ask("sasl_handshake", mechanism=login.mechanism)
-    offered = tuple(handshake.mechanisms)
-    if handshake.error_code:
-        raise SaslRefused(handshake.error_code, "", offered)
+    lowest, highest = version_range("sasl_authenticate")
+    version = max(lowest, min(highest, versions.get(api_key("sasl_authenticate"), (0, 0))[1]))
+    named = decoded(await (shaken or send(handshake(login))))
+    offered = tuple(named.mechanisms)
+    if named.error_code:
+        raise SaslRefused(named.error_code, "", offered)
     if login.mechanism not in offered:
         raise SaslRefused(ErrorCode.unsupported_sasl_mechanism, "", offered)
     authenticator = login.begin(host)
@@ -100,7 +114,7 @@ async def log_in(send: Send, versions: Mapping[int, tuple[int, int]], login: Log
     due = float("inf")
     while (step := await authenticator.step(answer)) is not None:
         sent = time.monotonic()
-        response = await ask("sasl_authenticate", auth_bytes=step)
+        response = decoded(await send(_authenticate(version, step)))
         if response.error_code:
             raise SaslRefused(response.error_code, response.error_message or "", shown=authenticator.shown())
         answer = response.auth_bytes
