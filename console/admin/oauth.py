@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import shlex
-import subprocess
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -16,6 +14,7 @@ from console.admin.jwt import UNSECURED_LIFE, Token, checked, life_of, no_token,
 from console.admin.settings import SaslSettings
 from console.admin.token_endpoint import ENDPOINT_TIMEOUT, refuse_clear_text, request_token, token_in
 from console.model.failure import Failure
+from console.programs import ProgramFailed, name_of, output_of
 
 RENEWED_AFTER = 0.8
 """Share of its life after which a token is renewed (sasl.login.refresh.window.factor)."""
@@ -112,24 +111,16 @@ def token_of_command(command: str, limit: float) -> Token:
     Raises AdminError with the program's name, its exit code and the last line of its standard error.
     """
     remedy = "Run sasl.oauthbearer.token.command by hand; it writes a token, or JSON with access_token."
-    arguments = shlex.split(command)
-    name = Path(arguments[0]).name
+    name = name_of(command)
     try:
-        done = subprocess.run(  # noqa: S603 the operator's own configuration
-            arguments, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=limit
-        )
-    except subprocess.TimeoutExpired:
-        raise Unreachable(Failure("UNREACHABLE", f"no token within {limit:g} s: {name} does not end", remedy)) from None
-    except OSError as error:
-        raise no_token(f"the token's command {name} can't be run: {error.strerror}", remedy) from None
-    if done.returncode:
-        lines = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:]
-        why = "".join(character for character in "".join(lines) if character.isprintable())[:200]
-        message = f"the token's command {name} ended with {done.returncode}" + (f": {why}" if why else "")
-        raise no_token(message, remedy)
-    if done.stdout.lstrip().startswith(b"{"):
-        return token_in(done.stdout, f"the token's command {name}", remedy)
-    text = checked(done.stdout.decode("ascii", "replace").strip(), f"what {name} wrote as the token")
+        output = output_of(command, limit)
+    except ProgramFailed as error:
+        if error.hangs:
+            raise Unreachable(Failure("UNREACHABLE", f"no token: {error}", remedy)) from None
+        raise no_token(f"the token's command {error}", remedy) from None
+    if output.lstrip().startswith(b"{"):
+        return token_in(output, f"the token's command {name}", remedy)
+    text = checked(output.decode("ascii", "replace").strip(), f"what {name} wrote as the token")
     return Token(text, life_of(text))
 
 

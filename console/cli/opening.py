@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
@@ -77,7 +76,11 @@ def client_of(context: Context, recorder: Recorder | None = None, *, ask: bool =
 def log_in_on_the_way(context: Context) -> None:
     """Logs in at the context's SSH host while there is a terminal to ask on, before anything is drawn there. What fails
     is reported by the first connection."""
-    if context.settings.via is None or not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if context.settings.via is None:
+        return
+    from console.contexts.configured import on_a_terminal
+
+    if not on_a_terminal():
         return
     from console.admin.errors import SshFailed
     from console.admin.ssh import way

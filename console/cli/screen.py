@@ -76,13 +76,14 @@ def run(options: argparse.Namespace) -> int:
     from console.contexts.configured import Configured
 
     open_log_file()
-    return show(context, Configured(os.environ, Path.home()), getattr(options, "lake", None))
+    return show(context, Configured(os.environ, Path.home(), unlock=False), getattr(options, "lake", None))
 
 
 def show(context: Context, contexts: Choice, lake: str | None = None, tour: Path | None = None) -> int:
     """Open the console on a context, until it is left. contexts: those that it can switch to. lake: where its past is,
     before what the environment and the context say. tour: the file that says that the tour was seen, None for none."""
-    from console.contexts import load
+    from console.contexts import ContextError, load
+    from console.contexts.secret_sources import unlocked
     from console.tui.prefetch import SessionFactory
 
     found = load(os.environ, Path.home())
@@ -106,6 +107,9 @@ def show(context: Context, contexts: Choice, lake: str | None = None, tour: Path
             if app.return_code or chosen is None:
                 return app.return_code or 0
             # Another context: the app ends, and opens again on a session of that one.
-            session = sessions.session(chosen)
+            session = sessions.session(unlocked(chosen, ask=True))
+    except ContextError as error:
+        complain(str(error))
+        return USAGE
     finally:
         sessions.close()

@@ -5,6 +5,7 @@ A flag beats the environment, which beats our own file, which beats other tools'
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cached_property
@@ -25,6 +26,7 @@ from console.contexts.context import (
     parse_bootstrap,
     parse_via,
 )
+from console.contexts.secret_sources import unlocked
 
 if TYPE_CHECKING:
     from console.contexts.console_settings import ConsoleSettings
@@ -141,19 +143,27 @@ def resolve(
     bootstrap: str | None = None,
     command_config: Path | None = None,
     via: str | None = None,
+    unlock: bool = True,
     environ: Mapping[str, str] | None = None,
 ) -> Context:
     """The context that these flags name; without flags the environment's, else the current one.
 
     name: ``--context``. bootstrap: ``-b``, alone or instead of the addresses of the other two. command_config:
-    ``--command-config``. via: ``--via``, over that of a context. Raises ContextError, one line.
+    ``--command-config``. via: ``--via``, over that of a context. unlock: whether secrets of commands, keyrings and
+    prompts are fetched, which may ask on the terminal and takes time. Raises ContextError, one line.
     """
     try:
         host = None if via is None else parse_via(via)
     except ValueError as error:
         raise ContextError(f"--via: {error}") from None
     context = _resolved(contexts, name, bootstrap, command_config, environ)
-    return context if host is None else replace(context, settings=replace(context.settings, via=host))
+    context = context if host is None else replace(context, settings=replace(context.settings, via=host))
+    return unlocked(context, ask=on_a_terminal()) if unlock else context
+
+
+def on_a_terminal() -> bool:
+    """Whether the operator can be asked: standard input and standard error are a terminal."""
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
 
 
 def _resolved(
@@ -226,9 +236,12 @@ class Choice(Protocol):
 
 
 class Configured:
-    """The contexts of this machine, read again each time: the files may change while the screen is open."""
+    """The contexts of this machine, read again each time: the files may change while the screen is open.
 
-    def __init__(self, environ: Mapping[str, str], home: Path) -> None:
+    unlock: as in `resolve`; a screen can't be asked over."""
+
+    def __init__(self, environ: Mapping[str, str], home: Path, *, unlock: bool = True) -> None:
+        self._unlock = unlock
         self._environ = environ
         self._home = home
 
@@ -238,7 +251,7 @@ class Configured:
 
     def get(self, name: str) -> Context:
         """The context of a name. Raises ContextError."""
-        return resolve(load(self._environ, self._home), name=name, environ=self._environ)
+        return resolve(load(self._environ, self._home), name=name, unlock=self._unlock, environ=self._environ)
 
 
 class Given:

@@ -17,6 +17,7 @@ from console.admin.settings import (
 from console.contexts.context import ContextError, parse_bootstrap
 from console.contexts.jaas import LoginModule, parse_jaas
 from console.contexts.properties import Values, whole_reference
+from console.contexts.secret_sources import LOCKED
 from console.model.numbers import is_natural
 from console.model.secret import Secret
 
@@ -440,11 +441,14 @@ def _not_applied(values: Values, key: str) -> str | None:
         return (
             None if "TLSv1.2" in text or "TLSv1.3" in text else "has neither TLSv1.2 nor TLSv1.3; they are used anyway"
         )
+    entry = values.raw(key)
+    if entry is None or LOCKED.search(entry.text):
+        return None
     if not values.text(key) or (values.text(key) or "").endswith(f".{_AWS_HANDLER}"):
         return None
     if key == "config.providers":
         others = [name for name in (values.text(key) or "").replace(" ", "").split(",") if name not in ("env", "file")]
-        warning = "names Java code, which kac can't run: ${env:NAME}, ${file:PATH} and ${file:PATH:KEY} are resolved"
+        warning = "names Java code, which kac can't run: ${env:NAME}, ${file:PATH} and ${exec:COMMAND} are resolved"
         return warning if others else None
     applied: Mapping[str, str] = NOT_APPLIED
     return applied.get(key)

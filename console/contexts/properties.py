@@ -12,6 +12,7 @@ from typing import NamedTuple
 from msgspec import Struct, field
 
 from console.contexts.context import ContextError, Place, Surroundings, printable
+from console.contexts.secret_sources import LOCKED, Locked
 from console.model.numbers import is_natural
 from console.model.secret import Secret
 
@@ -127,6 +128,8 @@ class References(Struct):
         """The text with its references replaced. Raises ValueError naming the variable or the file that is missing."""
         if "${" not in text:
             return text
+        if LOCKED.search(text):
+            raise ValueError("${exec:…}, ${keyring:…} and ${prompt} stand for passwords and keys alone")
         return _REFERENCE.sub(lambda match: self._one(match[1], match[2]), text)
 
     def _one(self, provider: str, target: str) -> str:
@@ -168,7 +171,7 @@ class References(Struct):
 
 def is_reference(text: str) -> bool:
     """Whether the text has a reference."""
-    return _REFERENCE.search(text) is not None
+    return _REFERENCE.search(text) is not None or LOCKED.search(text) is not None
 
 
 def whole_reference(text: str) -> bool:
@@ -250,6 +253,8 @@ class Values:
             return None
         if entry.text and not is_reference(entry.text):
             self.secrets_in[entry.place.file] = None
+        if LOCKED.search(entry.text):
+            return Locked(entry.text, f"{entry.place}: {self._within}{key}", self._references.expand)
         return Secret(self._expanded(key, entry))
 
     def path(self, key: str) -> Path | None:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import final
 
-
-@final
 class Secret:
     """Holds a password or key; every textual form of it is dots. Only the wire calls `reveal`."""
 

@@ -117,6 +117,7 @@ def _of_cluster(kind: Kind, words: Sequence[str], command: str) -> list[str]:
     from console.admin.errors import AdminError
     from console.cli.opening import client_of
     from console.contexts import ContextError, load, resolve
+    from console.contexts.secret_sources import is_locked
     from console.session.session import Session
     from console.session.snapshot_reader import Refused
 
@@ -128,9 +129,12 @@ def _of_cluster(kind: Kind, words: Sequence[str], command: str) -> list[str]:
             bootstrap=given.bootstrap,
             command_config=given.command_config,
             via=given.via,
+            unlock=False,
             environ=os.environ,
         )
     except ContextError:
+        return []
+    if is_locked(context.settings):
         return []
     client = client_of(context, ask=False)
     try:

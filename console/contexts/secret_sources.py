@@ -1,0 +1,167 @@
+"""Secrets that are fetched when a context is used: from a command, a keyring, or the operator.
+
+``${exec:COMMAND}``, ``${keyring:SERVICE:USER}``, ``${prompt}`` and ``${prompt:TEXT}`` stand where a secret stands,
+alone or within it. They are locked while contexts are read and listed, and fetched for the one that is used: no one is
+asked for the passwords of other clusters, and no command of theirs is run.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import fields, replace
+
+from console.contexts.context import Context, ContextError
+from console.model.secret import Secret
+
+COMMAND_SECONDS = 30.0
+"""For a command or a keyring; the operator may have to touch a key or to type a passphrase meanwhile."""
+
+LOCKED = re.compile(r"\$\{(?:(exec|keyring):([^}]*)|(prompt)(?::([^}]*))?)\}")
+
+S = TypeVar("S", bound=Struct)
+
+
+class Locked(Secret):
+    """A secret that is not fetched yet. text: with its references. where: place and key, for messages. plain: replaces
+    the references that are no secret sources."""
+
+    __slots__ = ("plain", "text", "where")
+
+    def __init__(self, text: str, where: str, plain: Callable[[str], str]) -> None:
+        super().__init__(text)
+        self.text = text
+        self.where = where
+        self.plain = plain
+
+    def reveal(self) -> str:
+        """Raises LookupError: it has to be fetched first."""
+        raise LookupError(f"{self.where}: the secret is not fetched")
+
+
+def is_locked(settings: Struct) -> bool:
+    """Whether some secret of these settings is not fetched yet."""
+    return any(
+        isinstance(value, Locked) or (isinstance(value, Struct) and is_locked(value))
+        for value in (getattr(settings, each.name) for each in fields(settings))
+    )
+
+
+def unlocked(context: Context, *, ask: bool, limit: float = COMMAND_SECONDS) -> Context:
+    """The context with its secrets fetched: each once, in the order of the settings. Blocks.
+
+    ask: whether the operator can be asked on the terminal now. limit: seconds for each command. Raises ContextError,
+    one line with the place of the secret and without the secret.
+    """
+    if not is_locked(context.settings):
+        return context
+    fetched: dict[str, str] = {}
+    return replace(context, settings=_unlocked(context.settings, context.name, ask, limit, fetched))
+
+
+def _unlocked(settings: S, context: str, ask: bool, limit: float, fetched: dict[str, str]) -> S:
+    changes: dict[str, Any] = {}
+    for each in fields(settings):
+        value = getattr(settings, each.name)
+        if isinstance(value, Locked):
+            changes[each.name] = _fetch(value, context, ask, limit, fetched)
+        elif isinstance(value, Struct):
+            changes[each.name] = _unlocked(value, context, ask, limit, fetched)
+    return replace(settings, **changes)
+
+
+def _fetch(locked: Locked, context: str, ask: bool, limit: float, fetched: dict[str, str]) -> Secret:
+    def one(match: re.Match[str]) -> str:
+        reference = match[0]
+        if reference not in fetched:
+            if match[1] == "exec":
+                fetched[reference] = _of_command(match[2], ask, limit)
+            elif match[1] == "keyring":
+                fetched[reference] = _of_keyring(match[2], ask, limit)
+            else:
+                fetched[reference] = _of_operator(match[4] or f"Password for {context} ({locked.where})", ask)
+        return fetched[reference]
+
+    try:
+        # What is fetched may itself have a "${"; it is not looked at again.
+        parts = [locked.plain(part) for part in _between(locked.text)]
+        found = [one(match) for match in LOCKED.finditer(locked.text)]
+    except ValueError as error:
+        raise ContextError(f"{locked.where}: {error}") from None
+    return Secret("".join(part + secret for part, secret in zip(parts, [*found, ""], strict=True)))
+
+
+def _between(text: str) -> list[str]:
+    """The text around the references: one part more than there are references."""
+    ends = [0, *(end for match in LOCKED.finditer(text) for end in match.span()), len(text)]
+    return [text[start:end] for start, end in zip(ends[::2], ends[1::2], strict=True)]
+
+
+def _of_command(command: str, ask: bool, limit: float) -> str:
+    from console.programs import ProgramFailed, name_of, output_of
+
+    try:
+        output = output_of(command, limit, terminal=ask)
+    except ProgramFailed as error:
+        raise ValueError(f"no secret: {error}") from None
+    return _one_secret(output, name_of(command))
+
+
+def _one_secret(output: bytes, source: str) -> str:
+    """The output without its last line end."""
+    try:
+        text = re.sub(r"\r?\n\Z", "", output.decode())
+    except UnicodeDecodeError:
+        raise ValueError(f"no secret: what {source} wrote is not text in UTF-8") from None
+    if not text:
+        raise ValueError(f"no secret: {source} wrote nothing")
+    return text
+
+
+def _of_keyring(target: str, ask: bool, limit: float) -> str:
+    """From the package keyring where it is installed, else by secret-tool, which finds what that package has stored
+    with the Secret Service."""
+    service, _, user = target.rpartition(":")
+    if not service or not user:
+        raise ValueError("a keyring's secret is ${keyring:SERVICE:USER}")
+    try:
+        keyring = import_module("keyring")
+    except ImportError:
+        if shutil.which("secret-tool") is None:
+            raise ValueError(
+                "no keyring: neither the Python package keyring nor secret-tool (libsecret-tools) is installed"
+            ) from None
+        try:
+            return _of_command(shlex.join(("secret-tool", "lookup", "service", service, "username", user)), ask, limit)
+        except ValueError as error:
+            raise ValueError(f"{error}; store it: secret-tool store service {service} username {user}") from None
+    try:
+        found = keyring.get_password(service, user)
+    except Exception as error:  # noqa: BLE001 each backend has its own
+        raise ValueError(f"the keyring can't be read: {type(error).__name__} {error}".rstrip()) from None
+    if not found:
+        raise ValueError(f"the keyring has no secret of {user} for {service}; store it: keyring set {service} {user}")
+    return str(found)
+
+
+def _of_operator(prompt: str, ask: bool) -> str:
+    if not ask:
+        raise ValueError("the secret can be asked for only at the start, and on a terminal")
+    from getpass import getpass
+
+    from console.contexts.context import printable
+
+    try:
+        typed = getpass(f"{printable(prompt)}: ", stream=sys.stderr)
+    except EOFError:
+        typed = ""
+    if not typed:
+        raise ValueError("no secret was typed")
+    return typed
