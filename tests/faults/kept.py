@@ -14,6 +14,8 @@ from tests.faults.trial import Names, Trial
 
 RESULTS = Path(__file__).with_name("results.json")
 RECORDS = Path(__file__).with_name("records")
+RECORDED = RECORDS / "trials.json"
+"""The trials that the records are of; those in `RESULTS` may be later ones."""
 
 
 def trials(file: Path = RESULTS) -> list[Trial]:
