@@ -203,7 +203,11 @@ def _sasl_error(cause: BaseException, where: str, settings: ConnectionSettings, 
         when = " at re-authentication, after it had accepted them" if again else ""
         message = f"{where} refused the {mechanism} credentials{when}" + (f": {cause}" if str(cause) else "")
         remedy = "Check user name and password."
-        if mechanism.startswith("SCRAM"):
+        if settings.sasl is not None and "tokenauth" in settings.sasl.options:
+            remedy = (
+                "The delegation token is wrong, expired or revoked: kafka-delegation-tokens --describe lists the valid."
+            )
+        elif mechanism.startswith("SCRAM"):
             remedy = f"Check user name and password, and that the user has a {mechanism} credential."
         elif mechanism == "GSSAPI":
             message += f"; {cause.shown}" if isinstance(cause, SaslRefused) else ""

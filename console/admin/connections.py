@@ -291,7 +291,8 @@ def sasl_login(settings: ConnectionSettings) -> Login | None:
         raise _incomplete_sasl(f"{mechanism} needs a user and a password", "Set sasl.jaas.config.")
     if mechanism == "PLAIN":
         return Login(mechanism, lambda _host: PlainAuthenticator(username, password))
-    return Login(mechanism, lambda _host: ScramAuthenticator(mechanism, username, password))
+    extensions = "tokenauth=true" if sasl.options.get("tokenauth") == "true" else ""
+    return Login(mechanism, lambda _host: ScramAuthenticator(mechanism, username, password, extensions))
 
 
 def _kerberos(sasl: SaslSettings) -> Callable[[str], Authenticator]:

@@ -57,6 +57,7 @@ class SaslSettings(Struct, frozen=True):
     """SASL. mechanism: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER, GSSAPI or AWS_MSK_IAM. options: further
     settings of the mechanism, not secret.
 
+    SCRAM: ``tokenauth`` is true for a delegation token (KIP-48): its id and its HMAC as username and password.
     OAUTHBEARER: options have ``token.endpoint.url`` (https, or a ``file:`` whose content is the token), perhaps
     ``scope``, ``audience``, ``header.urlencode``, ``connect.timeout.ms``, ``read.timeout.ms``, and ``extension_NAME``
     for each SASL extension; username and password are the client's id and secret, and endpoint_tls is for the token

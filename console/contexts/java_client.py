@@ -232,8 +232,11 @@ def _mechanism(values: Values, module: LoginModule | None) -> str:
 
 
 def _user_and_password(values: Values, options: Values, mechanism: str) -> SaslSettings:
-    if (options.text("tokenauth") or "").lower() == "true":
-        raise options.error("tokenauth", "delegation tokens are not supported; give a user's own name and password")
+    settings = {}
+    if options.flag("tokenauth", default=False):
+        if mechanism == "PLAIN":
+            raise options.error("tokenauth", "delegation tokens are for SCRAM: set sasl.mechanism=SCRAM-SHA-256")
+        settings["tokenauth"] = "true"
     # Login modules do not trim these.
     username, password = options.untrimmed("username"), options.secret("password")
     if username is None or password is None:
@@ -242,7 +245,7 @@ def _user_and_password(values: Values, options: Values, mechanism: str) -> SaslS
             f"{'username' if username is None else 'password'} is missing",
             f'{_MODULES[mechanism]} required username="…" password="${{env:KAFKA_PASSWORD}}";',
         )
-    return SaslSettings(mechanism, username, password)
+    return SaslSettings(mechanism, username, password, options=settings)
 
 
 def _missing_option(values: Values, what: str, wanted: str) -> ContextError:

@@ -111,16 +111,19 @@ async def log_in(
         raise SaslRefused(ErrorCode.unsupported_sasl_mechanism, "", offered)
     authenticator = login.begin(host)
     answer: bytes | None = None
-    due = float("inf")
+    sent, lifetime = time.monotonic(), float("inf")
     while (step := await authenticator.step(answer)) is not None:
         sent = time.monotonic()
         response = decoded(await send(_authenticate(version, step)))
         if response.error_code:
             raise SaslRefused(response.error_code, response.error_message or "", shown=authenticator.shown())
         answer = response.auth_bytes
-        lifetime = getattr(response, "session_lifetime", None)
-        due = sent + renewed_after(lifetime.total_seconds()) if lifetime else float("inf")
-    return due
+        ends = getattr(response, "session_lifetime", None)
+        lifetime = ends.total_seconds() if ends else float("inf")
+    if 0 < lifetime < LEAST_SESSION:
+        text = f"they end in {lifetime:.1f} s"
+        raise SaslRefused(ErrorCode.sasl_authentication_failed, text, shown=authenticator.shown())
+    return sent + renewed_after(lifetime)
 
 
 EARLIEST, LATEST = 0.85, 0.95
@@ -129,16 +132,16 @@ SaslClientAuthenticator's)."""
 LEAST_MARGIN = 2.0
 """Seconds before its end by which a session is renewed, if it is long enough: a request that a busy broker reads after
 the end closes the connection, and what became of it is unknown."""
-LEAST_INTERVAL = 1.1
-"""Seconds: a broker refuses to renew a session within a second (KafkaChannel.MIN_REAUTH_INTERVAL_ONE_SECOND_NANOS)."""
+LEAST_SESSION = 1.0
+"""Seconds: a shorter session is not used. It is the end of a token, and brokers renew none within a second
+(KafkaChannel.MIN_REAUTH_INTERVAL_ONE_SECOND_NANOS)."""
 
 
 def renewed_after(lifetime: float) -> float:
     """Seconds until a session of so many seconds is renewed."""
-    if lifetime <= 0:
+    if lifetime <= 0 or lifetime == float("inf"):
         return float("inf")
-    after = min(random.uniform(EARLIEST, LATEST) * lifetime, max(lifetime - LEAST_MARGIN, lifetime / 2))  # noqa: S311
-    return max(after, min(LEAST_INTERVAL, 0.95 * lifetime))
+    return min(random.uniform(EARLIEST, LATEST) * lifetime, max(lifetime - LEAST_MARGIN, lifetime / 2))  # noqa: S311
 
 
 # PLAIN (RFC 4616).

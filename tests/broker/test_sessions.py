@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import secrets
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 from types import ModuleType
@@ -45,7 +46,11 @@ SESSION_MS = 5000
 @pytest.fixture(scope="module")
 def short_sessions() -> Iterator[KafkaCluster]:
     """Kafka 4.3, one broker, SASL_SSL: after five seconds a client has to log in again."""
-    properties = {"connections.max.reauth.ms": str(SESSION_MS)}
+    properties = {
+        "connections.max.reauth.ms": str(SESSION_MS),
+        "delegation.token.secret.key": secrets.token_hex(16),
+        "delegation.token.expiry.check.interval.ms": "1000",
+    }
     yield from running(lambda: KafkaCluster(brokers=1, security="secure", request_log=True, properties=properties))
 
 
@@ -195,3 +200,63 @@ async def test_a_token_for_another_user(short_sessions: KafkaCluster, tmp_path: 
         line = await refused(link)
     assert "refused the OAUTHBEARER credentials at re-authentication" in line
     assert "Cannot change principals during re-authentication" in line
+
+
+async def delegated(cluster: KafkaCluster, life_ms: int = -1) -> SaslSettings:
+    """A login by a new delegation token of admin's (KIP-48)."""
+
+    def build(kio: ModuleType) -> Any:
+        return for_version(
+            kio.CreateDelegationTokenRequest,
+            owner_principal_type=None,
+            owner_principal_name=None,
+            renewers=(),
+            max_lifetime=timedelta(milliseconds=life_ms),
+        )
+
+    async with linked(cluster, admin(cluster, "SCRAM-SHA-256")) as link:
+        made = await link.call("create_delegation_token", build)
+    assert made.error_code == 0
+    hmac = base64.b64encode(made.hmac).decode()
+    return SaslSettings("SCRAM-SHA-256", made.token_id, Secret(hmac), options={"tokenauth": "true"})
+
+
+async def wait_until_known(cluster: KafkaCluster, sasl: SaslSettings) -> str:
+    """Asks with a token once the broker has it; returns the client's id."""
+    client_id = f"sessions-{secrets.token_hex(4)}"
+    while True:
+        with suppress(AuthenticationFailed):
+            async with linked(cluster, sasl, client_id) as link:
+                await describe_cluster(link)
+                return client_id
+
+
+async def test_a_delegation_token(short_sessions: KafkaCluster) -> None:
+    sasl = await delegated(short_sessions)
+    client_id = await wait_until_known(short_sessions, sasl)
+    asked = short_sessions.request_log.wait_for(1, "DESCRIBE_CLUSTER", client_id=client_id)
+    assert {each.principal for each in asked} == {"User:admin"}
+
+    assert sasl.password is not None
+    key = base64.b64decode(sasl.password.reveal())
+
+    def revoke(kio: ModuleType) -> Any:
+        return kio.ExpireDelegationTokenRequest(hmac=key, expiry_time_period=timedelta(milliseconds=-1))
+
+    # Its own session goes on until it is renewed; then it is refused.
+    async with linked(short_sessions, sasl) as link:
+        await describe_cluster(link)
+        async with linked(short_sessions, admin(short_sessions, "SCRAM-SHA-256")) as other:
+            assert (await other.call("expire_delegation_token", revoke)).error_code == 0
+        line = await refused(link)
+    assert "refused the SCRAM-SHA-256 credentials at re-authentication" in line
+    assert "The delegation token is wrong, expired or revoked: kafka-delegation-tokens --describe" in line
+    assert sasl.password.reveal() not in line
+
+
+async def test_a_delegation_token_whose_time_is_over(short_sessions: KafkaCluster) -> None:
+    sasl = await delegated(short_sessions, life_ms=4000)
+    await wait_until_known(short_sessions, sasl)
+    async with linked(short_sessions, sasl) as link:
+        line = await refused(link)
+    assert "The delegation token is wrong, expired or revoked" in line

@@ -263,8 +263,8 @@ def test_complaints_name_key_file_and_line(file: Path, text: str, words: str) ->
             ":4: sasl.jaas.config: password: the environment has no variable NONE",
         ),
         (
-            f"sasl.mechanism=SCRAM-SHA-256\nsasl.jaas.config={SCRAM} username=a password=b tokenauth=true;",
-            ":4: sasl.jaas.config: tokenauth: delegation tokens are not supported",
+            f"sasl.mechanism=PLAIN\nsasl.jaas.config={PLAIN} username=a password=b tokenauth=true;",
+            ":4: sasl.jaas.config: tokenauth: delegation tokens are for SCRAM",
         ),
         ("sasl.mechanism=OAUTHBEARER", ":3: sasl.mechanism: OAUTHBEARER needs sasl.oauthbearer.token.endpoint.url"),
         (
