@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from console.admin.errors import AdminError, AuthenticationFailed, SshFailed
+from console.admin.errors import AdminError, AuthenticationFailed, SshFailed, TlsFailed
 from console.admin.happy_eyeballs import first_to_open
 from console.admin.settings import Address, ConnectionSettings, SaslSettings
 from console.model.failure import Failure
@@ -30,6 +32,12 @@ BREADTH = 64
 """Brokers that are asked at once. Far fewer than MAX_OPEN, so that no connection in use is closed."""
 
 
+_Stamp = tuple[tuple[int, int, int] | None, ...]
+"""Of each file its inode, size and time of change; None if it is not there."""
+
+log = logging.getLogger(__name__)
+
+
 class Connections:
     """Opens connections when needed, one at a time for each address, and closes them all at the end.
 
@@ -50,6 +58,7 @@ class Connections:
         self._retired: dict[asyncio.Task[None], Connection] = {}
         self._any: Address | None = None
         self._security: dict[str, Any] | None = None
+        self._stamp: _Stamp = ()
         self.breadth = asyncio.Semaphore(BREADTH)
         self._refused: tuple[float, AuthenticationFailed] | None = None
 
@@ -92,14 +101,13 @@ class Connections:
         from console.wire.connection import connect
 
         settings = self._settings
-        if self._security is None:
-            self._security = await security_arguments(settings)
+        security = await self._present_security()
         try:
             return await connect(
                 *address,
                 client_id=settings.client_id,
                 limit=settings.connect_timeout,
-                security=self._security,
+                security=security,
                 record=self._record,
             )
         except Exception as error:
@@ -198,13 +206,11 @@ class Connections:
         if self._refused is not None and now < self._refused[0] + REFUSAL_SECONDS:
             raise AuthenticationFailed(self._refused[1].failure)
         try:
-            if self._security is None:
-                self._security = await security_arguments(settings)
             connection = await connect(
                 *address,
                 client_id=settings.client_id,
                 limit=settings.connect_timeout,
-                security=self._security,
+                security=await self._present_security(),
                 record=self._record,
             )
         except Exception as error:
@@ -221,6 +227,25 @@ class Connections:
             raise not_a_broker(address)
         return connection
 
+    async def _present_security(self) -> dict[str, Any]:
+        """How to secure a new connection. Key and trust stores that were renewed on the disk are read again; the former
+        are used while the new ones can't be: a certificate may be there before its key. Raises AdminError."""
+        settings = self._settings
+        files = () if settings.tls is None else settings.tls.files
+        stamp = await asyncio.to_thread(_stamp, files) if files else ()
+        if self._security is None:
+            self._security = await security_arguments(settings)
+        elif stamp != self._stamp:
+            from console.admin.tls import ssl_context
+
+            try:
+                self._security["ssl_context"] = await asyncio.to_thread(ssl_context, settings)
+            except TlsFailed as error:
+                log.warning("the former certificates are used: %s", error.failure)
+                return self._security
+        self._stamp = stamp
+        return self._security
+
     def _look_for_ended_sessions(self, now: float) -> None:
         """Takes the refusal of a session that was not renewed for that of the next connection: it says more, and the
         credentials are tried once less. now: on the loop's clock."""
@@ -234,6 +259,17 @@ class Connections:
             reason = connect_error(failed, address, self._settings)
             if isinstance(reason, AuthenticationFailed) and refused_credentials(failed):
                 self._refused = now, reason
+
+
+def _stamp(files: Iterable[Path]) -> _Stamp:
+    def one(file: Path) -> tuple[int, int, int] | None:
+        try:
+            found = file.stat()
+        except OSError:
+            return None
+        return found.st_ino, found.st_size, found.st_mtime_ns
+
+    return tuple(map(one, files))
 
 
 async def security_arguments(settings: ConnectionSettings) -> dict[str, Any]:

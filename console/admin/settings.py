@@ -52,6 +52,12 @@ class TlsSettings(Struct, frozen=True):
     verify_host: bool = True
     verify_chain: bool = True
 
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The paths of the stores that are files."""
+        stores = (self.trust, self.key_store, self.key_file)
+        return tuple(store.path for store in stores if store is not None and store.path is not None)
+
 
 class SaslSettings(Struct, frozen=True):
     """SASL. mechanism: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER, GSSAPI or AWS_MSK_IAM. options: further

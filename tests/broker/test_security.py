@@ -15,6 +15,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, PrivateFormat
 from msgspec.structs import replace
 
 from console.admin.cluster import describe_cluster
@@ -185,6 +187,70 @@ async def test_key_stores(secure_cluster: KafkaCluster, configure: Configure, ki
     stores = (*trusting(secure_cluster), *showing(secure_cluster, "alice", kind))
     context = configure(secure_cluster.mtls_bootstrap, "security.protocol=SSL", *stores)
     assert await principal_of(secure_cluster, context) == "User:CN=alice"
+
+
+@pytest.mark.parametrize("kind", ["RSA", "EC"])
+@pytest.mark.parametrize("form", [PrivateFormat.PKCS8, PrivateFormat.TraditionalOpenSSL])
+async def test_encrypted_keys_of_each_form(
+    secure_cluster: KafkaCluster, configure: Configure, tmp_path: Path, form: PrivateFormat, kind: str
+) -> None:
+    """PKCS#8, and OpenSSL's traditional one: PKCS#1 for RSA, SEC 1 for EC."""
+    name = f"form-{kind.lower()}"
+    key = rsa.generate_private_key(65537, 2048) if kind == "RSA" else ec.generate_private_key(ec.SECP256R1())
+    identity = secure_cluster.authority.issue(name, key=key)
+    pem = key.private_bytes(Encoding.PEM, form, BestAvailableEncryption(b"open sesame"))
+    assert b"ENCRYPTED" in pem
+    file = tmp_path / "identity.pem"
+    file.write_bytes(pem + identity.cert.read_bytes())
+    store = "ssl.keystore.type=PEM", f"ssl.keystore.location={file}", "ssl.key.password=${env:PASSWORD}"
+    lines = ("security.protocol=SSL", *trusting(secure_cluster), *store)
+    context = configure(secure_cluster.mtls_bootstrap, *lines, PASSWORD="open sesame")
+    assert await principal_of(secure_cluster, context) == f"User:CN={name}"
+    wrong = configure(secure_cluster.mtls_bootstrap, *lines, PASSWORD="open barley")
+    line = await refusal(wrong, TlsFailed)
+    assert f"key store {file}: the key can't be decrypted" in line
+    assert "barley" not in line
+    missing = configure(secure_cluster.mtls_bootstrap, *lines[:-1])
+    assert "its private key is encrypted" in await refusal(missing, TlsFailed)
+
+
+async def test_certificates_that_are_renewed_while_the_console_runs(
+    secure_cluster: KafkaCluster, configure: Configure, tmp_path: Path
+) -> None:
+    """The next connection uses them; while a certificate is there without its key, the former ones."""
+    alice, admin = secure_cluster.identity("alice"), secure_cluster.identity("admin")
+    file, trust = tmp_path / "identity.pem", tmp_path / "trust.pem"
+    file.write_bytes(alice.pem.read_bytes())
+    trust.write_bytes(secure_cluster.authority.pem.read_bytes())
+    stores = (
+        "ssl.truststore.type=PEM",
+        f"ssl.truststore.location={trust}",
+        "ssl.keystore.type=PEM",
+        f"ssl.keystore.location={file}",
+    )
+    context = configure(secure_cluster.mtls_bootstrap, "security.protocol=SSL", *stores)
+    client_id = f"contexts-{secrets.token_hex(4)}"
+    link = Link(replace(context.settings, client_id=client_id))
+
+    async def principal() -> str:
+        mark = secure_cluster.request_log.mark()
+        link.begin_anew()
+        await describe_cluster(link)
+        log = secure_cluster.request_log
+        return log.wait_for(1, "DESCRIBE_CLUSTER", client_id=client_id, since=mark)[0].principal
+
+    try:
+        assert await principal() == "User:CN=alice"
+        file.write_bytes(alice.key.read_bytes() + admin.cert.read_bytes())
+        assert await principal() == "User:CN=alice"
+        file.write_bytes(admin.pem.read_bytes())
+        assert await principal() == "User:CN=admin"
+        trust.write_bytes(Authority(tmp_path / "stranger").pem.read_bytes())
+        link.begin_anew()
+        with pytest.raises(TlsFailed):
+            await describe_cluster(link)
+    finally:
+        await link.close()
 
 
 @pytest.mark.parametrize("kind", KEY_STORES)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import pkcs12
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
@@ -20,6 +20,9 @@ from tests.support.patience import PATIENCE
 
 _LIFETIME = datetime.timedelta(days=2)
 _AGE = datetime.timedelta(hours=1)
+
+
+PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +81,16 @@ class Authority:
         return store
 
     def issue(
-        self, name: str, *hosts: str, age: datetime.timedelta = _AGE, left: datetime.timedelta | None = None
+        self,
+        name: str,
+        *hosts: str,
+        age: datetime.timedelta = _AGE,
+        left: datetime.timedelta | None = None,
+        key: PrivateKey | None = None,
     ) -> Identity:
         """A certificate for CN=name, valid for those hosts (IP addresses or DNS names) and as a client, since and for
-        so long. left: None for two days."""
-        key = ec.generate_private_key(ec.SECP256R1())
+        so long. left: None for two days. key: None for a new one of P-256."""
+        key = key or ec.generate_private_key(ec.SECP256R1())
         builder = _builder(_subject(name), self._subject, key.public_key(), age, left).add_extension(
             x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False
         )
@@ -122,7 +130,7 @@ def _subject(name: str) -> x509.Name:
 def _builder(
     subject: x509.Name,
     issuer: x509.Name,
-    key: ec.EllipticCurvePublicKey,
+    key: ec.EllipticCurvePublicKey | rsa.RSAPublicKey,
     age: datetime.timedelta = _AGE,
     left: datetime.timedelta | None = None,
 ) -> x509.CertificateBuilder:
@@ -145,7 +153,7 @@ def _general_name(host: str) -> x509.GeneralName:
         return x509.DNSName(host)
 
 
-def _key_pem(key: ec.EllipticCurvePrivateKey, protection: serialization.KeySerializationEncryption) -> bytes:
+def _key_pem(key: PrivateKey, protection: serialization.KeySerializationEncryption) -> bytes:
     return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, protection)
 
 
