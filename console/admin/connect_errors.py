@@ -22,7 +22,7 @@ from console.admin.errors import (
 from console.admin.settings import Address, ConnectionSettings, show_address
 from console.model.failure import Failure
 from console.wire.connection import ConnectFailed, NotKafka, Stage
-from console.wire.sasl import KerberosFailed, NotTheBroker, SaslRefused
+from console.wire.sasl import EndsAtOnce, KerberosFailed, NotTheBroker, SaslRefused
 
 # X509_V_ERR_… of OpenSSL's x509_vfy.h
 _EXPIRED, _HOST_MISMATCH, _ADDRESS_MISMATCH = 10, 62, 64
@@ -186,6 +186,9 @@ def _sasl_error(cause: BaseException, where: str, settings: ConnectionSettings, 
                 "SASL_SSL with the authority of the brokers' certificates.",
             )
         )
+    if isinstance(cause, EndsAtOnce):
+        message = f"the {mechanism} credentials for {where} {cause}"
+        return AuthenticationFailed(Failure("AUTHENTICATION_FAILED", message, "Get new ones; compare the clocks."))
     if isinstance(cause, KerberosFailed):
         return _kerberos_error(cause, where)
     code = cause.errno if isinstance(cause, SaslRefused) else None

@@ -18,8 +18,8 @@ from console.programs import ProgramFailed, name_of, output_of
 
 RENEWED_AFTER = 0.8
 """Share of its life after which a token is renewed (sasl.login.refresh.window.factor)."""
-USED_UNTIL = 0.95
-"""Share of its life until which a token is used if no new one is to be had."""
+KEPT_SHARE, KEPT_SECONDS = 0.05, 3.0
+"""Share of its life and seconds before its end until which a token is used if no new one is to be had."""
 AGAIN_SECONDS = 10.0
 """Seconds after which a new token is asked for again, after a failure."""
 
@@ -62,8 +62,9 @@ class TokenProvider:
                     self._renewed_at = min(asked + AGAIN_SECONDS, self._good_until)
                 else:
                     self._token = token.text
-                    self._renewed_at = asked + RENEWED_AFTER * (token.life or 0.0)
-                    self._good_until = asked + USED_UNTIL * (token.life or 0.0)
+                    life = token.life or 0.0
+                    self._renewed_at = asked + RENEWED_AFTER * life
+                    self._good_until = asked + life - max(KEPT_SHARE * life, KEPT_SECONDS)
             return self._token
 
     async def _fetched(self) -> Token:

@@ -68,6 +68,10 @@ class NotTheBroker(Exception):
     """The peer's messages are not those of a broker that has this user's credentials. The text says why."""
 
 
+class EndsAtOnce(Exception):
+    """The broker took the credentials, but the session is too short to be used. The text says when it ends."""
+
+
 class KerberosFailed(Exception):
     """Kerberos refused, on this side: no ticket, an expired one, an unknown realm… The text is the library's."""
 
@@ -95,7 +99,7 @@ async def log_in(
     was sent already.
 
     Returns the time by which to authenticate again, on the monotonic clock; infinite if the session does not end.
-    Raises SaslRefused, NotTheBroker, and what `send` and the credentials' source raise.
+    Raises SaslRefused, EndsAtOnce, NotTheBroker, and what `send` and the credentials' source raise.
     """
 
     def decoded(raw: RawResponse) -> Any:
@@ -121,8 +125,7 @@ async def log_in(
         ends = getattr(response, "session_lifetime", None)
         lifetime = ends.total_seconds() if ends else float("inf")
     if 0 < lifetime < LEAST_SESSION:
-        text = f"they end in {lifetime:.1f} s"
-        raise SaslRefused(ErrorCode.sasl_authentication_failed, text, shown=authenticator.shown())
+        raise EndsAtOnce(f"end in {lifetime:.1f} s")
     return sent + renewed_after(lifetime)
 
 
@@ -132,9 +135,9 @@ SaslClientAuthenticator's)."""
 LEAST_MARGIN = 2.0
 """Seconds before its end by which a session is renewed, if it is long enough: a request that a busy broker reads after
 the end closes the connection, and what became of it is unknown."""
-LEAST_SESSION = 1.0
-"""Seconds: a shorter session is not used. It is the end of a token, and brokers renew none within a second
-(KafkaChannel.MIN_REAUTH_INTERVAL_ONE_SECOND_NANOS)."""
+LEAST_SESSION = 2.0
+"""Seconds: a shorter session is not used. It is the end of a token; what is sent then may be read too late, and brokers
+renew none within a second (KafkaChannel.MIN_REAUTH_INTERVAL_ONE_SECOND_NANOS)."""
 
 
 def renewed_after(lifetime: float) -> float:

@@ -20,7 +20,7 @@ import pytest
 
 from console.admin.connections import sasl_login
 from console.admin.errors import AdminError, AuthenticationFailed, TlsFailed, Unreachable
-from console.admin.jwt import Token, life_of, unsecured_token
+from console.admin.jwt import Token, life_of, no_token, unsecured_token
 from console.admin.oauth import TokenProvider, token_provider
 from console.admin.settings import ConnectionSettings, SaslSettings, Store, TlsSettings
 from console.admin.token_endpoint import LONGEST_LIFE
@@ -334,3 +334,21 @@ def test_kerberos_needs_its_library(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(AuthenticationFailed, match="which has no libno_such_gssapi"):
         sasl_login(ConnectionSettings((), "SASL_SSL", SaslSettings("GSSAPI")))
     kerberos._library.cache_clear()
+
+
+async def test_the_former_token_is_used_while_there_is_no_new_one() -> None:
+    clock, answers = [0.0], [Token("first", 100.0)]
+
+    def fetch() -> Token:
+        if not answers:
+            raise no_token("the endpoint is down", "Wait.")
+        return answers.pop()
+
+    provider = TokenProvider(fetch, {}, clock=lambda: clock[0])
+    for clock[0] in (0.0, 79.0, 81.0, 94.0):
+        assert await provider.token() == "first"
+    clock[0] = 96.0
+    with pytest.raises(AuthenticationFailed, match="the endpoint is down"):
+        await provider.token()
+    answers.append(Token("second", 100.0))
+    assert await provider.token() == "second"
