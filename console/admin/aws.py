@@ -139,6 +139,10 @@ class IamAuthenticator:
         """Which access key signed."""
         return self._login.shown()
 
+    def is_over(self) -> bool:
+        """Each login has its own signature, for 15 minutes."""
+        return False
+
 
 class AwsTokens:
     """Tokens of OAUTHBEARER for one broker, a new one for each login."""
@@ -149,6 +153,10 @@ class AwsTokens:
     async def token(self) -> str:
         """A new token. Raises AdminError."""
         return await self._login.token(self._host)
+
+    def is_over(self) -> bool:
+        """A new one is not."""
+        return False
 
     def extensions(self) -> Mapping[str, str]:
         """Empty."""

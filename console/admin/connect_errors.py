@@ -188,7 +188,9 @@ def _sasl_error(cause: BaseException, where: str, settings: ConnectionSettings, 
         )
     if isinstance(cause, EndsAtOnce):
         message = f"the {mechanism} credentials for {where} {cause}"
-        return AuthenticationFailed(Failure("AUTHENTICATION_FAILED", message, "Get new ones; compare the clocks."))
+        return AuthenticationFailed(
+            Failure("AUTHENTICATION_FAILED", message, "Get new ones; compare the clocks of both hosts.")
+        )
     if isinstance(cause, KerberosFailed):
         return _kerberos_error(cause, where)
     code = cause.errno if isinstance(cause, SaslRefused) else None

@@ -10,7 +10,16 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from console.admin.errors import AdminError, Unreachable
-from console.admin.jwt import UNSECURED_LIFE, Token, checked, life_of, no_token, shown_token, unsecured_token
+from console.admin.jwt import (
+    UNSECURED_LIFE,
+    Token,
+    checked,
+    is_expired,
+    life_of,
+    no_token,
+    shown_token,
+    unsecured_token,
+)
 from console.admin.settings import SaslSettings
 from console.admin.token_endpoint import ENDPOINT_TIMEOUT, refuse_clear_text, request_token, token_in
 from console.model.failure import Failure
@@ -18,6 +27,8 @@ from console.programs import ProgramFailed, name_of, output_of
 
 RENEWED_AFTER = 0.8
 """Share of its life after which a token is renewed (sasl.login.refresh.window.factor)."""
+LEAST_SECONDS = 5.0
+"""Seconds before its end by which it is renewed in any case: with less, a session is not worth to begin."""
 KEPT_SHARE, KEPT_SECONDS = 0.05, 3.0
 """Share of its life and seconds before its end until which a token is used if no new one is to be had."""
 AGAIN_SECONDS = 10.0
@@ -63,7 +74,7 @@ class TokenProvider:
                 else:
                     self._token = token.text
                     life = token.life or 0.0
-                    self._renewed_at = asked + RENEWED_AFTER * life
+                    self._renewed_at = asked + min(RENEWED_AFTER * life, max(0.0, life - LEAST_SECONDS))
                     self._good_until = asked + life - max(KEPT_SHARE * life, KEPT_SECONDS)
             return self._token
 
@@ -79,6 +90,10 @@ class TokenProvider:
     def shown(self) -> str:
         """What the last token says of itself, without the token."""
         return shown_token(self._token)
+
+    def is_over(self) -> bool:
+        """Whether the last token is expired by this host's clock."""
+        return is_expired(self._token)
 
     def extensions(self) -> dict[str, str]:
         """SASL extensions (KIP-342), sent with the token."""

@@ -125,6 +125,10 @@ class KerberosAuthenticator:
         who = f"{self._keys.principal}'s ticket" if self._keys.principal else "the ticket"
         return f"{who} was for {self._service}/{self._host}"
 
+    def is_over(self) -> bool:
+        """The library refuses an expired ticket."""
+        return False
+
     def _run(self) -> Generator[SaslStep, bytes | None, None]:
         context, name, credentials = c_void_p(), c_void_p(), c_void_p()
         library, minor = _library(), c_uint32()

@@ -42,6 +42,14 @@ class Authenticator(Protocol):
         """What the credentials say of themselves, a line without secrets; empty if that is only a user's name."""
         ...
 
+    def is_over(self) -> bool:
+        """Whether a broker that reports no end of the session takes the credentials as over.
+
+        Brokers accept a delegation token that has ended until they delete it, an hour later (4.3): they report 0 ms, and
+        close the connection at its first request (SaslServerAuthenticator).
+        """
+        ...
+
 
 class Login(NamedTuple):
     """How to log in. begin: makes the authenticator of one exchange with the broker of this host name."""
@@ -124,8 +132,10 @@ async def log_in(
         answer = response.auth_bytes
         ends = getattr(response, "session_lifetime", None)
         lifetime = ends.total_seconds() if ends else float("inf")
-    if 0 < lifetime < LEAST_SESSION:
+    if lifetime < LEAST_SESSION:
         raise EndsAtOnce(f"end in {lifetime:.1f} s")
+    if lifetime == float("inf") and authenticator.is_over():
+        raise EndsAtOnce("are over")
     return sent + renewed_after(lifetime)
 
 
@@ -165,6 +175,10 @@ class PlainAuthenticator:
         """Empty."""
         return ""
 
+    def is_over(self) -> bool:
+        """A password has no end."""
+        return False
+
 
 # SCRAM.
 #
@@ -194,6 +208,10 @@ class ScramAuthenticator(_conn.ScramAuthenticator):  # type: ignore[misc,name-de
             sasl_plain_password=password.reveal(),
         )
         self._extensions = extensions
+
+    def is_over(self) -> bool:
+        """Delegation tokens always end."""
+        return bool(self._extensions)
 
     def first_message(self) -> str:
         """client-first-message."""
@@ -264,6 +282,10 @@ class TokenSource(Protocol):
         """What the last token says of itself, without the token."""
         ...
 
+    def is_over(self) -> bool:
+        """Whether the last token is expired by this host's clock."""
+        ...
+
 
 class BearerAuthenticator:
     """Sends a token and the extensions.
@@ -288,3 +310,7 @@ class BearerAuthenticator:
     def shown(self) -> str:
         """What the token says of itself."""
         return self._source.shown()
+
+    def is_over(self) -> bool:
+        """Whether the token is expired by this host's clock."""
+        return self._source.is_over()
