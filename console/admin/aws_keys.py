@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
-import subprocess
 from collections.abc import Mapping
 from configparser import ConfigParser
 from configparser import Error as ConfigError
@@ -17,6 +15,7 @@ from urllib.parse import urlsplit
 
 from console.admin.jwt import no_token
 from console.model.secret import Secret
+from console.programs import ProgramFailed, output_of
 
 INSTANCE = "http://169.254.169.254"
 CONTAINER = "http://169.254.170.2"
@@ -130,16 +129,10 @@ def _of_profile(settings: Mapping[str, str], name: str, limit: float) -> AwsKeys
 def _of_command(command: str, source: str, limit: float) -> AwsKeys:
     remedy = "Run it by hand."
     try:
-        done = subprocess.run(  # noqa: S603 the operator's own configuration
-            shlex.split(command), stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=limit
-        )
-    except (OSError, ValueError, IndexError, subprocess.TimeoutExpired) as error:
-        raise no_token(
-            f"{source} can't be run: {getattr(error, 'strerror', None) or 'it does not end'}", remedy
-        ) from None
-    if done.returncode:
-        raise no_token(f"{source} ended with {done.returncode}", remedy)
-    return _in_answer(done.stdout, source, {"token": "SessionToken"}, remedy)
+        output = output_of(command, limit)
+    except (ProgramFailed, ValueError) as error:
+        raise no_token(f"{source}: {error}", remedy) from None
+    return _in_answer(output, source, {"token": "SessionToken"}, remedy)
 
 
 def _container_uri(ask: Ask) -> str | None:

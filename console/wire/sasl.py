@@ -45,8 +45,8 @@ class Authenticator(Protocol):
     def is_over(self) -> bool:
         """Whether a broker that reports no end of the session takes the credentials as over.
 
-        Brokers accept a delegation token that has ended until they delete it, an hour later (4.3): they report 0 ms, and
-        close the connection at its first request (SaslServerAuthenticator).
+        Brokers accept a delegation token that has ended until they delete it, up to an hour later (4.3): they report 0
+        ms, and close the connection at its first request (SaslServerAuthenticator).
         """
         ...
 

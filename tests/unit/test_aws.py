@@ -113,7 +113,7 @@ def test_profiles(tmp_path: Path) -> None:
     assert keys_of(Ask({"HOME": str(tmp_path), "AWS_PROFILE": "made"}), None, 5) == made
     assert "there is no AWS profile nobody in" in refusal(ask, "nobody")
     assert "AWS profile sso needs sso_session, which is not supported" in refusal(ask, "sso")
-    assert "credential_process of profile broken ended with 1" in refusal(ask, "broken")
+    assert "credential_process of profile broken: false ended with 1" in refusal(ask, "broken")
     (folder / "credentials").write_text(f"aws_secret_access_key={SECRET}\n")
     assert f"{folder / 'credentials'} can't be read as AWS' files are" in refusal(ask)
 
