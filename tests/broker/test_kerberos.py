@@ -18,6 +18,7 @@ from console.admin.errors import AdminError, AuthenticationFailed
 from console.admin.link import Link
 from console.contexts import Context, load, resolve
 from console.wire import kerberos
+from tests.embedded.test_doctor import doctor
 from tests.support.free_ports import LOOPBACK
 from tests.support.kafka_cluster import _JVM, KafkaCluster
 from tests.support.kdc import REALM, Kdc, kdc
@@ -241,3 +242,17 @@ async def test_a_host_without_the_library(configure: Configure, monkeypatch: pyt
         kerberos._library.cache_clear()
     assert "which has no libno_such_gssapi.so.2" in line
     assert "libgssapi-krb5-2" in line
+
+
+async def test_the_doctor_names_it(cluster: KafkaCluster, realm: Kdc, configure: Configure, tmp_path: Path) -> None:
+    configure()
+    arguments = ("-b", cluster.bootstrap, "--command-config", str(tmp_path / "client.properties"))
+    code, seen, _ = await doctor(tmp_path, *arguments)
+    host, port = cluster.addresses[0]
+    step = seen[f"SASL {host}:{port}"]
+    assert (code, step["health"]) == (1, "bad")
+    assert "No Kerberos credentials available" in step["found"]
+    assert "kinit" in step["remedy"]
+    configure(keyed(realm.keytab("alice")))
+    code, seen, _ = await doctor(tmp_path, *arguments)
+    assert seen[f"SASL {host}:{port}"]["found"] == f"GSSAPI as alice@{REALM}"

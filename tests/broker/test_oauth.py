@@ -25,6 +25,7 @@ from console.admin.cluster import describe_cluster
 from console.admin.errors import AdminError, AuthenticationFailed, Unreachable
 from console.admin.link import Link
 from console.contexts import Context, load, resolve
+from tests.embedded.test_doctor import doctor
 from tests.support.kafka_cluster import _JVM, KafkaCluster
 from tests.support.oidc_server import OidcServer, oidc_server
 from tests.support.real_clusters import running
@@ -337,3 +338,20 @@ async def test_a_wrong_secret_and_an_endpoint_that_is_gone(
     assert "barley" not in line
     nobody = "sasl.oauthbearer.token.endpoint.url=http://127.0.0.1:1/token"
     assert "can't be reached: Connection refused" in await refusal(configure(nobody, jaas=CREDENTIALS), Unreachable)
+
+
+async def test_the_doctor_names_it(
+    cluster: KafkaCluster, provider: OidcServer, configure: Callable[..., Context], tmp_path: Path
+) -> None:
+    file = tmp_path / "token"
+    file.write_text(provider.issue(aud="orders"))
+    configure(f"sasl.oauthbearer.token.endpoint.url={file.as_uri()}")
+    arguments = ("-b", cluster.bootstrap, "--command-config", str(tmp_path / "client.properties"))
+    code, seen, _ = await doctor(tmp_path, *arguments)
+    host, port = cluster.addresses[0]
+    assert (code, seen[f"SASL {host}:{port}"]["health"]) == (1, "bad")
+    assert "audience orders" in seen[f"SASL {host}:{port}"]["found"]
+    nobody = "sasl.oauthbearer.token.endpoint.url=http://127.0.0.1:1/token"
+    configure(nobody, jaas=CREDENTIALS)
+    _, seen, _ = await doctor(tmp_path, *arguments)
+    assert "the token endpoint http://127.0.0.1:1/token can't be reached" in seen[f"SASL {host}:{port}"]["found"]
