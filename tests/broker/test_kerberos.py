@@ -247,12 +247,13 @@ async def test_a_host_without_the_library(configure: Configure, monkeypatch: pyt
 async def test_the_doctor_names_it(cluster: KafkaCluster, realm: Kdc, configure: Configure, tmp_path: Path) -> None:
     configure()
     arguments = ("-b", cluster.bootstrap, "--command-config", str(tmp_path / "client.properties"))
-    code, seen, _ = await doctor(tmp_path, *arguments)
+    here = {"KRB5_CONFIG": str(realm.config), "KRB5CCNAME": f"FILE:{tmp_path / 'cache'}"}
+    code, seen, _ = await doctor(tmp_path, *arguments, **here)
     host, port = cluster.addresses[0]
     step = seen[f"SASL {host}:{port}"]
     assert (code, step["health"]) == (1, "bad")
     assert "No Kerberos credentials available" in step["found"]
     assert "kinit" in step["remedy"]
     configure(keyed(realm.keytab("alice")))
-    code, seen, _ = await doctor(tmp_path, *arguments)
+    code, seen, _ = await doctor(tmp_path, *arguments, **here)
     assert seen[f"SASL {host}:{port}"]["found"] == f"GSSAPI as alice@{REALM}"
