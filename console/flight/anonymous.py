@@ -133,6 +133,10 @@ class Anonymous:
         host = self._names.name(answer.host)
         self._sink.add(answer._replace(host=host, request=request, body=body, problem=problem))
 
+    def settle(self) -> None:
+        """As the other sink's."""
+        self._sink.settle()
+
     def flush(self) -> None:
         """As the other sink's."""
         self._sink.flush()

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-FORMAT = 1
-"""The version of the format that this program writes, and the only one that it reads."""
+FORMAT = 2
+"""The version of the format that this program writes; it reads those before it, too."""
 BOOTSTRAP = -1
 """The node of an address that is not known as a broker's."""
 CONNECTED = 0

@@ -1,44 +1,68 @@
-"""Answers to frames: what did not change is counted, what changed is a delta on its predecessor."""
+"""Answers to blocks of frames: what did not change is counted, what changed is made of what was answered before."""
 
 from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable
 
 import msgspec
 
 from console.flight.answer import Answer, Asked, Header, Problem
-from console.flight.delta import put_number, put_signed
-from console.flight.frames import BODY, HEADER, KEY, PROBLEM, SAME, framed, packed
+from console.flight.block import (
+    DELTA,
+    FAR,
+    LEAP,
+    MOST_ANSWERS,
+    MOST_BASES,
+    PROBLEM,
+    SAME,
+    WHOLE,
+    BlockWriter,
+    Body,
+    Coded,
+    Entry,
+    Question,
+    made_of,
+    whole,
+)
+from console.flight.frames import BLOCK, HEADER, framed
 
-LEAP = 32
-"""Deltas in a row: the 32nd is a delta on the one 32 before it, the 1,024th on that 1,024 before it; so an answer is
-made of at most 31 deltas for each power of 32, wherever one looks first."""
 LEVELS = 2
+"""Powers of LEAP, 32: the 32nd answer is a delta on the one 32 before it, the 1,024th on that 1,024 before it; so an
+answer is made of at most 31 deltas for each power, wherever one looks first."""
 SMALL = 64 << 10
-"""Bytes of an answer for which two bases are tried."""
+"""Bytes of an answer for which other bases are tried."""
+CHEAP = 24
+"""Bytes of a delta for which no better base is looked for."""
 DEEPEST = 100
-"""Frames that it takes to make an answer, above which an equal answer to another question is not its base."""
+"""Frames that it takes to make an answer, above which it is not the base of an answer to another question."""
+BLOCK_MS = 1_000
 SAME_EVERY_MS = 10_000
-"""The longest that unchanged answers wait to be written."""
-MOST_SAME = 4096
+"""The longest that answers wait to be written, and that unchanged ones do."""
+MOST_BLOCK = 4 << 20
 MOST_KEPT = 48 << 20
 """Bytes of answers that are held to find what changed; those to the questions not asked for longest go first."""
+_ALIKE = 48
+"""Former answers, or requests, in which parts of a new one are looked for."""
+_MOST_REQUESTS = 2 << 20
+_SAMPLES, _SAMPLE, _TRIED = 24, 24, 200
+"""How many slices of a new answer are looked for in former ones, and their bytes; and of how many they are chosen."""
 
 
-class _Body:
-    """A BODY frame. delta: what it was made by, the dictionary of the next one. depth: how many frames it takes to make
-    it."""
+class _Made:
+    """A body of the part. depth: how many it takes to make it."""
 
-    __slots__ = ("body", "delta", "depth", "number")
+    __slots__ = ("body", "depth", "number")
 
-    def __init__(self, number: int, body: bytes, delta: bytes, depth: int) -> None:
+    def __init__(self, number: int, body: Body, depth: int) -> None:
         self.number = number
         self.body = body
-        self.delta = delta
         self.depth = depth
 
 
 class _Kept:
-    """The last answers to one question. last: the last one. levels: the last BODY frame whose count is divisible by
-    that power of LEAP. problem: why there was no answer the last time, empty if there was one."""
+    """The last answers to one question. last: the last one. levels: the last body whose count is divisible by that
+    power of LEAP. problem: why there was no answer the last time, empty if there was one."""
 
     __slots__ = ("changes", "key", "last", "levels", "problem")
 
@@ -46,13 +70,13 @@ class _Kept:
         self.key = key
         self.last = last
         self.changes = 0
-        self.levels: list[_Body] = []
+        self.levels: list[_Made] = []
         self.problem = b""
 
     @property
     def size(self) -> int:
         """Bytes held."""
-        return sum({body.number: len(body.body) + len(body.delta) for body in self.levels}.values())
+        return sum({made.number: made.body.size for made in self.levels}.values())
 
 
 class Encoder:
@@ -65,109 +89,105 @@ class Encoder:
         self._kept: dict[Asked, _Kept] = {}
         self._size = 0
         self._keys = self._bodies = 0
-        self._last_request: dict[tuple[int, int], tuple[int, bytes]] = {}
-        self._alike: dict[tuple[int, int, bytes], _Body] = {}
-        self._by_hash: dict[int, _Body] = {}
-        self._beside: dict[tuple[int, int, int], _Body] = {}
-        self._same = bytearray()
-        self._pending: set[int] = set()
-        self._same_count = 0
-        self._same_since = self._same_at = header.began_ms
+        self._requests: OrderedDict[tuple[int, int, int], _Made] = OrderedDict()
+        self._requests_size = 0
+        self._alike: dict[tuple[int, int, bytes], _Made] = {}
+        self._by_hash: dict[int, _Made] = {}
+        self._beside: dict[tuple[int, int, int], _Made] = {}
+        self._block = BlockWriter()
+        self._block_since = header.began_ms
 
     def begin(self) -> bytes:
         """The frame with which the part begins."""
         return framed(HEADER, msgspec.json.encode(self.header))
 
     def add(self, answer: Answer) -> bytes:
-        """The frames of this answer, empty while it only has to be counted."""
+        """The frames that this answer completes; it waits for `settle`, or for later answers."""
+        made = b""
+        waited = answer.at_ms - self._block_since
+        if (self._block.has_changes and waited >= BLOCK_MS) or waited >= SAME_EVERY_MS or self._is_full():
+            made = self.flush()
+        if not self._block.count:
+            self._block_since = answer.at_ms
         asked = answer.asked
         kept = self._kept.pop(asked, None)
-        made = bytearray()
         if kept is None:
             kept = _Kept(self._keys, answer)
-            made += self._key(asked)
+            self._ask(asked)
         self._kept[asked] = kept  # the last one asked comes last
         former, kept.last = kept.last, answer
         problem = b"" if answer.problem is None else _problem(answer.problem)
         is_known = bool(kept.levels) or bool(kept.problem)
+        since, took = answer.at_ms - self.header.began_ms, max(0, answer.took_ms)
         if is_known and problem == kept.problem and (problem or former.body == answer.body):
             kept.last = answer._replace(body=former.body)  # one body is held, not two equal ones
-            return self._unchanged(kept, answer)
-        if kept.key in self._pending:
-            made += self.flush()
-        head = bytearray()
-        put_number(head, kept.key)
-        put_signed(head, answer.at_ms - self.header.began_ms)
-        put_number(head, max(0, answer.took_ms))
+            self._block.answer(Entry(kept.key, SAME, since, took))
+            return made
         kept.problem = problem
-        made += framed(PROBLEM, head + packed(problem).data) if problem else self._body(kept, asked, answer.body, head)
-        return bytes(made)
+        if problem:
+            self._block.answer(Entry(kept.key, PROBLEM, since, took), number=self._bodies, problem=problem)
+            self._bodies += 1
+            return made
+        coded = self._body(kept, asked, answer.body)
+        self._block.answer(Entry(kept.key, DELTA if coded.bases else WHOLE, since, took), coded, self._bodies - 1)
+        return made
 
     def last_answers(self) -> list[Answer]:
         """The last answer to each question that is still held, in the order of time."""
         return sorted((kept.last for kept in self._kept.values()), key=lambda answer: answer.at_ms)
 
+    def settle(self) -> bytes:
+        """The frame of what waits, if something changed in it; empty if not."""
+        return self.flush() if self._block.has_changes else b""
+
     def flush(self) -> bytes:
-        """The frame of the answers that were only counted; empty if there are none."""
-        if not self._same_count:
+        """The frame of what waits; empty if nothing does."""
+        if not self._block.count:
             return b""
-        payload = bytearray()
-        put_number(payload, self._same_count)
-        made = framed(SAME, packed(bytes(payload + self._same)).data)
-        self._same.clear()
-        self._pending.clear()
-        self._same_count = 0
+        made = framed(BLOCK, self._block.made())
+        self._block = BlockWriter()
         return made
 
-    def _unchanged(self, kept: _Kept, answer: Answer) -> bytes:
-        if not self._same_count:
-            self._same_since, self._same_at = answer.at_ms, self.header.began_ms
-        put_number(self._same, kept.key)
-        put_signed(self._same, answer.at_ms - self._same_at)
-        put_number(self._same, max(0, answer.took_ms))
-        self._same_at = answer.at_ms
-        self._same_count += 1
-        self._pending.add(kept.key)
-        is_late = answer.at_ms - self._same_since >= SAME_EVERY_MS
-        return self.flush() if is_late or self._same_count >= MOST_SAME else b""
+    def _is_full(self) -> bool:
+        return self._block.size >= MOST_BLOCK or self._block.count >= MOST_ANSWERS // 4
 
-    def _key(self, asked: Asked) -> bytes:
-        """The question, its request as a delta on that of the former question to the same API."""
-        payload = bytearray()
-        put_signed(payload, asked.node)
-        put_signed(payload, asked.port)
-        host = asked.host.encode("utf-8", "replace")
-        put_number(payload, len(host))
-        payload += host
-        put_number(payload, asked.api_key)
-        put_number(payload, asked.version)
-        former = self._last_request.get((asked.api_key, asked.version))
-        found = packed(asked.request, None if former is None else former[1])
-        put_number(payload, self._keys - former[0] if former is not None and found.delta else 0)
-        self._last_request[asked.api_key, asked.version] = self._keys, asked.request
+    def _ask(self, asked: Asked) -> None:
+        """Put a question into the block, its request made of former ones."""
+        same_api = [made for (key, version, _), made in self._requests.items() if (key, version) == asked[3:5]]
+        tried = [(made,) for made in same_api[-4:]] + [_parts(asked.request, same_api)]
+        made, coded = self._cheapest(asked.request, tried)
+        self._block.ask(Question(*asked[:5]), coded, made.number)
+        self._requests[asked.api_key, asked.version, made.number] = made
+        self._requests_size += len(asked.request)
         self._keys += 1
-        return framed(KEY, payload + found.data)
+        while self._requests_size > _MOST_REQUESTS and len(self._requests) > 1:
+            _, gone = self._requests.popitem(last=False)
+            self._requests_size -= len(gone.body.data)
 
-    def _body(self, kept: _Kept, asked: Asked, body: bytes, head: bytearray) -> bytes:
+    def _body(self, kept: _Kept, asked: Asked, body: bytes) -> Coded:
+        """A changed body, coded; and kept for what comes."""
         level = _level(kept.changes)
         alike = (asked.api_key, asked.version, asked.request)
-        base = kept.levels[level] if kept.levels else self._alike.get(alike)  # else what another broker answered
-        equal = self._by_hash.get(hash(body))
-        if equal is not None and equal.body == body and equal.depth < DEEPEST:
-            base = equal
-        found = packed(body) if base is None else packed(body, base.body, base.delta)
         beside = self._beside.get((asked.api_key, asked.version, asked.node))
-        own = kept.levels[0] if kept.levels else None
-        if beside not in (None, own) and len(beside.body) == len(body) <= SMALL and beside.depth < DEEPEST:
-            other = packed(body, beside.body)  # as ListOffsets of the same partitions by another timestamp
-            if other.delta and len(other.data) < len(found.data):
-                base, found = beside, other
-        put_number(head, self._bodies - base.number if base is not None and found.delta else 0)
-        now = _Body(self._bodies, body, found.delta, base.depth + 1 if base is not None and found.delta else 0)
+        equal = self._by_hash.get(hash(body))
+        if equal is not None and equal.body.data == body and equal.depth < DEEPEST:
+            now, coded = self._cheapest(body, [(equal,)])
+        else:
+            equal = None
+            own = kept.levels[level] if kept.levels else None
+            tried: list[tuple[_Made, ...]] = []
+            if own is None:
+                other = self._alike.get(alike)  # what another broker answered
+                tried += [(other,)] if other is not None and other.depth < DEEPEST else []
+                tried.append(_parts(body, self._of_api(asked)))
+            is_own = bool(kept.levels) and beside is kept.levels[0]
+            if beside is not None and not is_own and len(beside.body.data) == len(body) <= SMALL:
+                tried += [(beside,)] if beside.depth < DEEPEST else []  # as of the same partitions by another timestamp
+            now, coded = self._cheapest(body, tried, own, level)
         before = kept.size
-        if kept.levels and (former := kept.levels[0]) is self._by_hash.get(hash(former.body)):
-            del self._by_hash[hash(former.body)]
-        if base is not equal or equal is None:
+        if kept.levels and (former := kept.levels[0]) is self._by_hash.get(hash(former.body.data)):
+            del self._by_hash[hash(former.body.data)]
+        if equal is None:
             self._by_hash[hash(body)] = now
         if kept.levels:
             kept.levels[: level + 1] = [now] * (level + 1)
@@ -177,18 +197,69 @@ class Encoder:
         self._alike[alike] = now
         if len(body) <= SMALL:
             self._beside[asked.api_key, asked.version, asked.node] = now
-        self._bodies += 1
         self._size += kept.size - before
         while self._size > self._most_kept and len(self._kept) > 1:
             self._forget(next(iter(self._kept)))
-        return framed(BODY, head + found.data)
+        return coded
+
+    def _cheapest(
+        self, body: bytes, tried: Iterable[tuple[_Made, ...]], own: _Made | None = None, level: int = FAR
+    ) -> tuple[_Made, Coded]:
+        """The body as what takes the fewest bytes. own: the answer to the question this power of LEAP back."""
+        best: Coded | None = None
+        bases: tuple[_Made, ...] = ()
+        if own is not None:
+            best, bases = made_of(body, [(own.number, own.body)], level), (own,)
+        for each in tried if best is None or best.cost > CHEAP else ():
+            other = made_of(body, [(made.number, made.body) for made in each]) if each else None
+            if other is not None and (best is None or other.cost < best.cost):
+                best, bases = other, each
+        if best is None or best.cost > len(body) // 16:
+            alone = whole(body)
+            if best is None or alone.cost < best.cost:
+                best, bases = alone, ()
+        now = _Made(self._bodies, Body(body, best.grown), 1 + max((made.depth for made in bases), default=-1))
+        self._bodies += 1
+        return now, best
+
+    def _of_api(self, asked: Asked) -> list[_Made]:
+        """The last answers to other questions to the same API, those of the same broker last."""
+        found = [
+            (each.node == asked.node, kept.levels[0])
+            for each, kept in self._kept.items()
+            if each[3:5] == asked[3:5] and kept.levels and kept.levels[0].depth < DEEPEST
+        ]
+        return [made for _, made in sorted(found, key=_is_near)]
 
     def _forget(self, asked: Asked) -> None:
         kept = self._kept.pop(asked)
         self._size -= kept.size
-        for body in kept.levels[:1]:
-            self._by_hash.pop(hash(body.body), None)
+        for made in kept.levels[:1]:
+            self._by_hash.pop(hash(made.body.data), None)
         self._alike.pop((asked.api_key, asked.version, asked.request), None)
+
+
+def _is_near(found: tuple[bool, _Made]) -> bool:
+    return found[0]
+
+
+def _parts(body: bytes, former: list[_Made]) -> tuple[_Made, ...]:
+    """Former bodies that have parts of a new one, the one with the most first; empty if too few of it is in them."""
+    if len(body) < _SAMPLES * _SAMPLE or not former:
+        return ()
+    step = max(1, (len(body) - _SAMPLE) // (_TRIED - 1))
+    slices = dict.fromkeys(body[at : at + _SAMPLE] for at in range(0, len(body) - _SAMPLE + 1, step))
+    single = [each for each in slices if body.find(each, body.find(each) + 1) < 0]  # the others are everywhere
+    wanted = set(single[:: max(1, len(single) // _SAMPLES)])
+    count, chosen = len(wanted), []
+    for made in reversed(former[-_ALIKE:]):
+        held = {each for each in wanted if each in made.body.data}
+        if held:
+            chosen.append(made)
+            wanted -= held
+        if not wanted or len(chosen) == MOST_BASES:
+            break
+    return tuple(chosen) if len(wanted) * 2 < count else ()
 
 
 def _problem(problem: Problem) -> bytes:

@@ -5,42 +5,22 @@ from __future__ import annotations
 import sys
 from array import array
 from bisect import bisect_right
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 
 from console.flight.answer import FORMAT, Answer, Asked, Header, Problem, RecordError
-from console.flight.coding import MOST_SAME
-from console.flight.delta import number_at, signed_at
-from console.flight.frames import (
-    BODY,
-    HEADER,
-    KEY,
-    MAGIC,
-    PROBLEM,
-    DamagedFrame,
-    Frame,
-    frames_of,
-    unpacked,
-)
+from console.flight.block import Body
+from console.flight.frames import HEADER, MAGIC, DamagedFrame, Frame, frames_of
+from console.flight.part import BlockPart, Found, Part
 
 MOST_FILE = 2 << 30
 MOST_ANSWERS = 5_000_000
 """A week of a large cluster, a look every 2 s."""
 CACHED = 64 << 20
 """Bytes of answers that are kept decoded, the last ones used."""
-
-
-class _Body(NamedTuple):
-    """A BODY or PROBLEM frame. start, end: of what is packed. base: the number of the one it is a delta on, or -1."""
-
-    start: int
-    end: int
-    base: int
-    is_problem: bool
 
 
 class FlightReader:
@@ -63,11 +43,12 @@ class FlightReader:
         self.times = array("q")
         self._asked: list[Asked] = []
         self._numbers: dict[Asked, int] = {}
-        self._bodies: list[_Body] = []
+        self._parts: list[tuple[int, Part]] = []
         self._keys = array("L")
         self._took = array("Q")
         self._found = array("L")
-        self._cache: OrderedDict[int, tuple[bytes, bytes]] = OrderedDict()
+        self._problems: set[int] = set()
+        self._cache: OrderedDict[int, Body] = OrderedDict()
         self._cached = 0
         self._index(path)
         self._of_key = [array("L") for _ in self._asked]
@@ -115,9 +96,8 @@ class FlightReader:
         """This answer; equal ones next to each other share their body. Raises RecordError if it is damaged."""
         number = self._found[index]
         try:
-            body, _ = self._body(number)
-            problem = None
-            if self._bodies[number].is_problem:
+            body, problem = self._body(number).data, None
+            if number in self._problems:
                 problem, body = msgspec.json.decode(body, type=Problem), b""
         except (DamagedFrame, msgspec.DecodeError) as error:
             raise RecordError(f"answer {index:,} of the record can't be read: {error}") from error
@@ -127,45 +107,62 @@ class FlightReader:
         """The answers from one on to before another, in the order of time. Raises RecordError."""
         return map(self.answer, range(start, len(self) if stop is None else min(stop, len(self))))
 
-    def _body(self, number: int) -> tuple[bytes, bytes]:
-        """A body, and the delta that it was made by."""
-        chain = []
-        at = number
-        while at >= 0 and at not in self._cache:
-            chain.append(at)
-            at = self._bodies[at].base
-        made: tuple[bytes, bytes] | None = None
-        if at >= 0:
-            made = self._cache[at]
-            self._cache.move_to_end(at)
-        for each in reversed(chain):
-            found = self._bodies[each]
-            packed = self._data[found.start : found.end]
-            made = unpacked(packed) if made is None else unpacked(packed, *made)
-            self._keep(each, made)
-        assert made is not None
-        return made
+    def _body(self, number: int) -> Body:
+        """A body, made of those before it. Raises DamagedFrame."""
+        if number in self._cache:
+            self._cache.move_to_end(number)
+            return self._cache[number]
+        first, part = self._parts[bisect_right(self._parts, number, key=_first) - 1]
+        bases: dict[int, tuple[int, ...]] = {}
+        needed, uses = [number], Counter[int]()
+        while needed:
+            at = needed.pop()
+            if at not in bases and at not in self._cache:
+                bases[at] = tuple(first + each for each in part.bases(at - first))
+                uses.update(bases[at])
+                needed += bases[at]
+        made: dict[int, Body] = {at: self._cache[at] for at in uses if at in self._cache}
+        for at in sorted(bases):  # what a body is made of comes before it
+            body = part.body(at - first, [made[each] for each in bases[at]])
+            for each in bases[at]:
+                uses[each] -= 1
+                if not uses[each]:
+                    made.pop(each, None)
+            made[at] = body
+            self._keep(at, body)
+        return made[number]
 
-    def _keep(self, number: int, made: tuple[bytes, bytes]) -> None:
-        self._cache[number] = made
-        self._cached += len(made[0]) + len(made[1])
+    def _keep(self, number: int, body: Body) -> None:
+        self._cache[number] = body
+        self._cached += body.size
         while self._cached > CACHED and len(self._cache) > 1:
             _, gone = self._cache.popitem(last=False)
-            self._cached -= len(gone[0]) + len(gone[1])
+            self._cached -= gone.size
 
     def _index(self, path: Path) -> None:
         found: list[tuple[int, int, int, int]] = []  # at, key, took, number of the body
-        part: _Part | None = None
+        first = end = carried = 0
         try:
             for frame in frames_of(self._data, len(MAGIC)):
                 if frame.kind == HEADER:
-                    part = _Part(self._header(path, frame), bool(self.headers))
-                    self.headers += (part.header,)
-                elif part is None:
+                    header = self._header(path, frame)
+                    carried = header.carried if self.headers else 0
+                    self.headers += (header,)
+                    first = end
+                    self._parts.append((first, self._part(header, first)))
+                elif not self._parts:
                     break
                 else:
-                    self._take(part, frame, found)
-        except (DamagedFrame, IndexError, ValueError) as error:
+                    for each in self._parts[-1][1].take(frame):
+                        number = first + each.body
+                        end = max(end, number + 1)
+                        if each.is_problem:
+                            self._problems.add(number)
+                        if carried:
+                            carried -= 1
+                        else:
+                            self._add(found, each, number)
+        except (DamagedFrame, IndexError, KeyError, ValueError) as error:
             if isinstance(error, RecordError):
                 raise
             self.damage = f"damaged, and read up to there: {error}"
@@ -178,100 +175,36 @@ class FlightReader:
             self._took.append(took)
             self._found.append(number)
 
+    def _part(self, header: Header, first: int) -> Part:
+        if header.format == FORMAT:
+            return BlockPart(self._data, header, lambda number: self._body(first + number))
+        from console.flight.first_format import FirstPart
+
+        return FirstPart(self._data, header)
+
     def _header(self, path: Path, frame: Frame) -> Header:
         try:
             header = msgspec.json.decode(self._data[frame.start : frame.end], type=Header)
         except msgspec.DecodeError as error:
             raise RecordError(f"{path} has a header that can't be read: {error}") from error
-        if header.format != FORMAT:
-            raise RecordError(f"{path} is a flight record of format {header.format}; this kac reads {FORMAT}")
+        if not 1 <= header.format <= FORMAT:
+            raise RecordError(f"{path} is a flight record of format {header.format}; this kac reads up to {FORMAT}")
         return header
 
-    def _take(self, part: _Part, frame: Frame, found: list[tuple[int, int, int, int]]) -> None:
-        data = self._data
-        if frame.kind == KEY:
-            part.keys.append(self._question(part, frame))
-            return
-        if frame.kind not in (BODY, PROBLEM):
-            self._same(part, frame, found)
-            return
-        local, at = number_at(data, frame.start)
-        since, at = signed_at(data, at)
-        took, at = number_at(data, at)
-        base = -1
-        if frame.kind == BODY:
-            distance, at = number_at(data, at)
-            if distance:
-                base = part.bodies[part.number_of(distance)]
-            part.bodies.append(len(self._bodies))
-        number = len(self._bodies)
-        self._bodies.append(_Body(at, frame.end, base, frame.kind == PROBLEM))
-        key, _ = part.keys[local]
-        part.last[key] = number
-        if part.carried:
-            part.carried -= 1
-            return
-        self._add(found, (part.header.began_ms + since, key, took, number))
-
-    def _same(self, part: _Part, frame: Frame, found: list[tuple[int, int, int, int]]) -> None:
-        payload, _ = unpacked(self._data[frame.start : frame.end])
-        count, at = number_at(payload, 0)
-        if count > MOST_SAME:
-            raise DamagedFrame(f"{count:,} answers in one frame")
-        time = part.header.began_ms
-        for _ in range(count):
-            local, at = number_at(payload, at)
-            since, at = signed_at(payload, at)
-            took, at = number_at(payload, at)
-            time += since
-            key, _ = part.keys[local]
-            self._add(found, (time, key, took, part.last[key]))
-
-    def _add(self, found: list[tuple[int, int, int, int]], answer: tuple[int, int, int, int]) -> None:
+    def _add(self, found: list[tuple[int, int, int, int]], answer: Found, number: int) -> None:
         if len(found) >= MOST_ANSWERS:
             raise DamagedFrame(f"it has more than {MOST_ANSWERS:,} answers")
-        if not 0 <= answer[0] <= sys.maxsize or answer[2] > sys.maxsize:
+        if not 0 <= answer.at_ms <= sys.maxsize or answer.took_ms > sys.maxsize:
             raise DamagedFrame("a time out of range")
-        found.append(answer)
-
-    def _question(self, part: _Part, frame: Frame) -> tuple[int, bytes]:
-        data = self._data
-        node, at = signed_at(data, frame.start)
-        port, at = signed_at(data, at)
-        length, at = number_at(data, at)
-        host = data[at : at + length].decode("utf-8", "replace")
-        at += length
-        api_key, at = number_at(data, at)
-        version, at = number_at(data, at)
-        distance, at = number_at(data, at)
-        base = part.keys[len(part.keys) - distance][1] if distance else None
-        if distance > len(part.keys):
-            raise DamagedFrame("a request is a delta on what is not there")
-        request, _ = unpacked(data[at : frame.end], base)
-        asked = Asked(node, host, port, api_key, version, request)
-        key = self._numbers.setdefault(asked, len(self._asked))
+        key = self._numbers.setdefault(answer.asked, len(self._asked))
         if key == len(self._asked):
-            self._asked.append(asked)
-        return key, request
-
-
-class _Part:
-    """A part while it is indexed. keys: of the part -> of the reader, with the request. bodies: numbers likewise. last:
-    the last body of each key of the reader. carried: answers left that the part before it has, too."""
-
-    def __init__(self, header: Header, is_later: bool) -> None:
-        self.header = header
-        self.keys: list[tuple[int, bytes]] = []
-        self.bodies: list[int] = []
-        self.last: dict[int, int] = {}
-        self.carried = header.carried if is_later else 0
-
-    def number_of(self, distance: int) -> int:
-        """The place in `bodies` of the frame so many before the next one. Raises DamagedFrame."""
-        if distance > len(self.bodies):
-            raise DamagedFrame("an answer is a delta on what is not there")
-        return len(self.bodies) - distance
+            self._asked.append(answer.asked)
+        found.append((answer.at_ms, key, answer.took_ms, number))
 
 
 def _time(answer: tuple[int, int, int, int]) -> int:
     return answer[0]
+
+
+def _first(part: tuple[int, Part]) -> int:
+    return part[0]

@@ -12,7 +12,7 @@ from console.safe_files import open_private
 
 
 class FlightWriter:
-    """An open file, for its owner alone. Each frame is handed to the system at once: what was added survives a killed
+    """An open file, for its owner alone. Each frame is handed to the system at once: what was written survives a killed
     process. Not for several threads.
 
     size: bytes of the file.
@@ -30,8 +30,13 @@ class FlightWriter:
             raise
 
     def add(self, answer: Answer) -> None:
-        """Write an answer; one that did not change may wait for SAME_EVERY_MS. Raises OSError."""
+        """Take an answer; it is written with those of the next BLOCK_MS, or by `settle`. One that did not change may
+        wait for SAME_EVERY_MS. Raises OSError."""
         self._write(self._encoder.add(answer))
+
+    def settle(self) -> None:
+        """Write what changed. Raises OSError."""
+        self._write(self._encoder.settle())
 
     def flush(self) -> None:
         """Write what waits. Raises OSError."""

@@ -74,6 +74,11 @@ class Memory:
         while len(self._parts) > 1 and (self._parts[0].ended_ms < answer.at_ms - KEPT_MS or self.size > MOST_BYTES):
             self._parts.popleft()
 
+    def settle(self) -> None:
+        """Make frames of what changed."""
+        if self._parts and (encoder := self._parts[-1].encoder) is not None:
+            self._parts[-1].put(encoder.settle())
+
     def flush(self) -> None:
         """Make frames of what waits to be counted."""
         if self._parts and (encoder := self._parts[-1].encoder) is not None:

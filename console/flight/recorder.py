@@ -28,6 +28,10 @@ class Sink(Protocol):
         """Keep an answer. Raises OSError."""
         ...
 
+    def settle(self) -> None:
+        """Keep what changed: for now no more answers come. Raises OSError."""
+        ...
+
     def flush(self) -> None:
         """Keep what waits. Raises OSError."""
         ...
@@ -103,6 +107,7 @@ class Recorder:
             try:
                 item = self._waiting.get_nowait()
             except queue.Empty:
+                self._settle(sink)
                 self._hurry.clear()
                 item = self._waiting.get()
                 self._hurry.wait(PAUSE)
@@ -124,6 +129,13 @@ class Recorder:
                     self._fail(error)
         elif item is not None:
             item(sink)
+
+    def _settle(self, sink: Sink) -> None:
+        if self.problem is None:
+            try:
+                sink.settle()
+            except OSError as error:
+                self._fail(error)
 
     def _fail(self, error: OSError) -> None:
         self.problem = self.problem or error

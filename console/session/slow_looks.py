@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from console.model.snapshot import Snapshot
     from console.session.session import Session
 
-LOGS_EVERY, LOGS_AT_ONCE = 5.0, 4_000
-"""Seconds between two reads of offsets, and the partitions of one."""
+LOGS_EVERY, LOGS_AT_ONCE, LOGS_IN_TURN, LOGS_FIRST = 5.0, 4_000, 3_000, 1_000
+"""Seconds between two reads of offsets, and the partitions of one; where there are more, those in turn, and those that
+stand still or are read by groups, so many of each."""
 STANDS = 4.0
 """Seconds for which a last stable offset has to stand still before its producers are asked for: two reads of it."""
 TRANSACTIONS_EVERY, TRANSACTIONS_AT_ONCE = 2.0, 200
@@ -155,11 +156,11 @@ class SlowLooks:
         ]
         if len(every) <= LOGS_AT_ONCE:
             return every
-        first = dict.fromkeys(self.facts.logs.standing(0)[: LOGS_AT_ONCE // 4])
-        first |= dict.fromkeys(_of_groups(self._session)[: LOGS_AT_ONCE // 4])
+        first = dict.fromkeys(self.facts.logs.standing(0)[:LOGS_FIRST])
+        first |= dict.fromkeys(_of_groups(self._session)[:LOGS_FIRST])
         every.sort()
         later = [place for place in every if place > self._next_log]
-        turn = (later + every)[: LOGS_AT_ONCE - len(first)]
+        turn = (later or every)[:LOGS_IN_TURN]  # the same lists again and again: a record has the same questions then
         self._next_log = turn[-1]
         return list(dict.fromkeys((*first, *turn)))
 
@@ -261,8 +262,11 @@ class SlowLooks:
 
     async def _read_view(self, broker_id: int, topics: Mapping[str, Topic], turn: Sequence[str]) -> None:
         late = [each.topic for each in self.facts.views.late.get(broker_id, ())][:TOPICS_OF_VIEW]
-        names = dict.fromkeys((*late, *list(self._changed_at)[-TOPICS_OF_VIEW:], *turn))
-        await self.compare_view(broker_id, [topics[name] for name in names if name in topics])
+        changed = dict.fromkeys((*late, *list(self._changed_at)[-TOPICS_OF_VIEW:]))
+        # In lists of their own: a record has the same questions again then, and not another one with each change.
+        for names in (turn, changed):
+            if asked := [topics[name] for name in names if name in topics]:
+                await self.compare_view(broker_id, asked)
 
     async def compare_view(self, broker_id: int, asked: Sequence[Topic]) -> None:
         """Ask a broker for topics, and keep where it differs from what is known of them."""
@@ -290,9 +294,9 @@ class SlowLooks:
         self._changed_at = {name: at for name, at in self._changed_at.items() if at > now - CHANGED_SECONDS}
 
     def _next_topics(self, topics: Mapping[str, Topic]) -> list[str]:
+        """The next topics in turn: always the same lists, while there are no others."""
         names = sorted(topics)
-        later = [name for name in names if name > self._next_topic]
-        turn = (later + names)[: min(TOPICS_OF_VIEW, len(names))]
+        turn = ([name for name in names if name > self._next_topic] or names)[:TOPICS_OF_VIEW]
         self._next_topic = turn[-1] if turn else ""
         return turn
 

@@ -112,6 +112,9 @@ class Kept:
     def __init__(self, kept: list[Answer]) -> None:
         self.add = kept.append
 
+    def settle(self) -> None:
+        """Nothing waits."""
+
     def flush(self) -> None:
         """Nothing waits."""
 
