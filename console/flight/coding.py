@@ -8,28 +8,10 @@ from collections.abc import Iterable
 import msgspec
 
 from console.flight.answer import Answer, Asked, Header, Problem
-from console.flight.block import (
-    DELTA,
-    FAR,
-    LEAP,
-    MOST_ANSWERS,
-    MOST_BASES,
-    PROBLEM,
-    SAME,
-    WHOLE,
-    BlockWriter,
-    Body,
-    Coded,
-    Entry,
-    Question,
-    made_of,
-    whole,
-)
+from console.flight.block import DELTA, MOST_ANSWERS, MOST_BASES, PROBLEM, SAME, WHOLE, BlockWriter, Entry, Question
+from console.flight.coded_body import FAR, Body, Coded, Levels, made_of, whole
 from console.flight.frames import BLOCK, HEADER, framed
 
-LEVELS = 2
-"""Powers of LEAP, 32: the 32nd answer is a delta on the one 32 before it, the 1,024th on that 1,024 before it; so an
-answer is made of at most 31 deltas for each power, wherever one looks first."""
 SMALL = 64 << 10
 """Bytes of an answer for which other bases are tried."""
 CHEAP = 24
@@ -61,22 +43,26 @@ class _Made:
 
 
 class _Kept:
-    """The last answers to one question. last: the last one. levels: the last body whose count is divisible by that
-    power of LEAP. problem: why there was no answer the last time, empty if there was one."""
+    """The last answers to one question. last: the last one. problem: why there was no answer the last time, empty if
+    there was one."""
 
-    __slots__ = ("changes", "key", "last", "levels", "problem")
+    __slots__ = ("key", "last", "levels", "problem")
 
     def __init__(self, key: int, last: Answer) -> None:
         self.key = key
         self.last = last
-        self.changes = 0
-        self.levels: list[_Made] = []
+        self.levels: Levels[_Made] = Levels()
         self.problem = b""
+
+    @property
+    def former(self) -> _Made | None:
+        """The last body."""
+        return self.levels.held[0] if self.levels.held else None
 
     @property
     def size(self) -> int:
         """Bytes held."""
-        return sum({made.number: made.body.size for made in self.levels}.values())
+        return sum({made.number: made.body.size for made in self.levels.held}.values())
 
 
 class Encoder:
@@ -94,7 +80,7 @@ class Encoder:
         self._alike: dict[tuple[int, int, bytes], _Made] = {}
         self._by_hash: dict[int, _Made] = {}
         self._beside: dict[tuple[int, int, int], _Made] = {}
-        self._block = BlockWriter()
+        self._block, self._heads = BlockWriter(), b""
         self._block_since = header.began_ms
 
     def begin(self) -> bytes:
@@ -117,7 +103,7 @@ class Encoder:
         self._kept[asked] = kept  # the last one asked comes last
         former, kept.last = kept.last, answer
         problem = b"" if answer.problem is None else _problem(answer.problem)
-        is_known = bool(kept.levels) or bool(kept.problem)
+        is_known = kept.former is not None or bool(kept.problem)
         since, took = answer.at_ms - self.header.began_ms, max(0, answer.took_ms)
         if is_known and problem == kept.problem and (problem or former.body == answer.body):
             kept.last = answer._replace(body=former.body)  # one body is held, not two equal ones
@@ -144,8 +130,9 @@ class Encoder:
         """The frame of what waits; empty if nothing does."""
         if not self._block.count:
             return b""
-        made = framed(BLOCK, self._block.made())
-        self._block = BlockWriter()
+        heads = self._block.heads()
+        made = framed(BLOCK, self._block.made(heads, self._heads))
+        self._block, self._heads = BlockWriter(), heads
         return made
 
     def _is_full(self) -> bool:
@@ -166,7 +153,7 @@ class Encoder:
 
     def _body(self, kept: _Kept, asked: Asked, body: bytes) -> Coded:
         """A changed body, coded; and kept for what comes."""
-        level = _level(kept.changes)
+        level, former = kept.levels.level, kept.former
         alike = (asked.api_key, asked.version, asked.request)
         beside = self._beside.get((asked.api_key, asked.version, asked.node))
         equal = self._by_hash.get(hash(body))
@@ -174,26 +161,21 @@ class Encoder:
             now, coded = self._cheapest(body, [(equal,)])
         else:
             equal = None
-            own = kept.levels[level] if kept.levels else None
+            own = kept.levels.held[level] if former is not None else None
             tried: list[tuple[_Made, ...]] = []
             if own is None:
                 other = self._alike.get(alike)  # what another broker answered
                 tried += [(other,)] if other is not None and other.depth < DEEPEST else []
                 tried.append(_parts(body, self._of_api(asked)))
-            is_own = bool(kept.levels) and beside is kept.levels[0]
-            if beside is not None and not is_own and len(beside.body.data) == len(body) <= SMALL:
+            if beside is not None and beside is not former and len(beside.body.data) == len(body) <= SMALL:
                 tried += [(beside,)] if beside.depth < DEEPEST else []  # as of the same partitions by another timestamp
             now, coded = self._cheapest(body, tried, own, level)
         before = kept.size
-        if kept.levels and (former := kept.levels[0]) is self._by_hash.get(hash(former.body.data)):
+        if former is not None and former is self._by_hash.get(hash(former.body.data)):
             del self._by_hash[hash(former.body.data)]
         if equal is None:
             self._by_hash[hash(body)] = now
-        if kept.levels:
-            kept.levels[: level + 1] = [now] * (level + 1)
-        else:
-            kept.levels = [now] * (LEVELS + 1)
-        kept.changes += 1
+        kept.levels.add(now)
         self._alike[alike] = now
         if len(body) <= SMALL:
             self._beside[asked.api_key, asked.version, asked.node] = now
@@ -225,16 +207,16 @@ class Encoder:
     def _of_api(self, asked: Asked) -> list[_Made]:
         """The last answers to other questions to the same API, those of the same broker last."""
         found = [
-            (each.node == asked.node, kept.levels[0])
+            (each.node == asked.node, made)
             for each, kept in self._kept.items()
-            if each[3:5] == asked[3:5] and kept.levels and kept.levels[0].depth < DEEPEST
+            if each[3:5] == asked[3:5] and (made := kept.former) is not None and made.depth < DEEPEST
         ]
         return [made for _, made in sorted(found, key=_is_near)]
 
     def _forget(self, asked: Asked) -> None:
         kept = self._kept.pop(asked)
         self._size -= kept.size
-        for made in kept.levels[:1]:
+        for made in kept.levels.held[:1]:
             self._by_hash.pop(hash(made.body.data), None)
         self._alike.pop((asked.api_key, asked.version, asked.request), None)
 
@@ -265,12 +247,3 @@ def _parts(body: bytes, former: list[_Made]) -> tuple[_Made, ...]:
 def _problem(problem: Problem) -> bytes:
     kind, *texts = (text.encode("utf-8", "replace").decode() for text in problem)
     return msgspec.json.encode((kind, *texts))
-
-
-def _level(changes: int) -> int:
-    """How many powers of LEAP divide the number of changes, at most LEVELS."""
-    level = 0
-    while level < LEVELS and changes % LEAP == 0:
-        changes //= LEAP
-        level += 1
-    return level

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from console.flight.answer import Asked, Header
-from console.flight.block import Body
+from console.flight.coded_body import Body
 from console.flight.delta import DamagedDelta, is_number, number_at, signed_at
 from console.flight.frames import MOST_BYTES, DamagedFrame, Frame, unsqueezed
 from console.flight.part import Found

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from console.flight.answer import FORMAT, Answer, Asked, Header, Problem, RecordError
-from console.flight.block import Body
+from console.flight.coded_body import Body
 from console.flight.frames import HEADER, MAGIC, DamagedFrame, Frame, frames_of
 from console.flight.part import BlockPart, Found, Part
 

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 from console.flight.answer import Asked, Header
-from console.flight.block import PROBLEM, SAME, Block, Body
+from console.flight.block import DELTA, PROBLEM, SAME, WHOLE, Block
+from console.flight.coded_body import FAR, Body, Levels
 from console.flight.frames import BLOCK, DamagedFrame, Frame
 
 _OPENED = 64
@@ -54,8 +55,11 @@ class BlockPart:
         self._frames: list[Frame] = []
         self._firsts = array("L")
         self._count = 0
+        self._heads: list[bytes] = []
         self._opened: OrderedDict[int, Block] = OrderedDict()
         self._keys: list[Asked] = []
+        self._own: dict[int, int] = {}
+        self._levels: dict[int, Levels[int]] = {}
         self._last: dict[int, tuple[int, bool]] = {}
 
     def take(self, frame: Frame) -> Iterable[Found]:
@@ -70,6 +74,11 @@ class BlockPart:
             self._keys.append(Asked(*question, self._made(first + place).data))
         found = []
         for entry in block.entries:
+            if entry.form in (WHOLE, DELTA):
+                number, levels = first + entry.place, self._levels.setdefault(entry.key, Levels())
+                held = levels.held
+                self._own[number] = held[levels.level] if held else number
+                levels.add(number)
             if entry.form != SAME:
                 self._last[entry.key] = first + entry.place, entry.form == PROBLEM
             at = self.header.began_ms + entry.since_ms
@@ -79,7 +88,9 @@ class BlockPart:
     def bases(self, number: int) -> tuple[int, ...]:
         """As `Part.bases`. Raises DamagedFrame."""
         block, place = self._at(number)
-        distances = block.bases(place)
+        distances, level = block.bases(place)
+        if not distances and level != FAR:
+            distances = (number - self._own.get(number, number),)
         if not all(1 <= each <= number for each in distances):
             raise DamagedFrame("an answer is a delta on what is not there")
         return tuple(number - each for each in distances)
@@ -97,7 +108,11 @@ class BlockPart:
         found = self._opened.pop(index, None)
         if found is None:
             frame = self._frames[index]
-            found = Block(self._data[frame.start : frame.end])
+            former = self._heads[index - 1] if index else b""
+            heads = self._heads[index] if index < len(self._heads) else None
+            found = Block(self._data[frame.start : frame.end], former, heads)
+            if heads is None:
+                self._heads.append(found.heads)
             if len(self._opened) >= _OPENED:
                 self._opened.popitem(last=False)
         self._opened[index] = found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple, overload
 
@@ -78,6 +78,11 @@ class ReplicaSizes(Sequence[ReplicaSize]):
 
     def __repr__(self) -> str:
         return f"ReplicaSizes({list(self)!r})"
+
+    def of(self, topics: Container[str]) -> Iterator[ReplicaSize]:
+        """Those of some topics."""
+        wanted = {place for place, name in enumerate(self._names) if name in topics}
+        return (self[index] for index, place in enumerate(self._places) if place in wanted)
 
     def by_topic(self) -> Mapping[str, int]:
         """Bytes by topic."""

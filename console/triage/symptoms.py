@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 from msgspec import Struct, field
 
-from console.model.cluster import Group, GroupLag, LogRange, Partition, Quorum, Topic
+from console.model.cluster import Group, GroupLag, LogDir, LogRange, Partition, Quorum, Topic
 from console.model.config import ConfigResource, ConfigSet, min_isr, topic_resource
 from console.model.lag_trend import LagTrend
 from console.model.log_course import Newest
@@ -286,18 +286,29 @@ class Uncleaned(NamedTuple):
     other: int
 
 
-def uncleaned(snapshot: Snapshot) -> Iterator[Uncleaned]:
-    """The brokers of which that is so, and of no other broker."""
-    found: dict[int, list[Uncleaned]] = {}
-    for topic, segment in _compacted(snapshot.topics, snapshot.configs).items():
-        totals = {broker: sum(each.sizes.get(topic, 0) for each in dirs) for broker, dirs in snapshot.log_dirs.items()}
-        # Sizes by partition are looked at only where a topic's are far apart.
-        if len(totals) > 1 and max(totals.values()) > 2 * segment:
-            for each in _larger(snapshot, topic, segment):
-                found.setdefault(each.broker, []).append(each)
-    if len(found) == 1:
-        ((_, mine),) = found.items()
-        yield max(mine, key=lambda each: each.size)._replace(replicas=len(mine))
+def uncleaned(snapshot: Snapshot) -> Sequence[Uncleaned]:
+    """The broker of which that is so, and of no other broker."""
+    return _uncleaned(_compacted(snapshot.topics, snapshot.configs), snapshot.log_dirs)
+
+
+@remembered
+def _uncleaned(compacted: Mapping[str, int], dirs: Mapping[int, tuple[LogDir, ...]]) -> Sequence[Uncleaned]:
+    # Sizes by partition are looked at only where a broker has much of a topic.
+    large = {
+        topic
+        for topic, segment in compacted.items()
+        if len(dirs) > 1 and max(sum(each.sizes.get(topic, 0) for each in mine) for mine in dirs.values()) > 2 * segment
+    }
+    sizes: dict[tuple[str, int], dict[int, int]] = {}
+    for broker, mine in dirs.items():
+        for log_dir in mine if large else ():
+            for each in log_dir.replicas.of(large):
+                if not each.is_future:
+                    sizes.setdefault((each.topic, each.partition), {})[broker] = each.size
+    found = [each for place, held in sizes.items() for each in _larger(*place, held, compacted[place[0]])]
+    if len({each.broker for each in found}) != 1:
+        return ()
+    return (max(found, key=lambda each: each.size)._replace(replicas=len(found)),)
 
 
 @remembered
@@ -313,18 +324,12 @@ def _compacted(topics: Mapping[str, Topic], configs: Mapping[ConfigResource, Con
     return found
 
 
-def _larger(snapshot: Snapshot, topic: str, segment: int) -> Iterator[Uncleaned]:
-    sizes: dict[int, dict[int, int]] = {}
-    for broker, dirs in snapshot.log_dirs.items():
-        for log_dir in dirs:
-            for each in log_dir.replicas if log_dir.sizes.get(topic) else ():
-                if each.topic == topic and not each.is_future:
-                    sizes.setdefault(each.partition, {})[broker] = each.size
-    for partition, held in sizes.items():
-        broker = max(held, key=held.__getitem__)
-        other = max((size for each, size in held.items() if each != broker), default=-1)
-        if other >= 0 and held[broker] > UNCLEANED * other and held[broker] - other > 2 * segment:
-            yield Uncleaned(broker, 1, topic, partition, held[broker], other)
+def _larger(topic: str, partition: int, held: Mapping[int, int], segment: int) -> Iterator[Uncleaned]:
+    """held: broker -> bytes of its replica."""
+    broker = max(held, key=held.__getitem__)
+    other = max((size for each, size in held.items() if each != broker), default=-1)
+    if other >= 0 and held[broker] > UNCLEANED * other and held[broker] - other > 2 * segment:
+        yield Uncleaned(broker, 1, topic, partition, held[broker], other)
 
 
 def _of_quorum(look: Look) -> Iterator[Symptom]:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.flight.answer import FORMAT, Answer, Header, Problem, RecordError
-from console.flight.block import LEAP
+from console.flight.coded_body import LEAP
 from console.flight.coding import BLOCK_MS
 from console.flight.delta import Changes, DamagedDelta, applied, difference, runs_of
 from console.flight.flight_reader import FlightReader

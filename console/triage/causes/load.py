@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from statistics import median
 
 from console.model.cluster import Topic
-from console.model.rates import WINDOW, Rates
+from console.model.elections import partition_in
+from console.model.rates import WINDOW, Counter, Place, Rates
 from console.plan.amounts import size
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity
 from console.triage.course import Course
+from console.triage.remembered import remembered
 from console.triage.symptoms import Subject
 
 HOT = 5.0
@@ -26,18 +28,13 @@ def _hot(course: Course) -> Iterator[Claim]:
     snapshot = course.last.snapshot
     rates = snapshot.rates
     # Few partitions take so much: the sums of their brokers are made for them alone.
-    large = {place for place in rates.sizes if _settled(rates, *place) >= LEAST}
-    if not large:
-        return
-    led: dict[int, float] = {}
-    for name, topic in snapshot.topics.items():
-        for each in topic.partitions:
-            if each.leader >= 0:
-                led[each.leader] = led.get(each.leader, 0.0) + _settled(rates, name, each.number)
-    for name, number in sorted(large):
+    settled = _all_settled(rates.sizes)
+    large = sorted(place for place, taken in settled.items() if taken >= LEAST)
+    led = _led(snapshot.topics, settled) if large else {}
+    for name, number in large:
         known = snapshot.topics.get(name)
         leader = rates.sizes[name, number].source
-        taken = _settled(rates, name, number)
+        taken = settled[name, number]
         if known is None or taken < SHARE * led.get(leader, 0.0):
             continue
         middle = _middle(rates, known)
@@ -61,12 +58,26 @@ def _hot(course: Course) -> Iterator[Claim]:
         )
 
 
-def _settled(rates: Rates, topic: str, number: int) -> float:
-    """Bytes a second over a whole window; 0 while that is unknown. What a burst shows is no load."""
-    counter = rates.sizes.get((topic, number))
-    if counter is None or counter.at - counter.base_at < WINDOW:
-        return 0.0
-    return counter.rate or 0.0
+@remembered
+def _all_settled(sizes: Mapping[Place, Counter]) -> Mapping[Place, float]:
+    """Bytes a second over a whole window; while that is unknown, and for what does not grow, a partition is missing.
+    What a burst shows is no load."""
+    return {
+        place: each.rate or 0.0
+        for place, each in sizes.items()
+        if each.value != each.base and each.at - each.base_at >= WINDOW
+    }
+
+
+@remembered
+def _led(topics: Mapping[str, Topic], settled: Mapping[Place, float]) -> Mapping[int, float]:
+    """Leader -> bytes a second that are written to it."""
+    led: dict[int, float] = {}
+    for (name, number), taken in settled.items():
+        partition = partition_in(topics.get(name), number)
+        if partition is not None and partition.leader >= 0:
+            led[partition.leader] = led.get(partition.leader, 0.0) + taken
+    return led
 
 
 def _middle(rates: Rates, topic: Topic) -> float | None:
