@@ -45,8 +45,9 @@ AUTHORS_EVERY, AUTHORS = 1.0, 500
 VIEWS_EVERY, BROKERS_AT_ONCE = 2.0, 3
 """Seconds between two rounds of asking brokers what they know, and the brokers of one."""
 VIEW_SECONDS = 3.0
-TOPICS_OF_VIEW, CHANGED_SECONDS = 50, 60.0
-"""Topics that a broker is asked for in turn, and seconds for which those that changed are asked for beside."""
+TOPICS_OF_VIEW, PARTITIONS_OF_VIEW, CHANGED_SECONDS = 50, 1_000, 60.0
+"""Topics that a broker is asked for in turn, of no more partitions if it is more than one topic; and seconds for which
+those that changed are asked for beside."""
 OF_TRANSACTIONS = "__transaction_state"
 LOGS, TRANSACTIONS, NEWEST, CERTIFICATES, VIEWS = (
     "logs",
@@ -262,7 +263,8 @@ class SlowLooks:
 
     async def _read_view(self, broker_id: int, topics: Mapping[str, Topic], turn: Sequence[str]) -> None:
         late = [each.topic for each in self.facts.views.late.get(broker_id, ())][:TOPICS_OF_VIEW]
-        changed = dict.fromkeys((*late, *list(self._changed_at)[-TOPICS_OF_VIEW:]))
+        lately = [name for name in reversed(self._changed_at) if name in topics]
+        changed = dict.fromkeys((*late, *reversed(_few(topics, lately))))
         # In lists of their own: a record has the same questions again then, and not another one with each change.
         for names in (turn, changed):
             if asked := [topics[name] for name in names if name in topics]:
@@ -296,9 +298,21 @@ class SlowLooks:
     def _next_topics(self, topics: Mapping[str, Topic]) -> list[str]:
         """The next topics in turn: always the same lists, while there are no others."""
         names = sorted(topics)
-        turn = ([name for name in names if name > self._next_topic] or names)[:TOPICS_OF_VIEW]
+        turn = _few(topics, [name for name in names if name > self._next_topic] or names)
         self._next_topic = turn[-1] if turn else ""
         return turn
+
+
+def _few(topics: Mapping[str, Topic], names: Sequence[str]) -> list[str]:
+    """The first of these topics, as many as a broker is asked for at once."""
+    chosen: list[str] = []
+    partitions = 0
+    for name in names[:TOPICS_OF_VIEW]:
+        partitions += len(topics[name].partitions)
+        if chosen and partitions > PARTITIONS_OF_VIEW:
+            break
+        chosen.append(name)
+    return chosen
 
 
 def _listeners(session: Session) -> list[Listener]:

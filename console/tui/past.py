@@ -8,12 +8,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from console.contexts.context import lake_place
 from console.model.changes import Status
@@ -21,55 +21,30 @@ from console.present.failures import failure_text, staged_text
 from console.present.text import clean
 
 if TYPE_CHECKING:
-    from textual.worker import Worker
-
     from console.history.reader.tables import Tables
     from console.journal.history import Due
     from console.language.tokenizer import Span
     from console.model.snapshot import Snapshot
     from console.operations.operation import Operation
     from console.session.former_changes import FormerChanges
-    from console.session.session import Session
-    from console.tui.event_watch import EventWatch, Shown
-    from console.tui.reading import Reading
+    from console.tui.event_watch import EventHost, EventWatch
+
+    class JournalHost(EventHost, Protocol):
+        """What `Journal` needs of the app, for itself and for `EventWatch`."""
+
+        def say(self, text: str, meaning: str = "") -> None:
+            """Put a line on the message line."""
+            ...
+
+        def set_timer(self, delay: float, callback: Callable[[], None]) -> object:
+            """Call a function after `delay` seconds."""
+            ...
+
 
 log = logging.getLogger(__name__)
 
 LONGEST_WAIT = 60.0
 """Seconds after which the header is written again while an edit is due to be taken back at a known time."""
-
-
-class JournalHost(Protocol):
-    """What `Journal` needs of the app, for itself and for `console.tui.event_watch`."""
-
-    @property
-    def session(self) -> Session:
-        """The session that is shown."""
-        ...
-
-    @property
-    def view(self) -> Shown:
-        """The view that is shown."""
-        ...
-
-    @property
-    def reading(self) -> Reading:
-        """When the screen reads what."""
-        ...
-
-    def start(
-        self, work: Callable[[], Coroutine[Any, Any, None]], *, group: str, name: str, exclusive: bool = False
-    ) -> Worker[None]:
-        """Run a coroutine function as a worker."""
-        ...
-
-    def say(self, text: str, meaning: str = "") -> None:
-        """Put a line on the message line."""
-        ...
-
-    def set_timer(self, delay: float, callback: Callable[[], None]) -> object:
-        """Call a function after `delay` seconds."""
-        ...
 
 
 def operation_text(operation: Operation) -> str:

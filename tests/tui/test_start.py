@@ -23,11 +23,15 @@ def bootstrap() -> Iterator[str]:
         yield cluster.bootstrap
 
 
+RECORD = frozenset(f"console.flight.{name}" for name in ("memory", "coding", "block", "coded_body", "delta", "frames"))
+"""What the record's thread loads a second after the first answer: on a slow machine the first rows are not there yet."""
+
+
 def assert_small(made: StartCounts, *, modules: int, dataclasses: int) -> None:
     # What is counted is there: a count of nothing would pass too.
     assert "console.cli.main" in made.modules
     assert made.others > 0
-    assert len(made.modules) <= modules, "\n".join(sorted(made.modules))
+    assert len(made.modules - RECORD) <= modules, "\n".join(sorted(made.modules - RECORD))
     assert len(made.dataclasses) <= dataclasses, "\n".join(made.dataclasses)
 
 
