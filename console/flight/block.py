@@ -21,6 +21,8 @@ from console.flight.frames import MOST_BYTES, DamagedFrame, unsqueezed
 SAME, PROBLEM, WHOLE, DELTA, ASKED, ASKED_ALIKE = range(6)
 """Forms of what is in a block: an answer as the last one to the question, none with a reason, one by itself, one made
 of other bodies; and a question, its request by itself or made of others."""
+TOOK_BITS = 4
+"""How many bits are kept of the milliseconds that an answer took: to within an eighth."""
 MOST_ANSWERS = 1 << 16
 MOST_BASES = 8
 
@@ -77,7 +79,7 @@ class BlockWriter:
         self._forms.append(entry.form)
         put_signed(self._times, entry.since_ms - self._since)
         self._since = entry.since_ms
-        put_number(self._took, entry.took_ms)
+        put_number(self._took, entry.took_ms >> (over := max(0, entry.took_ms.bit_length() - TOOK_BITS)) << over)
         if body is not None:
             self._put(body, number)
         elif problem:

@@ -32,14 +32,15 @@ _SAMPLES, _SAMPLE, _TRIED = 24, 24, 200
 
 
 class _Made:
-    """A body of the part. depth: how many it takes to make it."""
+    """A body of the part. depth: how many it takes to make it. size: bytes that are held for it alone."""
 
-    __slots__ = ("body", "depth", "number")
+    __slots__ = ("body", "depth", "number", "size")
 
-    def __init__(self, number: int, body: Body, depth: int) -> None:
+    def __init__(self, number: int, body: Body, depth: int, size: int) -> None:
         self.number = number
         self.body = body
         self.depth = depth
+        self.size = size
 
 
 class _Kept:
@@ -62,7 +63,7 @@ class _Kept:
     @property
     def size(self) -> int:
         """Bytes held."""
-        return sum({made.number: made.body.size for made in self.levels.held}.values())
+        return sum({made.number: made.size for made in self.levels.held}.values())
 
 
 class Encoder:
@@ -115,6 +116,8 @@ class Encoder:
             self._bodies += 1
             return made
         coded = self._body(kept, asked, answer.body)
+        if kept.former is not None:
+            kept.last = answer._replace(body=kept.former.body.data)
         self._block.answer(Entry(kept.key, DELTA if coded.bases else WHOLE, since, took), coded, self._bodies - 1)
         return made
 
@@ -200,7 +203,11 @@ class Encoder:
             alone = whole(body)
             if best is None or alone.cost < best.cost:
                 best, bases = alone, ()
-        now = _Made(self._bodies, Body(body, best.grown), 1 + max((made.depth for made in bases), default=-1))
+        data, size = body, Body(body, best.grown).size
+        if len(bases) == 1 and bases[0].body.data == body:
+            data, size = bases[0].body.data, 0  # one body is held, not two equal ones
+        depth = 1 + max((made.depth for made in bases), default=-1)
+        now = _Made(self._bodies, Body(data, best.grown), depth, size)
         self._bodies += 1
         return now, best
 

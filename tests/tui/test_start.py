@@ -24,7 +24,7 @@ def bootstrap() -> Iterator[str]:
 
 
 RECORD = frozenset(f"console.flight.{name}" for name in ("memory", "coding", "block", "coded_body", "delta", "frames"))
-"""What the record's thread loads a second after the first answer: on a slow machine the first rows are not there yet."""
+"""What the record's thread loads a second after the first answer: on a slow machine that is before the first rows."""
 
 
 def assert_small(made: StartCounts, *, modules: int, dataclasses: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -113,10 +114,10 @@ def answers_of(steps: list[tuple[int, int, bytes, list[tuple[int, int, bytes]], 
         asked = node, f"broker-{node}", 9092, 3, 12, request
         if fate == 0:
             problem = Problem("RequestTimedOut", "TIMED_OUT", f"broker-{node} is late", "Look at it.")
-            made.append(Answer(now, later, *asked, b"", problem))
+            made.append(Answer(now, later % 16, *asked, b"", problem))
         else:
             bodies[node, request] = edited(bodies.get((node, request), b"answer" * 40), edits)
-            made.append(Answer(now, later, *asked, bodies[node, request]))
+            made.append(Answer(now, later % 16, *asked, bodies[node, request]))
     return made
 
 
@@ -255,3 +256,73 @@ def test_an_answer_late_in_a_long_record_is_made_of_few_deltas(tmp_path: Path) -
     reader = FlightReader(path)
     assert reader.answer(len(reader) - 1).body == body
     assert len(reader._cache) <= 1 + 1 + 1 + 3
+
+
+FIRST_FORMAT = sorted((Path(__file__).parents[1] / "faults" / "records").glob("*.kacrec"))
+
+
+def test_records_of_the_first_format_are_read_and_go_on(tmp_path: Path) -> None:
+    """Those of the laboratory are of it: all that they hold is read, and stays where a part is added."""
+    for file in (min(FIRST_FORMAT, key=_size), max(FIRST_FORMAT, key=_size)):
+        reader = FlightReader(file)
+        former = list(reader.answers())
+        assert (reader.header.format, reader.damage) == (1, "")
+        assert len({answer.api_key for answer in former}) > 8
+        path = tmp_path / file.name
+        path.write_bytes(file.read_bytes())
+        later = former[-1].at_ms + 1000
+        added = [each._replace(at_ms=later, took_ms=1) for each in former[-20:]]
+        write(path, added, Header(FORMAT, "cluster-1", "prod", later, "0.1.0"), append=True)
+        again = FlightReader(path)
+        assert (again.damage, [each.format for each in again.headers]) == ("", [1, FORMAT])
+        assert in_order(again.answers()) == in_order([*former, *added])
+
+
+def _size(file: Path) -> int:
+    return file.stat().st_size
+
+
+def test_how_long_an_answer_took_is_kept_to_within_an_eighth(tmp_path: Path) -> None:
+    path, times = tmp_path / "record", [0, 1, 7, 15, 16, 17, 31, 100, 999, 1023, 1024, 5_000, 123_456]
+    write(path, [Answer(BEGAN, took, took, "a", 9092, 3, 12, b"", b"x") for took in times])
+    for answer in FlightReader(path).answers():
+        assert answer.took_ms <= answer.node <= answer.took_ms * 9 / 8
+        assert answer.took_ms == answer.node or answer.node > 15
+
+
+def test_answers_that_have_parts_of_others_take_next_to_nothing(tmp_path: Path) -> None:
+    """As offsets of partitions that are asked for in other lists."""
+    chance = random.Random(5)
+    parts = [b"%06d" % number + chance.randbytes(120) for number in range(300)]
+    path = tmp_path / "record"
+    writer = FlightWriter(path, HEAD)
+    asked = [(0, 100), (100, 200), (200, 300), (50, 150), (150, 250), (30, 270)]
+    for look, (start, end) in enumerate(asked):
+        body = b"".join(parts[start:end])
+        writer.add(Answer(BEGAN + 2000 * look, 1, 1, "a", 9092, 2, 9, b"%d" % start * 20, body))
+        if look == 2:
+            writer.flush()
+            known = writer.size
+    writer.close()
+    assert writer.size - known < 1_500
+    found = [answer.body for answer in FlightReader(path).answers()]
+    assert found == [b"".join(parts[start:end]) for start, end in asked]
+
+
+def test_numbers_that_grow_at_their_pace_take_less_than_what_they_grow_by(tmp_path: Path) -> None:
+    chance = random.Random(6)
+    paces = [chance.randrange(1, 1 << 24) for _ in range(500)]
+    offsets = [chance.randrange(1 << 40) for _ in paces]
+    path = tmp_path / "record"
+    writer = FlightWriter(path, HEAD)
+    for look in range(60):
+        body = b"".join(b"partition %04d" % place + each.to_bytes(8) for place, each in enumerate(offsets))
+        writer.add(Answer(BEGAN + 2000 * look, 1, 1, "a", 9092, 2, 9, b"", body))
+        if look == 31:
+            writer.flush()
+            known = writer.size
+        offsets = [each + pace + chance.randrange(-8, 8) for each, pace in zip(offsets, paces, strict=True)]
+    writer.close()
+    plain = sum(pace.bit_length() for pace in paces) // 8
+    assert (writer.size - known) / 28 < plain * 2 / 3
+    assert len({answer.body for answer in FlightReader(path).answers()}) == 60
