@@ -1,10 +1,11 @@
 """Process start to what the screen first says of the cluster, to the end of ``kac --help`` and of ``kac configs
 --describe``.
 
-``python -m benchmarks.start --kac PATH [HOST:PORT] [--rounds 9]``: PATH is an installed `kac` in an environment with
-the run-time dependencies alone. Beside them in the same run the floors: its Python without anything, and with Textual
-alone. Each figure is given as wall time and as processor time of the process, which a loaded machine changes less. At
-the end the modules and classes that each start makes, of the checkout.
+``python -m benchmarks.start --kac PATH [--bundle PATH] [--kaskade PATH] [--kadm PATH] [HOST:PORT] [--rounds 9]``: PATH
+is an installed `kac` in an environment with the run-time dependencies alone; the one-file kac; kaskade likewise;
+benchmarks/peers/kadm, built, which ends after its first metadata. Beside them in the same run the floors: its Python
+without anything, and with Textual alone. Each figure is given as wall time and as processor time of the process,
+which a loaded machine changes less. At the end the modules and classes that each start makes, of the checkout.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import argparse
 import os
 import statistics
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -26,8 +28,10 @@ from tests.support import start_counts
 
 ROW = b"looking at what is wrong"
 """What the pane of causes says of the brokers and topics that it knows, before it has looked further."""
+FRAME = b"Brokers"
+"""Of the line of panes, which is in the first frame."""
 TICKS = os.sysconf("SC_CLK_TCK")
-LIMITS = {"screen": 0.42, "help": 0.05, "configs --describe": 0.18}
+LIMITS = {"screen": 0.38, "first frame": 0.25, "help": 0.045, "configs --describe": 0.18}
 """Seconds of wall time on a machine that is otherwise idle."""
 
 
@@ -51,10 +55,10 @@ def ended(command: Sequence[str]) -> Taken:
     return Taken(took, used.ru_utime + used.ru_stime)
 
 
-def first_rows(command: Sequence[str]) -> Taken:
-    """The screen from the start of its process until it says what it knows of the cluster."""
+def first_rows(command: Sequence[str], text: bytes = ROW) -> Taken:
+    """The screen from the start of its process until this text; by default what it says of the cluster."""
     with Terminal(command, columns=120, rows=40) as terminal:
-        took = terminal.until(ROW, 60.0)
+        took = terminal.until(text, 60.0)
         stat = Path(f"/proc/{terminal.pid}/stat").read_text().rpartition(")")[2].split()
         return Taken(took, (int(stat[11]) + int(stat[12])) / TICKS)
 
@@ -70,11 +74,13 @@ def in_turn(measures: dict[str, Callable[[], Taken]], rounds: int) -> dict[str, 
     medians = {}
     for name, all_ in taken.items():
         walls = [each.wall for each in all_]
-        medians[name] = Taken(statistics.median(walls), statistics.median(each.processor for each in all_))
+        processors = [each.processor for each in all_]
+        medians[name] = Taken(statistics.median(walls), statistics.median(processors))
         figures_ = {
             "wall_min": min(walls),
             "wall": medians[name].wall,
             "wall_max": max(walls),
+            "processor_min": min(processors),
             "processor": medians[name].processor,
         }
         report(name, **{key: round(1e3 * seconds) for key, seconds in figures_.items()}, runs=rounds)
@@ -98,6 +104,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("address", nargs="?")
     parser.add_argument("--kac", required=True)
+    for name in ("bundle", "kaskade", "kadm"):
+        parser.add_argument(f"--{name}")
     parser.add_argument("--rounds", type=int, default=9)
     options = parser.parse_args()
     python = str(Path(options.kac).parent / "python")
@@ -105,16 +113,25 @@ def main() -> None:
     report("machine", **load())
     with nullcontext(options.address) if options.address else filled_broker() as address:
         describe = ["configs", "--bootstrap-server", address, "--topic", topic_name(7), "--describe"]
-        medians = in_turn(
-            {
-                "floor: python": lambda: ended([python, "-c", "pass"]),
-                "floor: textual": lambda: ended([python, "-c", "import textual.app"]),
-                "help": lambda: ended([options.kac, "--help"]),
-                "configs --describe": lambda: ended([options.kac, *describe]),
-                "screen": lambda: first_rows([options.kac, "-b", address]),
-            },
-            options.rounds,
-        )
+        measures: dict[str, Callable[[], Taken]] = {
+            "floor: python": lambda: ended([python, "-c", "pass"]),
+            "floor: textual": lambda: ended([python, "-c", "import textual.app"]),
+            "help": lambda: ended([options.kac, "--help"]),
+            "configs --describe": lambda: ended([options.kac, *describe]),
+            "screen": lambda: first_rows([options.kac, "-b", address]),
+            "first frame": lambda: first_rows([options.kac, "-b", address], FRAME),
+        }
+        if options.bundle:
+            measures["bundle: help"] = lambda: ended([options.bundle, "--help"])
+            measures["bundle: screen"] = lambda: first_rows([options.bundle, "-b", address])
+        if options.kadm:
+            measures["kadm: metadata"] = lambda: ended([options.kadm, address, "metadata"])
+        if options.kaskade:
+            config = Path(tempfile.mkdtemp()) / "kaskade.ini"
+            config.write_text(f"[kafka]\nbootstrap.servers={address}\n")
+            kaskade = [options.kaskade, "admin", "--config-file", str(config)]
+            measures["kaskade: topics"] = lambda: first_rows(kaskade, topic_name(0).encode())
+        medians = in_turn(measures, options.rounds)
         for name, limit in LIMITS.items():
             report_ratio(f"{name}: seconds", medians[name].wall, limit)
         report_counts("made: help", start_counts.of_command("--help"))

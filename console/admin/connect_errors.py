@@ -21,8 +21,9 @@ from console.admin.errors import (
 )
 from console.admin.settings import Address, ConnectionSettings, show_address
 from console.model.failure import Failure
-from console.wire.connection import ConnectFailed, NotKafka, Stage
+from console.wire.connection import ConnectFailed, NoCommonVersion, NotKafka, Stage
 from console.wire.sasl import EndsAtOnce, KerberosFailed, NotTheBroker, SaslRefused
+from console.wire.schemas import version_range
 
 # X509_V_ERR_… of OpenSSL's x509_vfy.h
 _EXPIRED, _HOST_MISMATCH, _ADDRESS_MISMATCH = 10, 62, 64
@@ -37,6 +38,8 @@ def connect_error(error: Exception, address: Address, settings: ConnectionSettin
     if isinstance(cause, AdminError):
         return cause
     where = show_address(address)
+    if isinstance(cause, NoCommonVersion):
+        return too_new(address, cause.api, cause.theirs)
     if isinstance(cause, ssl.SSLError):
         return _tls_error(cause, where, settings)
     if error.stage is Stage.OPENING:
@@ -56,6 +59,15 @@ def refused_credentials(error: Exception) -> bool:
     if isinstance(cause, SaslRefused):
         return cause.errno == ErrorCode.sasl_authentication_failed
     return isinstance(cause, NotTheBroker)
+
+
+def too_new(address: Address, api: str, theirs: tuple[int, int]) -> AdminError:
+    """The error of a broker that has an API only in versions newer than those known here."""
+    known = version_range(api)[1]
+    message = (
+        f"{show_address(address)} is newer than this kac: it has {api} {theirs[0]} to {theirs[1]}, known is {known}"
+    )
+    return NotKafkaBroker(Failure("TOO_NEW", message, "Update kac; until then use the tools of that Kafka release."))
 
 
 def not_a_broker(address: Address) -> AdminError:

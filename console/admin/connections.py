@@ -221,10 +221,11 @@ class Connections:
                 self._refused = now, reason
             raise reason from error
         if connection.version("metadata") is None:
-            from console.admin.connect_errors import not_a_broker
+            from console.admin.connect_errors import not_a_broker, too_new
 
+            newer = connection.newer("metadata")
             await connection.close()
-            raise not_a_broker(address)
+            raise not_a_broker(address) if newer is None else too_new(address, "metadata", newer)
         return connection
 
     async def _present_security(self) -> dict[str, Any]:

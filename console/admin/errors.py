@@ -105,9 +105,14 @@ class ReadOnly(AdminError):
 class Unsupported(BrokerError):
     """The broker does not support the API, or not the version needed."""
 
-    def __init__(self, api: str, needs: str) -> None:
+    def __init__(self, api: str, needs: str, newer: tuple[int, int] | None = None) -> None:
+        """newer: the broker's versions of the API, where all of them are newer than those known here."""
         self.api = api
         self.needs = needs
+        if newer is not None:
+            message = f"this broker's {api} ({newer[0]} to {newer[1]}) is newer than this kac"
+            super().__init__(Failure("UNSUPPORTED", message, "Update kac to use it; everything else works."))
+            return
         super().__init__(
             Failure(
                 "UNSUPPORTED",

@@ -314,7 +314,7 @@ class Link:
         if request.proposed is not None:
             version = request.proposed if connection.proposes(api, request.proposed) else None
         if version is None:
-            raise Unsupported(api, FIRST_RELEASE.get(api, ""))
+            raise Unsupported(api, FIRST_RELEASE.get(api, ""), connection.newer(api))
         try:
             encoded = connection.prepare(api, version, request.build)
         except Unencodable as error:

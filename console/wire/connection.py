@@ -15,10 +15,11 @@ from typing import Any
 
 from console.wire.aiokafka_request import AiokafkaRequest, Build, Exchange, RawResponse
 from console.wire.bounds_check import MalformedFrame
+from console.wire.frames import decode_body
 from console.wire.partial_imports import import_aiokafka_conn
 from console.wire.proposals.formats import HIGHEST, LOWEST
 from console.wire.sasl import Login, handshake, log_in
-from console.wire.schemas import api_key, version_range
+from console.wire.schemas import api_key, response_type, version_range
 
 _conn = import_aiokafka_conn()
 
@@ -40,6 +41,7 @@ USUAL_BUFFER = 64 * 1024
 GROWTH = 4
 """A full buffer grows to so many times its size, but not beyond the frame."""
 
+_API_VERSIONS = api_key("api_versions")
 _PREFIX = struct.Struct(">i")
 
 log = logging.getLogger(__name__)
@@ -66,6 +68,22 @@ def too_long(error: BaseException | None) -> FrameTooLong | None:
     while error is not None and not isinstance(error, FrameTooLong):
         error = error.__cause__
     return error
+
+
+class NoCommonVersion(ConnectionError):
+    """The broker has an API, but in no version that is known here. theirs: its lowest and highest version."""
+
+    def __init__(self, api: str, theirs: tuple[int, int]) -> None:
+        super().__init__(f"{api} in versions {theirs[0]} to {theirs[1]}")
+        self.api = api
+        self.theirs = theirs
+
+
+def common_version(api: str, theirs: tuple[int, int]) -> int | None:
+    """The highest version of an API that both sides support, or None."""
+    lowest, highest = version_range(api)
+    chosen = min(highest, theirs[1])
+    return chosen if chosen >= max(lowest, theirs[0]) else None
 
 
 class Stage(Enum):
@@ -101,6 +119,8 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
     """
 
     _is_established = False
+
+    _versions: dict[int, tuple[int, int]]
 
     def __init__(self, host: str, port: int, *, login: Login | None, limit: float, **arguments: Any) -> None:
         """limit: seconds that renewing a session may take."""
@@ -142,6 +162,8 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
     async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """As aiokafka's. Afterwards a `_FrameReceiver` receives, and longer frames are accepted."""
         streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] = await super().connect()
+        if self._versions.get(_API_VERSIONS, (0, 0))[0] > 0:
+            await self._ask_versions_again()
         self._is_established = True
         streams[1].transport.set_protocol(_FrameReceiver(self, self._protocol))
         return streams
@@ -158,6 +180,20 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
             self._handshake = asyncio.ensure_future(super().send(request))
             # Where ApiVersions fails, nothing waits for this.
             self._handshake.add_done_callback(lambda done: done.cancelled() or done.exception())
+
+    async def _ask_versions_again(self) -> None:
+        """Asks for the versions in one that the broker has: to version 0, which aiokafka sends, a broker without it
+        answers with its own versions of ApiVersions alone (KIP-511). Raises NoCommonVersion."""
+        theirs: tuple[int, int] = self._versions[_API_VERSIONS]
+        version = common_version("api_versions", theirs)
+        if version is None:
+            raise NoCommonVersion("api_versions", theirs)
+        software = {"client_software_name": "kac", "client_software_version": "1"}
+        raw = await super().send(
+            AiokafkaRequest("api_versions", version, lambda kio: kio.ApiVersionsRequest(**software))
+        )
+        response = decode_body(response_type(raw.api, raw.version), raw.body)
+        self._versions = {each.api_key: (each.min_version, each.max_version) for each in response.api_keys}
 
     async def _do_sasl_handshake(self) -> None:
         """Logs in. Takes the place of aiokafka's exchange, which knows no end of a session."""
@@ -396,11 +432,13 @@ class Connection:
     def version(self, api: str) -> int | None:
         """The highest version of an API that both sides support, or None."""
         theirs = self.versions.get(api_key(api))
-        if theirs is None:
-            return None
-        lowest, highest = version_range(api)
-        chosen = min(highest, theirs[1])
-        return chosen if chosen >= max(lowest, theirs[0]) else None
+        return None if theirs is None else common_version(api, theirs)
+
+    def newer(self, api: str) -> tuple[int, int] | None:
+        """The broker's lowest and highest version of an API that it has only in versions newer than those known here;
+        None otherwise."""
+        theirs = self.versions.get(api_key(api))
+        return theirs if theirs is not None and theirs[0] > version_range(api)[1] else None
 
     def proposes(self, api: str, version: int) -> bool:
         """Whether the broker supports a proposal's version of an API of Kafka's. The proposals' own APIs must be there

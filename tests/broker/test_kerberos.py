@@ -131,18 +131,6 @@ async def test_a_keytab_whose_sessions_are_renewed(cluster: KafkaCluster, realm:
     assert len({each.connection for each in asked}) == 1
 
 
-async def test_tickets_of_a_keytab_are_renewed(cluster: KafkaCluster, realm: Kdc, configure: Configure) -> None:
-    """They end after ten seconds, and the sessions go on."""
-    realm.add("erin", PASSWORD)
-    realm.administer(f'modprinc -maxlife "10 seconds" erin@{REALM}')
-    context = configure(keyed(realm.keytab("erin"), f"erin@{REALM}"))
-    client_id = await ask(context, seconds=22)
-    asked = cluster.request_log.wait_for(1, "DESCRIBE_CLUSTER", client_id=client_id)
-    assert len({each.connection for each in asked}) == 1
-    issued = (realm.folder / "kdc.log").read_text()
-    assert issued.count(f"erin@{REALM} for krbtgt/{REALM}@{REALM}") >= 2
-
-
 async def test_the_default_cache_and_a_named_one(
     cluster: KafkaCluster, realm: Kdc, configure: Configure, tmp_path: Path
 ) -> None:

@@ -238,10 +238,18 @@ class KafkaCluster:
         self._launch(broker)
         self.await_brokers(self.running, timeout=START_SECONDS)
 
+    def upgrade(self, broker: int, version: str) -> None:
+        """Stop a broker and start it as another version, on its storage and ports. `version` is the last one from then
+        on."""
+        self.stop(broker)
+        self.version, self._jars = version, jars(version)
+        self._classpath = f"{self._jars}/*"
+        self._write_logging(self._folder(broker))
+        self._launch(broker)
+        self.await_brokers(self.running, timeout=START_SECONDS)
+
     def bring_up(self) -> None:
         """Start the brokers that are down, on their own ports, and wait until all see each other."""
-        for broker in [each for each, process in self._processes.items() if process.poll() is not None]:
-            self._forget(broker)  # it ended by itself, as one that could not register in time
         down = set(self.broker_ids) - self._processes.keys()
         for broker in sorted(down):
             self._launch(broker)
@@ -339,12 +347,15 @@ class KafkaCluster:
         properties = folder / "server.properties"
         properties.touch(mode=0o600)
         properties.write_text(self._server_properties(node, folder / f"data-{uuid.uuid4().hex[:8]}", extra))
+        self._write_logging(folder)
+        return properties
+
+    def _write_logging(self, folder: Path) -> None:
         if major(self.version) >= 4:
             logging = log4j2_properties(folder, request_log=self._log_requests, rotate_at=self._rotate_at)
         else:
             logging = log4j_properties(folder, request_log=self._log_requests)
         (folder / "logging.properties").write_text(logging)
-        return properties
 
     def _prepare(self, nodes: Iterable[int]) -> None:
         """Everything that has to be there before the first of these brokers starts."""

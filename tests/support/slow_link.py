@@ -8,8 +8,9 @@ was sent after what, and the delay only keeps apart what goes out together from 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 Address = tuple[str, int]
 ONE_WAY = 0.075
@@ -50,8 +51,8 @@ class SlowLink:
         self._run(self._requests(client, to_broker, asked))
         self._run(self._answers(broker, to_client, asked))
 
-    def _run(self, passing: object) -> None:
-        task = asyncio.ensure_future(passing)  # type: ignore[arg-type]
+    def _run(self, passing: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(passing)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 

@@ -12,6 +12,7 @@ from typing import Self
 
 LOOPBACK = "127.0.0.1"
 API_VERSIONS, METADATA, DESCRIBE_CONFIGS, INCREMENTAL_ALTER, CREATE_TOPICS, DESCRIBE_QUORUM = 18, 3, 32, 44, 19, 55
+UNSUPPORTED_VERSION = 35
 KRAFT: Mapping[int, tuple[int, int]] = {
     API_VERSIONS: (0, 4),
     METADATA: (0, 13),
@@ -181,7 +182,16 @@ class FakeBroker:
             writer.close()
 
     def _versions_frame(self, request: Received) -> bytes:
-        """ApiVersionsResponse v0 by hand."""
+        """ApiVersionsResponse by hand: version 0, or 3 and newer. To one that it does not have a broker answers in
+        version 0, with its own of this API (KIP-511)."""
+        lowest, highest = self.versions[API_VERSIONS]
+        if not lowest <= request.version <= highest:
+            body = struct.pack(">hihhh", UNSUPPORTED_VERSION, 1, API_VERSIONS, lowest, highest)
+            return struct.pack(">ii", 4 + len(body), request.correlation_id) + body
+        if request.version:
+            keys = b"".join(struct.pack(">hhhb", key, *both, 0) for key, both in self.versions.items())
+            body = struct.pack(">hb", 0, len(self.versions) + 1) + keys + struct.pack(">ib", 0, 0)
+            return struct.pack(">ii", 4 + len(body), request.correlation_id) + body
         body = struct.pack(">hi", 0, len(self.versions)) + b"".join(
             struct.pack(">hhh", key, lowest, highest) for key, (lowest, highest) in self.versions.items()
         )

@@ -1,0 +1,268 @@
+"""What works with which release of Kafka, tried on real brokers and kept: the table in README is made of it.
+
+``python -m tests.support.versions [RELEASE …]`` starts a cluster of each release (all of them without arguments), tries
+everything on it, and writes the results and the table again. `tests/broker/test_versions.py` tries it too and compares
+with what is kept; `tests/unit/test_versions_table.py` compares the table.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import uuid
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+
+from console.admin import acls, cluster, configs, features, groups, partitions, quotas, scram, topics, transactions
+from console.admin.changes import send
+from console.admin.errors import Unsupported
+from console.admin.link import Link
+from console.admin.settings import ConnectionSettings
+from console.model.acl import Acl
+from console.model.changes import (
+    AlterConfigs,
+    AlterQuotas,
+    AlterReassignments,
+    AlterScram,
+    ChangeRequest,
+    ConfigOp,
+    CreateAcls,
+    CreatePartitions,
+    CreateTopics,
+    DeleteAcls,
+    DeleteTopics,
+    ElectLeaders,
+    MoveTarget,
+    NewTopic,
+    PartitionTarget,
+    ScramUser,
+    Status,
+    UnregisterBroker,
+)
+from console.model.codes import DELETE, SET, AclOperation, AclResourceType, PatternType, Permission, ScramMechanism
+from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
+from console.model.quota import QuotaEntity
+from console.model.secret import Secret
+from tests.support.kafka_cluster import KafkaCluster
+from tests.support.patience import PATIENCE
+from tests.support.zookeeper_cluster import ZooKeeperCluster
+
+ROOT = Path(__file__).resolve().parents[2]
+KEPT = Path(__file__).with_name("versions.json")
+README = ROOT / "README.md"
+BEGIN, END = "<!-- made by tests/support/versions.py -->\n", "<!-- end of it -->\n"
+
+RELEASES = {
+    "2.8": "2.8.2",
+    "3.7": "3.7.2",
+    "3.9": "3.9.1",
+    "4.0": "4.0.0",
+    "4.1": "4.1.1",
+    "4.2": "4.2.0",
+    "4.3": "4.3.0",
+}
+"""The releases of the table, and the versions that are run. 2.8 is run with ZooKeeper, the others in KRaft mode."""
+WORKS, MISSING = "✓", "–"
+
+Try = Callable[[Link, str], Awaitable[None]]
+
+
+async def _applied(link: Link, change: ChangeRequest) -> None:
+    outcomes = await send(link, change, validate_only=False)
+    bad = [outcome for outcome in outcomes if outcome.status is not Status.APPLIED]
+    if bad and all(each.failure is not None and each.failure.name == "UNSUPPORTED_VERSION" for each in bad):
+        raise Unsupported("the change", "")
+    assert not bad, bad
+
+
+async def _topics(link: Link, name: str) -> None:
+    await _applied(link, CreateTopics((NewTopic(name, 1, 1),)))
+    await _applied(link, CreatePartitions({name: 2}))
+    assert len((await topics.describe_topics(link, [name])).topics[name].partitions) == 2
+    await _applied(link, DeleteTopics((name,)))
+
+
+async def _check_only(link: Link, name: str) -> None:
+    outcomes = await send(link, CreateTopics((NewTopic(name, 1, 1),)), validate_only=True)
+    assert {outcome.status for outcome in outcomes} == {Status.VALID}
+
+
+def _config(resource: Callable[[str], ConfigResource], key: str, value: str) -> Try:
+    async def changed_and_taken_back(link: Link, name: str) -> None:
+        where = resource(name)
+        if where == topic_resource(name):
+            await _applied(link, CreateTopics((NewTopic(name, 1, 1),)))
+        await _applied(link, AlterConfigs({where: (ConfigOp(key, SET, value),)}))
+        found = (await configs.describe_configs(link, [where])).sets[where]
+        assert any(entry.name == key and entry.value == value for entry in found.overrides(where))
+        await _applied(link, AlterConfigs({where: (ConfigOp(key, DELETE),)}))
+
+    return changed_and_taken_back
+
+
+def _quota(entity: str, key: str) -> Try:
+    async def changed_and_taken_back(link: Link, name: str) -> None:
+        where = QuotaEntity.of({entity: "127.0.0.9" if entity == "ip" else name})
+        await _applied(link, AlterQuotas({where: {key: 5.0}}))
+        assert (await quotas.describe_quotas(link))[where] == {key: 5.0}
+        await _applied(link, AlterQuotas({where: {key: None}}))
+
+    return changed_and_taken_back
+
+
+async def _scram(link: Link, name: str) -> None:
+    await _applied(link, AlterScram({ScramUser(name, ScramMechanism(1)): (4096, Secret("p"))}))
+    assert name in await scram.describe_scram(link)
+    await _applied(link, AlterScram({}, (ScramUser(name, ScramMechanism(1)),)))
+
+
+async def _acls(link: Link, name: str) -> None:
+    topic, literal = AclResourceType.parse("topic"), PatternType.parse("literal")
+    acl = Acl(topic, name, literal, f"User:{name}", "*", AclOperation.parse("read"), Permission.parse("deny"))
+    await _applied(link, CreateAcls((acl,)))
+    assert acl in await acls.describe_acls(link)
+    await _applied(link, DeleteAcls((acl,)))
+
+
+async def _moves(link: Link, name: str) -> None:
+    await _applied(link, CreateTopics((NewTopic(name, 1, 1),)))
+    await topics.wait_for_leaders(link, {name: 1}, PATIENCE)
+    await _applied(link, AlterReassignments({MoveTarget(name, 0): (1,)}))
+    await send(link, ElectLeaders((PartitionTarget(name, 0),)), validate_only=False)
+    await partitions.list_reassignments(link)
+
+
+async def _groups(link: Link, _: str) -> None:
+    listing = await groups.list_groups(link)
+    assert not listing.failures
+
+
+async def _has(link: Link, api: str) -> None:
+    if await link.version(api) is None:
+        raise Unsupported(api, "")
+
+
+async def _new_groups(link: Link, _: str) -> None:
+    await _has(link, "consumer_group_describe")
+
+
+async def _share_groups(link: Link, _: str) -> None:
+    await _has(link, "share_group_describe")
+
+
+async def _share_offsets(link: Link, _: str) -> None:
+    await _has(link, "alter_share_group_offsets")
+
+
+async def _transactions(link: Link, _: str) -> None:
+    assert not (await transactions.list_transactions(link)).failures
+
+
+async def _quorum(link: Link, _: str) -> None:
+    assert (await cluster.describe_quorum(link)).leader_id > 0
+
+
+async def _features(link: Link, _: str) -> None:
+    if not (await features.describe_features(link)).finalized:
+        raise Unsupported("features", "")
+
+
+async def _disks(link: Link, _: str) -> None:
+    found = await cluster.describe_log_dirs(link)
+    if all(each.total_bytes < 0 for dirs in found.dirs.values() for each in dirs):
+        raise Unsupported("sizes of disks", "")
+
+
+async def _fenced(link: Link, _: str) -> None:
+    if not (await cluster.describe_cluster(link)).shows_fenced:
+        raise Unsupported("fenced brokers", "")
+
+
+async def _unregister(link: Link, _: str) -> None:
+    await send(link, UnregisterBroker(99), validate_only=True)
+
+
+TRIED: Mapping[str, Try] = {
+    "topics: list, create, grow, delete": _topics,
+    "changes are checked by brokers before they are sent": _check_only,
+    "configs of topics": _config(topic_resource, "retention.ms", "86400000"),
+    "configs of a broker": _config(lambda _: broker_resource(1), "log.cleaner.threads", "2"),
+    "configs of all brokers (cluster default)": _config(lambda _: CLUSTER_DEFAULT, "log.cleaner.threads", "2"),
+    "quotas of users and clients": _quota("user", "producer_byte_rate"),
+    "quotas of addresses": _quota("ip", "connection_creation_rate"),
+    "SCRAM users": _scram,
+    "ACLs": _acls,
+    "moves of replicas, elections": _moves,
+    "groups, offsets": _groups,
+    "groups of the new protocol (KIP-848), as advertised": _new_groups,
+    "share groups, as advertised": _share_groups,
+    "offsets of share groups, as advertised": _share_offsets,
+    "transactions": _transactions,
+    "quorum of the controllers": _quorum,
+    "features": _features,
+    "free space of disks": _disks,
+    "brokers that are down are listed": _fenced,
+    "brokers are unregistered": _unregister,
+}
+"""What is tried, by its row of the table."""
+
+
+async def tried_on(kafka: KafkaCluster) -> dict[str, bool]:
+    """Row -> whether this cluster has it. Raises whatever else goes wrong: what is there has to work."""
+    link = Link(ConnectionSettings(kafka.addresses))
+    found = {}
+    try:
+        for row, attempt in TRIED.items():
+            try:
+                await attempt(link, f"versions-{uuid.uuid4().hex[:8]}")
+                found[row] = True
+            except Unsupported:
+                found[row] = False
+    finally:
+        await link.close()
+    return found
+
+
+def cluster_of(release: str) -> KafkaCluster:
+    """A cluster of one broker of this release, not started yet. Raises BrokersUnavailableError."""
+    version = RELEASES[release]
+    return ZooKeeperCluster(version, brokers=1) if release == "2.8" else KafkaCluster(version, brokers=1)
+
+
+def kept() -> dict[str, dict[str, bool]]:
+    """Release -> row -> whether it works, as tried last."""
+    found: dict[str, dict[str, bool]] = json.loads(KEPT.read_text())
+    return found
+
+
+def table(results: Mapping[str, Mapping[str, bool]]) -> str:
+    """The table in Markdown."""
+    releases = [release for release in RELEASES if release in results]
+    lines = [f"| | {' | '.join(releases)} |", f"|---|{'---|' * len(releases)}"]
+    for row in TRIED:
+        marks = (WORKS if results[release].get(row) else MISSING for release in releases)
+        lines.append(f"| {row} | {' | '.join(marks)} |")
+    return "\n".join(lines) + "\n"
+
+
+def in_readme(text: str) -> str:
+    """The table that stands in README's text. Raises ValueError where its marks are missing."""
+    begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
+    return text[begin:end]
+
+
+def main() -> None:
+    """Try the releases and write what was found."""
+    results = kept() if KEPT.exists() else {}
+    for release in sys.argv[1:] or RELEASES:
+        with cluster_of(release) as kafka:
+            results[release] = asyncio.run(tried_on(kafka))
+        KEPT.write_text(json.dumps({each: results[each] for each in RELEASES if each in results}, indent=1) + "\n")
+        sys.stderr.write(f"{release}: {sum(results[release].values())} of {len(TRIED)}\n")
+    text = README.read_text()
+    README.write_text(text.replace(BEGIN + in_readme(text) + END, BEGIN + table(results) + END))
+
+
+if __name__ == "__main__":
+    main()
