@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from console.cli.opening import DONE, FAILED, USAGE, context_of, open_log_file
-from console.model.numbers import decimal_number, natural_number, option
-from console.terminal import complain
+from console.model.numbers import decimal_number, json_text, natural_number, option
+from console.terminal import complain, put
 
 if TYPE_CHECKING:
     from console.contexts import Context
@@ -43,6 +43,11 @@ JOBS = {
     ),
     "verify": ("console.cli.lake_jobs", "run_jobs", "check that the lake is what it says it is"),
     "compact": ("console.cli.lake_jobs", "run_jobs", "make few files of many, and delete versions that are not kept"),
+    "migrate": (
+        "console.cli.lake",
+        "run_migrate",
+        "take a lake along that an older version of kac wrote; copies no rows",
+    ),
     "doctor": (
         "console.cli.lake",
         "run_doctor",
@@ -58,11 +63,12 @@ TAKES: dict[str, tuple[str, ...]] = {
     "collect": ("every", "all"),
     "ingest": (*_SPARK, "metadata_log", "request_log", "journal", "cluster_id", "timezone", "max_bad_ratio"),
     "follow": ("controller", "cluster_id"),
-    "build": (*_SPARK, "since", "format", "tables"),
+    "build": (*_SPARK, "since", "tables"),
     "status": (),
     "report": ("html", "cluster", "since", "until"),
     "verify": ("master",),
     "compact": _SPARK,
+    "migrate": (),
     "doctor": ("archive",),
     "package": ("file",),
     "demo": ("master",),
@@ -94,8 +100,6 @@ def lake_options(parser: argparse.ArgumentParser) -> None:
     add("--until", metavar="TIME", default=hidden, help="report: before then, likewise")
     add("--cluster", metavar="ID", default=hidden, help="report: a cluster of the lake; all that it has, else")
     add("--html", metavar="FILE", default=hidden, help="report: the page to write; - is standard output")
-    formats = "build: parquet, or delta for Delta's own readers too"
-    add("--format", choices=("parquet", "delta"), default=hidden, help=formats)
     add("--metadata-log", action="append", metavar="DIR", default=hidden, help="ingest: a folder __cluster_metadata-0")
     requests = "ingest: request logs of a broker: '1=/logs/kafka-request.log*'"
     add("--request-log", action="append", metavar="BROKER=FILES", default=hidden, help=requests)
@@ -249,6 +253,24 @@ def run_status(options: argparse.Namespace) -> int:
     from console.lake.results import status_result
 
     Printer(options.output)(status_result(status(Lake.open(lake_of_options(options)))))
+    return DONE
+
+
+# ``kac lake migrate``: the lake in the format of this version.
+
+
+def run_migrate(options: argparse.Namespace) -> int:
+    """0 done; the lake's own errors otherwise."""
+    from console.history.store import Lake
+    from console.history.store.migrate import migrate
+
+    open_log_file()
+    lake = Lake.at_path(lake_of_options(options))
+    made = migrate(lake)
+    if options.output == "json":
+        put(json_text({"run_id": made.run_id, "tables": dict(made.versions)}) + "\n")
+    else:
+        put(f"The lake at {lake.where} has {len(made.versions)} tables, now in Delta's format; no rows were copied.\n")
     return DONE
 
 

@@ -6,7 +6,7 @@ import argparse
 import logging
 import os
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +20,7 @@ from console.terminal import complain, put
 
 if TYPE_CHECKING:
     from console.history.jobs.record import Report
-    from console.history.store import Lake, Manifest
+    from console.history.store import Lake, Release
     from console.lake.demo.make import Demo
     from console.lake.demo.story import Recorded
     from console.lake.progress import Shown
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 _NOTHING_TO_READ = (
     "nothing to read: name --metadata-log, --request-log or --journal, or write {file} (docs/lake.md shows one)"
 )
-PARQUET, DELTA = "parquet", "delta"
 _SOURCE_OPTIONS = ("metadata_log", "request_log", "journal", "cluster_id", "timezone")
 
 Job = Callable[[Any, "Lake", "Shown"], int]
@@ -120,22 +119,13 @@ def _build(options: argparse.Namespace) -> int:
         complain(f"--since: {wrong}")
         return USAGE
 
-    form = getattr(options, "format", PARQUET)
-
     def job(spark: Any, lake: Lake, shown: Shown) -> int:
         from console.history.jobs.build import build
 
-        report = build(spark, lake, options.tables or None, since, shown.step, keep=_keep(options), format=form)
+        report = build(spark, lake, options.tables or None, since, shown.step, keep=_keep(options))
         return _told(options, report)
 
-    return with_spark(options, lake_of_options(options), job, _bytes_in, more=_delta() if form == DELTA else {})
-
-
-def _delta() -> dict[str, str]:
-    """What Spark needs for Delta's tables; it fetches the jar, and keeps it."""
-    from console.history.jobs.tables import PACKAGE, SETTINGS
-
-    return {**SETTINGS, "spark.jars.packages": PACKAGE}
+    return with_spark(options, lake_of_options(options), job, _bytes_in)
 
 
 def _verify(options: argparse.Namespace) -> int:
@@ -164,10 +154,9 @@ def with_spark(
     options: argparse.Namespace,
     where: str,
     job: Job,
-    size: Callable[[Manifest | None], int | None],
+    size: Callable[[Release | None], int | None],
     *,
     create: bool = False,
-    more: Mapping[str, str] | None = None,
 ) -> int:
     """Runs a job in a session that ends with it. size: of what it reads, in bytes; gets what the lake holds. more:
     settings of Spark's."""
@@ -183,7 +172,7 @@ def with_spark(
         with (
             shown() as progress,
             lake_session(
-                os.environ, master=getattr(options, "master", None), input_bytes=read, more=more, say=progress.say
+                os.environ, master=getattr(options, "master", None), input_bytes=read, say=progress.say
             ) as spark,
         ):
             if lake is None:
@@ -243,8 +232,8 @@ def _keep(options: argparse.Namespace) -> int:
     return getattr(options, "keep", KEEP)
 
 
-def _bytes_in(manifest: Manifest | None) -> int | None:
-    return None if manifest is None else sum(table.bytes for table in manifest.tables.values())
+def _bytes_in(release: Release | None) -> int | None:
+    return None if release is None else sum(table.bytes for table in release.tables.values())
 
 
 # ``kac lake demo``: a day of three clusters in a lake of its own, taken in and built, to try everything on.

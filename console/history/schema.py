@@ -431,6 +431,24 @@ QUARANTINE = Table(
 )
 
 
+RELEASE = Table(
+    "release",
+    "record",
+    "What the last runs left, a row for each that is kept. Readers take the newest row, and of each table the version "
+    "that it names: a run that died leaves newer versions, which the next run takes back.",
+    (
+        RUN_ID,
+        column("number", "bigint", "Counts the releases of the lake, from 1."),
+        column("created", "string", "When it was committed, as ISO 8601 in UTC."),
+        column("job", "string", "collect, ingest, build, compact, migrate."),
+        column("tables", "string", "The versions of the tables, as JSON: by table."),
+        column("inputs", "string", "How far each input was read, as JSON."),
+    ),
+    key=("number",),
+    partitions=(),
+)
+
+
 TABLES: Mapping[str, Table] = MappingProxyType(
     {
         table.name: table
@@ -447,6 +465,7 @@ TABLES: Mapping[str, Table] = MappingProxyType(
             POLICY_VIOLATION,
             RUN,
             QUARANTINE,
+            RELEASE,
         )
     }
 )

@@ -165,14 +165,14 @@ def poll_all(
     timeout: float = TIMEOUT,
 ) -> list[PollResult]:
     """What each cluster answers, in the order of the contexts; nothing is written."""
-    manifest = lake.current()
-    owners = states.owners(manifest)
+    release = lake.current()
+    owners = states.owners(release)
 
     def topics_of(context: Context, cluster_id: str) -> list[str]:
         owner = owners.get(cluster_id)
         if owner is None or (owner.context != context.name and context.cluster_id != cluster_id):
             return []  # a cluster that claims another's id must not learn the names of its topics
-        return [key for entity_type, key in states.of(manifest, cluster_id) if entity_type == "topic"]
+        return [key for entity_type, key in states.of(release, cluster_id) if entity_type == "topic"]
 
     async def all_of_them() -> list[PollResult]:
         free = asyncio.Semaphore(IN_FLIGHT)
@@ -315,9 +315,9 @@ def write_down(
 
         rows = write.add_arrow("snapshot", pa.concat_tables(tables))
         status = "done" if kept else "failed"
-        manifest = write.commit(status=status, inputs={"clusters": read}, message=report.message)
+        release = write.commit(status=status, inputs={"clusters": read}, message=report.message)
         with suppress(OSError):  # the next run deletes what is left over
-            states.forget_older(manifest, kept)
+            states.forget_older(release, kept)
         return replace(report, rows=rows)
 
 
@@ -325,7 +325,7 @@ def _tables(
     write: Write, states: LastStates, taken: Sequence[PollResult], names: Collection[str] | None
 ) -> tuple[list[pa.Table], list[ClusterReport], set[str]]:
     """The rows to write, the reports, and the clusters that answered."""
-    owners = states.owners(write.manifest)
+    owners = states.owners(write.release)
     known = {owner.context: cluster_id for cluster_id, owner in owners.items()}
     claims = [
         Claim(
@@ -338,7 +338,7 @@ def _tables(
     now: dict[str, tuple[Context, datetime]] = {}
     tables: list[pa.Table] = []
     reports: list[ClusterReport] = []
-    current = {each.seen.cluster_id: states.of(write.manifest, each.seen.cluster_id) for each in taken if each.seen}
+    current = {each.seen.cluster_id: states.of(write.release, each.seen.cluster_id) for each in taken if each.seen}
     first = {
         each.cluster_id: each.context
         for each in claims

@@ -16,8 +16,8 @@ from console.lake.results import size
 from console.lake.spark_session import LEAST_MEMORY, MIB, Machine, cache_folder, spark_log, this_machine
 
 INSTALL = "pip install 'kafka-admin-console[lake]'"
-PAIR = {"pyspark": "4.2.0", "delta-spark": "4.4.0"}
-"""Versions that work together: others fail, some only when reading."""
+TESTED = {"pyspark": "4.2.0", "deltalake": "1.6.6"}
+"""Versions that the pipeline is tested with."""
 OF_EXECUTORS = ("pyarrow", "crc32c", "msgspec")
 """What the zip for a cluster can't bring: C extensions."""
 TESTED_JAVA = (17, 21, 25)
@@ -30,10 +30,9 @@ def checks(environ: Mapping[str, str], lake: str | None) -> Iterator[Check]:
     yield _python()
     javas = [with_launcher(each, cache_folder(environ)) for each in candidates(environ)]
     yield from _java(javas)
-    for name in ("pyspark", *OF_EXECUTORS):
+    for name in ("pyspark", "deltalake", *OF_EXECUTORS):
         yield _package(name, needed=True)
-    for name in ("duckdb", "delta-spark"):
-        yield _package(name, needed=False)
+    yield _package("duckdb", needed=False)
     yield from _spark_home(environ)
     yield from _archive(javas, environ)
     machine = this_machine()
@@ -77,9 +76,9 @@ def _package(name: str, needed: bool) -> Check:
     except PackageNotFoundError:
         what = Health.BAD if needed else Health.NOTE
         return Check(name, what, "not installed", INSTALL)
-    wanted = PAIR.get(name)
+    wanted = TESTED.get(name)
     if wanted is not None and found != wanted:
-        return Check(name, Health.NOTE, found, f"{name} {wanted} works with the others: {INSTALL}")
+        return Check(name, Health.NOTE, found, f"{name} {wanted} is tested: {INSTALL}")
     return Check(name, Health.OK, found)
 
 
@@ -133,8 +132,8 @@ def _lake(where: str) -> Iterator[Check]:
         return
     try:
         lake = Lake.open(where)
-        manifest = lake.current()
-        versions = len(lake.manifests())
+        release = lake.current()
+        versions = len(lake.releases())
     except NoLake:
         yield Check(
             "lake", Health.NOTE, f"there is none at {where}", "kac lake collect makes one; --lake names another"
@@ -143,11 +142,11 @@ def _lake(where: str) -> Iterator[Check]:
     except LakeError as error:
         yield Check("lake", Health.BAD, str(error), "kac lake verify says what is wrong")
         return
-    if not manifest.run_id:
+    if not release.run_id:
         yield Check("lake", Health.NOTE, f"{lake.where}: empty", "kac lake collect, or kac lake ingest")
     else:
-        rows = sum(table.rows for table in manifest.tables.values())
-        held = sum(table.bytes for table in manifest.tables.values())
-        found = f"{lake.where}: {rows:,} rows, {size(held)}, {versions} versions; as of {manifest.created}"
+        rows = sum(table.rows for table in release.tables.values())
+        held = sum(table.bytes for table in release.tables.values())
+        found = f"{lake.where}: {rows:,} rows, {size(held)}, {versions} versions; as of {release.created}"
         yield Check("lake", Health.OK, found)
     yield _room("room for the lake", Path(lake.where), "free some: kac lake compact --keep 2 deletes older versions")

@@ -14,7 +14,7 @@ from console.lake.poll import Observation, Resource, Row, State, Value, state_ro
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from console.history.store import Lake, Manifest
+    from console.history.store import Lake, Release
     from console.history.store.write import Write
 
 
@@ -63,7 +63,7 @@ def applied(state: State, rows: Iterable[Row]) -> State:
 
 
 # -- the last state. It follows from the table `snapshot` alone; so that a poll need not read all of that, it is also
-# kept in `collect/<cluster>/<run>.parquet`, which the manifest names. If that file is missing, the table is read. A
+# kept in `collect/<cluster>/<run>.parquet`, which the release names. If that file is missing, the table is read. A
 # cluster's folder is named by `console.history.entities.folder_of`, since the cluster chooses its own id.
 
 _INPUT = "collect:"
@@ -84,33 +84,33 @@ class LastStates:
         self._lake = lake
         self._known: dict[tuple[str, str], State] = {}
 
-    def of(self, manifest: Manifest, cluster_id: str) -> State:
+    def of(self, release: Release, cluster_id: str) -> State:
         """The state of a cluster in a version of the lake; empty if it was never polled."""
-        remembered = manifest.inputs.get(_INPUT + cluster_id)
+        remembered = release.inputs.get(_INPUT + cluster_id)
         if remembered is None:
             return {}
         key = cluster_id, str(remembered["state"])
         if key not in self._known:
-            self._known[key] = self._kept(*key) or self._rebuilt(manifest, cluster_id)
+            self._known[key] = self._kept(*key) or self._rebuilt(release, cluster_id)
         return self._known[key]
 
-    def last_poll(self, manifest: Manifest, cluster_id: str) -> datetime | None:
+    def last_poll(self, release: Release, cluster_id: str) -> datetime | None:
         """The time of the cluster's last poll; None: never."""
-        remembered = manifest.inputs.get(_INPUT + cluster_id)
+        remembered = release.inputs.get(_INPUT + cluster_id)
         return None if remembered is None else datetime.fromisoformat(remembered["at"])
 
-    def owners(self, manifest: Manifest) -> Mapping[str, Owner]:
+    def owners(self, release: Release) -> Mapping[str, Owner]:
         """The context of each cluster that was polled, by the cluster's id."""
         return {
             key.removeprefix(_INPUT): Owner(value["context"], bool(value.get("declares")))
-            for key, value in manifest.inputs.items()
+            for key, value in release.inputs.items()
             if key.startswith(_INPUT)
         }
 
     def keep(self, write: Write, cluster_id: str, owner: Owner, at: datetime, state: State) -> None:
         """Keeps a state with the run that writes the poll."""
-        last = write.manifest.inputs.get(_INPUT + cluster_id)
-        same = last is not None and self.of(write.manifest, cluster_id) == state
+        last = write.release.inputs.get(_INPUT + cluster_id)
+        same = last is not None and self.of(write.release, cluster_id) == state
         run = str(last["state"]) if last is not None and same else write.run_id
         if run == write.run_id and state:
             self._lake.filesystem.replace(self._path(cluster_id, run), _parquet(state))
@@ -118,10 +118,10 @@ class LastStates:
         looked = {"context": owner.context, "declares": owner.declares, "at": at.isoformat(), "state": run}
         write.remember({_INPUT + cluster_id: looked})
 
-    def forget_older(self, manifest: Manifest, cluster_ids: Iterable[str]) -> None:
-        """Deletes the files of these clusters that a manifest does not name; only for the holder of the lock."""
+    def forget_older(self, release: Release, cluster_ids: Iterable[str]) -> None:
+        """Deletes the files of these clusters that a release does not name; only for the holder of the lock."""
         for cluster_id in cluster_ids:
-            named = self._path(cluster_id, str(manifest.inputs[_INPUT + cluster_id]["state"]))
+            named = self._path(cluster_id, str(release.inputs[_INPUT + cluster_id]["state"]))
             folder = named.rpartition("/")[0]
             for entry in self._lake.filesystem.entries(folder):
                 if not entry.is_folder and f"{folder}/{entry.name}" != named:
@@ -139,17 +139,17 @@ class LastStates:
         except (OSError, pa.ArrowException):
             return None
 
-    def _rebuilt(self, manifest: Manifest, cluster_id: str) -> State:
+    def _rebuilt(self, release: Release, cluster_id: str) -> State:
         import pyarrow as pa
         import pyarrow.compute as pc
 
         partitions = [
             each
-            for each in manifest.table(SNAPSHOT).partitions
+            for each in release.table(SNAPSHOT).partitions
             if (partition_values(each).get("cluster_id") or "") == cluster_id
         ]
         parts = []
-        for path in self._lake.files(manifest, SNAPSHOT, partitions):
+        for path in self._lake.files(release, SNAPSHOT, partitions):
             rows = _read(self._lake.filesystem.read(path), (*_COLUMNS, "kind", "observed_ts"))
             parts.append(rows.filter(pc.field("kind").isin(["state", "absent"])))
         if not parts:

@@ -62,7 +62,7 @@ def one(spark: SparkSession, lake: Lake, done: str) -> None:
 
 
 def read(spark: SparkSession, lake: Lake, table: str) -> tuple[int, int]:
-    """Delta's version that the manifest names, and its rows as Delta reads them."""
+    """Delta's version that the release names, and its rows as Delta reads them."""
     version = lake.current().tables[table].delta
     assert version is not None
     reader = spark.read.format("delta").option("versionAsOf", version)

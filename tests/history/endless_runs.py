@@ -23,7 +23,7 @@ KEPT = 3
 
 def one_run(lake: Lake) -> None:
     with writing(lake, "collect", keep=KEPT) as write:
-        number = int(write.manifest.inputs.get("runs", 0)) + 1
+        number = int(write.release.inputs.get("runs", 0)) + 1
         rows = [
             {"observed_ts": START + timedelta(days=day), "entity_key": f"{number}.{each}", "value": str(number)}
             for day in range(DAYS)

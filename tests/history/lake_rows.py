@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from console.history.schema import TABLES, Table, arrow_schema
-from console.history.store import Lake, Manifest
+from console.history.store import Lake, Release
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
 _FILLED: Mapping[str, Any] = {"string": "x", "int": 1, "bigint": 1, "double": 1.0, "boolean": False, "timestamp": START}
@@ -44,12 +44,12 @@ def snapshot_rows(count: int, *, days: int = 2, clusters: int = 2, first: int = 
 
 
 def rows_of(
-    lake: Lake, table: str, manifest: Manifest | None = None, *, without: Iterable[str] = ("run_id",)
+    lake: Lake, table: str, release: Release | None = None, *, without: Iterable[str] = ("run_id",)
 ) -> list[Any]:
     """All rows of a table as a reader without Spark sees them, in order of their content; less the run's id."""
     import duckdb
 
-    files = lake.files(manifest or lake.current(), table)
+    files = lake.files(release or lake.current(), table)
     if not files:
         return []
     names = ", ".join(name for name in TABLES[table].names if name not in set(without))

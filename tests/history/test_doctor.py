@@ -29,7 +29,7 @@ def test_here_all_is_there(tmp_path: Path) -> None:
     seen = found(dict(os.environ), lake.where)
     assert [name for name, each in seen.items() if each.health is Health.BAD] == []
     assert seen["pyspark"].found == doctor.PAIR["pyspark"]
-    assert seen["delta-spark"].found == doctor.PAIR["delta-spark"]
+    assert seen["deltalake"].found == doctor.TESTED["deltalake"]
     assert "31 rows" in seen["lake"].found
     assert "Spark gets" in seen["memory"].found
     assert str(tmp_path / "lake") in seen["room for the lake"].found

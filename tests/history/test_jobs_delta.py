@@ -1,4 +1,4 @@
-"""Tables built as Delta tables: one state for readers of manifests and of Delta, whatever fails in between."""
+"""Tables built as Delta tables: one state for readers of releases and of Delta, whatever fails in between."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_delta_and_the_manifest_name_one_state(tmp_path: Path) -> None:
+def test_delta_and_the_release_name_one_state(tmp_path: Path) -> None:
     jars = ",".join(map(str, fetched("delta", (PACKAGE,)).glob("delta-*.jar")))
     lake = Lake.create(str(tmp_path / "lake"))
     with writing(lake, "collect") as write:
@@ -37,7 +37,7 @@ def test_delta_and_the_manifest_name_one_state(tmp_path: Path) -> None:
     assert since == [4, 210]
     assert last == [5, 230]
 
-    versions = lake.manifests()
+    versions = lake.releases()
     assert len(versions) == 1
     named = {path for table in versions[0].tables.values() for path in table.paths()}
     there = {str(path.relative_to(lake.where)) for path in Path(lake.path("data")).rglob("*.parquet")}

@@ -180,7 +180,7 @@ def test_an_input_that_is_none_is_said_to_be_none(
     cut.write_bytes(gzip.compress(log_of([produce(1)] * 50))[:-20])
     with pytest.raises(UnreadableInput, match="is cut"):
         ingest(spark, lake, Inputs(request_logs=(replace(log, cluster_id="c", paths=(str(cut),)),)))
-    assert lake.manifests() == ()
+    assert lake.releases() == ()
 
 
 def test_how_much_may_be_bad() -> None:

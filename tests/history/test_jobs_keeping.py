@@ -88,7 +88,7 @@ def test_verification_finds_each_kind_of_damage(spark: SparkSession, lake: Lake)
         write.append("policy_violation", "cluster_id=other", folder)
         write.commit()
 
-    # Files that are not what the manifest says.
+    # Files that are not what the release says.
     one, two, three = (Path(each) for each in lake.files(lake.current(), "snapshot")[:3])
     one.unlink()
     two.write_bytes(two.read_bytes() + b"x")
@@ -109,7 +109,7 @@ def test_verification_finds_each_kind_of_damage(spark: SparkSession, lake: Lake)
     places = {finding.where: finding.what for finding in found if finding.where.startswith("data/snap")}
     assert places.keys() == {str(each.relative_to(within)) for each in (one, two, three)}
     assert places[str(three.relative_to(within))] == "it is no whole Parquet file"
-    assert "bytes, and the manifest says" in places[str(two.relative_to(within))]
+    assert "bytes, and the release says" in places[str(two.relative_to(within))]
     assert places[str(one.relative_to(within))] == "it is missing"
 
     # Of versions before, only that they are there is looked at.
@@ -177,7 +177,7 @@ def test_a_lake_on_a_filesystem_of_hadoops(spark: SparkSession, tmp_path: Path) 
     assert local.current() == lake.current()
     assert local.key() == lake.key()
     assert len(rows_of(local, "snapshot")) == 120
-    assert len(lake.manifests()) == 2
+    assert len(lake.releases()) == 2
     assert compact(spark, lake).rows["snapshot"] == 120
     assert verify(spark, lake) == ()
     assert status(lake).tables[0].rows == 120

@@ -191,5 +191,5 @@ def files_of(lake: str, table: str) -> list[str]:
 
 def tables(lake: str) -> dict[str, Any]:
     """What each table is made of, less the pipeline's own."""
-    manifest = Lake.open(lake).current()
-    return {name: files for name, files in manifest.tables.items() if name != "run"}
+    release = Lake.open(lake).current()
+    return {name: files for name, files in release.tables.items() if name != "run"}

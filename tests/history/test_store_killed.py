@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import pytest
 
-from console.history.store import Lake, Manifest
+from console.history.store import Lake, Release
 from console.history.store.filesystem import LocalFilesystem
 from console.history.store.write import writing
 from tests.history.crashing_runs import CRASHED
@@ -34,27 +34,27 @@ MOST_RUNS = KEPT + 2
 ROOT = Path(__file__).parents[2]
 
 
-def consistent(lake: Lake, manifest: Manifest) -> int:
+def consistent(lake: Lake, release: Release) -> int:
     """How many runs the version holds; each table tells of the same number."""
-    runs = int(manifest.inputs.get("runs", 0))
-    assert {row[6] for row in rows_of(lake, "snapshot", manifest)} == {str(number + 1) for number in range(runs)}
-    assert len(rows_of(lake, "snapshot", manifest)) == runs * DAYS * 2
-    assert [row[5] for row in rows_of(lake, "history", manifest)] == [str(runs)] * runs
-    assert len(rows_of(lake, "run", manifest)) == runs
+    runs = int(release.inputs.get("runs", 0))
+    assert {row[6] for row in rows_of(lake, "snapshot", release)} == {str(number + 1) for number in range(runs)}
+    assert len(rows_of(lake, "snapshot", release)) == runs * DAYS * 2
+    assert [row[5] for row in rows_of(lake, "history", release)] == [str(runs)] * runs
+    assert len(rows_of(lake, "run", release)) == runs
     return runs
 
 
 def left_in_order(lake: Lake, held: int) -> None:
     """What runs that died left behind goes with the next one."""
-    kept = [consistent(lake, older) for older in lake.manifests()]
+    kept = [consistent(lake, older) for older in lake.releases()]
     # Killed when it was through but for what it takes away, the last run leaves one more.
     assert kept == [held - back for back in range(len(kept))]
     assert len(kept) in (KEPT, KEPT + 1)
     one_run(lake)
-    assert [consistent(lake, older) for older in lake.manifests()] == [held + 1 - back for back in range(KEPT)]
-    named = {folder.split("/")[2] for manifest in lake.manifests() for folder in manifest.folders}
+    assert [consistent(lake, older) for older in lake.releases()] == [held + 1 - back for back in range(KEPT)]
+    named = {folder.split("/")[2] for release in lake.releases() for folder in release.folders}
     assert {each.name for each in Path(lake.path("data")).glob("*/v=*")} == named
-    assert {each.stem for each in Path(lake.path("manifests")).iterdir()} == {m.run_id for m in lake.manifests()}
+    assert {each.stem for each in Path(lake.path("releases")).iterdir()} == {m.run_id for m in lake.releases()}
     assert lake.failed_runs() == []
 
 
@@ -110,8 +110,8 @@ def test_a_run_that_is_killed_at_any_moment_leaves_the_former_tables(tmp_path: P
             os.kill(int(process.split()[1]), signal.SIGKILL)
             while begins.stdout.readline() != "ended\n":
                 pass
-            manifest = lake.current()
-            runs = consistent(lake, manifest)
+            release = lake.current()
+            runs = consistent(lake, release)
             assert runs > held
             held = runs
             in_the_midst += bool(Path(lake.path("lock")).read_bytes())
@@ -195,15 +195,15 @@ def test_a_build_that_ends_before_any_of_its_writes_leaves_the_former_tables(
         except Died:
             dead += 1
         assert lake.current().created >= held.created
-        for manifest in lake.manifests():
-            assert {row[5] for row in rows_of(lake, "history", manifest)} == {str(each) for each in range(200)}
-            assert len(rows_of(lake, "change_event", manifest)) == 200
+        for release in lake.releases():
+            assert {row[5] for row in rows_of(lake, "history", release)} == {str(each) for each in range(200)}
+            assert len(rows_of(lake, "change_event", release)) == 200
         if not dying.is_dead:
             break
     assert dead >= 4
     with writing(lake, "collect", keep=2) as write:
         write.commit()
-    named = {folder.split("/")[2] for manifest in lake.manifests() for folder in manifest.folders}
+    named = {folder.split("/")[2] for release in lake.releases() for folder in release.folders}
     assert {each.name for each in Path(lake.path("data")).glob("*/v=*")} == named
 
 
@@ -237,12 +237,12 @@ def test_a_build_that_is_killed_leaves_the_former_tables(tmp_path: Path) -> None
             while is_alive(java):  # it ends when its standard input does
                 threading.Event().wait(0.05)
         assert lake.current().created >= held.created
-        for manifest in lake.manifests():
-            assert {row[5] for row in rows_of(lake, "history", manifest)} == {str(each) for each in range(200)}
-            assert len(rows_of(lake, "change_event", manifest)) == 200
+        for release in lake.releases():
+            assert {row[5] for row in rows_of(lake, "history", release)} == {str(each) for each in range(200)}
+            assert len(rows_of(lake, "change_event", release)) == 200
     with writing(lake, "collect", keep=2) as write:
         write.commit()
-    named = {folder.split("/")[2] for manifest in lake.manifests() for folder in manifest.folders}
+    named = {folder.split("/")[2] for release in lake.releases() for folder in release.folders}
     assert {each.name for each in Path(lake.path("data")).glob("*/v=*")} == named
 
 

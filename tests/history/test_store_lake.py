@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from console.history.schema import TABLES
-from console.history.store import DamagedLake, Lake, LakeBusy, LakeError, LeaseLost, Manifest, NewerLake, NoLake
+from console.history.store import DamagedLake, Lake, LakeBusy, LakeError, LeaseLost, NewerLake, NoLake, Release
 from console.history.store.lake import KEY_FILE
 from console.history.store.lock import iso_now
 from console.history.store.write import writing
@@ -37,7 +37,7 @@ def lake(tmp_path: Path) -> Lake:
     return Lake.create(str(tmp_path / "lake"))
 
 
-def add(lake: Lake, rows: pa.Table, keep: int = 10) -> Manifest:
+def add(lake: Lake, rows: pa.Table, keep: int = 10) -> Release:
     with writing(lake, "collect", keep=keep) as write:
         write.add_arrow("snapshot", rows)
         return write.commit()
@@ -47,8 +47,8 @@ def test_a_new_lake_is_empty_and_has_a_key_of_its_own(tmp_path: Path) -> None:
     with pytest.raises(NoLake, match="kac lake collect"):
         Lake.open(str(tmp_path / "lake"))
     lake = Lake.create((tmp_path / "lake").as_uri())
-    assert lake.current() == Manifest()
-    assert lake.manifests() == ()
+    assert lake.current() == Release()
+    assert lake.releases() == ()
     assert lake.files(lake.current(), "history") == []
     assert len(lake.key()) == 32
     assert stat.S_IMODE(Path(lake.path("hmac.key")).stat().st_mode) == 0o600
@@ -131,7 +131,7 @@ def test_names_of_clusters_become_no_paths(lake: Lake) -> None:
 def test_rows_that_do_not_fit_are_refused(lake: Lake, change: object, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         add(lake, change(snapshot_rows(3)))  # type: ignore[operator]
-    assert lake.current() == Manifest()
+    assert lake.current() == Release()
     assert not list(Path(lake.path("data")).rglob("*.parquet"))
 
 
@@ -157,13 +157,13 @@ def test_versions_are_kept_and_then_swept_with_their_files(lake: Lake) -> None:
             pq.write_table(snapshot_rows(number + 1), f"{folder}/part.parquet")
             write.replace("snapshot", {"cluster_id=c/day=2026-11-01": [folder]}, whole=True)
             made.append(write.commit())
-    assert [manifest.run_id for manifest in lake.manifests()] == [each.run_id for each in reversed(made[3:])]
-    for number, manifest in enumerate(made[3:], start=4):
-        assert len(rows_of(lake, "snapshot", manifest)) == number
+    assert [release.run_id for release in lake.releases()] == [each.run_id for each in reversed(made[3:])]
+    for number, release in enumerate(made[3:], start=4):
+        assert len(rows_of(lake, "snapshot", release)) == number
     left = {folder.name for folder in Path(lake.path("data/snapshot")).iterdir()}
     assert left == {f"v={each.run_id}" for each in made[3:]}
     with pytest.raises(DamagedLake, match="is not there"):
-        lake.manifest(made[0].run_id)
+        lake.release(made[0].run_id)
     # Each run's own row is in a file of its own, and none of these is lost.
     assert len(rows_of(lake, "run", without=())) == 6
 
@@ -187,7 +187,7 @@ def test_a_version_is_found_by_its_time(lake: Lake) -> None:
     with pytest.raises(LakeError, match="no version as old"):
         lake.at(before - timedelta(days=1))
     with pytest.raises(LakeError, match="no run's name"):
-        lake.manifest("../../etc/passwd")
+        lake.release("../../etc/passwd")
 
 
 def test_what_is_remembered_moves_with_the_tables(lake: Lake) -> None:
@@ -234,7 +234,7 @@ def test_the_second_writer_is_refused_and_told_who_holds_the_lock(lake: Lake) ->
         assert busy.value.since.startswith("20")
         assert f"`collect` of {busy.value.who}, process {other.pid}" in str(busy.value)
         assert run_id in str(busy.value)
-        assert lake.current() == Manifest()  # readers are not held up
+        assert lake.current() == Release()  # readers are not held up
 
         other.kill()  # the lock goes with its process, and the next one says whose it was
         other.wait()
@@ -291,7 +291,7 @@ def test_leftovers_of_a_killed_run_are_swept_and_those_of_the_running_one_are_no
     held = add(lake, snapshot_rows(3))
     dead = Path(lake.path("data/snapshot/v=20250101T000000Z-abcdef/0"))
     dead.mkdir(parents=True)
-    never = Path(lake.path("manifests/20250101T000000Z-abcdef.json"))
+    never = Path(lake.path("releases/20250101T000000Z-abcdef.json"))
     never.write_text("{}")
     strange = Path(lake.path("data/snapshot/v=mine"))
     strange.mkdir()
@@ -305,7 +305,7 @@ def test_leftovers_of_a_killed_run_are_swept_and_those_of_the_running_one_are_no
     assert not never.exists()
     assert strange.exists()
     assert running.exists()
-    assert lake.manifests()[1] == held
+    assert lake.releases()[1] == held
 
 
 def test_who_has_lost_the_lock_commits_nothing(lake: Lake) -> None:
@@ -313,8 +313,8 @@ def test_who_has_lost_the_lock_commits_nothing(lake: Lake) -> None:
     other = "20250101T000000Z-abcdef"
     with writing(lake, "build") as write:
         write.add_arrow("snapshot", snapshot_rows(4))
-        text = Path(lake.path(f"manifests/{held.run_id}.json")).read_text()
-        Path(lake.path(f"manifests/{other}.json")).write_text(text.replace(held.run_id, other))
+        text = Path(lake.path(f"releases/{held.run_id}.json")).read_text()
+        Path(lake.path(f"releases/{other}.json")).write_text(text.replace(held.run_id, other))
         Path(lake.path("CURRENT")).write_text(f"{other}\n")
         with pytest.raises(LeaseLost, match="Another run took the lock"):
             write.commit()
@@ -323,18 +323,18 @@ def test_who_has_lost_the_lock_commits_nothing(lake: Lake) -> None:
 
 def test_damage_is_told_with_the_file_that_has_it(lake: Lake) -> None:
     held = add(lake, snapshot_rows(3))
-    manifest = Path(lake.path(f"manifests/{held.run_id}.json"))
-    text = manifest.read_text()
+    release = Path(lake.path(f"releases/{held.run_id}.json"))
+    text = release.read_text()
     for broken, said in (
         ("", "Expecting value"),
-        ("{}", "no manifest"),
+        ("{}", "no release"),
         (text.replace("data/", "../data/"), "outside"),
     ):
-        manifest.write_text(broken)
+        release.write_text(broken)
         with pytest.raises(DamagedLake, match=said) as wrong:
             lake.current()
-        assert f"manifests/{held.run_id}.json" in str(wrong.value)
-    manifest.unlink()
+        assert f"releases/{held.run_id}.json" in str(wrong.value)
+    release.unlink()
     with pytest.raises(DamagedLake, match="not there"):
         lake.current()
     Path(lake.path("CURRENT")).unlink()
@@ -392,4 +392,4 @@ def test_what_can_not_be_swept_does_not_fail_the_run(lake: Lake, monkeypatch: py
         assert len(rows_of(lake, "snapshot")) == number
     monkeypatch.undo()
     add(lake, snapshot_rows(1), keep=1)
-    assert len(list(Path(lake.path("manifests")).iterdir())) == 1
+    assert len(list(Path(lake.path("releases")).iterdir())) == 1

@@ -16,7 +16,7 @@ from console.history.jobs.tables import read_table, write_partitions
 from console.history.schema import TABLES
 from console.history.store.write import writing
 
-from ..store import Lake, LakeError, Manifest
+from ..store import Lake, LakeError, Release
 from ..store.partitions import time_partitions
 from ..store.sweep import KEEP
 from ..store.write import Write
@@ -24,7 +24,6 @@ from .progress import Listener, Steps, silent
 from .steps import STEPS, Source, Step
 
 JOB = "build"
-PARQUET, DELTA = "parquet", "delta"
 WARM_UP = timedelta(hours=1)
 """How much before `since` is read, for rates that reach back."""
 
@@ -37,14 +36,12 @@ def build(
     progress: Listener = silent,
     *,
     keep: int = KEEP,
-    format: str = PARQUET,
     steps: Sequence[Step] = STEPS,
 ) -> Report:
     """Makes these tables (None: all) again, each after those it reads, and commits once.
 
     since: of tables that are cut by time, only the days and hours from then on are made and replaced; its day or hour
-    from the beginning. Others are made whole. format: `parquet` or `delta`, which needs a session with
-    `delta.SETTINGS` and its jar. The same tables give the same rows, whenever they are made.
+    from the beginning. Others are made whole. The same tables give the same rows, whenever they are made.
 
     LakeError: a table that is not built. LakeBusy. What a transform raises ends the run without a trace in the
     tables.
@@ -57,7 +54,7 @@ def build(
         watch = Steps(spark, JOB, len(chosen), progress)
         for step in chosen:
             with watch.step(step.table) as wrote:
-                wrote(_make(spark, lake, write, step, since, format))
+                wrote(_make(spark, lake, write, step, since))
         rows = dict(write.rows)
         write.commit(inputs=inputs)
         notes = (f"took over the lock of a run that died: {write.taken_over}",) if write.taken_over else ()
@@ -71,21 +68,15 @@ def _chosen(steps: Sequence[Step], tables: Sequence[str] | None) -> list[Step]:
     return [step for step in steps if tables is None or step.table in tables]
 
 
-def _make(spark: SparkSession, lake: Lake, write: Write, step: Step, since: datetime | None, format: str) -> int:
+def _make(spark: SparkSession, lake: Lake, write: Write, step: Step, since: datetime | None) -> int:
     table = TABLES[step.table]
-    if format == DELTA and write.draft.table(table).delta is None:
-        since = None  # it becomes a Delta table now, whole
     reads = [_read(spark, lake, write.draft, source, since) for source in step.reads]
     rows = step.make(spark, lake, *reads)
     before = write.rows.get(table.name, 0)
     cut = None if since is None else time_partitions(table, since)
     if cut is not None:
         rows = rows.where(F.col(cut.column) >= F.lit(cut.start))
-    if format == DELTA:
-        from console.history.jobs.tables import write_delta  # an extra
-
-        write_delta(spark, write, table, rows, cut)
-    elif cut is None:
+    if cut is None:
         write.replace(table.name, write_partitions(write, table, rows), whole=True)
     else:
         former = [each for each in write.draft.table(table).partitions if cut.holds(each)]
@@ -93,24 +84,23 @@ def _make(spark: SparkSession, lake: Lake, write: Write, step: Step, since: date
     return write.rows.get(table.name, 0) - before
 
 
-def _read(spark: SparkSession, lake: Lake, manifest: Manifest, source: Source, since: datetime | None) -> DataFrame:
+def _read(spark: SparkSession, lake: Lake, release: Release, source: Source, since: datetime | None) -> DataFrame:
     table = TABLES[source.table]
     cut = time_partitions(table, since - WARM_UP) if since is not None and source.cut else None
-    wanted = None if cut is None else [each for each in manifest.table(table).partitions if cut.holds(each)]
-    return read_table(spark, lake, manifest, table, wanted)
+    wanted = None if cut is None else [each for each in release.table(table).partitions if cut.holds(each)]
+    return read_table(spark, lake, release, table, wanted)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Under `spark-submit`: the report as JSON on standard output; 0, or 1 with why on standard error."""
     options = parser(JOB, "Makes tables of what was taken in.")
     options.add_argument("tables", nargs="*", metavar="TABLE", help="which (default: all)")
-    options.add_argument("--format", choices=(PARQUET, DELTA), default=PARQUET, help="(default: %(default)s)")
     options.add_argument("--since", type=moment, help="only days and hours from then on, where a table is cut by time")
     given = options.parse_args(argv)
 
     def run(spark: SparkSession) -> Report:
         lake = lake_at(spark, given.lake)
-        return build(spark, lake, given.tables or None, given.since, keep=given.keep, format=given.format)
+        return build(spark, lake, given.tables or None, given.since, keep=given.keep)
 
     return submitted(JOB, run)
 

@@ -13,9 +13,10 @@ from console.history.store.write import writing
 
 from ..store import Lake
 from ..store.sweep import KEEP
+from ..store.write import COMPACT
 from .progress import Listener, Steps, silent
 
-JOB = "compact"
+JOB = COMPACT
 FOLDERS = 4
 """A partition with more folders than this is made one."""
 
@@ -29,14 +30,14 @@ def compact(
         note_versions(write, spark)
         many = {
             name: [partition for partition, found in table.partitions.items() if len(found) > folders]
-            for name, table in write.manifest.tables.items()
-            if table.delta is None
+            for name, table in write.release.tables.items()
+            if name in TABLES
         }
         tables = {name: partitions for name, partitions in many.items() if partitions}
         watch = Steps(spark, JOB, len(tables), progress)
         for name, partitions in tables.items():
             with watch.step(name) as wrote:
-                rows = read_table(spark, lake, write.manifest, TABLES[name], partitions)
+                rows = read_table(spark, lake, write.release, TABLES[name], partitions)
                 write.replace(name, write_partitions(write, TABLES[name], rows, keep_run_id=True))
                 wrote(write.rows.get(name, 0))
         counted = dict(write.rows)

@@ -7,10 +7,8 @@ What is atomic where, in Hadoop's own words (its "Filesystem Specification", the
 - **s3a**, **gs** and other stores of objects: a file appears when it is closed, whole, and takes the place of the
   former: `replace` writes it there, since a rename would be a copy and a deletion. Creating is one step where the store
   takes conditional writes (S3A from Hadoop 3.4.2 on); with older ones two runs that begin within the same moment may
-  both believe that they hold the lock, and the one whose lease was overwritten is refused at its commit. Let one
-  scheduler start the runs there.
-- **abfss**: Hadoop's rename does not replace, so `replace` writes the file in its place, and for a moment it is empty:
-  a reader asks again (`Lake.current`). Creating is one step.
+  both believe that they hold the lock. Commits are delta-rs's own conditional writes: the later run is refused there.
+- **abfss**: Hadoop's rename does not replace, so `replace` writes the file in its place. Creating is one step.
 
 The lock is a lease: a file with who, where and when, renewed every minute. One that was not renewed for five minutes,
 or whose process on this host has ended, is taken over. There is no fsync: what is closed is kept.
@@ -20,7 +18,7 @@ from __future__ import annotations
 
 import io
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
@@ -47,6 +45,14 @@ _ERRORS: dict[str, type[OSError]] = {
 }
 
 
+_S3 = {
+    "aws_access_key_id": "access.key",
+    "aws_secret_access_key": "secret.key",
+    "aws_session_token": "session.token",
+    "aws_endpoint_url": "endpoint",
+    "aws_region": "endpoint.region",
+}
+"""Options of delta-rs, and the settings of S3A for the same."""
 _PLAIN_FILES = {
     "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "fs.file.impl.disable.cache": "true",
@@ -133,6 +139,22 @@ class HadoopFilesystem:
 
     def settle(self, folders: list[str], within: str) -> None:
         """See Filesystem: what is closed is kept."""
+
+    def delta_options(self, path: str, /) -> Mapping[str, str]:
+        """See Filesystem: S3's from the settings of Hadoop's S3A. Other stores' delta-rs takes from its environment."""
+        if urlsplit(path).scheme not in ("s3", "s3a"):
+            return {}
+        bucket = urlsplit(path).netloc
+        found = {
+            name: self._conf.get(f"fs.s3a.bucket.{bucket}.{hadoop}") or self._conf.get(f"fs.s3a.{hadoop}")
+            for name, hadoop in _S3.items()
+        }
+        made = {name: str(value) for name, value in found.items() if value}
+        endpoint = made.get("aws_endpoint_url", "")
+        if endpoint and "://" not in endpoint:
+            secure = str(self._conf.get("fs.s3a.connection.ssl.enabled") or "true").lower() == "true"
+            made["aws_endpoint_url"] = endpoint = f"{'https' if secure else 'http'}://{endpoint}"
+        return {**made, "aws_allow_http": str(endpoint.startswith("http://")).lower()}
 
     @contextmanager
     def lock(self, path: str, holder: Holder) -> Iterator[Lock]:

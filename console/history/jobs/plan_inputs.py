@@ -63,7 +63,7 @@ def refuse_another(write: Write, logs: Sequence[MetadataLog]) -> None:
     from other folders before; NoMetadataLogError, OSError."""
     named = {log.cluster_id for log in logs}
     for cluster_id, folders in folders_of(logs).items():
-        former = write.manifest.inputs.get(f"{REMEMBERED}{cluster_id}", {}).get("folders", folders)
+        former = write.release.inputs.get(f"{REMEMBERED}{cluster_id}", {}).get("folders", folders)
         if cluster_id not in named and not set(former) & set(folders):
             raise UnreadableInput(
                 f"{' and '.join(folders)} says that it is of the cluster {cluster_id}, whose metadata log was read "
@@ -78,7 +78,7 @@ class NewOfLog:
     def __init__(self, write: Write, cluster_id: str, folders: list[str]) -> None:
         self.cluster_id = cluster_id
         self.folders = folders
-        self.start = int(write.manifest.inputs.get(f"{REMEMBERED}{cluster_id}", {}).get("next_offset", 0))
+        self.start = int(write.release.inputs.get(f"{REMEMBERED}{cluster_id}", {}).get("next_offset", 0))
         self.plan: LogPlan = plan_log(folders, cluster_id=cluster_id, start_offset=self.start)
         self.next_offset = self.plan.next_offset.get(cluster_id, self.start)
 
@@ -231,12 +231,12 @@ def nothing_new(lake: Lake, inputs: Inputs, *, keep: int = KEEP) -> Report | Non
         logs = plan_metadata_logs(write, inputs.metadata_logs)
         if any(each.plan.splits or each.plan.troubles for each in logs):
             return None
-        requests = plan_request_logs(write.manifest.inputs, owned(inputs))
+        requests = plan_request_logs(write.release.inputs, owned(inputs))
         if requests.logs:
             return None
         known = {
             key.removeprefix(JOURNAL_REMEMBERED): value
-            for key, value in write.manifest.inputs.items()
+            for key, value in write.release.inputs.items()
             if key.startswith(JOURNAL_REMEMBERED)
         }
         rows, bad, now = read_journals([each.path for each in inputs.journals], known)

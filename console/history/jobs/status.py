@@ -13,8 +13,7 @@ import pyarrow.compute as pc
 from console.history.entities import CLUSTER, UNOBSERVED
 from console.history.schema import HISTORY, RUN, TABLES, Table
 
-from ..store import Lake, Manifest, TableFiles, parquet_files
-from ..store.manifest import schema_of
+from ..store import Lake, Release, TableFiles, parquet_files
 from ..store.partitions import FORMATS, partition_values, parts_of
 
 LAST_RUNS = 10
@@ -78,21 +77,21 @@ class Status:
 
 
 def status(lake: Lake) -> Status:
-    """What holds in the lake now. DamagedLake; OSError, ValueError: a file that the manifest names can't be read."""
-    manifest = lake.current()
+    """What holds in the lake now. DamagedLake; OSError, ValueError: a file that the release names can't be read."""
+    release = lake.current()
     return Status(
         lake.where,
-        manifest.run_id,
-        manifest.created,
-        len(lake.manifests()),
-        tuple(_table(lake, TABLES[name], files) for name, files in manifest.tables.items() if name in TABLES),
-        _runs(lake, manifest),
-        _gaps(lake, manifest),
+        release.run_id,
+        release.created,
+        len(lake.releases()),
+        tuple(_table(TABLES[name], files) for name, files in release.tables.items() if name in TABLES),
+        _runs(lake, release),
+        _gaps(lake, release),
     )
 
 
-def _table(lake: Lake, table: Table, files: TableFiles) -> TableStatus:
-    earliest, latest = _range(lake, table, files)
+def _table(table: Table, files: TableFiles) -> TableStatus:
+    earliest, latest = _range(table, files)
     return TableStatus(
         table.name,
         table.layer,
@@ -102,26 +101,23 @@ def _table(lake: Lake, table: Table, files: TableFiles) -> TableStatus:
         len(files.partitions),
         earliest,
         latest,
-        files.schema != schema_of(table),
+        files.columns != table.names,
     )
 
 
-def _range(lake: Lake, table: Table, files: TableFiles) -> tuple[datetime | None, datetime | None]:
-    """From the statistics in the files, of the first and last partitions alone where these are cut by time."""
+def _range(table: Table, files: TableFiles) -> tuple[datetime | None, datetime | None]:
+    """From the statistics of the files, of the first and last partitions alone where these are cut by time."""
     column = next((each.name for each in table.columns if each.type == "timestamp"), None)
     if column is None:
         return None, None
-    found: list[datetime] = []
-    for partition in _edges(table, files.partitions):
-        for folder in files.partitions[partition]:
-            for file in files.files[folder]:
-                footer = parquet_files.footer(lake.filesystem, lake.path(f"{folder}/{file.name}"), file.bytes)
-                place = footer.schema.names.index(column)
-                for group in range(footer.num_row_groups):
-                    statistics = footer.row_group(group).column(place).statistics
-                    if statistics is not None and statistics.has_min_max:
-                        found += [statistics.min, statistics.max]
-    return (min(found), max(found)) if found else (None, None)
+    read = [json.loads(file.stats) for _, _, file in files.of(_edges(table, files.partitions))]
+    first = [each["minValues"][column] for each in read if column in each.get("minValues", {})]
+    last = [each["maxValues"][column] for each in read if column in each.get("maxValues", {})]
+    return (_time(min(first)), _time(max(last))) if first and last else (None, None)
+
+
+def _time(text: str) -> datetime:
+    return datetime.fromisoformat(text.replace("Z", "+00:00"))
 
 
 def _edges(table: Table, partitions: Iterable[str]) -> Sequence[str]:
@@ -133,8 +129,8 @@ def _edges(table: Table, partitions: Iterable[str]) -> Sequence[str]:
     return [partition for partition, time in times.items() if time in edges]
 
 
-def _runs(lake: Lake, manifest: Manifest) -> tuple[RunStatus, ...]:
-    rows: list[dict[str, Any]] = parquet_files.read(lake.filesystem, lake.files(manifest, RUN), RUN).to_pylist()
+def _runs(lake: Lake, release: Release) -> tuple[RunStatus, ...]:
+    rows: list[dict[str, Any]] = parquet_files.read(lake.filesystem, lake.files(release, RUN), RUN).to_pylist()
     for failed in lake.failed_runs():
         times = {name: datetime.fromisoformat(failed[name]) for name in ("started_ts", "ended_ts")}
         rows.append({**failed, **times})
@@ -154,11 +150,9 @@ def _runs(lake: Lake, manifest: Manifest) -> tuple[RunStatus, ...]:
     )
 
 
-def _gaps(lake: Lake, manifest: Manifest) -> tuple[Gap, ...]:
+def _gaps(lake: Lake, release: Release) -> tuple[Gap, ...]:
     columns = ["cluster_id", "valid_from", "valid_to"]
     unobserved = (pc.field("entity_type") == CLUSTER) & (pc.field("attr") == UNOBSERVED)
-    rows = parquet_files.read(
-        lake.filesystem, lake.files(manifest, HISTORY), HISTORY, columns=columns, where=unobserved
-    )
+    rows = parquet_files.read(lake.filesystem, lake.files(release, HISTORY), HISTORY, columns=columns, where=unobserved)
     found = [Gap(*row) for row in zip(*(rows.column(name).to_pylist() for name in columns), strict=True)]
     return tuple(sorted(found, key=lambda gap: (gap.start, gap.cluster_id), reverse=True))

@@ -40,7 +40,7 @@ def take_journals(write: Write, journals: Sequence[Journals]) -> Taken:
     """What is new in these journals. A change that is read again, now with its end, replaces what was there."""
     known = {
         key.removeprefix(JOURNAL_REMEMBERED): value
-        for key, value in write.manifest.inputs.items()
+        for key, value in write.release.inputs.items()
         if key.startswith(JOURNAL_REMEMBERED)
     }
     rows, bad, now = read_journals([each.path for each in journals], known)
@@ -142,7 +142,7 @@ NO_MSGSPEC = (
 def take_request_logs(spark: SparkSession, write: Write, logs: Sequence[RequestLog]) -> Taken:
     """What is new in these logs. UnreadableInput: no file is found, a file is cut or of two brokers, a zone is unknown.
     LogChangedError: a file was rotated away while it was read, and is not found; OSError."""
-    planned = plan_request_logs(write.manifest.inputs, logs)
+    planned = plan_request_logs(write.release.inputs, logs)
     write.remember(planned.remember)
     if not planned.logs:
         return Taken(REQUEST_LOG, "lines", unchanged=planned.unchanged)

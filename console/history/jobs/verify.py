@@ -1,4 +1,4 @@
-"""Whether a lake is what it says it is: files against manifests, rows against the tables' promises."""
+"""Whether a lake is what it says it is: logs and files against releases, rows against the tables' promises."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from console.history.jobs.tables import partition_columns, read_table
-from console.history.schema import HISTORY, TABLES, Table, arrow_schema
+from console.history.schema import HISTORY, RELEASE, TABLES, Table, arrow_schema
 
-from ..store import Lake, Manifest, TableFiles, parquet_files
+from ..store import DamagedLake, Lake, Release, TableFiles, delta_log, parquet_files
 from ..store.partitions import partition_values
+from ..store.release import folder_of
 from .progress import Listener, Steps, silent
 
 JOB = "verify"
@@ -31,40 +32,66 @@ def verify(spark: SparkSession, lake: Lake, progress: Listener = silent) -> tupl
 
     Of the version that holds: each file is there with its size, columns and rows; rows lie in their partition; keys are
     unique, and what may not be empty is not; in `history` the times of an attribute do not overlap and one row of it is
-    current. Of older versions that are kept: their files are there. DamagedLake: there is no manifest to go by.
+    current. Of older versions that are kept: their files are there. Of logs: they need Delta's default protocol alone,
+    and end with the version that holds. DamagedLake: there is no release to go by.
     """
-    manifest = lake.current()
-    older = [each for each in lake.manifests() if each.run_id != manifest.run_id]
-    tables = {name: files for name, files in manifest.tables.items() if name in TABLES}
-    watch = Steps(spark, JOB, len(tables) + 1, progress)
+    release = lake.current()
+    older = [each for each in lake.releases() if each.run_id != release.run_id]
+    watch = Steps(spark, JOB, len(release.versions) + 1, progress)
     found: list[Finding] = []
     with watch.step("versions"):
         found += [
             Finding(name, "no table of this version of kac: its rows are not read")
-            for name in sorted(manifest.tables.keys() - tables.keys())
+            for name in sorted(set(release.versions) - set(TABLES))
         ]
-        found += _missing(lake, older)
+        found += [finding for name in TABLES for finding in _log(lake, name, release.versions.get(name))]
+        unread = {finding.where for finding in found}
+        found += _missing(lake, older, unread)
+    tables = {name: release.tables[name] for name in release.versions if name not in unread}
     for name, files in tables.items():
         with watch.step(name) as seen:
             broken = list(_files(lake, TABLES[name], files))
             found += broken
             if not broken and files.rows:
-                rows = read_table(spark, lake, manifest, TABLES[name])
+                rows = read_table(spark, lake, release, TABLES[name])
                 found += _rows(TABLES[name], files, rows)
             seen(files.rows)
     return tuple(found)
 
 
-def _missing(lake: Lake, manifests: list[Manifest]) -> Iterator[Finding]:
+def _log(lake: Lake, name: str, held: int | None) -> Iterator[Finding]:
+    """held: the version that the release names; None: it names none."""
+    where = lake.path(folder_of(name))
+    log = delta_log.listed(lake.filesystem, where)
+    if name != RELEASE.name and log.newest != held and log.newest is not None:
+        yield Finding(
+            f"{folder_of(name)}/{delta_log.LOG}",
+            f"its newest version is {log.newest}, and {held} holds: a run died, or another program wrote. The next run "
+            "takes it back",
+        )
+    for version in {held, log.newest} - {None}:
+        if wrong := _unread(lake, where, version or 0, log):
+            yield Finding(name if version == held else f"{folder_of(name)}/{delta_log.LOG}", wrong)
+
+
+def _unread(lake: Lake, where: str, version: int, log: delta_log.Listed) -> str:
+    """Why a version can't be read or written to; empty: it can."""
+    try:
+        return delta_log.replayed(lake.filesystem, where, version, log).unusual
+    except DamagedLake as wrong:
+        return str(wrong)
+
+
+def _missing(lake: Lake, releases: list[Release], unread: set[str]) -> Iterator[Finding]:
     there: dict[str, dict[str, int]] = {}
-    for manifest in manifests:
-        for table in manifest.tables.values():
-            for folder, files in table.files.items():
+    for release in releases:
+        for name in release.versions.keys() - unread:
+            for folder, files in release.tables[name].files.items():
                 if folder not in there:
                     there[folder] = _sizes(lake, folder)
                 for file in files:
                     if there[folder].get(file.name) != file.bytes:
-                        what = f"the version {manifest.run_id} names it, and it is missing or of another size"
+                        what = f"the version {release.run_id} names it, and it is missing or of another size"
                         yield Finding(f"{folder}/{file.name}", what)
 
 
@@ -82,7 +109,7 @@ def _files(lake: Lake, table: Table, of: TableFiles) -> Iterator[Finding]:
                 yield Finding(path, "it is missing")
                 continue
             if sizes[file.name] != file.bytes:
-                yield Finding(path, f"it has {sizes[file.name]} bytes, and the manifest says {file.bytes}")
+                yield Finding(path, f"it has {sizes[file.name]} bytes, and the release says {file.bytes}")
                 continue
             try:
                 footer = parquet_files.footer(lake.filesystem, lake.path(path), file.bytes)
@@ -90,7 +117,7 @@ def _files(lake: Lake, table: Table, of: TableFiles) -> Iterator[Finding]:
                 yield Finding(path, str(wrong))
                 continue
             if footer.num_rows != file.rows:
-                yield Finding(path, f"it has {footer.num_rows} rows, and the manifest says {file.rows}")
+                yield Finding(path, f"it has {footer.num_rows} rows, and the release says {file.rows}")
             columns = {field.name: field.type for field in footer.schema.to_arrow_schema()}
             if different := sorted(name for name in wanted.keys() | columns if wanted.get(name) != columns.get(name)):
                 yield Finding(path, f"columns are missing, unknown or of another type: {', '.join(different)}")

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta, timezone
-from importlib import import_module
 from threading import Lock
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from console.history.entities import CLUSTER, POLL_SOURCES, UNOBSERVED
 from console.history.schema import Table
 from console.history.store import Lake, LakeError
-from console.history.store.manifest import Manifest
+from console.history.store.parquet_rows import connected, duckdb
 from console.history.store.partitions import partition_values
+from console.history.store.release import Release
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 
-# Opens a lake for reading through DuckDB: pinned to one manifest, queries built from fixed SQL and parameters.
+# Opens a lake for reading through DuckDB: pinned to one release, queries built from fixed SQL and parameters.
 
 # -- queries from fixed text and parameters: no text of a cluster becomes SQL ----------------------------------------
 
@@ -76,16 +75,7 @@ def known_time(microseconds: int) -> datetime:
     return EPOCH + microseconds * _MICROSECOND
 
 
-# -- opening a lake: pinned to one manifest, so that all rows are of one run -----------------------------------------
-
-PACKAGE = "pip install 'kafka-admin-console[history]'"
-
-
-class NoDuckDB(LakeError):
-    """DuckDB is not installed."""
-
-    def __init__(self) -> None:
-        super().__init__(f"Reading a lake needs DuckDB, which is not installed: {PACKAGE}")
+# -- opening a lake: pinned to one release, so that all rows are of one run -----------------------------------------
 
 
 class NotLocal(LakeError):
@@ -94,7 +84,7 @@ class NotLocal(LakeError):
     def __init__(self, where: str) -> None:
         super().__init__(
             f"The lake at {where} can't be read from here: kac reads lakes on a local path. Mount it, or copy "
-            "lake.json, CURRENT, manifests/ and the tables history, drift, quota_usage and policy_violation."
+            "lake.json and the folders release, history, drift, quota_usage and policy_violation of data/."
         )
 
 
@@ -119,10 +109,10 @@ class Tables:
         self.where = where
         try:
             self._lake = Lake.open(where)
-            self.manifest: Manifest = self._lake.current()
+            self.release: Release = self._lake.current()
         except OSError as error:
             raise Unreadable(where, error) from error
-        self._connection: DuckDBPyConnection | None = _connect()
+        self._connection: DuckDBPyConnection | None = connected()
         self._lock = Lock()
 
     def close(self) -> None:
@@ -135,7 +125,7 @@ class Tables:
     @property
     def is_latest(self) -> bool:
         """Whether these are the newest tables. Raises LakeError."""
-        return self._lake.current().run_id == self.manifest.run_id
+        return self._lake.current().run_id == self.release.run_id
 
     def clusters(self, *tables: Table) -> list[str]:
         """The clusters that these tables have rows of."""
@@ -145,7 +135,7 @@ class Tables:
     def partitions(self, table: Table, cluster_id: str | None = None, days: tuple[str, str] | None = None) -> list[str]:
         """The table's partitions, of one cluster (None: all) and between two days, as ``2026-11-21``."""
         found = []
-        for partition in self.manifest.table(table).partitions:
+        for partition in self.release.table(table).partitions:
             values = partition_values(partition)
             day = (values.get("day") or values.get("hour") or "")[:10]
             if cluster_id is not None and values.get("cluster_id", cluster_id) != cluster_id:
@@ -156,25 +146,16 @@ class Tables:
 
     def files(self, table: Table, partitions: Iterable[str] | None = None) -> list[str]:
         """The Parquet files of these partitions."""
-        return self._lake.files(self.manifest, table, None if partitions is None else list(partitions))
+        return self._lake.files(self.release, table, None if partitions is None else list(partitions))
 
     def built(self, table: Table, partitions: Iterable[str]) -> datetime | None:
-        """When the newest files of these partitions were written: the names of their folders contain their run's id."""
-        folders = self.manifest.table(table).partitions
-        runs = [
-            part[2:18]
-            for partition in partitions
-            for folder in folders.get(partition, ())
-            for part in folder.split("/")
-            if part.startswith("v=")
-        ]
-        return datetime.strptime(max(runs), "%Y%m%dT%H%M%SZ").replace(tzinfo=timezone.utc) if runs else None
+        """When the newest files of these partitions were written."""
+        times = [file.written for _, _, file in self.release.table(table).of(partitions)]
+        return EPOCH + max(times) * _MICROSECOND * 1000 if times else None
 
     def rows(self, table: Table, partitions: Iterable[str]) -> int:
         """The number of rows of these partitions."""
-        held = self.manifest.table(table)
-        folders = [folder for partition in partitions for folder in held.partitions.get(partition, ())]
-        return sum(file.rows for folder in folders for file in held.files[folder])
+        return sum(file.rows for _, _, file in self.release.table(table).of(partitions))
 
     def ask(self, sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
         """All rows of a result. Unreadable: a file is damaged or missing."""
@@ -189,32 +170,6 @@ class Tables:
 
 def _cluster(partition: str) -> str | None:
     return partition_values(partition).get("cluster_id")
-
-
-def duckdb() -> ModuleType:
-    """DuckDB's module. NoDuckDB: it is not installed."""
-    try:
-        # Importing the package around it takes longer than most queries.
-        return import_module("_duckdb")
-    except ImportError:
-        try:
-            return import_module("duckdb")
-        except ImportError as error:
-            raise NoDuckDB from error
-
-
-def _connect() -> DuckDBPyConnection:
-    """A connection that fetches no extensions and writes no files."""
-    made: DuckDBPyConnection = duckdb().connect(
-        ":memory:",
-        config={
-            "autoinstall_known_extensions": "false",
-            "autoload_known_extensions": "false",
-            "temp_directory": "",
-            "threads": "2",
-        },
-    )
-    return made
 
 
 # Rows that are read from a lake, as values. Times are UTC. Texts come from clusters: untrusted.

@@ -1,11 +1,11 @@
-"""The lake on disk: immutable files, manifests that name them, and one pointer to the manifest that holds.
+"""The lake on disk: Delta tables, and the table `release`, whose newest row names the version of each that holds.
 
-Reading needs the standard library alone; `write.Write` needs PyArrow.
+Reading needs DuckDB; `write.Write` needs PyArrow and deltalake.
 """
 
-from .errors import DamagedLake, LakeBusy, LakeError, LeaseLost, NewerLake, NoLake
+from .errors import DamagedLake, LakeBusy, LakeError, LeaseLost, NewerLake, NoDuckDB, NoLake, OlderLake
 from .lake import Lake
-from .manifest import DataFile, Manifest, TableFiles
+from .release import DataFile, Release, TableFiles
 
 __all__ = [
     "DamagedLake",
@@ -14,8 +14,10 @@ __all__ = [
     "LakeBusy",
     "LakeError",
     "LeaseLost",
-    "Manifest",
     "NewerLake",
+    "NoDuckDB",
     "NoLake",
+    "OlderLake",
+    "Release",
     "TableFiles",
 ]

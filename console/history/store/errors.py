@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from console.history.store.lock import Holder
 
+PACKAGE = "pip install 'kafka-admin-console[history]'"
+
 
 class LakeError(Exception):
     """A message about a lake for the operator."""
@@ -25,6 +27,23 @@ class NewerLake(LakeError):
         super().__init__(
             f"The lake at {where} has the format {found}, and this version of kac knows {known}: use a newer kac."
         )
+
+
+class OlderLake(LakeError):
+    """The lake has the format before Delta."""
+
+    def __init__(self, where: str) -> None:
+        super().__init__(
+            f"The lake at {where} was written by an older version of kac: `kac lake migrate --lake {where}` takes it "
+            "along. It copies no rows."
+        )
+
+
+class NoDuckDB(LakeError):
+    """DuckDB is not installed."""
+
+    def __init__(self) -> None:
+        super().__init__(f"Reading a lake needs DuckDB, which is not installed: {PACKAGE}")
 
 
 class DamagedLake(LakeError):

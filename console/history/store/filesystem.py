@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,6 +48,9 @@ class Filesystem(Protocol):
     def settle(self, folders: list[str], within: str) -> None:
         """Makes the files right in these folders survive the loss of power, as far as that can be. within: a folder
         above them that is known to be there."""
+
+    def delta_options(self, path: str, /) -> Mapping[str, str]:
+        """How delta-rs reaches the path: the options of its store, credentials among them."""
 
     def lock(self, path: str, holder: Holder) -> AbstractContextManager[Lock]:
         """The lock at that path, held for the context. BusyLock: another has it."""
@@ -116,6 +119,10 @@ class LocalFilesystem:
             above.update(each for each in (folder, *folder.parents) if each.is_relative_to(within))
         for each in above:
             _sync_folder(each)
+
+    def delta_options(self, _: str, /) -> Mapping[str, str]:
+        """See Filesystem."""
+        return {}
 
     def lock(self, path: str, holder: Holder) -> AbstractContextManager[Lock]:
         """See Filesystem."""

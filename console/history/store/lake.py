@@ -1,10 +1,10 @@
 """A lake: where it is, what it holds now and held before. `write.writing` gives the right to write to it.
 
 ```
-lake.json                       format, id, since when
-CURRENT                         the run id of the manifest that holds; replaced atomically
-manifests/<run>.json            see manifest.py
+lake.json                       format, id, since when; replaced atomically
+data/<table>/_delta_log/        the table is a Delta table; its newest version may be of a run that died
 data/<table>/v=<run>/<n>/…      Parquet; never changed. The columns are all in the files: folders' names say nothing new
+data/release/                   a Delta table like the others: its newest row names the versions of the others that hold
 runs/failed/<run>.json          the last runs that committed nothing
 lock, hmac.key
 ```
@@ -15,31 +15,32 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import time
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from console.history.schema import TABLES, Table
+from console.history.schema import RELEASE, TABLES, Table
 from console.history.store.lock import is_run_id, iso_now
 from console.model.numbers import json_text
 
-from .errors import DamagedLake, LakeError, NewerLake, NoLake
+from . import delta_log
+from .errors import DamagedLake, LakeError, NewerLake, NoLake, OlderLake
 from .filesystem import Filesystem, LocalFilesystem
-from .manifest import FORMAT, Manifest, from_json
+from .parquet_rows import rows
+from .release import FORMAT, Release, TableFiles, folder_of, from_row
 
 KEY_FILE = "KAC_LAKE_KEY_FILE"
 """Names a file with the key of HMACs, where it shall not lie in the lake."""
 
-_NONE = "-"
-"""What CURRENT says in a new lake. That it is missing is never a new lake, but damage."""
-_ASKED, _ASKED_AFTER = 40, 0.05
-"""On some filesystems CURRENT is empty while it is replaced: how often to ask again, and after how many seconds."""
-_BEFORE_A_LAKE = frozenset({"CURRENT", "hmac.key", "sources.yaml", "policies.yaml", "baseline.yaml"})
+_RELEASES = folder_of(RELEASE.name)
+_ASKED = 5
+"""How often the newest release is looked for again, where it was deleted since it was listed: newer ones were made."""
+_BEFORE_A_LAKE = frozenset({"data", "hmac.key", "sources.yaml", "policies.yaml", "baseline.yaml"})
 """What may be there before a lake is: what the user has put there, and what a creation that was killed has left."""
 
 
@@ -49,32 +50,51 @@ class Lake:
     def __init__(self, where: str, filesystem: Filesystem) -> None:
         self.where = where
         self.filesystem = filesystem
+        self._newest: tuple[int, tuple[Release, ...]] | None = None
 
     @staticmethod
     def open(where: str, filesystem: Filesystem | None = None) -> Lake:
-        """The lake that is there. filesystem: for URIs that are no local files. NoLake, NewerLake, DamagedLake."""
-        lake = _at(where, filesystem)
+        """The lake that is there. filesystem: for URIs that are no local files. NoLake, OlderLake, NewerLake,
+        DamagedLake."""
+        lake = Lake.at_path(where, filesystem)
         about = lake.about()
+        if about.get("format") == 1:
+            raise OlderLake(lake.where)
         if about.get("format") != FORMAT:
             raise NewerLake(lake.where, about.get("format"), FORMAT)
         return lake
 
     @staticmethod
     def create(where: str, filesystem: Filesystem | None = None) -> Lake:
-        """The lake that is there, or a new one. NewerLake, DamagedLake; LakeError: something else is there."""
-        lake = _at(where, filesystem)
+        """The lake that is there, or a new one. OlderLake, NewerLake, DamagedLake; LakeError: it is something else."""
+        lake = Lake.at_path(where, filesystem)
         with suppress(NoLake):
             return Lake.open(where, filesystem)
         found = {each.name for each in lake.filesystem.entries(lake.where) if not each.name.startswith(".")}
+        found |= {f"data/{each.name}" for each in lake.filesystem.entries(lake.path("data"))} - {_RELEASES}
         if other := sorted(found - _BEFORE_A_LAKE):
             raise LakeError(f"{lake.where} is no lake, and not empty ({other[0]} is in it): name another folder.")
         with suppress(FileExistsError):
             if KEY_FILE not in os.environ:
                 lake.filesystem.create(lake.path("hmac.key"), secrets.token_bytes(32), private=True)
-        lake.filesystem.replace(lake.path("CURRENT"), f"{_NONE}\n".encode())
+        from .commit import put_table  # readers need no deltalake
+
+        put_table(lake.filesystem, lake.where, RELEASE, TableFiles(RELEASE.names), "")
         about = {"format": FORMAT, "lake_id": str(uuid.uuid4()), "created": iso_now()}
         lake.filesystem.replace(lake.path("lake.json"), json_text(about).encode() + b"\n")
         return lake
+
+    @staticmethod
+    def at_path(where: str, filesystem: Filesystem | None = None) -> Lake:
+        """A lake there, whether or not it is one that can be read. LakeError: Spark's jobs alone reach it."""
+        parsed = urlsplit(where)
+        if filesystem is not None:
+            return Lake(where.rstrip("/"), filesystem)
+        if parsed.scheme == "file":
+            return Lake(unquote(parsed.path).rstrip("/") or "/", LocalFilesystem())
+        if "://" in where:
+            raise LakeError(f"{where} is on no filesystem of this machine: only Spark's jobs reach it.")
+        return Lake(str(Path(where).expanduser().absolute()), LocalFilesystem())
 
     def path(self, relative: str) -> str:
         """Of what is in the lake, absolute. LakeError: `relative` leads out of the lake, or is the lake itself."""
@@ -94,54 +114,53 @@ class Lake:
             raise self._damaged("lake.json", "it is no object")
         return about
 
-    def current(self) -> Manifest:
-        """What holds now; the empty manifest in a new lake. DamagedLake."""
-        for _ in range(_ASKED):
-            run_id = self._current_run()
-            if run_id == _NONE:
-                return Manifest()
-            if is_run_id(run_id):
+    def current(self) -> Release:
+        """What holds now; the empty release in a new lake. DamagedLake, NoDuckDB."""
+        return next(iter(self.releases()), Release())
+
+    def releases(self) -> tuple[Release, ...]:
+        """The versions that are kept, newest first: what holds, what held before it … DamagedLake, NoDuckDB."""
+        return self.newest()[1]
+
+    def newest(self) -> tuple[int, tuple[Release, ...]]:
+        """The newest version of the table `release`, and its rows, newest first. DamagedLake, NoDuckDB."""
+        where = self.path(_RELEASES)
+        for left in reversed(range(_ASKED)):
+            log = delta_log.listed(self.filesystem, where)
+            if log.newest is None:
+                raise self._damaged(f"{_RELEASES}/{delta_log.LOG}", "it is not there, or empty")
+            if self._newest is None or self._newest[0] != log.newest:
                 try:
-                    return self.manifest(run_id)
+                    self._newest = log.newest, self._releases(log.newest, log)
                 except DamagedLake:
-                    if run_id == self._current_run():
-                        raise  # else it was replaced between the two reads, and even swept
-            time.sleep(_ASKED_AFTER)
-        raise self._damaged(
-            "CURRENT", f"it names no version ({run_id[:40]!r}). Write the name of the newest file in manifests/ into it"
-        )
+                    if not left or delta_log.listed(self.filesystem, where) == log:
+                        raise
+                    continue
+            return self._newest
+        raise AssertionError("unreachable")
 
-    def manifest(self, run_id: str) -> Manifest:
-        """What held after that run. DamagedLake: it is not kept any more, or broken."""
-        name = f"manifests/{run_id}.json"
-        if not is_run_id(run_id):
-            raise LakeError(f"{run_id!r} is no run's name; they look like 20261121T101500Z-3f9a1c.")
-        try:
-            return from_json(self.filesystem.read(self.path(name)))
-        except FileNotFoundError:
-            raise self._damaged(name, "it is not there; `kac lake status` lists the versions that are kept") from None
-        except ValueError as wrong:
-            raise self._damaged(name, wrong) from wrong
+    def release(self, run_id: str) -> Release:
+        """What held after that run. LakeError: it is not kept any more."""
+        for each in self.releases():
+            if each.run_id == run_id:
+                return each
+        raise LakeError(f"{self.where} keeps no version {run_id!r}; the table release has those that it keeps.")
 
-    def manifests(self) -> tuple[Manifest, ...]:
-        """The versions that are kept, newest first: what holds, what held before it, and so on."""
-        return tuple(self._history())
-
-    def at(self, when: datetime) -> Manifest:
+    def at(self, when: datetime) -> Release:
         """What held at that time. LakeError: nothing that old is kept."""
         text = when.astimezone(timezone.utc).isoformat(timespec="microseconds")
-        for manifest in self._history():
-            if manifest.created <= text:
-                return manifest
-        raise LakeError(f"{self.where} keeps no version as old as {text}; `kac lake status` lists those it keeps.")
+        for release in self.releases():
+            if release.created <= text:
+                return release
+        raise LakeError(f"{self.where} keeps no version as old as {text}.")
 
-    def files(self, manifest: Manifest, table: Table | str, partitions: Iterable[str] | None = None) -> list[str]:
+    def files(self, release: Release, table: Table | str, partitions: Iterable[str] | None = None) -> list[str]:
         """The table's Parquet files in that version, absolute; of these partitions alone, where they are given.
 
         To DuckDB and Spark they are files, not folders of partitions: read them with ``hive_partitioning=false``.
         """
         name = table if isinstance(table, str) else table.name
-        return [self.path(path) for path in manifest.table(TABLES[name]).paths(partitions)]
+        return [self.path(path) for path in release.table(TABLES[name]).paths(partitions)]
 
     def key(self) -> bytes:
         """The key of HMACs. LakeError: it can't be read."""
@@ -169,28 +188,21 @@ class Lake:
                     made.append(json.loads(self.filesystem.read(self.path(f"runs/failed/{entry.name}"))))
         return made
 
-    def _current_run(self) -> str:
-        try:
-            return self.filesystem.read(self.path("CURRENT")).decode("ascii", "replace").strip()
-        except FileNotFoundError:
-            return ""
+    def _releases(self, version: int, log: delta_log.Listed) -> tuple[Release, ...]:
+        files = delta_log.replayed(self.filesystem, self.path(_RELEASES), version, log)
+        found: list[Release] = []
+        for path in files.as_files(_RELEASES).paths():
+            found += self._rows(path)
+        found.sort(key=lambda each: each.number, reverse=True)
+        return tuple(replace(each, tables=_Tables(self, each.versions)) for each in found)
 
-    def _history(self) -> Iterator[Manifest]:
-        manifest = self.current()
-        seen: set[str] = set()
-        while manifest.run_id and manifest.run_id not in seen:
-            yield manifest
-            seen.add(manifest.run_id)
-            if manifest.parent is None or not is_run_id(manifest.parent):
-                return
-            try:
-                read = self.filesystem.read(self.path(f"manifests/{manifest.parent}.json"))
-            except FileNotFoundError:
-                return
-            try:
-                manifest = from_json(read)
-            except ValueError as wrong:
-                raise self._damaged(f"manifests/{manifest.parent}.json", wrong) from wrong
+    def _rows(self, path: str) -> list[Release]:
+        try:
+            return list(map(from_row, rows(self.filesystem, self.path(path), RELEASE.names)))
+        except FileNotFoundError:
+            raise self._damaged(path, "it is not there") from None
+        except ValueError as wrong:
+            raise self._damaged(path, wrong) from wrong
 
     def _damaged(self, name: str, why: object) -> DamagedLake:
         return DamagedLake(
@@ -198,12 +210,26 @@ class Lake:
         )
 
 
-def _at(where: str, filesystem: Filesystem | None) -> Lake:
-    parsed = urlsplit(where)
-    if filesystem is not None:
-        return Lake(where.rstrip("/"), filesystem)
-    if parsed.scheme == "file":
-        return Lake(unquote(parsed.path).rstrip("/") or "/", LocalFilesystem())
-    if "://" in where:
-        raise LakeError(f"{where} is on no filesystem of this machine: only Spark's jobs reach it.")
-    return Lake(str(Path(where).expanduser().absolute()), LocalFilesystem())
+class _Tables(Mapping[str, TableFiles]):
+    """The tables of a release, each read from its log when it is first asked for."""
+
+    def __init__(self, lake: Lake, versions: Mapping[str, int]) -> None:
+        self._lake = lake
+        self._versions = versions
+        self._known: dict[str, TableFiles] = {}
+
+    def __getitem__(self, name: str) -> TableFiles:
+        if name not in self._known:
+            folder = folder_of(name)
+            read = delta_log.replayed(self._lake.filesystem, self._lake.path(folder), self._versions[name])
+            self._known[name] = read.as_files(folder)
+        return self._known[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._versions
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._versions)
+
+    def __len__(self) -> int:
+        return len(self._versions)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import json
+import time
 from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
@@ -12,12 +14,14 @@ import pyarrow.parquet as pq
 from console.history.schema import Table, arrow_schema
 
 from .filesystem import Filesystem
-from .manifest import DataFile
 from .partitions import FORMATS, partition_name, parts_of
+from .release import DataFile
 
 ROW_GROUP = 122_880
 """Rows in a group: as many as DuckDB takes at a time."""
 _FOOTER = 64 * 1024
+_TIME = "%Y-%m-%dT%H:%M:%S.%fZ"
+"""Times in Delta's statistics: UTC."""
 
 
 def fitted(table: Table, rows: pa.Table, run_id: str) -> pa.Table:
@@ -86,16 +90,35 @@ def read(
     return pa.concat_tables(parts) if parts else schema.empty_table().select(columns or table.names)
 
 
-def listed(filesystem: Filesystem, folder: str, only: frozenset[str] | None = None) -> list[DataFile]:
-    """The Parquet files right in a folder that have rows, of any writer. only: of these names."""
+def listed(filesystem: Filesystem, folder: str) -> list[DataFile]:
+    """The Parquet files right in a folder that have rows, of any writer."""
     files = []
     for entry in filesystem.entries(folder):
-        wanted = entry.name.endswith(".parquet") and not entry.name.startswith((".", "_"))
-        if not entry.is_folder and wanted and (only is None or entry.name in only):
-            rows = footer(filesystem, f"{folder}/{entry.name}", entry.bytes).num_rows
-            if rows:
-                files.append(DataFile(entry.name, rows, entry.bytes))
+        if not entry.is_folder and entry.name.endswith(".parquet") and not entry.name.startswith((".", "_")):
+            read = footer(filesystem, f"{folder}/{entry.name}", entry.bytes)
+            if read.num_rows:
+                files.append(described(entry.name, entry.bytes, read))
     return files
+
+
+def described(name: str, size: int, read: pq.FileMetaData) -> DataFile:
+    """A file as Delta's log has it. read: its own description."""
+    return DataFile(name, read.num_rows, size, int(time.time() * 1000), json.dumps(_stats(read)))
+
+
+def _stats(read: pq.FileMetaData) -> dict[str, object]:
+    """Rows, and the first and last value of each column of times, by which readers leave files out."""
+    least: dict[str, str] = {}
+    most: dict[str, str] = {}
+    for place, field in enumerate(read.schema.to_arrow_schema()):
+        if not pa.types.is_timestamp(field.type):
+            continue
+        found = [read.row_group(group).column(place).statistics for group in range(read.num_row_groups)]
+        ranges = [(each.min, each.max) for each in found if each is not None and each.has_min_max]
+        if ranges and len(ranges) == len(found):  # a group without them may hold any
+            least[field.name] = f"{min(first for first, _ in ranges):{_TIME}}"
+            most[field.name] = f"{max(last for _, last in ranges):{_TIME}}"
+    return {"numRecords": read.num_rows, "minValues": least, "maxValues": most}
 
 
 def footer(filesystem: Filesystem, path: str, size: int) -> pq.FileMetaData:

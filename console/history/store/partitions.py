@@ -5,7 +5,7 @@ Escaped as Spark escapes the names of folders (ExternalCatalogUtils.escapePathNa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from urllib.parse import unquote
@@ -14,6 +14,9 @@ from console.history.schema import Table
 
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 """What stands for an empty value, as in Spark."""
+IN = "in_"
+"""Before the names of columns that Delta partitions by: files leave those out, and all columns have to be in them, so
+these stand beside what they are made of."""
 _ESCAPED = frozenset("\"#%'*/:=?\\{[]^\x7f")
 FORMATS = {"day": "%Y-%m-%d", "hour": "%Y-%m-%dT%H"}
 """How times are cut, as strftime."""
@@ -33,7 +36,12 @@ def partition_name(table: Table, values: Sequence[str | None]) -> str:
     parts = parts_of(table)
     if len(values) != len(parts):
         raise ValueError(f"{table.name} is partitioned by {', '.join(table.partitions) or 'nothing'}, not by {values}")
-    return "/".join(f"{name}={_escaped(value)}" for (name, _), value in zip(parts, values, strict=True))
+    return joined(zip((name for name, _ in parts), values, strict=True))
+
+
+def joined(parts: Iterable[tuple[str, str | None]]) -> str:
+    """The partition of these names and values."""
+    return "/".join(f"{name}={_escaped(value)}" for name, value in parts)
 
 
 def partition_values(partition: str) -> dict[str, str | None]:

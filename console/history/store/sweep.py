@@ -1,91 +1,65 @@
-"""What may be deleted, what no kept manifest names, and the deletion."""
+"""What may be deleted of a table: files and commits that no kept version needs, and what runs that died have left.
+
+delta-rs's own VACUUM commits to the table, which would be ahead of its release then; and it knows times, not releases.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterator
 
 from console.history.store.lock import is_run_id
 
-from .manifest import Manifest
-
-if TYPE_CHECKING:
-    from .lake import Lake
+from . import delta_log
+from .filesystem import Filesystem
 
 KEEP = 10
 """Versions that are kept by default."""
+_BY_RUN = "v="
 
 
-@dataclass(frozen=True)
-class Sweep:
-    """Manifests by run id, and folders of data relative to the lake."""
+def sweep_table(files: Filesystem, where: str, versions: Collection[int], thorough: bool) -> None:
+    """Deletes what none of these versions needs; by the holder of the lock alone, who has committed.
 
-    manifests: tuple[str, ...]
-    folders: tuple[str, ...]
-
-
-def sweep(
-    history: Sequence[Manifest], keep: int, manifests: Iterable[str], run_folders: Iterable[str], running: str
-) -> Sweep:
-    """What goes. Pure.
-
-    history: the versions from the newest back. keep: how many of them stay, at least one. manifests: run ids that have
-    a manifest's file; those outside of `history` never held. run_folders: ``data/<table>/v=<run>`` that are there; one
-    that no manifest names into was left by a run that died. Folders of Delta tables are not among them: versions share
-    these. running: the run that holds the lock; its folders stay.
+    where: the table's path. thorough: looks into all folders; else files are found that the log says were removed.
+    OSError; DamagedLake: the log can't be read, and what it names is not known.
     """
-    kept = history[: max(keep, 1)]
-    stays = frozenset[str]().union(*(manifest.folders for manifest in kept))
-    older = frozenset[str]().union(*(manifest.folders for manifest in history[len(kept) :]))
-    gone = {folder for folder in older - stays if folder.split("/")[2] != "delta"}
-    in_use = {"/".join(folder.split("/")[:3]) for folder in stays}
-    whole = {
-        folder
-        for folder in run_folders
-        if folder not in in_use and _run_of(folder) != running and is_run_id(_run_of(folder))
-    }
-    parts = {folder for folder in gone if "/".join(folder.split("/")[:3]) not in whole}
-    runs = {manifest.run_id for manifest in kept}
-    return Sweep(
-        tuple(sorted(run for run in manifests if run not in runs and run != running and is_run_id(run))),
-        tuple(sorted(whole | parts)),
-    )
+    if not versions:
+        for run in _runs(files, where):
+            files.remove(f"{where}/{run}")
+        return
+    log = delta_log.listed(files, where)
+    table = delta_log.replayed(files, where, min(versions), log)
+    named, removed = set(table.files), set(table.removed)
+    for version in range(min(versions) + 1, max(versions) + 1):
+        delta_log.advance(table, files, where, version)
+        named |= set(table.files)
+    in_use = {path.partition("/")[0] for path in named}
+    there = set(_runs(files, where))
+    for run in there - in_use:
+        files.remove(f"{where}/{run}")
+    gone = _walk(files, where, there & in_use) if thorough else removed
+    for path in set(gone) - named:
+        run = path.partition("/")[0]
+        if run in there & in_use or not run.startswith(_BY_RUN):
+            files.remove(f"{where}/{path}")
+    base = max((each for each in log.checkpoints if each <= min(versions)), default=0)
+    for name in delta_log.before(log, base):
+        files.remove(f"{where}/{name}")
 
 
-def _run_of(folder: str) -> str:
-    return folder.rpartition("/v=")[2]
+def _runs(files: Filesystem, where: str) -> Iterator[str]:
+    """Folders of runs."""
+    for entry in files.entries(where):
+        if entry.is_folder and entry.name.startswith(_BY_RUN) and is_run_id(entry.name.removeprefix(_BY_RUN)):
+            yield entry.name
 
 
-def sweep_lake(lake: Lake, keep: int, running: str) -> None:
-    """Deletes versions older than the last `keep`, and what runs that died left; by who holds the lock alone. OSError;
-    DamagedLake: a manifest is broken, and what it names is not known."""
-    files = lake.filesystem
-    tables = [entry.name for entry in files.entries(lake.path("data"))]
-    manifests = [entry.name.removesuffix(".json") for entry in files.entries(lake.path("manifests"))]
-    runs = [
-        f"data/{table}/{entry.name}"
-        for table in tables
-        for entry in files.entries(lake.path(f"data/{table}"))
-        if entry.name.startswith("v=")
-    ]
-    history = lake.manifests()
-    gone = sweep(history, keep, manifests, runs, running)
-    for run in gone.manifests:  # before their data: nothing may name what is not there
-        files.remove(lake.path(f"manifests/{run}.json"))
-    for folder in gone.folders:
-        files.remove(lake.path(folder))
-    kept = history[: max(keep, 1)]
-    named = {path for manifest in kept for table in manifest.tables.values() for path in table.paths()}
-    for table in tables:
-        _sweep_delta(lake, f"data/{table}/delta", named)
-
-
-def _sweep_delta(lake: Lake, folder: str, named: set[str]) -> None:
-    """Files of a Delta table that no manifest names; what Delta knows of them stays, as after its own VACUUM."""
-    for entry in lake.filesystem.entries(lake.path(folder)):
-        path = f"{folder}/{entry.name}"
-        if entry.is_folder and entry.name != "_delta_log":
-            _sweep_delta(lake, path, named)
-        elif entry.name.endswith(".parquet") and path not in named:
-            lake.filesystem.remove(lake.path(path))
+def _walk(files: Filesystem, where: str, folders: Collection[str]) -> Iterator[str]:
+    """The files in these folders, relative to the table."""
+    for folder in folders:
+        for entry in files.entries(f"{where}/{folder}"):
+            within = f"{folder}/{entry.name}"
+            if entry.is_folder:
+                yield from _walk(files, where, (within,))
+            else:
+                yield within

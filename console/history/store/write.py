@@ -1,28 +1,35 @@
-"""A run that writes to a lake: new folders, then one commit for all of them; needs PyArrow."""
+"""A run that writes to a lake: new folders, then a commit to each table, then the release that makes all of them hold
+at once; needs PyArrow and deltalake."""
 
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable, Iterator, Mapping
+from collections import ChainMap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 
-from console.history.schema import RUN, TABLES, arrow_schema
+from console.history.schema import RELEASE, RUN, TABLES, arrow_schema
 from console.history.store.lock import BusyLock, Holder, Lock, iso_now, new_run_id, this_process
 from console.model.numbers import json_text
 
-from . import parquet_files
+from . import delta_log, parquet_files
+from .commit import put_checkpoint, put_table
 from .errors import LakeBusy, LakeError, LeaseLost
 from .lake import Lake
-from .manifest import DataFile, Inputs, Manifest, TableFiles, schema_of, to_json
-from .sweep import KEEP, sweep_lake
+from .release import DataFile, Inputs, Release, TableFiles, folder_of
+from .sweep import KEEP, sweep_table
 
+COMPACT = "compact"
+"""The job whose commits change no rows."""
 _FAILED_KEPT = 20
+_READ_STILL = 3
+"""Former versions of the table of releases that stay: a reader may have found one, and not have read it."""
 _RUN_FOLDERS = 16
 """Each run adds a file of one row to the table of runs; this many become one."""
 
@@ -37,7 +44,7 @@ def writing(lake: Lake, job: str, *, keep: int = KEEP, inputs: Inputs | None = N
     holder = this_process(new_run_id(), job)
     try:
         with lake.filesystem.lock(lake.path("lock"), holder) as lock:
-            write = Write(lake, lake.current(), holder, lock, keep)
+            write = Write(lake, holder, lock, keep)
             try:
                 yield write
             except BaseException as wrong:
@@ -49,38 +56,41 @@ def writing(lake: Lake, job: str, *, keep: int = KEEP, inputs: Inputs | None = N
 
 
 class Write:
-    """One run, with the lock held. manifest: what holds. taken_over: the run that died with the lock, if one did.
+    """One run, with the lock held. release: what holds. taken_over: the run that died with the lock, if one did.
 
     rows: written until now, by table. versions: of programs, for the record; what the job knows besides kac and Python
     is added by it.
     """
 
-    def __init__(self, lake: Lake, manifest: Manifest, holder: Holder, lock: Lock, keep: int) -> None:
+    def __init__(self, lake: Lake, holder: Holder, lock: Lock, keep: int) -> None:
+        self._since, self._releases = lake.newest()
         self.run_id = holder.run_id
-        self.manifest = manifest
+        self.release = next(iter(self._releases), Release())
         self.taken_over = lock.former
         self.versions = {"kac": _version(), "python": platform.python_version()}
         self.lake = lake
         self._holder = holder
         self._lock = lock
         self._keep = keep
-        self._tables: dict[str, TableFiles] = dict(manifest.tables)
-        self._inputs: dict[str, Any] = dict(manifest.inputs)
+        self._changed: dict[str, TableFiles] = {}
+        self._inputs: dict[str, Any] = dict(self.release.inputs)
         self.rows: dict[str, int] = {}
         self._folders: list[str] = []
         self._ended = False
 
     @property
-    def draft(self) -> Manifest:
+    def draft(self) -> Release:
         """What would hold if it were committed now: what one step of a run has written, the next can read."""
-        return Manifest(self.run_id, self.manifest.run_id or None, "", self._holder.job, self._tables, self._inputs)
+        tables = ChainMap(self._changed, cast("dict[str, TableFiles]", self.release.tables))
+        number = self.release.number + 1
+        return Release(self.run_id, number, "", self._holder.job, self.release.versions, tables, self._inputs)
 
     def folder(self, table: str, partition: str = "") -> str:
         """The absolute path of a new folder to write Parquet into, for `append` or `replace`. It is not made yet.
 
         partition: as `partitions.partition_name`; empty text for a folder above partitions, or a table without.
         """
-        relative = f"data/{TABLES[table].name}/v={self.run_id}/{len(self._folders)}"
+        relative = f"{folder_of(TABLES[table].name)}/v={self.run_id}/{len(self._folders)}"
         self._folders.append(relative)
         return self.lake.path(f"{relative}/{partition}" if partition else relative)
 
@@ -110,7 +120,7 @@ class Write:
         """Adds the Parquet files of a folder, by whomever they were written, to a partition."""
         relative = self._relative(folder)
         if files := self._files(folder):
-            self._tables[table] = self._of(table).appended(partition, relative, files)
+            self._changed[table] = self._of(table).appended(partition, relative, files)
             self._count(table, files)
 
     def replace(self, table: str, partitions: Mapping[str, Iterable[str]], *, whole: bool = False) -> None:
@@ -124,21 +134,10 @@ class Write:
             made[partition] = {}
             for folder in folders:
                 relative = self._relative(folder)
-                if relative in known.files:  # it stays
-                    made[partition][relative] = known.files[relative]
-                elif files := self._files(folder):
+                if files := self._files(folder):
                     made[partition][relative] = files
                     self._count(table, files)
-        self._tables[table] = replace(known.replaced(made, whole=whole), schema=schema_of(TABLES[table]))
-
-    def stand(self, table: str, files: TableFiles) -> None:
-        """Puts the table as it shall be; for who keeps its files in another way."""
-        self._tables[table] = files
-        self.count(table, files.rows)
-
-    def described(self, folder: str, names: Iterable[str]) -> list[DataFile]:
-        """These Parquet files of a folder, as a manifest has them."""
-        return parquet_files.listed(self.lake.filesystem, folder, frozenset(names))
+        self._changed[table] = known.replaced(made, whole=whole)
 
     def remember(self, inputs: Inputs) -> None:
         """How far inputs are read now; a key with None is forgotten. It holds with the commit."""
@@ -148,10 +147,6 @@ class Write:
             else:
                 self._inputs[key] = value
 
-    def count(self, table: str, rows: int) -> None:
-        """Counts rows that were written, where they are not told of by `append` or `replace`."""
-        self.rows[table] = self.rows.get(table, 0) + rows
-
     def commit(
         self,
         *,
@@ -160,7 +155,7 @@ class Write:
         rows: Mapping[str, int] | None = None,
         quarantined: int = 0,
         message: str | None = None,
-    ) -> Manifest:
+    ) -> Release:
         """All of it becomes what the lake holds, with the run's own row, at once; then old versions are deleted.
 
         status: `done`; `failed` where part of the work failed, and what was done shall hold. inputs: what was read,
@@ -168,29 +163,72 @@ class Write:
         """
         if self._ended:
             raise LakeError(f"The run {self.run_id} has ended already.")
-        if not self._lock.is_held() or self.lake.current().run_id != self.manifest.run_id:
+        if not self._lock.is_held() or self.lake.newest()[0] != self._since:
             raise LeaseLost(
                 f"Another run took the lock of {self.lake.where} while this one paused; nothing of this one holds. "
                 "Run it again."
             )
         self._add_run(status, inputs or {}, self.rows if rows is None else rows, quarantined, message)
-        made = replace(self.draft, created=iso_now())
-        files = self.lake.filesystem
-        files.settle(sorted(self.lake.path(each) for each in _new_folders(made, self.manifest)), self.lake.where)
-        files.create(self.lake.path(f"manifests/{self.run_id}.json"), to_json(made))
-        self._ended = True  # CURRENT may name it from here on: what is there stays, whatever is raised
+        files, where = self.lake.filesystem, self.lake.where
+        new = {folder for table in self._changed.values() for folder in table.files if f"/v={self.run_id}/" in folder}
+        files.settle(sorted(map(self.lake.path, new)), where)
+        versions, ahead = self._put_tables()
+        kept = (replace(self.draft, created=iso_now(), versions=versions), *self._releases)[: max(self._keep, 1)]
         try:
-            files.replace(self.lake.path("CURRENT"), f"{self.run_id}\n".encode())
+            self._put_releases(kept)
         except BaseException:
-            self._ended = self.lake.current().run_id == self.run_id
+            self._ended = any(each.run_id == self.run_id for each in self.lake.releases())
             raise
-        with suppress(LakeError, OSError):  # it holds; what is left over goes with the next run
-            used = {"/".join(folder.split("/")[:4]) for folder in made.folders}
-            for folder in self._folders:
-                if folder not in used:
-                    files.remove(self.lake.path(folder))
-            sweep_lake(self.lake, self._keep, self.run_id)
-        return made
+        self._ended = True
+        with suppress(LakeError, OSError):  # it holds; what is left over goes with a later run
+            used = {"/".join(each.split("/")[:4]) for each in (*new, self._folders[-1])}
+            for folder in set(self._folders) - used:
+                files.remove(self.lake.path(folder))
+            self._sweep(kept, ahead)
+        return self.lake.current()
+
+    def _put_tables(self) -> tuple[dict[str, int], set[str]]:
+        """Commits to each table that changed, or is ahead of its release since a run died: the versions then, and the
+        tables that were ahead."""
+        versions, ahead = dict(self.release.versions), set[str]()
+        changes = self._holder.job != COMPACT
+        for name, table in TABLES.items():
+            where = self.lake.path(folder_of(name))
+            newest = delta_log.listed(self.lake.filesystem, where).newest
+            if name == RELEASE.name or (name not in self._changed and newest == versions.get(name)):
+                continue
+            if newest != versions.get(name):
+                ahead.add(name)
+            wanted = self._of(name)
+            versions[name] = put_table(
+                self.lake.filesystem, self.lake.where, table, wanted, self.run_id, changes=changes
+            )
+        return versions, ahead
+
+    def _put_releases(self, kept: Sequence[Release]) -> None:
+        """The commit of the run: the table of releases has these rows then."""
+        rows = pa.Table.from_pylist([each.as_row() for each in kept], schema=arrow_schema(RELEASE))
+        ((_, (folder,)),) = self.put_arrow(RELEASE.name, rows).items()
+        relative, files = self._relative(folder), self.lake.filesystem
+        files.settle([folder], self.lake.where)
+        wanted = TableFiles(RELEASE.names).appended("", relative, self._files(folder))
+        put_table(files, self.lake.where, RELEASE, wanted, self.run_id, since=self._since)
+
+    def _sweep(self, kept: Sequence[Release], ahead: set[str]) -> None:
+        """Deletes what only versions name that are not kept; and, after a run that died, what it left."""
+        thorough = self.taken_over is not None or self._holder.job == COMPACT
+        dropped = self._releases[len(kept) - 1 :]
+        for name in TABLES:
+            versions = [each.versions[name] for each in kept if name in each.versions]
+            older = {each.versions.get(name) for each in dropped}
+            if name == RELEASE.name:
+                now = self.lake.newest()[0]
+                versions = [max(0, now - _READ_STILL), now]
+            elif not thorough and name not in ahead and older <= {min(versions, default=None)}:
+                continue
+            if versions:
+                put_checkpoint(self.lake.filesystem, self.lake.where, name, max(versions))
+            sweep_table(self.lake.filesystem, self.lake.path(folder_of(name)), versions, thorough or name in ahead)
 
     def abandon(self, why: BaseException | None, inputs: Inputs | None = None) -> None:
         """Ends the run without a commit: its folders go, and why is recorded, where there is a reason."""
@@ -198,7 +236,10 @@ class Write:
             return
         self._ended = True
         for table in {folder.split("/")[1] for folder in self._folders}:
-            self.lake.filesystem.remove(self.lake.path(f"data/{table}/v={self.run_id}"))
+            held = self._since if table == RELEASE.name else self.release.versions.get(table)
+            where = self.lake.path(folder_of(table))
+            if delta_log.listed(self.lake.filesystem, where).newest == held:  # else its log names them
+                self.lake.filesystem.remove(f"{where}/v={self.run_id}")
         if why is not None:
             row = self._run_row("failed", inputs or {}, self.rows, 0, _reason(why))
             self.record_failure(row)
@@ -221,13 +262,13 @@ class Write:
             self.lake.filesystem.remove(f"{folder}/{name}")
 
     def _of(self, table: str) -> TableFiles:
-        return self._tables.get(table) or TableFiles(schema_of(TABLES[table]))
+        return self.draft.table(TABLES[table])
 
     def _files(self, folder: str) -> tuple[DataFile, ...]:
         return tuple(parquet_files.listed(self.lake.filesystem, folder))
 
     def _count(self, table: str, files: Iterable[DataFile]) -> None:
-        self.count(table, sum(file.rows for file in files))
+        self.rows[table] = self.rows.get(table, 0) + sum(file.rows for file in files)
 
     def _relative(self, folder: str) -> str:
         within = f"{self.lake.where}/"
@@ -269,14 +310,6 @@ class Write:
         else:
             self.append(RUN.name, "", folder)
         self.rows = counted
-
-
-def _new_folders(now: Manifest, before: Manifest) -> set[str]:
-    """Folders with other files than before."""
-    known = {folder: files for table in before.tables.values() for folder, files in table.files.items()}
-    return {
-        folder for table in now.tables.values() for folder, files in table.files.items() if known.get(folder) != files
-    }
 
 
 def _reason(why: BaseException) -> str:

@@ -1,4 +1,4 @@
-"""Laws of manifests, partitions and of what may be swept."""
+"""Laws of releases, partitions and of what may be swept."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.history.schema import TABLES
-from console.history.store import DataFile, Manifest, TableFiles
+from console.history.store import DataFile, Release, TableFiles
 from console.history.store.lock import is_run_id, new_run_id
-from console.history.store.manifest import from_json, to_json
 from console.history.store.partitions import partition_name, partition_values, time_partitions
+from console.history.store.release import from_json, to_json
 from console.history.store.sweep import sweep
 
 names = st.sampled_from(["a", "b", "c"])
@@ -57,16 +57,16 @@ def test_what_is_replaced_is_gone_and_nothing_else(
 
 
 @given(appends, st.dictionaries(st.text(), st.integers() | st.text() | st.none()), st.none() | st.integers(0, 9))
-def test_a_manifest_is_read_as_it_was_written(
+def test_a_release_is_read_as_it_was_written(
     changes: list[tuple[str, list[DataFile]]], inputs: dict[str, object], delta: int | None
 ) -> None:
     table = appended(TableFiles("s", delta=delta), changes)
-    made = Manifest(new_run_id(), None, "2026-11-21T00:00:00+00:00", "collect", {"snapshot": table}, inputs)
+    made = Release(new_run_id(), None, "2026-11-21T00:00:00+00:00", "collect", {"snapshot": table}, inputs)
     assert from_json(to_json(made)) == made
 
 
 @given(st.binary(max_size=40) | st.sampled_from([b"[]", b"null", b'{"format": 2}', b'{"format": 1, "run_id": "../x"}']))
-def test_what_is_no_manifest_is_refused(text: bytes) -> None:
+def test_what_is_no_release_is_refused(text: bytes) -> None:
     with pytest.raises(ValueError, match=r"\w"):
         from_json(text)
 
@@ -115,7 +115,7 @@ def test_what_a_kept_version_names_stays_and_the_rest_goes(named: list[list[int]
     ids = runs(12)
     folders = [f"data/snapshot/v={ids[number // 2]}/{number % 2}" for number in range(10)]
     versions = [
-        Manifest(
+        Release(
             ids[place],
             tables={
                 "snapshot": TableFiles(
@@ -130,15 +130,15 @@ def test_what_a_kept_version_names_stays_and_the_rest_goes(named: list[list[int]
     dead, running = ids[10], ids[11]
     there = {f"data/snapshot/v={run}" for run in (*ids[:5], dead, running)} | {"data/snapshot/v=mine"}
     gone = sweep(history, keep, [*ids, "notes"], there, running)
-    stays = {folder for manifest in kept for folder in manifest.folders}
+    stays = {folder for release in kept for folder in release.folders}
     for folder in stays:
         assert not any(folder == each or folder.startswith(f"{each}/") for each in gone.folders)
-    for manifest in history[len(kept) :]:
-        for folder in manifest.folders - stays:
+    for release in history[len(kept) :]:
+        for folder in release.folders - stays:
             assert any(folder == each or folder.startswith(f"{each}/") for each in gone.folders)
     assert f"data/snapshot/v={dead}" in gone.folders
     assert not any(running in each or "mine" in each for each in gone.folders)
-    assert set(gone.manifests) == set(ids) - {manifest.run_id for manifest in kept} - {running}
+    assert set(gone.releases) == set(ids) - {release.run_id for release in kept} - {running}
 
 
 def test_names_of_runs_sort_as_they_began() -> None:

@@ -1,0 +1,185 @@
+"""The log of a Delta table, read: the files of a version, and of files that were removed which may be deleted.
+
+The log is JSON lines of actions, a file for each version, and now and then a checkpoint: the actions that hold, as
+Parquet (Delta's PROTOCOL.md, "Actions", "Checkpoints"). Only what the default protocol has is understood: a table with
+more (deletion vectors, mapped columns) is refused, since reading its files would give rows that were deleted.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import unquote
+
+from .errors import DamagedLake
+from .filesystem import Filesystem
+from .parquet_rows import rows
+from .partitions import IN, joined
+from .release import DataFile, TableFiles
+
+LOG = "_delta_log"
+READER, WRITER = 1, 2
+"""The default protocol: the versions that a table needs which uses no features."""
+_NAME = re.compile(r"(\d{20})\.(json|checkpoint\.parquet)")
+_MAPPING = "delta.columnMapping.mode"
+
+
+@dataclass(frozen=True)
+class Listed:
+    """What is in a log: versions, ascending, of its commits and of its checkpoints in one file."""
+
+    commits: tuple[int, ...]
+    checkpoints: tuple[int, ...]
+
+    @property
+    def newest(self) -> int | None:
+        """The newest version; None: there is no table."""
+        return max((*self.commits[-1:], *self.checkpoints[-1:]), default=None)
+
+
+def listed(files: Filesystem, folder: str) -> Listed:
+    """The log of the table at that path."""
+    found: dict[str, list[int]] = {"json": [], "checkpoint.parquet": []}
+    for entry in files.entries(f"{folder}/{LOG}"):
+        if match := _NAME.fullmatch(entry.name):
+            found[match[2]].append(int(match[1]))
+    return Listed(*(tuple(sorted(found[kind])) for kind in ("json", "checkpoint.parquet")))
+
+
+def commit_name(version: int) -> str:
+    """The file of a version's commit, relative to the table."""
+    return f"{LOG}/{version:020}.json"
+
+
+def checkpoint_name(version: int) -> str:
+    """The file of a version's checkpoint, relative to the table."""
+    return f"{LOG}/{version:020}.checkpoint.parquet"
+
+
+def before(log: Listed, checkpoint: int) -> list[str]:
+    """Files of the log, relative to the table, that are not needed for the versions from a checkpoint on."""
+    return [
+        *(commit_name(each) for each in log.commits if each < checkpoint),
+        *(checkpoint_name(each) for each in log.checkpoints if each < checkpoint),
+    ]
+
+
+@dataclass
+class Replayed:
+    """A table after its actions up to a version. files: what is there, by path relative to the table: partition and
+    file. removed: paths that were there before. protocol: versions that readers and writers need."""
+
+    columns: tuple[str, ...] = ()
+    partitioned: tuple[str, ...] = ()
+    protocol: tuple[int, int] = (READER, WRITER)
+    features: tuple[str, ...] = ()
+    files: dict[str, tuple[str, DataFile]] = field(default_factory=dict)
+    removed: set[str] = field(default_factory=set)
+
+    def apply(self, action: Mapping[str, Any]) -> None:
+        """One more action. ValueError: it is none, or one that is not understood."""
+        if (protocol := action.get("protocol")) is not None:
+            self.protocol = int(protocol["minReaderVersion"]), int(protocol["minWriterVersion"])
+            features = [*(protocol.get("readerFeatures") or ()), *(protocol.get("writerFeatures") or ())]
+            self.features = tuple(dict.fromkeys(features))
+            if self.protocol[0] > READER:
+                raise ValueError(self.unusual)
+        if (described := action.get("metaData")) is not None:
+            self.columns = tuple(each["name"] for each in json.loads(described["schemaString"])["fields"])
+            self.partitioned = tuple(described["partitionColumns"])
+            if dict(described["configuration"] or {}).get(_MAPPING, "none") != "none":
+                raise ValueError("it has mapped columns, which kac does not read")
+        if (added := action.get("add")) is not None:
+            if added.get("deletionVector"):
+                raise ValueError("it has deletion vectors, which kac does not read")
+            path = _within(added["path"])
+            values = dict(added["partitionValues"])
+            partition = joined((each.removeprefix(IN), values.get(each)) for each in self.partitioned)
+            rows = int(json.loads(added["stats"])["numRecords"])
+            name = path.rpartition("/")[2]
+            file = DataFile(name, rows, int(added["size"]), int(added["modificationTime"]), added["stats"])
+            self.files[path] = partition, file
+            self.removed.discard(path)
+        if (gone := action.get("remove")) is not None:
+            path = _within(gone["path"])
+            self.files.pop(path, None)
+            self.removed.add(path)
+
+    @property
+    def unusual(self) -> str:
+        """What is not of the default protocol, in a line; empty: nothing."""
+        if self.protocol[0] <= READER and self.protocol[1] <= WRITER:
+            return ""
+        features = f" ({', '.join(self.features)})" if self.features else ""
+        return (
+            f"another program gave it Delta's protocol {self.protocol[0]}, {self.protocol[1]}{features}, and kac reads "
+            f"and writes {READER}, {WRITER}: drop the features there (ALTER TABLE … DROP FEATURE)"
+        )
+
+    def as_files(self, folder: str) -> TableFiles:
+        """The same as a lake names it. folder: of the table, relative to the lake."""
+        partitions: dict[str, dict[str, list[DataFile]]] = {}
+        for path, (partition, file) in self.files.items():
+            within = f"{folder}/{path}".rpartition("/")[0]
+            partitions.setdefault(partition, {}).setdefault(within, []).append(file)
+        return TableFiles(
+            tuple(each for each in self.columns if each not in self.partitioned),
+            {name: tuple(sorted(folders)) for name, folders in sorted(partitions.items())},
+            {within: tuple(made) for folders in partitions.values() for within, made in folders.items()},
+        )
+
+
+def replayed(files: Filesystem, folder: str, version: int, known: Listed | None = None) -> Replayed:
+    """The table at that path in a version. known: its log, where it was listed already. DamagedLake: the log has not
+    all of it, can't be read, or has what is not understood."""
+    log = known or listed(files, folder)
+    start = max((each for each in log.checkpoints if each <= version), default=None)
+    made = Replayed()
+    name = checkpoint_name(start or 0)
+    try:
+        if start is not None:
+            actions = rows(files, f"{folder}/{name}", ("protocol", "metaData", "add", "remove"))
+            for action in sorted(actions, key=lambda action: action["metaData"] is None):
+                made.apply(action)
+    except FileNotFoundError:
+        raise _damaged(folder, name, "it is not there") from None
+    except _WRONG as wrong:
+        raise _damaged(folder, name, wrong) from wrong
+    for each in range(0 if start is None else start + 1, version + 1):
+        advance(made, files, folder, each)
+    if not made.columns:
+        raise _damaged(folder, LOG, "it does not begin with a schema")
+    return made
+
+
+def advance(table: Replayed, files: Filesystem, folder: str, version: int) -> None:
+    """Makes it the next version. DamagedLake: as `replayed`."""
+    name = commit_name(version)
+    try:
+        for line in files.read(f"{folder}/{name}").splitlines():
+            table.apply(json.loads(line))
+    except FileNotFoundError:
+        raise _damaged(folder, name, "it is not there") from None
+    except _WRONG as wrong:
+        raise _damaged(folder, name, wrong) from wrong
+
+
+_WRONG = (ValueError, KeyError, TypeError, AttributeError)
+
+
+def _damaged(folder: str, name: str, why: object) -> DamagedLake:
+    return DamagedLake(
+        f"The lake is damaged: {folder}/{name}: {why}. Open it again if it was open for long; `kac lake verify` says "
+        "what else is wrong."
+    )
+
+
+def _within(path: str) -> str:
+    """A path of the log, decoded. ValueError: it leads out of the table."""
+    plain = unquote(path)
+    if "://" in plain or any(part in ("", ".", "..") for part in plain.split("/")):
+        raise ValueError(f"{plain!r} lies outside the table")
+    return plain

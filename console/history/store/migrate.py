@@ -1,0 +1,113 @@
+"""Takes a lake along that was written before its tables were Delta tables (format 1); copies no rows.
+
+Format 1 had `CURRENT`, which names a file in `manifests/`, which names the folders and files of each table. The same
+files become the first versions of the Delta tables beside them. Only when all of that is on disk `lake.json` says
+format 2: until then the lake is what it was, and a run that dies is begun again from the start.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+import pyarrow as pa
+
+from console.history.schema import RELEASE, TABLES, arrow_schema
+from console.history.store.lock import BusyLock, is_run_id, iso_now, new_run_id, this_process
+from console.model.numbers import json_text
+
+from . import delta_log, parquet_files
+from .commit import put_table
+from .errors import DamagedLake, LakeBusy, LakeError
+from .lake import Lake
+from .release import FORMAT, DataFile, Release, TableFiles, folder_of
+
+JOB = "migrate"
+_OLD_FORMAT, _NOTHING = 1, "-"
+
+
+def migrate(lake: Lake) -> Release:
+    """Makes it a lake of this version's format; gives what it holds then. Versions before that are not taken along.
+
+    LakeError: it has this format already; LakeBusy; DamagedLake: what it holds can't be read, and nothing was changed.
+    """
+    about = lake.about()
+    if about.get("format") == FORMAT:
+        raise LakeError(f"The lake at {lake.where} has the newest format already; nothing was changed.")
+    if about.get("format") != _OLD_FORMAT:
+        raise LakeError(f"The lake at {lake.where} has the format {about.get('format')}, which kac does not know.")
+    holder = this_process(new_run_id(), JOB)
+    try:
+        with lake.filesystem.lock(lake.path("lock"), holder):
+            made = _take_along(lake, holder.run_id)
+            lake.filesystem.replace(lake.path("lake.json"), json_text({**about, "format": FORMAT}).encode() + b"\n")
+    except BusyLock as busy:
+        raise LakeBusy(lake.where, busy.holder) from busy
+    with suppress(OSError):  # it is another lake by now; these are in nobody's way
+        for left in ("CURRENT", "manifests"):
+            lake.filesystem.remove(lake.path(left))
+        for name in TABLES:  # of tables that were built with --format delta
+            lake.filesystem.remove(lake.path(f"data/{name}/delta/_delta_log"))
+    return made
+
+
+def _take_along(lake: Lake, run_id: str) -> Release:
+    files, manifest = lake.filesystem, _manifest(lake)
+    read = {name: _table(lake, name, table) for name, table in manifest.get("tables", {}).items() if name in TABLES}
+    versions = {}
+    for name, table in TABLES.items():
+        begun = delta_log.listed(files, lake.path(folder_of(name))).newest is not None
+        if name != RELEASE.name and (name in read or begun):  # begun by a migration that died
+            wanted = read.get(name, TableFiles(table.names))
+            versions[name] = put_table(files, lake.where, table, wanted, run_id)
+    made = Release(run_id, 1, iso_now(), JOB, versions, {}, manifest.get("inputs", {}))
+    folder = f"{folder_of(RELEASE.name)}/v={run_id}/0"
+    rows = pa.Table.from_pylist([made.as_row()], schema=arrow_schema(RELEASE))
+    parquet_files.write(files, lake.path(f"{folder}/part-0.parquet"), rows)
+    files.settle([lake.path(folder)], lake.where)
+    listed = parquet_files.listed(files, lake.path(folder))
+    put_table(files, lake.where, RELEASE, TableFiles(RELEASE.names).appended("", folder, listed), run_id)
+    return made
+
+
+def _manifest(lake: Lake) -> Mapping[str, Any]:
+    """What the lake held; empty: nothing yet. DamagedLake."""
+    name = "CURRENT"
+    try:
+        run_id = lake.filesystem.read(lake.path(name)).decode("ascii", "replace").strip()
+        if run_id == _NOTHING:
+            return {}
+        if not is_run_id(run_id):
+            raise ValueError(f"it names no version ({run_id[:40]!r})")
+        name = f"manifests/{run_id}.json"
+        read = json.loads(lake.filesystem.read(lake.path(name)))
+        if read["format"] != _OLD_FORMAT or read["run_id"] != run_id:
+            raise ValueError("it is not what its name says")
+    except (OSError, ValueError, KeyError, TypeError) as wrong:
+        raise DamagedLake(f"The lake at {lake.where} is damaged: {name}: {wrong}. Nothing was changed.") from wrong
+    return dict(read)
+
+
+def _table(lake: Lake, name: str, read: Mapping[str, Any]) -> TableFiles:
+    """A table of a manifest. DamagedLake: a file is missing or of another size."""
+    made = TableFiles(TABLES[name].names)
+    try:
+        for partition, folders in read["partitions"].items():
+            for folder in folders:
+                if not f"{folder}/".startswith(f"data/{name}/"):
+                    raise ValueError(f"{folder!r} lies outside the table")
+                files = [_file(lake, folder, *each) for each in read["files"][folder]]
+                made = made.appended(partition, folder, files)
+    except (OSError, ValueError, KeyError, TypeError) as wrong:
+        raise DamagedLake(f"The lake at {lake.where} is damaged: {name}: {wrong}. Nothing was changed.") from wrong
+    return made
+
+
+def _file(lake: Lake, folder: str, name: str, rows: int, size: int) -> DataFile:
+    path = lake.path(f"{folder}/{name}")
+    read = parquet_files.footer(lake.filesystem, path, size)
+    if read.num_rows != rows:
+        raise ValueError(f"{path} has {read.num_rows} rows, and its manifest says {rows}")
+    return parquet_files.described(name, size, read)

@@ -1,0 +1,77 @@
+"""Rows of small Parquet files as plain values, and DuckDB itself, which reads them here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from .errors import NoDuckDB
+from .filesystem import Filesystem, LocalFilesystem
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+
+def duckdb() -> ModuleType:
+    """DuckDB's module. NoDuckDB: it is not installed."""
+    try:
+        # Importing the package around it takes longer than most queries.
+        return import_module("_duckdb")
+    except ImportError:
+        try:
+            return import_module("duckdb")
+        except ImportError as error:
+            raise NoDuckDB from error
+
+
+def connected() -> DuckDBPyConnection:
+    """A connection that fetches no extensions and writes no files. NoDuckDB."""
+    return _database().cursor()
+
+
+@cache
+def _database() -> DuckDBPyConnection:
+    """One for the process: to begin one takes longer than to read a small file."""
+    made: DuckDBPyConnection = duckdb().connect(
+        ":memory:",
+        config={
+            "autoinstall_known_extensions": "false",
+            "autoload_known_extensions": "false",
+            "temp_directory": "",
+            "threads": "2",
+        },
+    )
+    return made
+
+
+def rows(files: Filesystem, path: str, columns: Sequence[str]) -> list[dict[str, Any]]:
+    """These columns of a small Parquet file. By DuckDB where the file is here, by PyArrow where it is elsewhere or
+    DuckDB is missing. FileNotFoundError; ValueError: it is no whole Parquet file, or has not these columns."""
+    if isinstance(files, LocalFilesystem):
+        try:
+            module, connection = duckdb(), connected()
+        except NoDuckDB:
+            pass
+        else:
+            Path(path).stat()  # DuckDB has no error of its own for a file that is not there
+            try:
+                found = connection.execute(f"SELECT {', '.join(columns)} FROM read_parquet(?)", [path]).fetchall()  # noqa: S608
+            except module.Error as wrong:
+                raise ValueError(str(wrong).partition("\n")[0]) from wrong
+            finally:
+                connection.close()
+            return [dict(zip(columns, row, strict=True)) for row in found]
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        raise NoDuckDB from None
+    try:
+        read = pq.read_table(pa.BufferReader(files.read(path)), columns=list(columns))
+    except pa.ArrowException as wrong:
+        raise ValueError(str(wrong).partition("\n")[0]) from wrong
+    return list(read.select(list(columns)).to_pylist())
