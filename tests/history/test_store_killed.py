@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import pytest
 
-from console.history.store import Lake, Release
+from console.history.store import Lake, Release, delta_log
 from console.history.store.filesystem import LocalFilesystem
 from console.history.store.write import writing
 from tests.history.crashing_runs import CRASHED
@@ -53,41 +53,89 @@ def left_in_order(lake: Lake, held: int) -> None:
     one_run(lake)
     assert [consistent(lake, older) for older in lake.releases()] == [held + 1 - back for back in range(KEPT)]
     named = {folder.split("/")[2] for release in lake.releases() for folder in release.folders}
-    assert {each.name for each in Path(lake.path("data")).glob("*/v=*")} == named
-    assert {each.stem for each in Path(lake.path("releases")).iterdir()} == {m.run_id for m in lake.releases()}
+    assert tables_folders(lake) == named
+    for name, version in lake.current().versions.items():  # nothing is ahead of the release
+        assert delta_log.listed(lake.filesystem, lake.path(f"data/{name}")).newest == version
     assert lake.failed_runs() == []
 
 
-def test_a_run_that_ends_before_any_of_its_writes_leaves_the_former_tables_or_the_new(tmp_path: Path) -> None:
+def tables_folders(lake: Lake) -> set[str]:
+    return {each.name for each in Path(lake.path("data")).glob("*/v=*") if each.parent.name != "release"}
+
+
+COMMITS = ("snapshot", "history", "run", "release")
+"""What a run commits to, in this order."""
+
+
+@contextmanager
+def crashing(lake: Lake) -> Iterator[Callable[[str], int]]:
+    """Makes runs that crash where a line says; gives their exit code."""
+    command = [sys.executable, "-m", "tests.history.crashing_runs", lake.where]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT) as runs:
+        assert runs.stdin is not None
+        assert runs.stdout is not None
+        to, of = runs.stdin, runs.stdout
+
+        def run(line: str) -> int:
+            to.write(f"{line}\n")
+            to.flush()
+            return int(of.readline())
+
+        yield run
+        runs.stdin.close()
+
+
+def test_a_run_that_ends_before_or_after_any_commit_leaves_the_former_tables_or_the_new(tmp_path: Path) -> None:
+    lake = Lake.create(str(tmp_path / "lake"))
+    one_run(lake)
+    held, moved = 1, []
+    with crashing(lake) as run:
+        for point in range(2 * len(COMMITS)):
+            assert run(f"commit {point}") == CRASHED
+            now = consistent(lake, lake.current())
+            moved.append(now - held)
+            held = now
+            ahead = {name for name in COMMITS[:-1] if newest(lake, name) != lake.current().versions[name]}
+            assert ahead == (set(COMMITS[: (point + 1) // 2]) if point < 2 * len(COMMITS) - 1 else set())
+            assert [consistent(lake, older) for older in lake.releases()] == list(range(held, max(0, held - KEPT), -1))
+        assert run(f"commit {2 * len(COMMITS)}") == 0
+    assert moved == [0] * (2 * len(COMMITS) - 1) + [1]
+    one_run(lake)
+    left_in_order(lake, held + 2)
+
+
+def newest(lake: Lake, table: str) -> int | None:
+    return delta_log.listed(lake.filesystem, lake.path(f"data/{table}")).newest
+
+
+@pytest.mark.parametrize("stride", [9, pytest.param(1, marks=[pytest.mark.slow, pytest.mark.long])])
+@pytest.mark.timeout(600)
+def test_a_run_that_ends_before_any_of_its_writes_leaves_the_former_tables_or_the_new(
+    tmp_path: Path, stride: int
+) -> None:
     lake = Lake.create(str(tmp_path / "lake"))
     for _ in range(KEPT):
         one_run(lake)
     small = shutil.copytree(lake.where, tmp_path / "small")
     held, codes, moved, locked = KEPT, [], [], 0
-    command = [sys.executable, "-m", "tests.history.crashing_runs", lake.where]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT) as runs:
-        assert runs.stdin is not None
-        assert runs.stdout is not None
+    with crashing(lake) as run:
         while 0 not in codes:
             if held > MOST_RUNS:
                 shutil.rmtree(lake.where)
                 shutil.copytree(small, lake.where)
                 held = KEPT
-            runs.stdin.write("\n")
-            runs.stdin.flush()
-            codes.append(int(runs.stdout.readline()))
-            now = consistent(lake, lake.current())
+            codes.append(run(f"change {len(codes) * stride + 1}"))
+            now = consistent(lake, Lake.open(lake.where).current())
             moved.append(now - held)
             held = now
             locked += bool(Path(lake.path("lock")).read_bytes())
-        runs.stdin.close()
     assert set(codes) == {0, CRASHED}
     # The tables change at one of the writes, and all that follow belong to the new ones.
     assert moved == sorted(moved)
     assert set(moved) == {0, 1}
-    assert len(codes) > 30
-    assert locked > len(codes) * 0.9
-    left_in_order(lake, held)
+    assert len(codes) * stride > 30
+    assert locked > len(codes) * 0.8
+    left_in_order(Lake.open(lake.where), held)
 
 
 @pytest.mark.slow
@@ -204,7 +252,7 @@ def test_a_build_that_ends_before_any_of_its_writes_leaves_the_former_tables(
     with writing(lake, "collect", keep=2) as write:
         write.commit()
     named = {folder.split("/")[2] for release in lake.releases() for folder in release.folders}
-    assert {each.name for each in Path(lake.path("data")).glob("*/v=*")} == named
+    assert tables_folders(lake) == named
 
 
 @pytest.mark.slow
@@ -243,7 +291,7 @@ def test_a_build_that_is_killed_leaves_the_former_tables(tmp_path: Path) -> None
     with writing(lake, "collect", keep=2) as write:
         write.commit()
     named = {folder.split("/")[2] for release in lake.releases() for folder in release.folders}
-    assert {each.name for each in Path(lake.path("data")).glob("*/v=*")} == named
+    assert tables_folders(lake) == named
 
 
 def is_alive(process: int) -> bool:

@@ -7,7 +7,6 @@ import os
 import stat
 import subprocess
 import sys
-import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -18,7 +17,7 @@ import pytest
 from console.history.schema import TABLES
 from console.history.store import DamagedLake, Lake, LakeBusy, LakeError, LeaseLost, NewerLake, NoLake, Release
 from console.history.store.lake import KEY_FILE
-from console.history.store.lock import iso_now
+from console.history.store.lock import iso_now, this_process
 from console.history.store.write import writing
 from tests.history.lake_rows import arrow_rows, rows_of, snapshot_rows
 
@@ -58,16 +57,6 @@ def test_a_new_lake_is_empty_and_has_a_key_of_its_own(tmp_path: Path) -> None:
     assert Lake.create(str(tmp_path / "other")).key() != lake.key()
 
 
-def test_a_current_that_is_being_replaced_is_asked_again(lake: Lake) -> None:
-    held = add(lake, snapshot_rows(1))
-    current = Path(lake.path("CURRENT"))
-    current.write_text("")
-    later = threading.Timer(0.1, lambda: current.write_text(f"{held.run_id}\n"))
-    later.start()
-    assert lake.current() == held
-    later.join()
-
-
 def test_a_folder_with_something_else_in_it_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("x")
     with pytest.raises(LakeError, match=r"not empty \(thesis.txt"):
@@ -89,8 +78,8 @@ def test_the_key_may_lie_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_lake_of_a_newer_format_is_not_touched(lake: Lake) -> None:
-    Path(lake.path("lake.json")).write_text(json.dumps({"format": 2}))
-    with pytest.raises(NewerLake, match="format 2"):
+    Path(lake.path("lake.json")).write_text(json.dumps({"format": 3}))
+    with pytest.raises(NewerLake, match="format 3"):
         Lake.open(lake.where)
     with pytest.raises(NewerLake):
         Lake.create(lake.where)
@@ -160,10 +149,8 @@ def test_versions_are_kept_and_then_swept_with_their_files(lake: Lake) -> None:
     assert [release.run_id for release in lake.releases()] == [each.run_id for each in reversed(made[3:])]
     for number, release in enumerate(made[3:], start=4):
         assert len(rows_of(lake, "snapshot", release)) == number
-    left = {folder.name for folder in Path(lake.path("data/snapshot")).iterdir()}
+    left = {folder.name for folder in Path(lake.path("data/snapshot")).glob("v=*")}
     assert left == {f"v={each.run_id}" for each in made[3:]}
-    with pytest.raises(DamagedLake, match="is not there"):
-        lake.release(made[0].run_id)
     # Each run's own row is in a file of its own, and none of these is lost.
     assert len(rows_of(lake, "run", without=())) == 6
 
@@ -186,8 +173,6 @@ def test_a_version_is_found_by_its_time(lake: Lake) -> None:
     assert lake.at(datetime.now(UTC)) == second
     with pytest.raises(LakeError, match="no version as old"):
         lake.at(before - timedelta(days=1))
-    with pytest.raises(LakeError, match="no run's name"):
-        lake.release("../../etc/passwd")
 
 
 def test_what_is_remembered_moves_with_the_tables(lake: Lake) -> None:
@@ -261,7 +246,7 @@ def test_a_run_that_fails_leaves_the_record_of_it_alone(lake: Lake) -> None:
     (failed,) = lake.failed_runs()
     assert (failed["job"], failed["message"], failed["rows"]) == ("collect", "the disk is full", '{"snapshot": 5}')
     assert json.loads(failed["inputs"]) == {"cluster": "c"}
-    assert {folder.name for folder in Path(lake.path("data/snapshot")).iterdir()} == {f"v={held.run_id}"}
+    assert {folder.name for folder in Path(lake.path("data/snapshot")).glob("v=*")} == {f"v={held.run_id}"}
 
     with writing(lake, "ingest") as write:
         write.add_arrow("snapshot", snapshot_rows(5))
@@ -291,8 +276,7 @@ def test_leftovers_of_a_killed_run_are_swept_and_those_of_the_running_one_are_no
     held = add(lake, snapshot_rows(3))
     dead = Path(lake.path("data/snapshot/v=20250101T000000Z-abcdef/0"))
     dead.mkdir(parents=True)
-    never = Path(lake.path("releases/20250101T000000Z-abcdef.json"))
-    never.write_text("{}")
+    Path(lake.path("lock")).write_bytes(this_process("20250101T000000Z-abcdef", "collect").text)
     strange = Path(lake.path("data/snapshot/v=mine"))
     strange.mkdir()
     with writing(lake, "build") as write:
@@ -302,47 +286,50 @@ def test_leftovers_of_a_killed_run_are_swept_and_those_of_the_running_one_are_no
         write.append("history", "cluster_id=c", str(running))
         write.commit()
     assert not dead.exists()
-    assert not never.exists()
     assert strange.exists()
     assert running.exists()
     assert lake.releases()[1] == held
 
 
 def test_who_has_lost_the_lock_commits_nothing(lake: Lake) -> None:
-    held = add(lake, snapshot_rows(3))
-    other = "20250101T000000Z-abcdef"
+    add(lake, snapshot_rows(3))
     with writing(lake, "build") as write:
         write.add_arrow("snapshot", snapshot_rows(4))
-        text = Path(lake.path(f"releases/{held.run_id}.json")).read_text()
-        Path(lake.path(f"releases/{other}.json")).write_text(text.replace(held.run_id, other))
-        Path(lake.path("CURRENT")).write_text(f"{other}\n")
+        Path(lake.path("lock")).unlink()  # as where a lease ended
+        other = add(Lake.open(lake.where), snapshot_rows(5))
         with pytest.raises(LeaseLost, match="Another run took the lock"):
             write.commit()
-    assert lake.current().run_id == other
+    assert lake.current() == other
+    assert len(rows_of(lake, "snapshot")) == 8
 
 
 def test_damage_is_told_with_the_file_that_has_it(lake: Lake) -> None:
-    held = add(lake, snapshot_rows(3))
-    release = Path(lake.path(f"releases/{held.run_id}.json"))
-    text = release.read_text()
-    for broken, said in (
-        ("", "Expecting value"),
-        ("{}", "no release"),
-        (text.replace("data/", "../data/"), "outside"),
-    ):
-        release.write_text(broken)
-        with pytest.raises(DamagedLake, match=said) as wrong:
-            lake.current()
-        assert f"releases/{held.run_id}.json" in str(wrong.value)
-    release.unlink()
-    with pytest.raises(DamagedLake, match="not there"):
-        lake.current()
-    Path(lake.path("CURRENT")).unlink()
-    with pytest.raises(DamagedLake, match="CURRENT: it names no version"):
-        lake.current()
-    Path(lake.path("lake.json")).write_text("[")
-    with pytest.raises(DamagedLake, match=r"lake.json"):
-        Lake.open(lake.where)
+    add(lake, snapshot_rows(3))
+
+    def said(path: str, broken: str | None, what: str) -> None:
+        file = Path(lake.path(path))
+        whole = file.read_bytes()
+        file.unlink() if broken is None else file.write_text(broken)
+        with pytest.raises(DamagedLake, match=what) as wrong:
+            Lake.open(lake.where).current().table(TABLES["snapshot"])
+        assert path.rpartition("/")[2] in str(wrong.value)
+        file.write_bytes(whole)
+
+    (rows,) = Path(lake.path("data/release")).rglob("*.parquet")
+    log = "data/snapshot/_delta_log/00000000000000000000.json"
+    text = Path(lake.path(log)).read_text()
+    for path in ("data/release/_delta_log/00000000000000000001.json", log):
+        said(path, "", "it is empty")
+        said(path, "{", "Expecting property name")
+        said(path, "[]", "no attribute")
+        said(path, '{"add": {"path": "a"}}', "partitionValues")
+    said(log, None, "is not there")
+    said(log, text.replace("v=", "../v="), "lies outside the table")
+    said(log, text.replace("v=", "s3://b/v="), "lies outside the table")
+    said(str(rows.relative_to(lake.where)), None, "is not there")
+    said(str(rows.relative_to(lake.where)), "PAR1", "small|Parquet|magic")
+    said("lake.json", "[", "Expecting value")
+    assert Lake.open(lake.where).current().table(TABLES["snapshot"]).rows == 3
 
 
 def test_reading_needs_no_pyarrow(lake: Lake) -> None:
@@ -351,12 +338,12 @@ def test_reading_needs_no_pyarrow(lake: Lake) -> None:
         "import sys\n"
         "from console.history.store import Lake\n"
         "lake = Lake.open(sys.argv[1])\n"
-        "print(len(lake.files(lake.current(), 'snapshot')), 'pyarrow' in sys.modules)"
+        "print(len(lake.files(lake.current(), 'snapshot')), {'pyarrow', 'deltalake', 'pandas'} & set(sys.modules))"
     )
     done = subprocess.run(
         [sys.executable, "-c", script, lake.where], capture_output=True, text=True, check=True, env={**os.environ}
     )
-    assert done.stdout.split() == ["2", "False"]
+    assert done.stdout.split() == ["2", "set()"]
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
@@ -364,16 +351,15 @@ def test_what_is_interrupted_while_it_is_committed_holds_whole_or_not_at_all(
     lake: Lake, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
     held = add(lake, snapshot_rows(3))
-    replace = lake.filesystem.replace
+    settle = lake.filesystem.settle
 
-    def interrupted(path: str, data: bytes) -> None:
-        if path.endswith("CURRENT"):
-            if moment == "after":
-                replace(path, data)
+    def interrupted(folders: list[str], within: str) -> None:
+        last = "data/release/v=" if moment == "before" else "data/release/_delta_log"
+        if any(last in folder for folder in folders):
             raise KeyboardInterrupt
-        replace(path, data)
+        settle(folders, within)
 
-    monkeypatch.setattr(lake.filesystem, "replace", interrupted)
+    monkeypatch.setattr(lake.filesystem, "settle", interrupted)
     with pytest.raises(KeyboardInterrupt):
         add(lake, snapshot_rows(4))
     monkeypatch.undo()
@@ -392,4 +378,5 @@ def test_what_can_not_be_swept_does_not_fail_the_run(lake: Lake, monkeypatch: py
         assert len(rows_of(lake, "snapshot")) == number
     monkeypatch.undo()
     add(lake, snapshot_rows(1), keep=1)
-    assert len(list(Path(lake.path("releases")).iterdir())) == 1
+    assert len(list(Path(lake.path("data/snapshot")).glob("v=*"))) == 4  # rows of each
+    assert len(list(Path(lake.path("data/release")).glob("v=*"))) <= 4

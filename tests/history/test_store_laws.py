@@ -1,4 +1,4 @@
-"""Laws of releases, partitions and of what may be swept."""
+"""Laws of releases, partitions and of what a log says."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from console.history.schema import TABLES
 from console.history.store import DataFile, Release, TableFiles
+from console.history.store.delta_log import Replayed
 from console.history.store.lock import is_run_id, new_run_id
 from console.history.store.partitions import partition_name, partition_values, time_partitions
-from console.history.store.release import from_json, to_json
-from console.history.store.sweep import sweep
+from console.history.store.release import from_row
 
 names = st.sampled_from(["a", "b", "c"])
 files = st.lists(st.builds(DataFile, st.text(min_size=1), st.integers(1, 100), st.integers(1, 100)), max_size=3)
@@ -29,7 +29,7 @@ def appended(made: TableFiles, changes: list[tuple[str, list[DataFile]]]) -> Tab
 
 @given(appends)
 def test_what_is_appended_is_there_with_its_rows(changes: list[tuple[str, list[DataFile]]]) -> None:
-    made = appended(TableFiles("s"), changes)
+    made = appended(TableFiles(("s",)), changes)
     assert made.rows == sum(file.rows for _, listed in changes for file in listed)
     assert len(made.paths()) == sum(len(listed) for _, listed in changes)
     for partition in "abc":
@@ -41,7 +41,7 @@ def test_what_is_appended_is_there_with_its_rows(changes: list[tuple[str, list[D
 def test_what_is_replaced_is_gone_and_nothing_else(
     changes: list[tuple[str, list[DataFile]]], new: dict[str, list[list[DataFile]]], whole: bool
 ) -> None:
-    before = appended(TableFiles("s"), changes)
+    before = appended(TableFiles(("s",)), changes)
     given_ = {
         name: {f"data/t/v=2/{name}/{number}": listed for number, listed in enumerate(folders)}
         for name, folders in new.items()
@@ -56,19 +56,39 @@ def test_what_is_replaced_is_gone_and_nothing_else(
     assert after.replaced(given_, whole=whole) == after
 
 
-@given(appends, st.dictionaries(st.text(), st.integers() | st.text() | st.none()), st.none() | st.integers(0, 9))
-def test_a_release_is_read_as_it_was_written(
-    changes: list[tuple[str, list[DataFile]]], inputs: dict[str, object], delta: int | None
-) -> None:
-    table = appended(TableFiles("s", delta=delta), changes)
-    made = Release(new_run_id(), None, "2026-11-21T00:00:00+00:00", "collect", {"snapshot": table}, inputs)
-    assert from_json(to_json(made)) == made
+@given(st.dictionaries(st.text(), st.integers(0)), st.dictionaries(st.text(), st.integers() | st.text() | st.none()))
+def test_a_release_is_read_as_it_was_written(versions: dict[str, int], inputs: dict[str, object]) -> None:
+    made = Release(new_run_id(), 3, "2026-11-21T00:00:00+00:00", "collect", versions, {}, inputs)
+    assert from_row(made.as_row()) == made
 
 
-@given(st.binary(max_size=40) | st.sampled_from([b"[]", b"null", b'{"format": 2}', b'{"format": 1, "run_id": "../x"}']))
-def test_what_is_no_release_is_refused(text: bytes) -> None:
+@given(
+    st.dictionaries(st.sampled_from(["run_id", "number", "tables"]), st.none() | st.text(max_size=5) | st.just("[]"))
+)
+def test_what_is_no_release_is_refused(row: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=r"\w"):
-        from_json(text)
+        from_row(row)
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 5), names), max_size=20))
+def test_a_log_has_what_was_added_and_not_removed_since(actions: list[tuple[bool, int, str]]) -> None:
+    read, there = Replayed(partitioned=("in_cluster_id",)), dict[str, str]()
+    for adds, number, cluster in actions:
+        path = f"v=1/{number}/a%252Fb.parquet"
+        plain = f"v=1/{number}/a%2Fb.parquet"
+        if adds:
+            added = {"path": path, "partitionValues": {"in_cluster_id": cluster}, "size": 1, "modificationTime": 0}
+            read.apply({"add": {**added, "stats": '{"numRecords": 1}'}})
+            there[plain] = f"cluster_id={cluster}"
+        else:
+            read.apply({"remove": {"path": path}})
+            there.pop(plain, None)
+    files = read.as_files("data/t")
+    assert {path: partition for partition, path, _ in files.of()} == {
+        f"data/t/{path}": partition for path, partition in there.items()
+    }
+    assert files.rows == len(there)
+    assert not read.removed & set(there)
 
 
 @given(st.none() | st.text(), st.datetimes(datetime(1970, 1, 1), datetime(2200, 1, 1)))
@@ -103,42 +123,6 @@ def test_the_partitions_since_a_time_hold_all_that_is_later(since: datetime, awa
     assert time_partitions(TABLES["history"], since) is None
     assert cut is not None
     assert not cut.holds("cluster_id=c/hour=__HIVE_DEFAULT_PARTITION__")
-
-
-def runs(count: int) -> list[str]:
-    return [f"20261121T{number:06}Z-abcdef" for number in range(count)]
-
-
-@given(st.lists(st.lists(st.integers(0, 9), max_size=5, unique=True), min_size=1, max_size=8), st.integers(0, 9))
-def test_what_a_kept_version_names_stays_and_the_rest_goes(named: list[list[int]], keep: int) -> None:
-    """named: by version from the oldest, which of ten folders it names; of each run two folders."""
-    ids = runs(12)
-    folders = [f"data/snapshot/v={ids[number // 2]}/{number % 2}" for number in range(10)]
-    versions = [
-        Release(
-            ids[place],
-            tables={
-                "snapshot": TableFiles(
-                    "s", {"p": tuple(folders[n] for n in numbers)}, {folders[n]: () for n in numbers}
-                )
-            },
-        )
-        for place, numbers in enumerate(named)
-    ]
-    history = list(reversed(versions))
-    kept = history[: max(1, keep)]
-    dead, running = ids[10], ids[11]
-    there = {f"data/snapshot/v={run}" for run in (*ids[:5], dead, running)} | {"data/snapshot/v=mine"}
-    gone = sweep(history, keep, [*ids, "notes"], there, running)
-    stays = {folder for release in kept for folder in release.folders}
-    for folder in stays:
-        assert not any(folder == each or folder.startswith(f"{each}/") for each in gone.folders)
-    for release in history[len(kept) :]:
-        for folder in release.folders - stays:
-            assert any(folder == each or folder.startswith(f"{each}/") for each in gone.folders)
-    assert f"data/snapshot/v={dead}" in gone.folders
-    assert not any(running in each or "mine" in each for each in gone.folders)
-    assert set(gone.releases) == set(ids) - {release.run_id for release in kept} - {running}
 
 
 def test_names_of_runs_sort_as_they_began() -> None:

@@ -101,7 +101,7 @@ def _table(table: Table, files: TableFiles) -> TableStatus:
         len(files.partitions),
         earliest,
         latest,
-        files.columns != table.names,
+        set(files.columns) != set(table.names),
     )
 
 

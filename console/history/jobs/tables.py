@@ -1,5 +1,5 @@
-"""The lake's tables as DataFrames: read from the files of a version, written as folders of partitions that are committed
-afterwards. Spark needs nothing of Delta for either.
+"""The lake's tables as DataFrames: read from the files of a version, written as folders that are committed later.
+Spark needs nothing of Delta for either.
 """
 
 from __future__ import annotations

@@ -159,7 +159,10 @@ def advance(table: Replayed, files: Filesystem, folder: str, version: int) -> No
     """Makes it the next version. DamagedLake: as `replayed`."""
     name = commit_name(version)
     try:
-        for line in files.read(f"{folder}/{name}").splitlines():
+        read = files.read(f"{folder}/{name}")
+        if not read.strip():
+            raise ValueError("it is empty, as after a loss of power: delete it if it is the newest one there")
+        for line in read.splitlines():
             table.apply(json.loads(line))
     except FileNotFoundError:
         raise _damaged(folder, name, "it is not there") from None

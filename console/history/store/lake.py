@@ -139,13 +139,6 @@ class Lake:
             return self._newest
         raise AssertionError("unreachable")
 
-    def release(self, run_id: str) -> Release:
-        """What held after that run. LakeError: it is not kept any more."""
-        for each in self.releases():
-            if each.run_id == run_id:
-                return each
-        raise LakeError(f"{self.where} keeps no version {run_id!r}; the table release has those that it keeps.")
-
     def at(self, when: datetime) -> Release:
         """What held at that time. LakeError: nothing that old is kept."""
         text = when.astimezone(timezone.utc).isoformat(timespec="microseconds")
