@@ -88,7 +88,7 @@ def test_verification_finds_each_kind_of_damage(spark: SparkSession, lake: Lake)
         write.append("policy_violation", "cluster_id=other", folder)
         write.commit()
 
-    # Files that are not what the release says.
+    # Files that are not what the log says.
     one, two, three = (Path(each) for each in lake.files(lake.current(), "snapshot")[:3])
     one.unlink()
     two.write_bytes(two.read_bytes() + b"x")
@@ -109,7 +109,7 @@ def test_verification_finds_each_kind_of_damage(spark: SparkSession, lake: Lake)
     places = {finding.where: finding.what for finding in found if finding.where.startswith("data/snap")}
     assert places.keys() == {str(each.relative_to(within)) for each in (one, two, three)}
     assert places[str(three.relative_to(within))] == "it is no whole Parquet file"
-    assert "bytes, and the release says" in places[str(two.relative_to(within))]
+    assert "bytes, and the log says" in places[str(two.relative_to(within))]
     assert places[str(one.relative_to(within))] == "it is missing"
 
     # Of versions before, only that they are there is looked at.
@@ -186,7 +186,7 @@ def test_a_lake_on_a_filesystem_of_hadoops(spark: SparkSession, tmp_path: Path) 
     with pytest.raises(FileNotFoundError):
         lake.filesystem.read(lake.path("nothing"))
     with pytest.raises(FileExistsError):
-        lake.filesystem.create(lake.path("CURRENT"), b"")
+        lake.filesystem.create(lake.path("lake.json"), b"")
     assert lake.filesystem.entries(lake.path("nothing")) == []
     big = bytes(range(256)) * 100_000
     lake.filesystem.create(lake.path("big"), big)

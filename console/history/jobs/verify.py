@@ -109,7 +109,7 @@ def _files(lake: Lake, table: Table, of: TableFiles) -> Iterator[Finding]:
                 yield Finding(path, "it is missing")
                 continue
             if sizes[file.name] != file.bytes:
-                yield Finding(path, f"it has {sizes[file.name]} bytes, and the release says {file.bytes}")
+                yield Finding(path, f"it has {sizes[file.name]} bytes, and the log says {file.bytes}")
                 continue
             try:
                 footer = parquet_files.footer(lake.filesystem, lake.path(path), file.bytes)
@@ -117,7 +117,7 @@ def _files(lake: Lake, table: Table, of: TableFiles) -> Iterator[Finding]:
                 yield Finding(path, str(wrong))
                 continue
             if footer.num_rows != file.rows:
-                yield Finding(path, f"it has {footer.num_rows} rows, and the release says {file.rows}")
+                yield Finding(path, f"it has {footer.num_rows} rows, and the log says {file.rows}")
             columns = {field.name: field.type for field in footer.schema.to_arrow_schema()}
             if different := sorted(name for name in wanted.keys() | columns if wanted.get(name) != columns.get(name)):
                 yield Finding(path, f"columns are missing, unknown or of another type: {', '.join(different)}")
