@@ -28,7 +28,7 @@ def test_here_all_is_there(tmp_path: Path) -> None:
         write.commit()
     seen = found(dict(os.environ), lake.where)
     assert [name for name, each in seen.items() if each.health is Health.BAD] == []
-    assert seen["pyspark"].found == doctor.PAIR["pyspark"]
+    assert seen["pyspark"].found == doctor.TESTED["pyspark"]
     assert seen["deltalake"].found == doctor.TESTED["deltalake"]
     assert "31 rows" in seen["lake"].found
     assert "Spark gets" in seen["memory"].found
@@ -41,7 +41,7 @@ def test_the_pair_is_the_one_that_is_installed() -> None:
 
     with (Path(__file__).parents[2] / "pyproject.toml").open("rb") as file:
         extra = tomllib.load(file)["project"]["optional-dependencies"]["lake"]
-    assert {f"{name}=={version}" for name, version in doctor.PAIR.items()} <= set(extra)
+    assert {f"{name}=={version}" for name, version in doctor.TESTED.items()} <= set(extra)
 
 
 def test_without_java_there_is_one_thing_to_do(monkeypatch: pytest.MonkeyPatch) -> None:

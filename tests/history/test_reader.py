@@ -27,9 +27,9 @@ from console.history.reader.queries import (
     timeline,
     violations,
 )
-from console.history.reader.tables import Change, Drifted, NoDuckDB, NotLocal, Pair, Tables
+from console.history.reader.tables import Change, Drifted, NotLocal, Pair, Tables
 from console.history.schema import DRIFT, HISTORY, QUOTA_USAGE
-from console.history.store import Lake, NoLake
+from console.history.store import Lake, NoDuckDB, NoLake
 from console.history.store.write import writing
 from tests.support import sample_lake
 from tests.support.sample_lake import CLUSTER, EVIL, NOON, OTHER

@@ -30,13 +30,13 @@ def duckdb() -> ModuleType:
 
 def connected() -> DuckDBPyConnection:
     """A connection that fetches no extensions and writes no files. NoDuckDB."""
-    return _database().cursor()
+    return _database(duckdb()).cursor()
 
 
 @cache
-def _database() -> DuckDBPyConnection:
+def _database(module: ModuleType) -> DuckDBPyConnection:
     """One for the process: to begin one takes longer than to read a small file."""
-    made: DuckDBPyConnection = duckdb().connect(
+    made: DuckDBPyConnection = module.connect(
         ":memory:",
         config={
             "autoinstall_known_extensions": "false",
