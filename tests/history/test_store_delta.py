@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import random
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -17,8 +19,11 @@ from console.history.store import DamagedLake, Lake, LakeError, LeaseLost, Table
 from console.history.store.write import writing
 from tests.history.endless_runs import KEPT, one_run
 from tests.history.lake_rows import START, arrow_rows, rows_of, snapshot_rows
+from tests.support.kafka_jars import fetched
 
 SNAPSHOT = TABLES["snapshot"]
+DELTA_SPARK = "io.delta:delta-spark_4.2_2.13:4.4.0"
+ROOT = Path(__file__).parents[2]
 RUNS = commit.CHECKPOINT_EVERY + KEPT + 3
 
 
@@ -226,3 +231,27 @@ def test_statistics_hold_the_first_and_the_last_time(lake: Lake) -> None:
         json.loads(file.stats)["minValues"]["observed_ts"] for _, _, file in lake.current().tables["snapshot"].of()
     )
     assert first == f"{START:%Y-%m-%dT%H:%M:%S.%fZ}"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_deltas_own_spark_reads_the_tables_and_what_it_appends_is_taken_back(lake: Lake) -> None:
+    jars = ",".join(map(str, fetched("delta", (DELTA_SPARK,)).glob("*.jar")))
+    for _ in range(commit.CHECKPOINT_EVERY + KEPT):
+        one_run(lake)
+    held = lake.current()
+    seen = {name: len(rows_of(lake, name)) for name in held.versions}
+    command = [sys.executable, "-m", "tests.history.delta_spark_read", lake.where, jars]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert not ran.returncode, ran.stderr[-3000:]
+    told = json.loads(ran.stdout.splitlines()[-1])
+    days = [row[1] for row in rows_of(lake, "snapshot")]
+    one_day = sum(f"{day:%d}" == "01" for day in days)
+    one_hour = sum(f"{day:%d %H:%M}" == "02 00:00" and day.second < 10 for day in days)
+    assert told == {**seen, "one day": one_day, "one hour": one_hour}
+    where = lake.path("data/snapshot")
+    assert DeltaTable(where).version() == held.versions["snapshot"] + 1
+    assert rows_of(Lake.open(lake.where), "snapshot") == rows_of(lake, "snapshot", held)
+    one_run(lake)
+    assert len(DeltaTable(where).file_uris()) == len(lake.files(lake.current(), "snapshot"))
+    assert len(rows_of(lake, "snapshot")) == seen["snapshot"] + 6

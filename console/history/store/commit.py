@@ -9,24 +9,38 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Schema
-from deltalake.exceptions import CommitFailedError, DeltaError
-from deltalake.transaction import AddAction, RemoveAction, create_table_with_add_actions
 
 from console.history.schema import Table, arrow_schema
 
 from . import delta_log
-from .errors import LakeError, LeaseLost
+from .errors import LakeError, LeaseLost, NoDeltaRs
 from .filesystem import Filesystem
 from .partitions import IN, partition_values, parts_of
 from .release import DataFile, TableFiles, folder_of
 
+if TYPE_CHECKING:  # executors have it not, and import what is beside
+    from deltalake import PostCommitHookProperties
+    from deltalake.transaction import AddAction, RemoveAction
+
 CHECKPOINT_EVERY = 16
 """Commits that are read one by one, at most; a checkpoint sums up what was before."""
-_ALONE = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
-"""delta-rs would delete logs by their age; versions that are kept need them at any age."""
+
+
+def require_delta_rs() -> None:
+    """NoDeltaRs: a run could not commit."""
+    if find_spec("deltalake") is None:
+        raise NoDeltaRs
+
+
+def _alone() -> PostCommitHookProperties:
+    """delta-rs would delete logs by their age; versions that are kept need them at any age."""
+    from deltalake import PostCommitHookProperties
+
+    return PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 
 
 def put_table(
@@ -45,6 +59,9 @@ def put_table(
     are others than before; else streams that follow the table need not look. LeaseLost: another has committed
     meanwhile. LakeError: another program changed the table so that kac can't write it; DamagedLake; OSError.
     """
+    from deltalake import CommitProperties, DeltaTable, Schema
+    from deltalake.transaction import create_table_with_add_actions
+
     where = f"{lake}/{folder_of(table.name)}"
     log = delta_log.listed(files, where)
     if since is not None and log.newest != since:
@@ -63,7 +80,7 @@ def put_table(
                 partition_by=names,
                 storage_options=dict(files.delta_options(where)),
                 commit_properties=properties,
-                post_commithook_properties=_ALONE,
+                post_commithook_properties=_alone(),
             )
             version = 0
         else:
@@ -72,7 +89,7 @@ def put_table(
                 raise LakeError(f"{where}: {there.unusual}.")
             opened = DeltaTable(where, version=log.newest, storage_options=dict(files.delta_options(where)))
             if new := [field for field in schema.fields if field.name not in there.columns]:
-                opened.alter.add_columns(new, commit_properties=properties, post_commithook_properties=_ALONE)
+                opened.alter.add_columns(new, commit_properties=properties, post_commithook_properties=_alone())
             actions: list[AddAction | RemoveAction] = [
                 _add(path, *each, changes) for path, each in made.items() if path not in there.files
             ]
@@ -84,7 +101,7 @@ def put_table(
                     opened.schema(),
                     names,
                     commit_properties=properties,
-                    post_commithook_properties=_ALONE,
+                    post_commithook_properties=_alone(),
                 )
             version = log.newest + bool(new) + bool(actions)
     files.settle([f"{where}/{delta_log.LOG}"], lake)
@@ -93,6 +110,9 @@ def put_table(
 
 def put_checkpoint(files: Filesystem, lake: str, table: str, version: int) -> None:
     """Writes a checkpoint of that version if the last one is old. OSError, LakeError."""
+    from deltalake import DeltaTable
+    from deltalake.exceptions import DeltaError
+
     where = f"{lake}/{folder_of(table)}"
     log = delta_log.listed(files, where)
     if version - max((0, *log.checkpoints)) >= CHECKPOINT_EVERY:
@@ -117,17 +137,23 @@ def _delta_schema(table: Table) -> pa.Schema:
 
 def _add(path: str, partition: str, file: DataFile, changes: bool) -> AddAction:
     values = {f"{IN}{name}": value for name, value in partition_values(partition).items()}
+    from deltalake.transaction import AddAction
+
     return AddAction(path, file.bytes, values, file.written, changes, file.stats)
 
 
 def _remove(path: str, partition: str, file: DataFile, changes: bool) -> RemoveAction:
     values = {f"{IN}{name}": value for name, value in partition_values(partition).items()}
+    from deltalake.transaction import RemoveAction
+
     return RemoveAction(path, changes, int(time.time() * 1000), file.bytes, values)
 
 
 @contextmanager
 def _told(files: Filesystem, where: str, newest: int | None) -> Iterator[None]:
     """What delta-rs raises, as an error of the lake."""
+    from deltalake.exceptions import CommitFailedError, DeltaError
+
     try:
         yield
     except DeltaError as wrong:

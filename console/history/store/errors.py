@@ -46,6 +46,16 @@ class NoDuckDB(LakeError):
         super().__init__(f"Reading a lake needs DuckDB, which is not installed: {PACKAGE}")
 
 
+class NoDeltaRs(LakeError):
+    """deltalake is not installed."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "deltalake (delta-rs), which commits what runs write, is not installed here: pip install deltalake; on a "
+            "cluster in the environment of the driver. Nothing was written."
+        )
+
+
 class DamagedLake(LakeError):
     """A file that says what is in the lake is missing or can't be read."""
 

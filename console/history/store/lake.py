@@ -77,8 +77,9 @@ class Lake:
         with suppress(FileExistsError):
             if KEY_FILE not in os.environ:
                 lake.filesystem.create(lake.path("hmac.key"), secrets.token_bytes(32), private=True)
-        from .commit import put_table  # readers need no deltalake
+        from .commit import put_table, require_delta_rs  # readers need neither PyArrow nor deltalake
 
+        require_delta_rs()
         put_table(lake.filesystem, lake.where, RELEASE, TableFiles(RELEASE.names), "")
         about = {"format": FORMAT, "lake_id": str(uuid.uuid4()), "created": iso_now()}
         lake.filesystem.replace(lake.path("lake.json"), json_text(about).encode() + b"\n")

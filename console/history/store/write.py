@@ -19,7 +19,7 @@ from console.history.store.lock import BusyLock, Holder, Lock, iso_now, new_run_
 from console.model.numbers import json_text
 
 from . import delta_log, parquet_files
-from .commit import put_checkpoint, put_table
+from .commit import put_checkpoint, put_table, require_delta_rs
 from .errors import LakeBusy, LakeError, LeaseLost
 from .lake import Lake
 from .release import DataFile, Inputs, Release, TableFiles, folder_of
@@ -39,8 +39,9 @@ def writing(lake: Lake, job: str, *, keep: int = KEEP, inputs: Inputs | None = N
     """The right to write, for the context; what it does not commit leaves no trace but a record that it failed.
 
     keep: versions that stay after the commit, this one among them. inputs: what it reads, for the record.
-    LakeBusy: another run writes.
+    LakeBusy: another run writes. NoDeltaRs.
     """
+    require_delta_rs()
     holder = this_process(new_run_id(), job)
     try:
         with lake.filesystem.lock(lake.path("lock"), holder) as lock:
