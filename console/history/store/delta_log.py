@@ -80,7 +80,7 @@ class Replayed:
     removed: set[str] = field(default_factory=set)
 
     def apply(self, action: Mapping[str, Any]) -> None:
-        """One more action. ValueError: it is none, or one that is not understood."""
+        """One more action. ValueError: it is no action, or one that is not understood."""
         if (protocol := action.get("protocol")) is not None:
             self.protocol = int(protocol["minReaderVersion"]), int(protocol["minWriterVersion"])
             features = [*(protocol.get("readerFeatures") or ()), *(protocol.get("writerFeatures") or ())]

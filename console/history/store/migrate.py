@@ -45,7 +45,7 @@ def migrate(lake: Lake) -> Release:
             lake.filesystem.replace(lake.path("lake.json"), json_text({**about, "format": FORMAT}).encode() + b"\n")
     except BusyLock as busy:
         raise LakeBusy(lake.where, busy.holder) from busy
-    with suppress(OSError):  # it is another lake by now; these are in nobody's way
+    with suppress(OSError):  # the lake is migrated by now; leftovers do no harm
         for left in ("CURRENT", "manifests"):
             lake.filesystem.remove(lake.path(left))
         for name in TABLES:  # of tables that were built with --format delta
