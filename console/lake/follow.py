@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from console.admin.link import Link
     from console.admin.settings import Address
     from console.history.store import Lake
-    from console.history.store.manifest import Inputs
+    from console.history.store.release import Inputs
     from console.history.store.write import Write
 
 JOB, SOURCE, SOURCE_NAME = "follow", "kraft_log", "controllers"
@@ -171,7 +171,7 @@ def _write(lake: Lake, cluster_id: str, new: _New) -> Taken | None:
     """Commits it as one run; None where another run has taken it in meanwhile. Raises LakeError."""
     read = {"cluster_id": cluster_id, "start": new.start, "next_offset": new.following}
     with writing(lake, JOB, inputs=read) as write:
-        known = _remembered(write.manifest.inputs, cluster_id)
+        known = _remembered(write.release.inputs, cluster_id)
         if int(known.get("next_offset", 0)) != new.start:
             return None
         if new.table.num_rows:

@@ -113,7 +113,7 @@ def test_what_a_kept_version_needs_stays_and_the_rest_goes(lake: Lake) -> None:
             assert rows_of(lake, "snapshot", each) == held.get(each.run_id, first)
     with writing(lake, "compact", keep=2) as write:
         write.commit()
-    named = {path for each in lake.releases() for table in each.tables.values() for path in table.paths()}
+    named = {path for each in lake.releases() for table in each.tables.values() for path in table.files}
     there = {str(each.relative_to(lake.where)) for each in Path(lake.path("data")).rglob("v=*/**/*.parquet")}
     assert {each for each in there if not each.startswith("data/release/")} == named
 
@@ -122,7 +122,7 @@ def test_commits_after_the_release_are_not_seen_and_taken_back(lake: Lake) -> No
     before = rows_of(lake, "snapshot")
     held = lake.current()
     # As a run that died before its release, and a run that began a table and died.
-    strange = TableFiles(SNAPSHOT.names).appended("cluster_id=c/day=2026-11-01", "data/snapshot/v=x/0", [])
+    strange = TableFiles(SNAPSHOT.names)
     commit.put_table(lake.filesystem, lake.where, SNAPSHOT, strange, "x")
     with writing(lake, "build") as write:
         write.add_arrow("drift", arrow_rows(TABLES["drift"], [{}]))
@@ -223,12 +223,12 @@ def test_a_column_that_came_later_is_empty_in_older_files(lake: Lake) -> None:
 
 
 def test_statistics_hold_the_first_and_the_last_time(lake: Lake) -> None:
-    for _, _, file in lake.current().table(SNAPSHOT).of():
+    for file in lake.current().table(SNAPSHOT).files.values():
         stats = json.loads(file.stats)
         assert stats["numRecords"] == file.rows == 5
         assert stats["minValues"]["observed_ts"] < stats["maxValues"]["observed_ts"]
     first = min(
-        json.loads(file.stats)["minValues"]["observed_ts"] for _, _, file in lake.current().tables["snapshot"].of()
+        json.loads(file.stats)["minValues"]["observed_ts"] for file in lake.current().tables["snapshot"].files.values()
     )
     assert first == f"{START:%Y-%m-%dT%H:%M:%S.%fZ}"
 

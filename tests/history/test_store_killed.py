@@ -52,7 +52,9 @@ def left_in_order(lake: Lake, held: int) -> None:
     assert len(kept) in (KEPT, KEPT + 1)
     one_run(lake)
     assert [consistent(lake, older) for older in lake.releases()] == [held + 1 - back for back in range(KEPT)]
-    named = {folder.split("/")[2] for release in lake.releases() for folder in release.folders}
+    named = {
+        path.split("/")[2] for release in lake.releases() for table in release.tables.values() for path in table.files
+    }
     assert tables_folders(lake) == named
     for name, version in lake.current().versions.items():  # nothing is ahead of the release
         assert delta_log.listed(lake.filesystem, lake.path(f"data/{name}")).newest == version
@@ -251,7 +253,9 @@ def test_a_build_that_ends_before_any_of_its_writes_leaves_the_former_tables(
     assert dead >= 4
     with writing(lake, "compact", keep=2) as write:  # whoever raises gives the lock back: nobody is known to have died
         write.commit()
-    named = {folder.split("/")[2] for release in lake.releases() for folder in release.folders}
+    named = {
+        path.split("/")[2] for release in lake.releases() for table in release.tables.values() for path in table.files
+    }
     assert tables_folders(lake) == named
 
 
@@ -290,7 +294,9 @@ def test_a_build_that_is_killed_leaves_the_former_tables(tmp_path: Path) -> None
             assert len(rows_of(lake, "change_event", release)) == 200
     with writing(lake, "collect", keep=2) as write:
         write.commit()
-    named = {folder.split("/")[2] for release in lake.releases() for folder in release.folders}
+    named = {
+        path.split("/")[2] for release in lake.releases() for table in release.tables.values() for path in table.files
+    }
     assert tables_folders(lake) == named
 
 

@@ -17,43 +17,30 @@ from console.history.store.partitions import partition_name, partition_values, t
 from console.history.store.release import from_row
 
 names = st.sampled_from(["a", "b", "c"])
-files = st.lists(st.builds(DataFile, st.text(min_size=1), st.integers(1, 100), st.integers(1, 100)), max_size=3)
-appends = st.lists(st.tuples(names, files), max_size=8)
+partitions = st.sampled_from(["a", "b", "c"])
+files = st.dictionaries(st.text(min_size=1), st.builds(DataFile, partitions, st.integers(1, 100), st.integers(1, 100)))
 
 
-def appended(made: TableFiles, changes: list[tuple[str, list[DataFile]]]) -> TableFiles:
-    for number, (partition, listed) in enumerate(changes, start=len(made.files)):
-        made = made.appended(partition, f"data/t/v=1/{number}", listed)
-    return made
-
-
-@given(appends)
-def test_what_is_appended_is_there_with_its_rows(changes: list[tuple[str, list[DataFile]]]) -> None:
-    made = appended(TableFiles(("s",)), changes)
-    assert made.rows == sum(file.rows for _, listed in changes for file in listed)
-    assert len(made.paths()) == sum(len(listed) for _, listed in changes)
-    for partition in "abc":
-        assert len(made.paths([partition])) == sum(len(listed) for name, listed in changes if name == partition)
-    assert sorted(made.paths()) == sorted(path for partition in "abc" for path in made.paths([partition]))
-
-
-@given(appends, st.dictionaries(names, st.lists(files, max_size=2)), st.booleans())
+@given(files, files, st.none() | st.sets(partitions))
 def test_what_is_replaced_is_gone_and_nothing_else(
-    changes: list[tuple[str, list[DataFile]]], new: dict[str, list[list[DataFile]]], whole: bool
+    before: dict[str, DataFile], new: dict[str, DataFile], gone: set[str] | None
 ) -> None:
-    before = appended(TableFiles(("s",)), changes)
-    given_ = {
-        name: {f"data/t/v=2/{name}/{number}": listed for number, listed in enumerate(folders)}
-        for name, folders in new.items()
-    }
-    after = before.replaced(given_, whole=whole)
-    for partition in "abc":
-        if partition in new:
-            assert after.partitions.get(partition, ()) == tuple(given_[partition])
-        else:
-            assert after.partitions.get(partition, ()) == (() if whole else before.partitions.get(partition, ()))
-    assert set(after.files) == {folder for folders in after.partitions.values() for folder in folders}
-    assert after.replaced(given_, whole=whole) == after
+    made = TableFiles(("s",), before).replaced(new, gone)
+    for path in before.keys() | new.keys():
+        stays = path in before and gone is not None and before[path].partition not in gone
+        assert made.files.get(path) == (new.get(path) or (before[path] if stays else None))
+    assert made.replaced(new, gone) == TableFiles(("s",), made.files).replaced(new, gone)
+    assert TableFiles(("s",), before).replaced({}) == TableFiles(("s",), before)
+
+
+@given(files)
+def test_a_partition_has_its_files_and_no_others(before: dict[str, DataFile]) -> None:
+    made = TableFiles((), before)
+    assert made.rows == sum(file.rows for file in before.values())
+    assert {path for each in "abc" for path in made.of([each])} == set(made.of()) == set(before)
+    for each in "abc":
+        assert {file.partition for file in made.of([each]).values()} <= {each}
+    assert set(made.partitions) == {file.partition for file in before.values()}
 
 
 @given(st.dictionaries(st.text(), st.integers(0)), st.dictionaries(st.text(), st.integers() | st.text() | st.none()))
@@ -84,7 +71,7 @@ def test_a_log_has_what_was_added_and_not_removed_since(actions: list[tuple[bool
             read.apply({"remove": {"path": path}})
             there.pop(plain, None)
     files = read.as_files("data/t")
-    assert {path: partition for partition, path, _ in files.of()} == {
+    assert {path: file.partition for path, file in files.files.items()} == {
         f"data/t/{path}": partition for path, partition in there.items()
     }
     assert files.rows == len(there)

@@ -97,7 +97,7 @@ def _table(table: Table, files: TableFiles) -> TableStatus:
         table.layer,
         files.rows,
         files.bytes,
-        sum(map(len, files.files.values())),
+        len(files.files),
         len(files.partitions),
         earliest,
         latest,
@@ -110,7 +110,7 @@ def _range(table: Table, files: TableFiles) -> tuple[datetime | None, datetime |
     column = next((each.name for each in table.columns if each.type == "timestamp"), None)
     if column is None:
         return None, None
-    read = [json.loads(file.stats) for _, _, file in files.of(_edges(table, files.partitions))]
+    read = [json.loads(file.stats) for file in files.of(_edges(table, files.partitions)).values()]
     first = [each["minValues"][column] for each in read if column in each.get("minValues", {})]
     last = [each["maxValues"][column] for each in read if column in each.get("maxValues", {})]
     return (_time(min(first)), _time(max(last))) if first and last else (None, None)

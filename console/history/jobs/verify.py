@@ -83,44 +83,52 @@ def _unread(lake: Lake, where: str, version: int, log: delta_log.Listed) -> str:
 
 
 def _missing(lake: Lake, releases: list[Release], unread: set[str]) -> Iterator[Finding]:
-    there: dict[str, dict[str, int]] = {}
+    sizes = _Sizes(lake)
     for release in releases:
         for name in release.versions.keys() - unread:
-            for folder, files in release.tables[name].files.items():
-                if folder not in there:
-                    there[folder] = _sizes(lake, folder)
-                for file in files:
-                    if there[folder].get(file.name) != file.bytes:
-                        what = f"the version {release.run_id} names it, and it is missing or of another size"
-                        yield Finding(f"{folder}/{file.name}", what)
+            for path, file in release.tables[name].files.items():
+                if sizes.of(path) != file.bytes:
+                    what = f"the version {release.run_id} names it, and it is missing or of another size"
+                    yield Finding(path, what)
 
 
-def _sizes(lake: Lake, folder: str) -> dict[str, int]:
-    return {entry.name: entry.bytes for entry in lake.filesystem.entries(lake.path(folder)) if not entry.is_folder}
+class _Sizes:
+    """The bytes of files in a lake; each folder is listed once."""
+
+    def __init__(self, lake: Lake) -> None:
+        self._lake = lake
+        self._known: dict[str, dict[str, int]] = {}
+
+    def of(self, path: str) -> int | None:
+        """None: it is not there."""
+        folder, _, name = path.rpartition("/")
+        if folder not in self._known:
+            found = self._lake.filesystem.entries(self._lake.path(folder))
+            self._known[folder] = {entry.name: entry.bytes for entry in found if not entry.is_folder}
+        return self._known[folder].get(name)
 
 
 def _files(lake: Lake, table: Table, of: TableFiles) -> Iterator[Finding]:
     wanted = {field.name: field.type for field in arrow_schema(table)}
-    for folder, files in of.files.items():
-        sizes = _sizes(lake, folder)
-        for file in files:
-            path = f"{folder}/{file.name}"
-            if file.name not in sizes:
-                yield Finding(path, "it is missing")
-                continue
-            if sizes[file.name] != file.bytes:
-                yield Finding(path, f"it has {sizes[file.name]} bytes, and the log says {file.bytes}")
-                continue
-            try:
-                footer = parquet_files.footer(lake.filesystem, lake.path(path), file.bytes)
-            except ValueError as wrong:
-                yield Finding(path, str(wrong))
-                continue
-            if footer.num_rows != file.rows:
-                yield Finding(path, f"it has {footer.num_rows} rows, and the log says {file.rows}")
-            columns = {field.name: field.type for field in footer.schema.to_arrow_schema()}
-            if different := sorted(name for name in wanted.keys() | columns if wanted.get(name) != columns.get(name)):
-                yield Finding(path, f"columns are missing, unknown or of another type: {', '.join(different)}")
+    sizes = _Sizes(lake)
+    for path, file in of.files.items():
+        size = sizes.of(path)
+        if size is None:
+            yield Finding(path, "it is missing")
+            continue
+        if size != file.bytes:
+            yield Finding(path, f"it has {size} bytes, and the log says {file.bytes}")
+            continue
+        try:
+            footer = parquet_files.footer(lake.filesystem, lake.path(path), file.bytes)
+        except ValueError as wrong:
+            yield Finding(path, str(wrong))
+            continue
+        if footer.num_rows != file.rows:
+            yield Finding(path, f"it has {footer.num_rows} rows, and the log says {file.rows}")
+        columns = {field.name: field.type for field in footer.schema.to_arrow_schema()}
+        if different := sorted(name for name in wanted.keys() | columns if wanted.get(name) != columns.get(name)):
+            yield Finding(path, f"columns are missing, unknown or of another type: {', '.join(different)}")
 
 
 def _rows(table: Table, files: TableFiles, rows: DataFrame) -> Iterator[Finding]:
@@ -131,7 +139,7 @@ def _rows(table: Table, files: TableFiles, rows: DataFrame) -> Iterator[Finding]
         *(F.count_if(F.col(name).isNull()).alias(name) for name in firm),
     ).first()
     assert seen is not None  # an aggregation has a row
-    named = {"/".join(map(str, partition_values(each).values())) for each in files.partitions}
+    named = {"/".join(map(str, partition_values(file.partition).values())) for file in files.files.values()}
     if set(seen["partitions of all"]) != named:
         yield Finding(table.name, "rows lie in the partition of other rows")
     for name in firm:

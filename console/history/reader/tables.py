@@ -150,12 +150,12 @@ class Tables:
 
     def built(self, table: Table, partitions: Iterable[str]) -> datetime | None:
         """When the newest files of these partitions were written."""
-        times = [file.written for _, _, file in self.release.table(table).of(partitions)]
+        times = [file.written for file in self.release.table(table).of(partitions).values()]
         return EPOCH + max(times) * _MICROSECOND * 1000 if times else None
 
     def rows(self, table: Table, partitions: Iterable[str]) -> int:
         """The number of rows of these partitions."""
-        return sum(file.rows for _, _, file in self.release.table(table).of(partitions))
+        return sum(file.rows for file in self.release.table(table).of(partitions).values())
 
     def ask(self, sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
         """All rows of a result. Unreadable: a file is damaged or missing."""

@@ -68,11 +68,11 @@ def put_table(
         raise _lost(where)
     schema = Schema.from_arrow(_delta_schema(table))
     properties = CommitProperties(custom_metadata={"run": run_id}, max_commit_retries=0)
-    made = {path.removeprefix(f"{folder_of(table.name)}/"): (part, file) for part, path, file in wanted.of()}
+    made = {path.removeprefix(f"{folder_of(table.name)}/"): file for path, file in wanted.files.items()}
     names = _partition_columns(table)
     with _told(files, where, log.newest):
         if log.newest is None:
-            added = [_add(path, *each, changes) for path, each in made.items()]
+            added = [_add(path, file, changes) for path, file in made.items()]
             create_table_with_add_actions(
                 where,
                 schema,
@@ -91,9 +91,9 @@ def put_table(
             if new := [field for field in schema.fields if field.name not in there.columns]:
                 opened.alter.add_columns(new, commit_properties=properties, post_commithook_properties=_alone())
             actions: list[AddAction | RemoveAction] = [
-                _add(path, *each, changes) for path, each in made.items() if path not in there.files
+                _add(path, file, changes) for path, file in made.items() if path not in there.files
             ]
-            actions += [_remove(path, *each, changes) for path, each in there.files.items() if path not in made]
+            actions += [_remove(path, file, changes) for path, file in there.files.items() if path not in made]
             if actions:
                 opened.create_write_transaction(
                     actions,
@@ -135,18 +135,20 @@ def _delta_schema(table: Table) -> pa.Schema:
     return columns
 
 
-def _add(path: str, partition: str, file: DataFile, changes: bool) -> AddAction:
-    values = {f"{IN}{name}": value for name, value in partition_values(partition).items()}
+def _add(path: str, file: DataFile, changes: bool) -> AddAction:
     from deltalake.transaction import AddAction
 
-    return AddAction(path, file.bytes, values, file.written, changes, file.stats)
+    return AddAction(path, file.bytes, _values(file), file.written, changes, file.stats)
 
 
-def _remove(path: str, partition: str, file: DataFile, changes: bool) -> RemoveAction:
-    values = {f"{IN}{name}": value for name, value in partition_values(partition).items()}
+def _remove(path: str, file: DataFile, changes: bool) -> RemoveAction:
     from deltalake.transaction import RemoveAction
 
-    return RemoveAction(path, changes, int(time.time() * 1000), file.bytes, values)
+    return RemoveAction(path, changes, int(time.time() * 1000), file.bytes, _values(file))
+
+
+def _values(file: DataFile) -> dict[str, str | None]:
+    return {f"{IN}{name}": value for name, value in partition_values(file.partition).items()}
 
 
 @contextmanager

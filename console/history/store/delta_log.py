@@ -69,14 +69,14 @@ def before(log: Listed, checkpoint: int) -> list[str]:
 
 @dataclass
 class Replayed:
-    """A table after its actions up to a version. files: what is there, by path relative to the table: partition and
-    file. removed: paths that were there before. protocol: versions that readers and writers need."""
+    """A table after its actions up to a version. files: what is there, by path relative to the table. removed: paths
+    that were there before. protocol: versions that readers and writers need."""
 
     columns: tuple[str, ...] = ()
     partitioned: tuple[str, ...] = ()
     protocol: tuple[int, int] = (READER, WRITER)
     features: tuple[str, ...] = ()
-    files: dict[str, tuple[str, DataFile]] = field(default_factory=dict)
+    files: dict[str, DataFile] = field(default_factory=dict)
     removed: set[str] = field(default_factory=set)
 
     def apply(self, action: Mapping[str, Any]) -> None:
@@ -98,10 +98,9 @@ class Replayed:
             path = _within(added["path"])
             values = dict(added["partitionValues"])
             partition = joined((each.removeprefix(IN), values.get(each)) for each in self.partitioned)
-            rows = int(json.loads(added["stats"])["numRecords"])
-            name = path.rpartition("/")[2]
-            file = DataFile(name, rows, int(added["size"]), int(added["modificationTime"]), added["stats"])
-            self.files[path] = partition, file
+            count = int(json.loads(added["stats"])["numRecords"])
+            size, written = int(added["size"]), int(added["modificationTime"])
+            self.files[path] = DataFile(partition, count, size, written, added["stats"])
             self.removed.discard(path)
         if (gone := action.get("remove")) is not None:
             path = _within(gone["path"])
@@ -121,15 +120,8 @@ class Replayed:
 
     def as_files(self, folder: str) -> TableFiles:
         """The same as a lake names it. folder: of the table, relative to the lake."""
-        partitions: dict[str, dict[str, list[DataFile]]] = {}
-        for path, (partition, file) in self.files.items():
-            within = f"{folder}/{path}".rpartition("/")[0]
-            partitions.setdefault(partition, {}).setdefault(within, []).append(file)
-        return TableFiles(
-            tuple(each for each in self.columns if each not in self.partitioned),
-            {name: tuple(sorted(folders)) for name, folders in sorted(partitions.items())},
-            {within: tuple(made) for folders in partitions.values() for within, made in folders.items()},
-        )
+        columns = tuple(each for each in self.columns if each not in self.partitioned)
+        return TableFiles(columns, {f"{folder}/{path}": file for path, file in self.files.items()})
 
 
 def replayed(files: Filesystem, folder: str, version: int, known: Listed | None = None) -> Replayed:

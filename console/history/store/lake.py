@@ -154,7 +154,7 @@ class Lake:
         To DuckDB and Spark they are files, not folders of partitions: read them with ``hive_partitioning=false``.
         """
         name = table if isinstance(table, str) else table.name
-        return [self.path(path) for path in release.table(TABLES[name]).paths(partitions)]
+        return [self.path(path) for path in release.table(TABLES[name]).of(partitions)]
 
     def key(self) -> bytes:
         """The key of HMACs. LakeError: it can't be read."""
@@ -185,7 +185,7 @@ class Lake:
     def _releases(self, version: int, log: delta_log.Listed) -> tuple[Release, ...]:
         files = delta_log.replayed(self.filesystem, self.path(_RELEASES), version, log)
         found: list[Release] = []
-        for path in files.as_files(_RELEASES).paths():
+        for path in files.as_files(_RELEASES).files:
             found += self._rows(path)
         found.sort(key=lambda each: each.number, reverse=True)
         return tuple(replace(each, tables=_Tables(self, each.versions)) for each in found)

@@ -67,8 +67,9 @@ def _take_along(lake: Lake, run_id: str) -> Release:
     rows = pa.Table.from_pylist([made.as_row()], schema=arrow_schema(RELEASE))
     parquet_files.write(files, lake.path(f"{folder}/part-0.parquet"), rows)
     files.settle([lake.path(folder)], lake.where)
-    listed = parquet_files.listed(files, lake.path(folder))
-    put_table(files, lake.where, RELEASE, TableFiles(RELEASE.names).appended("", folder, listed), run_id)
+    listed = parquet_files.listed(files, lake.path(folder), "")
+    wanted = TableFiles(RELEASE.names, {f"{folder}/{name}": file for name, file in listed.items()})
+    put_table(files, lake.where, RELEASE, wanted, run_id)
     return made
 
 
@@ -92,22 +93,21 @@ def _manifest(lake: Lake) -> Mapping[str, Any]:
 
 def _table(lake: Lake, name: str, read: Mapping[str, Any]) -> TableFiles:
     """A table of a manifest. DamagedLake: a file is missing or of another size."""
-    made = TableFiles(TABLES[name].names)
+    made = {}
     try:
         for partition, folders in read["partitions"].items():
             for folder in folders:
                 if not f"{folder}/".startswith(f"data/{name}/"):
                     raise ValueError(f"{folder!r} lies outside the table")
-                files = [_file(lake, folder, *each) for each in read["files"][folder]]
-                made = made.appended(partition, folder, files)
+                for file, rows, size in read["files"][folder]:
+                    made[f"{folder}/{file}"] = _file(lake, f"{folder}/{file}", partition, rows, size)
     except (OSError, ValueError, KeyError, TypeError) as wrong:
         raise DamagedLake(f"The lake at {lake.where} is damaged: {name}: {wrong}. Nothing was changed.") from wrong
-    return made
+    return TableFiles(TABLES[name].names, made)
 
 
-def _file(lake: Lake, folder: str, name: str, rows: int, size: int) -> DataFile:
-    path = lake.path(f"{folder}/{name}")
-    read = parquet_files.footer(lake.filesystem, path, size)
+def _file(lake: Lake, path: str, partition: str, rows: int, size: int) -> DataFile:
+    read = parquet_files.footer(lake.filesystem, lake.path(path), size)
     if read.num_rows != rows:
         raise ValueError(f"{path} has {read.num_rows} rows, and its manifest says {rows}")
-    return parquet_files.described(name, size, read)
+    return parquet_files.described(partition, size, read)

@@ -90,20 +90,20 @@ def read(
     return pa.concat_tables(parts) if parts else schema.empty_table().select(columns or table.names)
 
 
-def listed(filesystem: Filesystem, folder: str) -> list[DataFile]:
-    """The Parquet files right in a folder that have rows, of any writer."""
-    files = []
+def listed(filesystem: Filesystem, folder: str, partition: str) -> dict[str, DataFile]:
+    """The Parquet files right in a folder that have rows, of any writer, by name."""
+    files = {}
     for entry in filesystem.entries(folder):
         if not entry.is_folder and entry.name.endswith(".parquet") and not entry.name.startswith((".", "_")):
             read = footer(filesystem, f"{folder}/{entry.name}", entry.bytes)
             if read.num_rows:
-                files.append(described(entry.name, entry.bytes, read))
+                files[entry.name] = described(partition, entry.bytes, read)
     return files
 
 
-def described(name: str, size: int, read: pq.FileMetaData) -> DataFile:
+def described(partition: str, size: int, read: pq.FileMetaData) -> DataFile:
     """A file as Delta's log has it. read: its own description."""
-    return DataFile(name, read.num_rows, size, int(time.time() * 1000), json.dumps(_stats(read)))
+    return DataFile(partition, read.num_rows, size, int(time.time() * 1000), json.dumps(_stats(read)))
 
 
 def _stats(read: pq.FileMetaData) -> dict[str, object]:

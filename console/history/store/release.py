@@ -7,7 +7,7 @@ each that is kept; `tables` and `inputs` are JSON there.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,10 +26,10 @@ def folder_of(table: str) -> str:
 
 @dataclass(frozen=True)
 class DataFile:
-    """A Parquet file: its name in its folder, its rows and bytes. written: when, in milliseconds since 1970. stats: as
-    Delta's log has them (PROTOCOL.md, "Per-file Statistics"), JSON."""
+    """A Parquet file of a table. partition: its partition's name (``cluster_id=X/day=2026-11-21``). written: when, in
+    milliseconds since 1970. stats: as Delta's log has them (PROTOCOL.md, "Per-file Statistics"), JSON."""
 
-    name: str
+    partition: str
     rows: int
     bytes: int
     written: int = 0
@@ -38,63 +38,47 @@ class DataFile:
 
 @dataclass(frozen=True)
 class TableFiles:
-    """A version of a table: folders by partition (``cluster_id=X/day=2026-11-21``), and the files of each folder.
-
-    Folders are relative to the lake. columns: those of the table's schema.
-    """
+    """A version of a table. columns: those of its schema. files: by path relative to the lake."""
 
     columns: tuple[str, ...]
-    partitions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    files: Mapping[str, tuple[DataFile, ...]] = field(default_factory=dict)
+    files: Mapping[str, DataFile] = field(default_factory=dict)
 
     @property
     def rows(self) -> int:
         """Rows of all files."""
-        return sum(file.rows for files in self.files.values() for file in files)
+        return sum(file.rows for file in self.files.values())
 
     @property
     def bytes(self) -> int:
         """Bytes of all files."""
-        return sum(file.bytes for files in self.files.values() for file in files)
+        return sum(file.bytes for file in self.files.values())
 
-    def of(self, partitions: Iterable[str] | None = None) -> list[tuple[str, str, DataFile]]:
-        """Partition, path relative to the lake, and file: of these partitions (all: None), in their order."""
-        chosen = self.partitions if partitions is None else [each for each in partitions if each in self.partitions]
-        return [
-            (partition, f"{folder}/{file.name}", file)
-            for partition in sorted(chosen)
-            for folder in self.partitions[partition]
-            for file in self.files[folder]
+    @property
+    def partitions(self) -> dict[str, list[str]]:
+        """The folders of each partition, in order."""
+        found: dict[str, set[str]] = {}
+        for path, file in self.files.items():
+            found.setdefault(file.partition, set()).add(path.rpartition("/")[0])
+        return {partition: sorted(found[partition]) for partition in sorted(found)}
+
+    def of(self, partitions: Iterable[str] | None = None) -> dict[str, DataFile]:
+        """The files of these partitions (all: None), in their order."""
+        chosen = None if partitions is None else frozenset(partitions)
+        found = [
+            (file.partition, path, file)
+            for path, file in self.files.items()
+            if chosen is None or file.partition in chosen
         ]
+        return {path: file for _, path, file in sorted(found, key=lambda each: each[:2])}
 
-    def paths(self, partitions: Iterable[str] | None = None) -> list[str]:
-        """The files of these partitions (all: None), relative to the lake, in the order of their partitions."""
-        return [path for _, path, _ in self.of(partitions)]
-
-    def appended(self, partition: str, folder: str, files: Sequence[DataFile]) -> TableFiles:
-        """With one more folder in a partition."""
-        folders = (*self.partitions.get(partition, ()), folder)
-        return self._with({**self.partitions, partition: folders}, {folder: tuple(files)})
-
-    def replaced(
-        self, partitions: Mapping[str, Mapping[str, Sequence[DataFile]]], *, whole: bool = False
-    ) -> TableFiles:
-        """With these partitions instead of the former ones; a partition without folders is no more.
-
-        partitions: partition -> folder -> files. whole: partitions that are not named are no more, too.
-        """
-        merged: dict[str, tuple[str, ...]] = {} if whole else dict(self.partitions)
-        added: dict[str, tuple[DataFile, ...]] = {}
-        for partition, folders in partitions.items():
-            merged[partition] = tuple(folders)
-            added.update({folder: tuple(files) for folder, files in folders.items()})
-        return self._with(merged, added)
-
-    def _with(self, partitions: Mapping[str, tuple[str, ...]], added: Mapping[str, tuple[DataFile, ...]]) -> TableFiles:
-        known = {**self.files, **added}
-        kept = {partition: folders for partition, folders in sorted(partitions.items()) if folders}
-        files = {folder: known[folder] for folders in kept.values() for folder in folders}
-        return TableFiles(self.columns, kept, files)
+    def replaced(self, files: Mapping[str, DataFile], partitions: Container[str] | None = ()) -> TableFiles:
+        """With these files more, and none of what these partitions had (all: None)."""
+        kept = {
+            path: file
+            for path, file in self.files.items()
+            if partitions is not None and file.partition not in partitions
+        }
+        return TableFiles(self.columns, {**kept, **files})
 
 
 @dataclass(frozen=True)
@@ -112,11 +96,6 @@ class Release:
     versions: Mapping[str, int] = field(default_factory=dict)
     tables: Mapping[str, TableFiles] = field(default_factory=dict, compare=False)
     inputs: Inputs = field(default_factory=dict)
-
-    @property
-    def folders(self) -> frozenset[str]:
-        """Every folder that it names, relative to the lake."""
-        return frozenset(folder for table in self.tables.values() for folder in table.files)
 
     def table(self, table: Table) -> TableFiles:
         """The table's files; none where nothing was written to it."""

@@ -119,9 +119,8 @@ class Write:
 
     def append(self, table: str, partition: str, folder: str) -> None:
         """Adds the Parquet files of a folder, by whomever they were written, to a partition."""
-        relative = self._relative(folder)
-        if files := self._files(folder):
-            self._changed[table] = self._of(table).appended(partition, relative, files)
+        if files := self._files(folder, partition):
+            self._changed[table] = self._of(table).replaced(files)
             self._count(table, files)
 
     def replace(self, table: str, partitions: Mapping[str, Iterable[str]], *, whole: bool = False) -> None:
@@ -129,16 +128,14 @@ class Write:
 
         whole: the partitions that are not named are no more, too.
         """
-        known = self._of(table)
-        made: dict[str, dict[str, tuple[DataFile, ...]]] = {}
-        for partition, folders in partitions.items():
-            made[partition] = {}
-            for folder in folders:
-                relative = self._relative(folder)
-                if files := self._files(folder):
-                    made[partition][relative] = files
-                    self._count(table, files)
-        self._changed[table] = known.replaced(made, whole=whole)
+        files = {
+            path: file
+            for partition, folders in partitions.items()
+            for folder in folders
+            for path, file in self._files(folder, partition).items()
+        }
+        self._changed[table] = self._of(table).replaced(files, None if whole else partitions.keys())
+        self._count(table, files)
 
     def remember(self, inputs: Inputs) -> None:
         """How far inputs are read now; a key with None is forgotten. It holds with the commit."""
@@ -171,7 +168,8 @@ class Write:
             )
         self._add_run(status, inputs or {}, self.rows if rows is None else rows, quarantined, message)
         files, where = self.lake.filesystem, self.lake.where
-        new = {folder for table in self._changed.values() for folder in table.files if f"/v={self.run_id}/" in folder}
+        paths = [path for table in self._changed.values() for path in table.files if f"/v={self.run_id}/" in path]
+        new = {path.rpartition("/")[0] for path in paths}
         files.settle(sorted(map(self.lake.path, new)), where)
         versions, ahead = self._put_tables()
         kept = (replace(self.draft, created=iso_now(), versions=versions), *self._releases)[: max(self._keep, 1)]
@@ -210,9 +208,9 @@ class Write:
         """The commit of the run: the table of releases has these rows then."""
         rows = pa.Table.from_pylist([each.as_row() for each in kept], schema=arrow_schema(RELEASE))
         ((_, (folder,)),) = self.put_arrow(RELEASE.name, rows).items()
-        relative, files = self._relative(folder), self.lake.filesystem
+        files = self.lake.filesystem
         files.settle([folder], self.lake.where)
-        wanted = TableFiles(RELEASE.names).appended("", relative, self._files(folder))
+        wanted = TableFiles(RELEASE.names, self._files(folder, ""))
         put_table(files, self.lake.where, RELEASE, wanted, self.run_id, since=self._since)
 
     def _sweep(self, kept: Sequence[Release], ahead: set[str]) -> None:
@@ -265,17 +263,16 @@ class Write:
     def _of(self, table: str) -> TableFiles:
         return self.draft.table(TABLES[table])
 
-    def _files(self, folder: str) -> tuple[DataFile, ...]:
-        return tuple(parquet_files.listed(self.lake.filesystem, folder))
-
-    def _count(self, table: str, files: Iterable[DataFile]) -> None:
-        self.rows[table] = self.rows.get(table, 0) + sum(file.rows for file in files)
-
-    def _relative(self, folder: str) -> str:
+    def _files(self, folder: str, partition: str) -> dict[str, DataFile]:
+        """By path relative to the lake."""
         within = f"{self.lake.where}/"
         if not folder.startswith(within):
             raise ValueError(f"{folder} is not in the lake at {self.lake.where}")
-        return folder.removeprefix(within)
+        listed = parquet_files.listed(self.lake.filesystem, folder, partition)
+        return {f"{folder.removeprefix(within)}/{name}": file for name, file in listed.items()}
+
+    def _count(self, table: str, files: Mapping[str, DataFile]) -> None:
+        self.rows[table] = self.rows.get(table, 0) + sum(file.rows for file in files.values())
 
     def _run_row(
         self, status: str, inputs: Inputs, rows: Mapping[str, int], quarantined: int, message: str | None
@@ -299,7 +296,7 @@ class Write:
         added = pa.Table.from_pylist(
             [self._run_row(status, inputs, rows, quarantined, message)], schema=arrow_schema(RUN)
         )
-        former = self._of(RUN.name).paths()
+        former = self._of(RUN.name).of()
         if len(former) >= _RUN_FOLDERS:
             read = parquet_files.read(self.lake.filesystem, map(self.lake.path, former), RUN)
             added = pa.concat_tables([read, added])
