@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from console.history.schema import Table
@@ -53,7 +54,7 @@ class TableFiles:
         """Bytes of all files."""
         return sum(file.bytes for file in self.files.values())
 
-    @property
+    @cached_property
     def partitions(self) -> dict[str, list[str]]:
         """The folders of each partition, in order."""
         found: dict[str, set[str]] = {}
