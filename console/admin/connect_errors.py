@@ -6,7 +6,7 @@ import asyncio
 import socket
 import ssl
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 
 from kio.schema.errors import ErrorCode
 
@@ -151,7 +151,13 @@ def _tls_error(cause: ssl.SSLError, where: str, settings: ConnectionSettings) ->
     if "ALERT" in reason:
         own = settings.tls is not None and settings.tls.key_store is not None
         alert = reason.rpartition("ALERT_")[2].replace("_", " ").lower()
-        if own:
+        from console.admin.tls import own_certificate_end
+
+        ends = own_certificate_end(settings.tls) if own and settings.tls is not None else None
+        if ends is not None and ends <= datetime.now(UTC):
+            message = f"{where} refused this client's certificate, which ended on {ends:%Y-%m-%d %H:%M} UTC"
+            remedy = "Renew it: the next connection takes it from the same file."
+        elif own:
             message = f"{where} refused this client's certificate or TLS version (alert: {alert})"
             remedy = "Check that the brokers' trust store has the authority that signed it, and that it is not expired."
         else:

@@ -150,6 +150,8 @@ def _in_the_clear(sasl: SaslSettings) -> list[str]:
         return [f"{way} sends the password in the clear; use SASL_SSL"]
     if sasl.mechanism.startswith("SCRAM-"):
         return [f"{way} lets eavesdroppers guess the password and read everything; use SASL_SSL"]
+    if "aws" in sasl.options:
+        return [f"{way} sends a signature that anyone who reads it can use for 15 minutes; use SASL_SSL"]
     signed = sasl.password is not None or {"token.endpoint.url", "token.command"} & sasl.options.keys()
     if sasl.mechanism == "OAUTHBEARER" and signed:
         return [f"{way} sends the token in the clear; use SASL_SSL"]

@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -271,6 +272,17 @@ def client_identity(tls: TlsSettings) -> ClientIdentity | None:
     if key.encrypted and password is None:
         raise _unusable(key_store, _KEY_STORE, "its private key is encrypted", "Set ssl.key.password.")
     return ClientIdentity("".join(block.text for block in found.chain), key.text, password if key.encrypted else None)
+
+
+def own_certificate_end(tls: TlsSettings) -> datetime | None:
+    """When the client's certificate ends, UTC; None without one, or if it can't be read. Reads files."""
+    from cryptography import x509
+
+    try:
+        identity = client_identity(tls)
+        return x509.load_pem_x509_certificate(identity.chain.encode()).not_valid_after_utc if identity else None
+    except (TlsFailed, ValueError):
+        return None
 
 
 class _StoreContent(NamedTuple):

@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -338,6 +339,24 @@ async def test_no_client_certificate(secure_cluster: KafkaCluster, configure: Co
     line = await refusal(context, TlsFailed)
     assert "it seems to want a client certificate" in line
     assert "Set ssl.keystore.location" in line
+
+
+async def test_a_client_certificate_that_is_not_accepted(
+    secure_cluster: KafkaCluster, configure: Configure, tmp_path: Path
+) -> None:
+    """Expired, and signed by another authority: the broker sends an alert after the handshake is done on this side."""
+    expired = secure_cluster.authority.issue("expired", age=timedelta(days=2), left=timedelta(days=-1))
+    stranger = Authority(tmp_path / "stranger").issue("alice")
+    ends = datetime.now(UTC) - timedelta(days=1)
+    for identity, said in (
+        (expired, f"refused this client's certificate, which ended on {ends:%Y-%m-%d}"),
+        (stranger, "Check that the brokers' trust store has the authority that signed it"),
+    ):
+        store = "ssl.keystore.type=PEM", f"ssl.keystore.location={identity.pem}"
+        lines = ("security.protocol=SSL", *trusting(secure_cluster), *store)
+        line = await refusal(configure(secure_cluster.mtls_bootstrap, *lines), TlsFailed)
+        assert "refused this client's certificate" in line
+        assert said in line
 
 
 async def test_a_store_that_does_not_open(secure_cluster: KafkaCluster, configure: Configure) -> None:
