@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
+from console.admin import changes
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
 from console.embedded.replicas import new_topic
 from console.embedded.spec import ClusterSpec
+from console.model.changes import AlterReassignments
 from console.model.config import broker_resource, topic_resource
 from console.operations.goals import Balance, Drain, Goal, MoveTopic, Replace, Replicate, goal_of
 from tests.embedded.apply_fronts import Kac, commands_on
@@ -155,3 +158,39 @@ def test_options_that_do_not_go_together(kac: Kac, words: str, code: int, why: s
     ran = kac("moves", *words.split())
     assert ran.code == code
     assert why in ran.complaints
+
+
+class Died(BaseException):
+    """As by kill -9."""
+
+
+def test_leftovers_say_what_an_operation_owns(
+    kac: Kac, cluster: ThreadedCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the journal does not know is of unknown owner; the script takes off that alone."""
+    send = changes.send
+
+    async def dies(link: Any, request: Any, **rest: Any) -> Any:
+        """The throttles are set, and the process ends before anything moves."""
+        if isinstance(request, AlterReassignments) and not rest["validate_only"]:
+            raise Died
+        return await send(link, request, **rest)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(changes, "send", dies)
+        with pytest.raises(Died):
+            kac("moves", "drain", "3", "--throttle", "50MB/s", "--run", "--yes")
+    cluster.call(
+        lambda c: c.state.alter_config(topic_resource("others"), {"leader.replication.throttled.replicas": "*"})
+    )
+    cluster.call(lambda c: c.state.put_topic(new_topic("others", ((1, 2),), (1, 2, 3, 4))))
+    found = json.loads(kac("leftovers", "--output", "json").out.splitlines()[-1])["leftovers"]
+    owners = {each["entity"]: each["operation"] for each in found}
+    assert owners.pop("topic others") is None
+    assert set(owners.values()) == {1}
+    script = kac("leftovers", "--script").out.splitlines()
+    assert len(script) == 1
+    assert "others" in script[0]
+    assert kac("moves", "--continue").code == 0
+    (left,) = json.loads(kac("leftovers", "--output", "json").out)["leftovers"]
+    assert left["entity"] == "topic others"

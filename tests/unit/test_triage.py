@@ -42,7 +42,8 @@ from console.model.quota import QuotaEntity
 from console.model.rates import Rates, with_dirs
 from console.model.snapshot import Snapshot, trends_after, with_failures
 from console.model.transactions import OpenTransaction, Producer, StableOffsets, Transaction, Transactions
-from console.triage.cause import Certainty
+from console.plan.kinds.moves import CancelMove
+from console.triage.cause import Certainty, Next
 from console.triage.course import Course, after, begin
 from console.triage.diagnosis import RULES, WORK, Verdict, diagnose
 from console.triage.facts import Facts, opened
@@ -769,3 +770,22 @@ def test_a_throttle_that_is_taken_away_or_raised_is_no_change_before(
     assert len(claims) == is_named
     if is_named:
         assert len(claims[0].evidence) == len(became)
+
+
+def test_what_holds_up_a_copy_comes_first_among_its_fixes() -> None:
+    """A throttle is raised for a time; a move to a broker that is down is cancelled."""
+
+    def throttled(snapshot: Snapshot, tick: int) -> Snapshot:
+        entries = (ConfigEntry("follower.replication.throttled.rate", "1000", ConfigSource(BROKER_CONFIG)),)
+        configs = {**snapshot.configs, broker_resource(3): ConfigSet(entries)}
+        return replace(_moves(snapshot, tick, grows_to=2), configs=configs)
+
+    def fixes(change: Change) -> tuple[Next, ...]:
+        causes = diagnose(watched(change, ticks=30)).causes
+        return next(each.claim.next for each in causes if each.claim.cause == "reassignment-stalled")
+
+    cancels = Next("cancel it", edits=(CancelMove("orders", 0),))
+    raised = "set broker 3 follower.replication.throttled.rate=50000000 for 2h"
+    assert fixes(throttled) == (Next("raise the throttle of broker 3", raised), cancels)
+    assert parse(raised)
+    assert fixes(_move_to_the_dead) == (cancels,)
