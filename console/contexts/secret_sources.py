@@ -8,8 +8,6 @@ asked for the passwords of other clusters, and no command of theirs is run.
 from __future__ import annotations
 
 import re
-import shlex
-import shutil
 import sys
 from collections.abc import Callable
 from importlib import import_module
@@ -131,6 +129,9 @@ def _of_keyring(target: str, ask: bool, limit: float) -> str:
     service, _, user = target.rpartition(":")
     if not service or not user:
         raise ValueError("a keyring's secret is ${keyring:SERVICE:USER}")
+    import shlex
+    import shutil
+
     try:
         keyring = import_module("keyring")
     except ImportError:

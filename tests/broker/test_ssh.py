@@ -236,3 +236,16 @@ async def test_a_cluster_names_no_socket_of_the_ssh_host(port: int) -> None:
     """To ssh the port -2 is a path (PORT_STREAMLOCAL): a broker that advertises it must not get at that socket."""
     with pytest.raises(Unreachable, match="is not an address"):
         await SshWay(SshHost("edge")).open("/run/docker.sock", port)
+
+
+@pytest.mark.slow
+def test_ssh_ends_also_where_kac_was_killed(far: Reached, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "console", *far.cluster, "--via", far.network.edge]
+    with Terminal(command, cwd=tmp_path, environment=far.environment(tmp_path)) as terminal:
+        terminal.wait_for("kafka 4.3")
+        (folder,) = tmp_path.glob("kac-ssh-*")
+        assert folder.stat().st_mode & 0o077 == 0
+        assert (folder / "s").stat().st_mode & 0o077 == 0
+        terminal.process.kill()
+        far.network.await_end_of_sessions()
+    assert not (folder / "s").exists()
