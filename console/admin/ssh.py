@@ -41,8 +41,9 @@ HOLD_SECONDS = 30.0
 END_SECONDS = 1.0
 MAX_LOG = 1 << 18
 """Bytes that are read of ssh's log, from its end."""
-LONGEST_PATH = 80
-"""Of a socket: 108 bytes (unix(7)), of which ssh needs 17 for a temporary name."""
+LONGEST_PLACE = 70
+"""Bytes of the path in which the folder is made: a socket's path has at most 107 (unix(7)), of which the folder and the
+socket take 19, and ssh 17 for a temporary name."""
 
 # Of PROTOCOL.mux, version 4.
 _VERSION, _REQUEST = 4, 1
@@ -133,7 +134,11 @@ class SshWay:
         """The folder of ssh's socket and log; only this user can enter it."""
         if self._folder is None:
             places = [place for place in (os.environ.get("XDG_RUNTIME_DIR"), tempfile.gettempdir(), "/tmp") if place]  # noqa: S108
-            fit = [place for place in places if len(place) < LONGEST_PATH - 20 and os.access(place, os.W_OK | os.X_OK)]
+            fit = [
+                place
+                for place in places
+                if len(os.fsencode(place)) <= LONGEST_PLACE and os.access(place, os.W_OK | os.X_OK)
+            ]
             try:
                 self._folder = Path(tempfile.mkdtemp(prefix="kac-ssh-", dir=fit[0] if fit else None))
             except OSError as error:

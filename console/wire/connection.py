@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-import struct
 import time
-import weakref
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from enum import Enum, auto
@@ -15,6 +13,7 @@ from typing import Any
 
 from console.wire.aiokafka_request import AiokafkaRequest, Build, Exchange, RawResponse
 from console.wire.bounds_check import MalformedFrame
+from console.wire.frame_receiver import MAX_FRAME, PREFIX, FrameReceiver, FrameTooLong, NotKafka
 from console.wire.frames import decode_body
 from console.wire.partial_imports import import_aiokafka_conn
 from console.wire.proposals.formats import HIGHEST, LOWEST
@@ -28,46 +27,14 @@ NO_LIMIT_MS = 24 * 3600 * 1000
 MAX_IDLE_MS = 9 * 60 * 1000
 """Brokers close an idle connection after ten minutes (connections.max.idle.ms). The client closes it earlier."""
 PROBE_SECONDS = 1.0
-MAX_FRAME = 100 * 1024 * 1024
-"""Bytes of an answer: as many as brokers accept in a request (socket.request.max.bytes), and about as many as
-librdkafka receives (receive.message.max.bytes)."""
 MAX_EARLY_FRAME = 512 * 1024
 """Bytes of an answer before authentication: API versions, or a SASL token (sasl.server.max.receive.size). A greater
 length is text or TLS read as a length, or comes from a peer that is not authenticated yet."""
 
 
-USUAL_BUFFER = 64 * 1024
-"""Bytes of the receive buffer while no answer is expected."""
-GROWTH = 4
-"""A full buffer grows to so many times its size, but not beyond the frame."""
-
 _API_VERSIONS = api_key("api_versions")
-_PREFIX = struct.Struct(">i")
 
 log = logging.getLogger(__name__)
-
-
-class NotKafka(ConnectionError):
-    """The peer's first bytes are not a Kafka frame. start: those bytes."""
-
-    def __init__(self, start: bytes) -> None:
-        super().__init__("the peer does not speak Kafka's protocol")
-        self.start = start
-
-
-class FrameTooLong(ConnectionError):
-    """A peer announced an answer of more than MAX_FRAME bytes; the connection is closed. size: bytes."""
-
-    def __init__(self, size: int) -> None:
-        super().__init__(f"an answer of {size:,} bytes was announced; at most {MAX_FRAME:,} are read")
-        self.size = size
-
-
-def too_long(error: BaseException | None) -> FrameTooLong | None:
-    """The FrameTooLong among the causes of an error, or None."""
-    while error is not None and not isinstance(error, FrameTooLong):
-        error = error.__cause__
-    return error
 
 
 class NoCommonVersion(ConnectionError):
@@ -142,8 +109,8 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
         reader: asyncio.StreamReader = this._reader
         del this
         while True:
-            prefix = await reader.readexactly(_PREFIX.size)
-            (size,) = _PREFIX.unpack(prefix)
+            prefix = await reader.readexactly(PREFIX.size)
+            (size,) = PREFIX.unpack(prefix)
             this = self_ref()
             if this is None:
                 return
@@ -160,12 +127,12 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
             del this
 
     async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """As aiokafka's. Afterwards a `_FrameReceiver` receives, and longer frames are accepted."""
+        """As aiokafka's. Afterwards a `FrameReceiver` receives, and longer frames are accepted."""
         streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] = await super().connect()
         if self._versions.get(_API_VERSIONS, (0, 0))[0] > 0:
             await self._ask_versions_again()
         self._is_established = True
-        streams[1].transport.set_protocol(_FrameReceiver(self, self._protocol))
+        streams[1].transport.set_protocol(FrameReceiver(self, self._protocol))
         return streams
 
     async def _do_version_lookup(self) -> None:
@@ -316,78 +283,6 @@ def _pass_on(source: asyncio.Future[RawResponse], target: asyncio.Future[RawResp
 
     source.add_done_callback(done)
     target.add_done_callback(lambda _: source.cancel())
-
-
-class _FrameReceiver(asyncio.BufferedProtocol):
-    """Receives frames into one buffer. Its size depends on the bytes received, not on the length announced.
-
-    asyncio's streams copy all bytes twice more, and wake a task for each read. All other events are passed on to
-    aiokafka's protocol.
-    """
-
-    def __init__(self, carrier: _CheckedConnection, inner: asyncio.StreamReaderProtocol) -> None:
-        self._carrier = weakref.ref(carrier)
-        self._inner = inner
-        self._buffer = memoryview(bytearray(USUAL_BUFFER))
-        self._filled = 0
-
-    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002
-        """The free part of the buffer."""
-        return self._buffer[self._filled :]
-
-    def buffer_updated(self, nbytes: int) -> None:
-        """Passes complete frames on after a read of `nbytes`."""
-        self._filled += nbytes
-        start, wanted = 0, _PREFIX.size
-        carrier = self._carrier()
-        while carrier is not None and carrier.is_open and self._filled - start >= _PREFIX.size:
-            prefix = self._buffer[start : start + _PREFIX.size]
-            (size,) = _PREFIX.unpack(prefix)
-            if size < _PREFIX.size:
-                carrier.refuse(NotKafka(bytes(prefix)))
-            elif size > MAX_FRAME:
-                carrier.refuse(FrameTooLong(size))
-            elif self._filled - start < _PREFIX.size + size:
-                wanted = _PREFIX.size + size
-                break
-            else:
-                end = start + _PREFIX.size + size
-                carrier.take(self._buffer[start + _PREFIX.size : end])
-                start = end
-        if carrier is None or not carrier.is_open:
-            start = self._filled
-        self._keep(start, wanted, shrink=carrier is None or carrier.is_idle)
-
-    def _keep(self, start: int, wanted: int, *, shrink: bool) -> None:
-        """Moves the bytes from `start` on to the beginning of a buffer that has room for more.
-
-        wanted: size of the incomplete frame in bytes. shrink: whether the buffer may go back to its usual size.
-        """
-        left, size = self._filled - start, len(self._buffer)
-        if left == size:
-            size = min(wanted, GROWTH * size)
-        elif shrink and wanted <= USUAL_BUFFER:
-            size = USUAL_BUFFER
-        if start or size != len(self._buffer):
-            buffer = self._buffer if size == len(self._buffer) else memoryview(bytearray(size))
-            buffer[:left] = self._buffer[start : self._filled]
-            self._buffer, self._filled = buffer, left
-
-    def eof_received(self) -> bool | None:
-        """The peer has closed its side."""
-        return self._inner.eof_received()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """The transport is closed."""
-        self._inner.connection_lost(exc)
-
-    def pause_writing(self) -> None:
-        """The transport's send buffer is full."""
-        self._inner.pause_writing()
-
-    def resume_writing(self) -> None:
-        """The transport accepts bytes again."""
-        self._inner.resume_writing()
 
 
 class Connection:

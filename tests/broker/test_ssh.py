@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -30,6 +31,8 @@ class Reached:
     def __init__(self, network: FarNetwork, found: Mapping[str, str]) -> None:
         self.network = network
         self.bootstrap, self.properties = found["bootstrap"], found["properties"]
+        self.runtime = network.folder / "run"
+        self.runtime.mkdir()
 
     @property
     def cluster(self) -> list[str]:
@@ -37,8 +40,8 @@ class Reached:
         return ["-b", self.bootstrap, "--command-config", self.properties]
 
     def environment(self, home: Path) -> dict[str, str]:
-        """Of a kac with this home, its sockets in there."""
-        places = {"HOME": str(home), "XDG_STATE_HOME": str(home), "XDG_RUNTIME_DIR": str(home)}
+        """Of a kac with this home; `runtime` has the folder of its ssh."""
+        places = {"HOME": str(home), "XDG_STATE_HOME": str(home), "XDG_RUNTIME_DIR": str(self.runtime)}
         return {**self.network.environment, **places, "PYTHONPATH": str(ROOT)}
 
     def kac(self, home: Path, *arguments: str, **environ: str) -> tuple[int, str, str]:
@@ -78,7 +81,7 @@ def test_a_script_changes_a_topic_and_ssh_ends_with_it(far: Reached, tmp_path: P
     assert (code, complaints) == (0, ""), complaints
     assert "applied" in out
     far.network.await_end_of_sessions()
-    assert not list(tmp_path.glob("kac-ssh-*"))
+    assert not list(far.runtime.iterdir())
 
 
 def test_nouns_configs_and_a_context_go_by_ssh(far: Reached, tmp_path: Path) -> None:
@@ -243,9 +246,10 @@ def test_ssh_ends_also_where_kac_was_killed(far: Reached, tmp_path: Path) -> Non
     command = [sys.executable, "-m", "console", *far.cluster, "--via", far.network.edge]
     with Terminal(command, cwd=tmp_path, environment=far.environment(tmp_path)) as terminal:
         terminal.wait_for("kafka 4.3")
-        (folder,) = tmp_path.glob("kac-ssh-*")
+        (folder,) = far.runtime.iterdir()
         assert folder.stat().st_mode & 0o077 == 0
         assert (folder / "s").stat().st_mode & 0o077 == 0
         terminal.process.kill()
         far.network.await_end_of_sessions()
     assert not (folder / "s").exists()
+    shutil.rmtree(folder)
