@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import shutil
 import subprocess
@@ -129,6 +130,27 @@ async def test_a_keytab_whose_sessions_are_renewed(cluster: KafkaCluster, realm:
     asked = cluster.request_log.wait_for(1, "DESCRIBE_CLUSTER", client_id=client_id)
     assert {each.principal for each in asked} == {"User:alice"}
     assert len({each.connection for each in asked}) == 1
+
+
+async def test_many_connections_at_once(cluster: KafkaCluster, realm: Kdc, configure: Configure) -> None:
+    """They share the tickets of one cache in memory, from several threads."""
+    context = configure(keyed(realm.keytab("alice")))
+    clients = await asyncio.gather(*(ask(context) for _ in range(20)))
+    for client_id in clients:
+        asked = cluster.request_log.wait_for(1, "DESCRIBE_CLUSTER", client_id=client_id)
+        assert asked[0].principal == "User:alice"
+
+
+async def test_tickets_of_a_keytab_are_renewed(cluster: KafkaCluster, realm: Kdc, configure: Configure) -> None:
+    """They end after ten seconds, and the sessions go on."""
+    realm.add("erin", PASSWORD)
+    realm.administer(f'modprinc -maxlife "10 seconds" erin@{REALM}')
+    context = configure(keyed(realm.keytab("erin"), f"erin@{REALM}"))
+    client_id = await ask(context, seconds=22)
+    asked = cluster.request_log.wait_for(1, "DESCRIBE_CLUSTER", client_id=client_id)
+    assert len({each.connection for each in asked}) == 1
+    issued = (realm.folder / "kdc.log").read_text()
+    assert issued.count(f"erin@{REALM} for krbtgt/{REALM}@{REALM}") >= 2
 
 
 async def test_the_default_cache_and_a_named_one(

@@ -11,11 +11,12 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, PrivateFormat
 from msgspec.structs import replace
@@ -347,7 +348,7 @@ async def test_a_client_certificate_that_is_not_accepted(
     """Expired, and signed by another authority: the broker sends an alert after the handshake is done on this side."""
     expired = secure_cluster.authority.issue("expired", age=timedelta(days=2), left=timedelta(days=-1))
     stranger = Authority(tmp_path / "stranger").issue("alice")
-    ends = datetime.now(UTC) - timedelta(days=1)
+    ends = x509.load_pem_x509_certificate(expired.cert.read_bytes()).not_valid_after_utc
     for identity, said in (
         (expired, f"refused this client's certificate, which ended on {ends:%Y-%m-%d}"),
         (stranger, "Check that the brokers' trust store has the authority that signed it"),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import os
 import secrets
+import sys
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
@@ -40,7 +42,9 @@ from tests.support.changing import applied, overrides
 from tests.support.free_ports import LOOPBACK
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.real_clusters import running
+from tests.support.terminal import Terminal
 
+ROOT = Path(__file__).resolve().parents[2]
 SESSION_MS = 5000
 
 
@@ -268,3 +272,31 @@ async def test_a_delegation_token_whose_time_is_over(short_sessions: KafkaCluste
     # In its last two seconds the token is not used any more; then the broker refuses it.
     assert all(f"the SCRAM-SHA-256 credentials for {LOOPBACK}" in line for line in lines[:-1])
     assert "The delegation token is wrong, expired or revoked" in lines[-1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seconds", [20, pytest.param(600, marks=pytest.mark.long)])
+@pytest.mark.timeout(1500)
+def test_a_console_stays_on_its_connections(short_sessions: KafkaCluster, tmp_path: Path, seconds: float) -> None:
+    """The screen in a terminal over several sessions, reading again all the time."""
+    file = tmp_path / "client.properties"
+    file.touch(mode=0o600)
+    client_id = f"sessions-{secrets.token_hex(4)}"
+    file.write_text(f"{short_sessions.client_properties().read_text()}client.id={client_id}\n")
+    command = [sys.executable, "-m", "console", "-b", short_sessions.bootstrap, "--command-config", str(file)]
+    environment = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
+    with Terminal(command, cwd=ROOT, environment=environment, columns=120, rows=40) as terminal:
+        terminal.wait_for("Topics")
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            terminal.send("r")
+            terminal.read_for(1)
+        terminal.send("q")
+        terminal.read_for(1)
+    asked = short_sessions.request_log.wait_for(1, "METADATA", client_id=client_id)
+    last = short_sessions.request_log.read(client_id=client_id)
+    assert len(asked) > seconds / 2
+    # The one to the address given, and the one to the broker by its own.
+    assert len({each.connection for each in last}) <= 2
+    for word in ("AUTHENTICATION_FAILED", "DISCONNECTED", "UNREACHABLE", "Traceback"):
+        assert word not in terminal.text

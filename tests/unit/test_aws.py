@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import struct
 import sys
 import threading
 import time
@@ -23,12 +24,15 @@ from console.admin.aws import AwsLogin, AwsTokens, IamAuthenticator, bearer_toke
 from console.admin.aws_keys import Ask, AwsKeys, keys_of, region_of
 from console.admin.connections import sasl_login
 from console.admin.errors import AdminError, AuthenticationFailed
+from console.admin.link import Link
 from console.admin.settings import ConnectionSettings, SaslSettings
 from console.model.secret import Secret
 from tests.support.msk_signer import official_token
+from tests.wire.fake_broker import API_VERSIONS, METADATA, Conversation, FakeBroker, Received
 
 HOST = "b-1.prod.abc123.c2.kafka.eu-central-1.amazonaws.com"
 SECRET = "open/sesame+1"
+SASL_HANDSHAKE, SASL_AUTHENTICATE = 17, 36
 NOWHERE = {"AWS_EC2_METADATA_DISABLED": "true"}
 PRINTABLE = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=40)
 
@@ -231,3 +235,37 @@ def test_both_forms_are_logins() -> None:
         login = sasl_login(ConnectionSettings((), "SASL_SSL", SaslSettings(mechanism, options={"aws": "iam"})))
         assert login is not None
         assert login.mechanism == mechanism
+
+
+async def test_a_login_that_a_broker_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Over the wire, to a peer that answers as MSK does to an identity without rights."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKREFUSED")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+    monkeypatch.setenv("AWS_REGION", "eu-central-1")
+
+    def text(value: str) -> bytes:
+        return struct.pack(">h", len(value)) + value.encode()
+
+    async def reply(conversation: Conversation, request: Received) -> None:
+        if request.key == SASL_HANDSHAKE:
+            body = struct.pack(">hi", 0, 1) + text("AWS_MSK_IAM")
+        else:
+            assert b"x-amz-signature" in request.frame
+            assert SECRET.encode() not in request.frame
+            body = struct.pack(">h", 58) + text("[1a2b]: Access denied") + struct.pack(">iq", 0, 0)
+        await conversation.send(struct.pack(">ii", 4 + len(body), request.correlation_id) + body)
+
+    versions = {API_VERSIONS: (0, 3), METADATA: (0, 12), SASL_HANDSHAKE: (0, 1), SASL_AUTHENTICATE: (0, 1)}
+    async with FakeBroker(reply, versions=versions) as broker:
+        settings = ConnectionSettings(
+            (broker.address,), "SASL_PLAINTEXT", SaslSettings("AWS_MSK_IAM", options={"aws": "iam"})
+        )
+        link = Link(settings)
+        with pytest.raises(AuthenticationFailed) as raised:
+            await link.nodes()
+        await link.close()
+    line = f"{raised.value.failure} | {raised.value.failure.remedy}"
+    assert "refused the AWS_MSK_IAM credentials: [1a2b]: Access denied" in line
+    assert "signed with access key AKREFUSED of the environment, for region eu-central-1" in line
+    assert "Check that this identity may kafka-cluster:Connect" in line
+    assert SECRET not in line
