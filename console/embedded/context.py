@@ -100,7 +100,8 @@ class Cluster(ABC):
     spec: how it was asked for. state: the controller's state. propagation: which changes each broker knows.
     forwarding: whether brokers forward requests to the controller. advertised: API key -> versions in ApiVersions.
     authorizer: None without ACLs. loggers: log levels by broker. reconfigured: brokers whose own configs changed since
-    they started. mechanisms: enabled SASL mechanisms. Everything belongs to the event loop that starts the cluster.
+    they started. mechanisms: enabled SASL mechanisms. copies: since when a replica (topic, partition, broker) copies,
+    Unix time, and for how many seconds. Everything belongs to the event loop that starts the cluster.
     """
 
     def __init__(self, spec: ClusterSpec, clock: Clock, cluster_id: str, advertised: Mapping[int, Range]) -> None:
@@ -119,6 +120,7 @@ class Cluster(ABC):
         self.loggers = Loggers.of(self.release.name)
         self.producer_ids = count(_FIRST_PRODUCER_ID)
         self.reconfigured: set[int] = set()
+        self.copies: dict[tuple[str, int, int], tuple[float, float]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property

@@ -422,7 +422,13 @@ async def _copied(cluster: Cluster, name: str, topic_id: UUID, index: int, addin
     """
     state = cluster.state
     size = replica_bytes(state, state.topics[name], index)
-    await cluster.clock.sleep(max(_seconds(cluster, name, size, replica) for replica in adding))
+    now = cluster.clock.time()
+    copies = {(name, index, replica): (now, _seconds(cluster, name, size, replica)) for replica in adding}
+    cluster.copies |= copies
+    await cluster.clock.sleep(max(seconds for _, seconds in copies.values()))
+    for place, copy in copies.items():
+        if cluster.copies.get(place) is copy:
+            del cluster.copies[place]
     topic = state.topics.get(name)
     if topic is None or topic.id != topic_id or topic.partitions[index].adding != adding:
         return
@@ -433,6 +439,15 @@ async def _copied(cluster: Cluster, name: str, topic_id: UUID, index: int, addin
             partition = caught_up(partition, replica, alive)
     if partition != before:
         _put(state, topic, index, partition)
+
+
+def copied_share(cluster: Cluster, name: str, index: int, replica: int) -> float:
+    """The share of its bytes that a replica has: 1 unless it is being copied."""
+    copy = cluster.copies.get((name, index, replica))
+    if copy is None:
+        return 1.0
+    began, seconds = copy
+    return min(1.0, (cluster.clock.time() - began) / seconds)
 
 
 def _seconds(cluster: Cluster, name: str, size: int, replica: int) -> float:

@@ -80,6 +80,11 @@ class Operation(Struct, frozen=True):
         """As last written down."""
         return self.progress.state if self.progress is not None else State.WAITING
 
+    @property
+    def is_held_up(self) -> bool:
+        """Whether it waits for something, and copies nothing meanwhile."""
+        return self.state in (State.WAITING, State.STALLED) and self.progress is not None and bool(self.progress.waits)
+
     def moves(self) -> Mapping[TopicPartition, Relocation]:
         """Its last move of each partition."""
         return {(move.topic, move.number): move for step in self.steps for move in step.moves}

@@ -23,9 +23,12 @@ Replica = tuple[str, int, int]
 
 
 class MoveRow(NamedTuple):
-    """A partition that moves, or an open operation. copies: by the broker that gets a replica, of those whose size is
-    known. dead: brokers that get one and are not alive. limits: brokers that copy, with their throttle in bytes/s.
-    operation: of the move, or the row itself. worker: who works on the operation, ``""`` for no process."""
+    """A partition that moves, or an open operation.
+
+    copies: by the broker that gets a replica, of those whose size is known; of an operation those of all its moves.
+    dead: brokers that get a replica and are not alive. limits: brokers that copy, with their throttle in bytes/s.
+    operation: of the move, or the row itself. worker: who works on the operation, ``""`` for no process.
+    """
 
     place: TopicPartition | None
     before: tuple[int, ...] = ()
@@ -45,7 +48,7 @@ class MoveRow(NamedTuple):
     def stuck(self) -> bool:
         """Whether it does not go on."""
         if self.place is None:
-            return self.operation is not None and bool(_waits(self.operation))
+            return self.operation is not None and self.operation.is_held_up
         return bool(self.dead or self.still)
 
     @property
@@ -79,7 +82,11 @@ def move_rows(
         dead = tuple(broker for broker in move.adding if broker not in alive)
         rows.append(MoveRow(place, original(move), destination(move), held, dead, limits, owners.get(place), worker))
     rows.sort(key=lambda row: (not row.stuck, row.place))
-    return [*(MoveRow(None, operation=each, worker=worker) for each in operations), *rows]
+    heads = []
+    for each in operations:
+        held = tuple(copy for row in rows if row.operation is each for copy in row.copies)
+        heads.append(MoveRow(None, copies=held, operation=each, worker=worker))
+    return [*heads, *rows]
 
 
 def _throttle(snapshot: Snapshot, broker: int) -> int | None:
@@ -87,10 +94,6 @@ def _throttle(snapshot: Snapshot, broker: int) -> int | None:
     entry = configs.get(RATES[1]) if configs is not None else None
     rate = long_number(entry.value) if entry is not None else None
     return rate if rate is not None and rate < 2**63 - 1 else None
-
-
-def _waits(operation: Operation) -> tuple[str, ...]:
-    return operation.progress.waits if operation.progress is not None else ()
 
 
 # -- cells -------------------------------------------------------------------------------------------------------------
@@ -105,9 +108,6 @@ def _to_cell(row: MoveRow) -> Cell:
 
 
 def _copied_cell(row: MoveRow) -> Cell:
-    if row.place is None:
-        far = row.operation.progress if row.operation is not None else None
-        return _of(far.copied, far.copied + far.left) if far is not None else ""
     if not row.copies:
         return (NOTHING, "muted")
     return _of(sum(copy.size for _, copy in row.copies), sum(copy.whole for _, copy in row.copies))
@@ -122,8 +122,6 @@ def _short(count: int) -> str:
 
 
 def _rate_cell(row: MoveRow) -> Cell:
-    if row.place is None:
-        return ""
     rate = row.rate()
     return (NOTHING, "muted") if rate is None else byte_rate(max(0, round(rate))).removeprefix("≈ ")
 
@@ -131,7 +129,7 @@ def _rate_cell(row: MoveRow) -> Cell:
 def _left_cell(row: MoveRow) -> Cell:
     if row.place is None:
         state = row.operation.state.value if row.operation is not None else ""
-        return (state, "failed") if row.stuck else state
+        return (state, "failed") if row.stuck else time_text(row.left()) or state
     if row.dead:
         return ("broker down", "failed")
     if row.still:
@@ -209,10 +207,10 @@ def _of_operation(row: MoveRow) -> Iterator[Line]:
     assert operation is not None
     told = f"{operation.number}: {operation.goal}, {operation.state.value}, since {clock(operation.at)}"
     yield _labelled("Operation", told)
-    for line in _waits(operation):
-        yield _labelled("Waits", line, "failed")
+    for line in operation.progress.waits if operation.progress is not None else ():
+        yield _labelled("Waits" if operation.is_held_up else "Note", line, "failed" if operation.is_held_up else "")
     worker = row.worker or "no process; kac moves --continue goes on with it"
-    yield _labelled("Works on it", worker, "" if row.worker else "pending")
+    yield _labelled("Worker", worker, "" if row.worker else "pending")
     if row.place is None:
         yield _labelled("x asks", "to cancel it: what it moves now goes back; what it has moved stays")
 

@@ -48,9 +48,9 @@ LONGEST_WAIT = 60.0
 
 
 def operation_text(operation: Operation) -> str:
-    """An open operation in the header: ``op 7 running``, ``OP 7 STALLED`` where it waits for something."""
+    """An open operation in the header: ``op 7 running``, ``OP 7 STALLED`` where it is held up."""
     text = f"op {operation.number} {operation.state.value}"
-    return text.upper() if operation.progress is not None and operation.progress.waits else text
+    return text.upper() if operation.is_held_up else text
 
 
 class Journal:

@@ -23,6 +23,7 @@ from console.model.changes import CreateTopics, NewTopic
 from tests.support.forked_runs import ForkedRuns
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_jars import KAFKA_4_3
+from tests.support.patience import PATIENCE
 from tests.support.real_clusters import running
 
 REASSIGN = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
@@ -168,7 +169,9 @@ async def nothing_is_left(kac: Kac, cluster: KafkaCluster, client: AdminClient, 
     file = folder / "wanted.json"
     file.write_text(json.dumps({"version": 1, "partitions": wanted}))
     words = ("--bootstrap-server", cluster.bootstrap, "--reassignment-json-file", str(file))
-    verified = await asyncio.to_thread(cluster.run_tool, REASSIGN, *words, "--verify", "--preserve-throttles")
+    verified = await asyncio.to_thread(
+        cluster.run_tool, REASSIGN, *words, "--verify", "--preserve-throttles", timeout=PATIENCE
+    )
     assert verified.stdout.count("is completed") == len(now), verified.stdout + verified.stderr
     assert len({RACKS[broker] for each in now for broker in each}) == 3
     assert all(len({RACKS[broker] for broker in each}) == 3 for each in now), now

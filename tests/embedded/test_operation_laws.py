@@ -14,7 +14,7 @@ from hypothesis import event as seen
 from hypothesis import strategies as st
 
 from console.admin import changes
-from console.embedded.replicas import new_topic, start_move
+from console.embedded.replicas import start_move
 from console.embedded.spec import ClusterSpec
 from console.journal.file import JournalFile
 from console.journal.operations import Lease
@@ -151,14 +151,14 @@ EVENTS: st.SearchStrategy[Happens] = st.one_of(
     st.builds(Down, BROKER),
     st.builds(Up, BROKER),
     st.builds(Foreign, st.integers(0, 5), replicas()),
-    st.builds(Ask, st.booleans(), st.sampled_from([0, 10_000, 10**8])),
+    st.builds(Ask, st.booleans(), st.sampled_from([0, 10**7, 10**8])),
 )
 CASES = st.builds(
     Case,
     st.lists(replicas(), min_size=1, max_size=6).map(tuple),
     st.integers(1, 2),
     GOALS,
-    st.sampled_from([None, 10**5, 10**8]),
+    st.sampled_from([None, 10**7, 10**8]),
     st.booleans(),
     st.lists(EVENTS, max_size=8).map(tuple),
 )
@@ -174,7 +174,7 @@ async def go_through(case: Case, patch: pytest.MonkeyPatch) -> None:
     deaths = Deaths()
     async with world_of(ClusterSpec(brokers=4, racks=RACKS)) as world:
         state = world.cluster.state
-        state.put_topic(new_topic("orders", case.layout, BROKERS))
+        world.holds(case.layout)
         state.alter_config(topic_resource("orders"), {"min.insync.replicas": str(case.min_isr)})
         if case.foreign:
             state.alter_config(broker_resource(1), {RATES[1]: str(FOREIGN)})

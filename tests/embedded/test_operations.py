@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
@@ -13,6 +13,7 @@ from console.admin.settings import ConnectionSettings
 from console.contexts.context import Context
 from console.embedded.brokers import EmbeddedCluster
 from console.embedded.clock import ManualClock
+from console.embedded.partition_log import PartitionLog
 from console.embedded.replicas import is_moving, new_topic, start_move
 from console.embedded.spec import ClusterSpec
 from console.model.config import broker_resource, topic_resource
@@ -43,6 +44,13 @@ class World:
 
     async def wait(self, seconds: float) -> None:
         self.clock.advance(seconds)
+
+    def holds(self, layout: Sequence[tuple[int, ...]]) -> None:
+        """Make topic orders, with replicas of a gigabyte."""
+        state = self.cluster.state
+        state.put_topic(new_topic("orders", layout, (1, 2, 3, 4)))
+        for number in range(len(layout)):
+            state.logs["orders", number] = PartitionLog(older_bytes=10**9)
 
     def replicas(self, topic: str = "orders") -> list[tuple[int, ...]]:
         return [each.replicas for each in self.cluster.state.topics[topic].partitions]
@@ -77,7 +85,7 @@ async def world_of(spec: ClusterSpec | None = None) -> AsyncIterator[World]:
 @pytest.fixture
 async def world() -> AsyncIterator[World]:
     async with world_of() as made:
-        made.cluster.state.put_topic(new_topic("orders", LAYOUT, (1, 2, 3, 4)))
+        made.holds(LAYOUT)
         yield made
 
 
@@ -110,6 +118,23 @@ async def test_throttles_are_set_while_it_copies_and_in_the_journal_before(world
     assert seen[0]["orders", LISTS[1]] == "0:4,1:4,2:4"
     assert owned[0] == 8
     assert world.throttles() == {}
+
+
+async def test_how_far_it_is_is_in_the_journal(world: World) -> None:
+    """Bytes that are copied and that are left, as log directories have them; they come to the same sum."""
+    number = await begin(world.session, Drain((3,)), 1_000_000)
+    seen: list[tuple[int, int]] = []
+
+    async def look(seconds: float) -> None:
+        (operation,) = (await read_operations(world.session)).open
+        if operation.progress is not None and operation.state is State.RUNNING:
+            seen.append((operation.progress.copied, operation.progress.left))
+        await world.wait(5 * seconds)
+
+    await work_on(world.session, number, pace=Pace(sleep=look))
+    sums = {copied + left for copied, left in seen if left}
+    assert len(sums) == 1, seen
+    assert len({copied for copied, _ in seen}) > 2, seen
 
 
 async def test_what_another_owner_throttled_stays(world: World) -> None:

@@ -12,7 +12,8 @@ from kio.schema.errors import ErrorCode
 from console.embedded.answers import WireFormat
 from console.embedded.context import RequestContext
 from console.embedded.partitions import disk_bytes, replica_bytes
-from console.embedded.tables import Topic
+from console.embedded.replicas import copied_share
+from console.embedded.tables import Partition, Topic
 from console.model.config import CLUSTER_DEFAULT, broker_resource
 from console.wire.frames import EncodedBody
 
@@ -69,13 +70,21 @@ async def _encoded_topics(topics: list[Wanted], context: RequestContext, form: W
 def _topic(topic: Topic, wanted: frozenset[int] | None, context: RequestContext, form: WireFormat) -> bytes:
     """A topic with the requested partitions that are on the broker; b"" without any."""
     replicas = [
-        _REPLICA.pack(index, replica_bytes(context.state, topic, index), 0, False) + form.end
+        _REPLICA.pack(index, _held(topic, index, partition, context), 0, False) + form.end
         for index, partition in enumerate(topic.partitions)
         if context.broker_id in partition.replicas and (wanted is None or index in wanted)
     ]
     if not replicas and (context.cluster.release.kraft or not _is_here(topic, context.broker_id)):
         return b""
     return b"".join((form.string(topic.name), form.length(len(replicas)), *replicas, form.end))
+
+
+def _held(topic: Topic, index: int, partition: Partition, context: RequestContext) -> int:
+    """The bytes of the broker's replica; of one that a reassignment adds, what it has copied."""
+    size = replica_bytes(context.state, topic, index)
+    if context.broker_id not in partition.adding or context.broker_id in partition.isr:
+        return size
+    return int(size * copied_share(context.cluster, topic.name, index, context.broker_id))
 
 
 def _is_here(topic: Topic, broker_id: int) -> bool:

@@ -50,9 +50,10 @@ class MovesView(DetailsView[MoveRow]):
         return snapshot.reassignments, self._copies, self._operations, snapshot.configs, snapshot.topics
 
     async def read(self) -> None:
-        """What moves; then the sizes of the copies and the throttles, and the journal."""
+        """The journal, what moves; then the sizes of the copies and the throttles."""
         session = self.host.session
         before = self._looked if self._looked is not None else self.snapshot
+        await self._read_operations()
         await session.read_reassignments()
         if moves := self.snapshot.reassignments:
             await session.read_log_dirs()
@@ -60,7 +61,6 @@ class MovesView(DetailsView[MoveRow]):
             await session.read_configs([broker_resource(broker) for broker in brokers])
         self._copies = copies_after(self._copies, before, self.snapshot, session.clock.now())
         self._looked = self.snapshot
-        await self._read_operations()
 
     async def _read_operations(self) -> None:
         from console.session.former_changes import any_journal
