@@ -76,7 +76,7 @@ def _rate(text: str) -> float:
 def run_moves(options: argparse.Namespace) -> int:
     """0 planned, listed, or reached; 4 but for partitions that have to wait, or the operation waits; 1 failed, 2 no
     context or no such goal."""
-    wrong = _misused(options)
+    wrong = misused(options)
     if wrong:
         complain(wrong)
         return USAGE
@@ -89,7 +89,7 @@ def run_moves(options: argparse.Namespace) -> int:
     return _with_goal(options)
 
 
-def _misused(options: argparse.Namespace) -> str:
+def misused(options: argparse.Namespace) -> str:
     """Why the options don't go together; ``""`` if they do."""
     if options.operation is not None and options.throttle is None:
         return "--operation changes the throttle of an operation: add --throttle RATE"

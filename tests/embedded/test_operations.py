@@ -40,17 +40,17 @@ class World:
     @property
     def pace(self) -> Pace:
         """Waiting turns the clock."""
-        return Pace(sleep=self.wait, patience=60.0)
+        return Pace(first=5.0, most=40.0, sleep=self.wait, patience=60.0)
 
     async def wait(self, seconds: float) -> None:
         self.clock.advance(seconds)
 
     def holds(self, layout: Sequence[tuple[int, ...]]) -> None:
-        """Make topic orders, with replicas of a gigabyte."""
+        """Make topic orders, with replicas of 100 MB."""
         state = self.cluster.state
         state.put_topic(new_topic("orders", layout, (1, 2, 3, 4)))
         for number in range(len(layout)):
-            state.logs["orders", number] = PartitionLog(older_bytes=10**9)
+            state.logs["orders", number] = PartitionLog(older_bytes=10**8)
 
     def replicas(self, topic: str = "orders") -> list[tuple[int, ...]]:
         return [each.replicas for each in self.cluster.state.topics[topic].partitions]
@@ -122,14 +122,14 @@ async def test_throttles_are_set_while_it_copies_and_in_the_journal_before(world
 
 async def test_how_far_it_is_is_in_the_journal(world: World) -> None:
     """Bytes that are copied and that are left, as log directories have them; they come to the same sum."""
-    number = await begin(world.session, Drain((3,)), 1_000_000)
+    number = await begin(world.session, Drain((3,)), 100_000)
     seen: list[tuple[int, int]] = []
 
     async def look(seconds: float) -> None:
         (operation,) = (await read_operations(world.session)).open
         if operation.progress is not None and operation.state is State.RUNNING:
             seen.append((operation.progress.copied, operation.progress.left))
-        await world.wait(5 * seconds)
+        await world.wait(30 * seconds)
 
     await work_on(world.session, number, pace=Pace(sleep=look))
     sums = {copied + left for copied, left in seen if left}

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from console.cli.main import COMMANDS, command_parser
+from console.cli.moves import misused
 from console.cli.nouns import noun
 from console.language.grammar import parse
 from console.language.statements import Apply, EditStatement, ShowPlan
@@ -31,7 +32,8 @@ def parsed_options(line: str) -> tuple[str, ...]:
     if name == "run":
         return tuple(given.execute)
     if name == "moves":
-        goal_of(given.goal)
+        assert given.goal == [] or goal_of(given.goal)
+        assert misused(given) == ""
         return ()
     action = noun(name).action_of(given)
     if noun(name).carried(given, action) is not None:
