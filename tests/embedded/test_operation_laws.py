@@ -34,7 +34,7 @@ from console.session.snapshot_reader import Refused
 from tests.embedded.test_operations import RACKS, World, world_of
 
 BROKERS = (1, 2, 3, 4)
-FOREIGN = 77
+FOREIGN = 7_000_000
 
 
 class Died(BaseException):
