@@ -114,7 +114,9 @@ def _copied_cell(row: MoveRow) -> Cell:
 
 
 def _of(copied: int, whole: int) -> str:
-    return f"{_short(min(copied, whole))} of {_short(whole)}"
+    have, unit = _short(min(copied, whole)).split(" ")
+    all_, unit_of_all = _short(whole).split(" ")
+    return f"{have} of {all_} {unit}" if unit == unit_of_all else f"{have} {unit} of {all_} {unit_of_all}"
 
 
 def _short(count: int) -> str:
@@ -150,12 +152,12 @@ MOVES: Columns[MoveRow] = Columns(
         cell=lambda row: commas(row.before),
         layout=ScreenColumn("before", "From", min_width=6, max_width=16, priority=80),
     ),
-    Column("after", SCREEN, cell=_to_cell, layout=ScreenColumn("after", "To", min_width=6, max_width=24, priority=85)),
+    Column("after", SCREEN, cell=_to_cell, layout=ScreenColumn("after", "To", min_width=8, max_width=24, priority=85)),
     Column(
         "copied",
         SCREEN,
         cell=_copied_cell,
-        layout=ScreenColumn("copied", "Copied", min_width=12, max_width=26, align="right", priority=95),
+        layout=ScreenColumn("copied", "Copied", min_width=19, max_width=26, align="right", priority=95),
     ),
     Column(
         "rate",

@@ -43,6 +43,11 @@ class MovesView(DetailsView[MoveRow]):
         self._looked: Snapshot | None = None
         self._operations: Operations | None = None
         self._asked: int | None = None
+        self._was_read = False
+
+    def known(self) -> bool:
+        """Whether what moves and the operations were read: operations come first, also under the cursor."""
+        return self._was_read and super().known()
 
     def inputs(self) -> tuple[object, ...]:
         """What moves, how far it is, the operations."""
@@ -61,6 +66,8 @@ class MovesView(DetailsView[MoveRow]):
             await session.read_configs([broker_resource(broker) for broker in brokers])
         self._copies = copies_after(self._copies, before, self.snapshot, session.clock.now())
         self._looked = self.snapshot
+        self._was_read = True
+        self.update()
 
     async def _read_operations(self) -> None:
         from console.session.former_changes import any_journal
@@ -81,6 +88,8 @@ class MovesView(DetailsView[MoveRow]):
 
     def rows(self) -> Sequence[MoveRow]:
         """Operations first, then what is stuck."""
+        if not self._was_read:
+            return ()
         known = self._operations
         worker = ""
         if known is not None and known.holder is not None:
