@@ -233,3 +233,28 @@ def test_a_lease_is_kept_taken_over_and_lost(spark: SparkSession, tmp_path: Path
             write.commit()
     assert lake.current() == held
     assert json.loads(lock.read_text())["host"] == "elsewhere"  # it is the other's
+
+
+def test_delta_rs_reaches_s3_with_the_settings_of_hadoops_s3a(spark: SparkSession) -> None:
+    settings = {
+        "fs.s3a.access.key": "AKIA",
+        "fs.s3a.secret.key": "hunter2",
+        "fs.s3a.endpoint": "127.0.0.1:9000",
+        "fs.s3a.connection.ssl.enabled": "false",
+        "fs.s3a.bucket.other.access.key": "AKIB",
+        "fs.s3a.bucket.other.endpoint": "https://s3.example",
+    }
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    try:
+        files = HadoopFilesystem(spark)
+        one = files.delta_options("s3a://bucket/lake/data/snapshot")
+        assert (one["aws_access_key_id"], one["aws_secret_access_key"]) == ("AKIA", "hunter2")
+        assert (one["aws_endpoint_url"], one["aws_allow_http"]) == ("http://127.0.0.1:9000", "true")
+        other = files.delta_options("s3a://other/lake")
+        assert (other["aws_access_key_id"], other["aws_secret_access_key"]) == ("AKIB", "hunter2")
+        assert (other["aws_endpoint_url"], other["aws_allow_http"]) == ("https://s3.example", "false")
+        assert files.delta_options("hdfs://host/lake") == {}
+    finally:
+        for name in settings:
+            spark.conf.unset(name)
