@@ -458,3 +458,18 @@ sasl.jaas.config=software.amazon.msk.auth.iam.{module} required awsProfileName="
     assert warnings == ()
     said = complaint(file, text.replace('awsProfileName="ops"', 'awsRoleArn="arn:aws:iam::1:role/r"'))
     assert "awsRoleArn: another role is not assumed; give awsProfileName" in said
+
+
+def test_a_keytab_of_librdkafka(file: Path) -> None:
+    text = """
+metadata.broker.list=b
+security.protocol=sasl_ssl
+sasl.mechanisms=GSSAPI
+sasl.kerberos.keytab=/etc/kac.keytab
+sasl.kerberos.principal=kac@EXAMPLE.COM
+"""
+    settings, warnings = read(file, text)
+    options = {"kerberos.service.name": "kafka", "kerberos.keytab": "/etc/kac.keytab"}
+    assert settings.sasl == SaslSettings("GSSAPI", "kac@EXAMPLE.COM", options=options)
+    assert warnings == ()
+    assert "sasl.kerberos.principal" in complaint(file, text.replace("sasl.kerberos.principal=kac@EXAMPLE.COM", ""))
