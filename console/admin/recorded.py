@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import selectors
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Hashable, Iterable, Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, cast
 
 from console.admin import errors
 from console.admin.connections import Connections
@@ -19,7 +20,11 @@ from console.flight.answer import CONNECTED, Problem
 from console.flight.tape import Tape
 from console.model.failure import Failure
 from console.wire.aiokafka_request import AiokafkaRequest, Build, RawResponse
+from console.wire.frames import encode_payload
 from console.wire.schemas import api_key, version_range
+
+if TYPE_CHECKING:
+    from kio.static.protocol import RequestPayload
 
 NOT_RECORDED = "NOT_RECORDED"
 
@@ -68,7 +73,7 @@ class RecordedConnection:
 
     def prepare(self, api: str, version: int, build: Build) -> AiokafkaRequest:
         """The request, encoded. Raises NotRecorded, and what `build` raises."""
-        request = AiokafkaRequest(api, version, build)
+        request = AiokafkaRequest(api, version, build, encode=_encode)
         found = self._found(request)
         if found is None:
             raise NotRecorded(api)
@@ -91,6 +96,16 @@ class RecordedConnection:
 
     async def close(self, wait: float = 0.0) -> None:
         """Nothing is open."""
+
+
+def _encode(payload: RequestPayload) -> bytes:
+    """A payload, encoded: look after look the same is asked, and long lists take far longer to encode than to hash."""
+    return _encoded(cast("Hashable", payload))
+
+
+@lru_cache(256)
+def _encoded(payload: Hashable) -> bytes:
+    return encode_payload(cast("RequestPayload", payload))
 
 
 def _versions(tape: Tape, address: Address | None) -> Mapping[int, tuple[int, int]]:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from console.wire.frames import encode_header, encode_payload, has_flexible_response_header, split_frame
 from console.wire.schemas import request_module
+
+if TYPE_CHECKING:
+    from kio.static.protocol import RequestPayload
 
 Build = Callable[[ModuleType], Any]
 """Makes the request payload from kio's module of one version."""
@@ -44,13 +47,21 @@ class AiokafkaRequest:
     requests. The constructor raises what `build` raises, and Unencodable.
     """
 
-    def __init__(self, api: str, version: int, build: Build, record: Callable[[Exchange], None] | None = None) -> None:
+    def __init__(
+        self,
+        api: str,
+        version: int,
+        build: Build,
+        record: Callable[[Exchange], None] | None = None,
+        encode: Callable[[RequestPayload], bytes] = encode_payload,
+    ) -> None:
+        """encode: makes the bytes of the payload, as `encode_payload`."""
         self.api = api
         self.version = version
         self.sent = False
         self._payload = build(request_module(api, version))
         self._is_flexible = has_flexible_response_header(api, self._payload)
-        self._body = encode_payload(self._payload)
+        self._body = encode(self._payload)
         self._header = b""
         self._record = record
 

@@ -265,6 +265,27 @@ async def test_without_a_lake_what_changed_since_the_start_is_aligned() -> None:
         assert "not kac" in it.line("topic orders retention.ms")
 
 
+async def test_older_changes_of_the_lake_stand_below_the_events(lake: str) -> None:
+    """Those seen since the start come first; Enter takes back either; other kinds than all leave the lake's out."""
+    async with driven() as it:
+        await it.until(lambda: it.app.journal.events.record is not None and not it.app.journal.events.gaps())
+        it.client.cluster.configs[ORDERS]["retention.ms"] = "1000"
+        await it.app.session.read_configs([ORDERS])
+        await it.press("comma")
+        await it.shows("orders cleanup.policy")
+        seen, older = it.line("topic orders retention.ms"), it.line("orders cleanup.policy")
+        assert "not kac" in seen
+        assert older.split()[0] == "?"
+        assert "alice" in older
+        assert it.lines.index(seen) < it.lines.index(older)
+        await to(it, "user alice consumer_byte_rate")
+        await it.press("enter")
+        await it.until(lambda: bool(staged(it)))
+        assert staged(it) == [SetQuota(QuotaEntity.of({"user": "alice"}), "consumer_byte_rate", 20_000_000.0)]
+        await it.press("tab")
+        await it.until(lambda: "cleanup.policy" not in it.text)
+
+
 async def test_this_hosts_journal_beside_the_lake(lake: str) -> None:
     async with driven() as it:
         await it.command("set topic payments retention.ms=1d")

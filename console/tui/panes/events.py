@@ -69,7 +69,7 @@ class EventsView(LakeView[Row]):
         if record is None:
             return ()
         of = lake_entities(about) if isinstance(about, ConfigResource | QuotaEntity) else ()
-        wanted = Wanted(self.cluster_id, of, None, record.began, "", "", "")
+        wanted = Wanted(self.cluster_id, of, until=record.began)
         first = first_poll(tables, self.cluster_id)
         return [of_change(change, first) for change in timeline(tables, wanted, PAGE)]
 
