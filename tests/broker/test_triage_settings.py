@@ -10,13 +10,12 @@ from aiokafka import AIOKafkaProducer  # type: ignore[import-untyped]
 
 from console.admin.configs import alter_configs
 from console.admin.link import Link
-from console.admin.settings import ConnectionSettings
 from console.cli import main as cli
-from console.model.changes import AlterConfigs, AlterQuotas, ConfigOp, CreateTopics, DeleteTopics, NewTopic
-from console.model.codes import DELETE, SET
-from console.model.config import broker_resource, topic_resource
+from console.model.changes import AlterConfigs, AlterQuotas, ConfigOp, CreateTopics, NewTopic
+from console.model.codes import SET
+from console.model.config import topic_resource
 from console.model.quota import QuotaEntity
-from console.plan.edits import SetConfig, UnsetConfig
+from console.plan.edits import UnsetConfig
 from console.triage.cause import Certainty
 from console.triage.symptoms import Subject
 from tests.support.changing import applied
@@ -101,42 +100,3 @@ async def test_a_change_right_before_its_symptom_stands_beside_it(kafka: KafkaCl
         assert "set it: change 1, " in who.fact
         (step,) = mine.claim.next
         assert step.edits == (UnsetConfig(topic_resource(ours), key),)
-
-
-FOLLOWER_RATE, FOLLOWERS = "follower.replication.throttled.rate", "follower.replication.throttled.replicas"
-ODD, USUAL, SLOW = 3, str(10**9), "1"
-
-
-@pytest.fixture
-async def slow_follower(plain_cluster: KafkaCluster, name: str) -> AsyncIterator[str]:
-    """A topic that one broker may not follow: all brokers have a rate, and only its is next to nothing."""
-    link = Link(ConnectionSettings(bootstrap=plain_cluster.addresses))
-    rates = {broker_resource(each): SLOW if each == ODD else USUAL for each in plain_cluster.broker_ids}
-    assert await applied(link, CreateTopics((NewTopic(name, assignments=((1, 2, ODD),), configs={FOLLOWERS: "*"}),)))
-    for each, rate in rates.items():  # each broker takes its own alone
-        assert await applied(link, AlterConfigs({each: (ConfigOp(FOLLOWER_RATE, SET, rate),)}, int(each.name)))
-    yield name
-    for each in rates:
-        assert await applied(link, AlterConfigs({each: (ConfigOp(FOLLOWER_RATE, DELETE),)}, int(each.name)))
-    assert await applied(link, DeleteTopics((name,)))
-    await link.close()
-
-
-async def test_a_setting_that_one_broker_alone_has_stands_beside_its_trouble(
-    plain_cluster: KafkaCluster, slow_follower: str
-) -> None:
-    """A follower may fetch next to nothing, and falls out of the ISR: its rate is named, and set as on the others."""
-    writing = asyncio.create_task(write_on(plain_cluster, slow_follower, slow_follower, 1000, 0.1))
-    try:
-        async with watching(bootstrap(plain_cluster.addresses)) as it:
-            named = await it.names("config-odd", Subject(broker=ODD, key=FOLLOWER_RATE))
-            (what,) = named.claim.evidence
-            assert what.fact == f"{FOLLOWER_RATE} is {SLOW} on broker {ODD}, {USUAL} on the others"
-            assert named.claim.certainty is Certainty.POSSIBLE
-            (step,) = named.claim.next
-            assert step.edits == (SetConfig(broker_resource(ODD), FOLLOWER_RATE, USUAL),)
-            odd = {each.claim.subject.broker for each in (await it.look()).causes if each.claim.cause == "config-odd"}
-            assert odd == {ODD}
-    finally:
-        writing.cancel()
-        await asyncio.gather(writing, return_exceptions=True)
