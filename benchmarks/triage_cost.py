@@ -1,8 +1,8 @@
 """What a verdict costs at 40,000 partitions and 10,000 groups: the processor's time of a look's course and diagnosis.
 
-``python -m benchmarks.triage_cost [--rounds 10]``: of a cluster that is well, of one of whose six brokers is down, and of
-one where all groups lag, as many of them read in a look as triage reads, or all of them; nothing is asked of a broker.
-Fails above 100 ms of the processor for a verdict.
+``python -m benchmarks.triage_cost [--rounds 10]``: of a cluster that is well, of one of whose six brokers is down, and
+of one where all groups lag, as many of them read in a look as triage reads, or all of them; nothing is asked of a
+broker. Fails above 100 ms of the processor for a verdict.
 """
 
 from __future__ import annotations
