@@ -324,11 +324,7 @@ def _token_command(values: Values) -> str:
         arguments = []
     if not arguments:
         raise values.error(TOKEN_COMMAND, "it is a command with its arguments, quoted as in a shell")
-    file = values.place(TOKEN_COMMAND).file
-    if file.exists() and file.stat().st_mode & 0o022:
-        raise values.error(
-            TOKEN_COMMAND, f"it is not run: others may write {file}; chmod go-w {shlex.quote(str(file))}"
-        )
+    values.check_command(TOKEN_COMMAND)
     return text
 
 

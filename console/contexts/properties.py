@@ -254,8 +254,16 @@ class Values:
         if entry.text and not is_reference(entry.text):
             self.secrets_in[entry.place.file] = None
         if LOCKED.search(entry.text):
+            if "${exec:" in entry.text:
+                self.check_command(key)
             return Locked(entry.text, f"{entry.place}: {self._within}{key}", self._references.expand)
         return Secret(self._expanded(key, entry))
+
+    def check_command(self, key: str) -> None:
+        """Refuses a value that is run where another user may have written it. Raises ContextError."""
+        file = self.place(key).file
+        if file.exists() and file.stat().st_mode & 0o022:
+            raise self.error(key, f"it is not run: others may write {file}; chmod go-w {shlex.quote(str(file))}")
 
     def path(self, key: str) -> Path | None:
         """A path; None if the key is missing or empty."""

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from console.admin import cluster
 from console.admin.client import AdminClient
-from console.admin.settings import ConnectionSettings, SaslSettings
+from console.admin.settings import ConnectionSettings, SaslSettings, Store, TlsSettings
 from console.admin.topics import describe_topics
 from console.contexts import load, resolve
 from console.model.secret import Secret
@@ -48,3 +48,12 @@ async def test_a_login_at_the_oldest_release(kafka28: KafkaCluster) -> None:
     (address, *_) = kafka28.login_addresses
     sasl = SaslSettings("PLAIN", "admin", Secret(kafka28.users["admin"]))
     assert await taken(ConnectionSettings((address,), "SASL_PLAINTEXT", sasl), address) == 3
+
+
+async def test_by_tls_with_a_client_certificate(secure_cluster: KafkaCluster) -> None:
+    host, _, port = secure_cluster.mtls_bootstrap.split(",")[0].rpartition(":")
+    tls = TlsSettings(
+        trust=Store("PEM", secure_cluster.authority.pem), key_store=Store("PEM", secure_cluster.identity("admin").pem)
+    )
+    settings = ConnectionSettings(((host, int(port)),), "SSL", tls=tls)
+    assert await taken(settings, (host, int(port))) == 3

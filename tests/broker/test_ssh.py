@@ -84,13 +84,19 @@ def test_a_script_changes_a_topic_and_ssh_ends_with_it(far: Reached, tmp_path: P
     assert not list(far.runtime.iterdir())
 
 
-def test_nouns_configs_and_a_context_go_by_ssh(far: Reached, tmp_path: Path) -> None:
+def test_nouns_configs_the_shell_and_a_context_go_by_ssh(far: Reached, tmp_path: Path) -> None:
     via = ("--via", far.network.edge)
     code, out, complaints = far.kac(tmp_path, *via, "brokers", "--list", *far.cluster, "--output", "json")
     assert (code, complaints) == (0, ""), complaints
     assert "broker2.inside" in out
     code, out, _ = far.kac(tmp_path, *via, "configs", *far.cluster, "--describe", "--broker-defaults")
     assert code == 0
+    shell = [sys.executable, "-m", "console", *via, "shell", *far.cluster]
+    environment = far.environment(tmp_path)
+    done = subprocess.run(
+        shell, env=environment, input="list brokers\n", capture_output=True, text=True, check=False, timeout=PATIENCE
+    )
+    assert "broker2.inside" in done.stdout, done.stderr
     config = tmp_path / "config.toml"
     config.write_text(
         f'[contexts.far]\nproperties = "{far.properties}"\n"bootstrap.servers" = "{far.bootstrap}"\n'

@@ -105,6 +105,20 @@ def test_a_command_that_hangs_is_ended(configure: Configure) -> None:
         unlocked(configure("${exec:sleep 300}"), ask=False, limit=0.2)
 
 
+def test_a_command_that_others_may_have_written_is_not_run(tmp_path: Path) -> None:
+    file = tmp_path / "client.properties"
+    ran = tmp_path / "ran"
+    file.write_text(
+        "bootstrap.servers=a:1\nsecurity.protocol=SSL\nssl.keystore.type=PKCS12\nssl.keystore.location=keys.p12\n"
+        f"ssl.keystore.password=${{exec:touch {ran}}}\n"
+    )
+    (tmp_path / "keys.p12").touch()
+    file.chmod(0o620)
+    with pytest.raises(ContextError, match=r"ssl\.keystore\.password: it is not run: others may write .*chmod go-w"):
+        resolve(load({}, tmp_path), command_config=file)
+    assert not ran.exists()
+
+
 def test_it_stands_for_secrets_alone(tmp_path: Path) -> None:
     file = tmp_path / "client.properties"
     file.write_text("bootstrap.servers=${exec:echo a:1}\n")
