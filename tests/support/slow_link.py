@@ -13,8 +13,8 @@ from types import TracebackType
 from typing import Any, Self
 
 Address = tuple[str, int]
-ONE_WAY = 0.075
-"""Seconds; a round trip is twice that."""
+ONE_WAY = 0.5
+"""Seconds; a round trip is twice that: a process that gets no processor for so long would count as one that waits."""
 _PART = 1 << 16
 
 
