@@ -41,7 +41,7 @@ from console.wire.schemas import for_version
 from tests.support.changing import applied, overrides
 from tests.support.free_ports import LOOPBACK
 from tests.support.kafka_cluster import KafkaCluster
-from tests.support.real_clusters import running
+from tests.support.real_clusters import KAFKA_3_9, running
 from tests.support.terminal import Terminal
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -131,6 +131,23 @@ async def test_changes_go_on_over_one_connection_as_sessions_end(short_sessions:
         asked = short_sessions.request_log.read(client_id=client_id)
         assert len({each.connection for each in asked}) <= 2
         assert changes > seconds
+
+
+@pytest.mark.slow
+async def test_sessions_of_an_older_release() -> None:
+    """Kafka 3.9."""
+    properties = {"connections.max.reauth.ms": str(SESSION_MS)}
+
+    def make() -> KafkaCluster:
+        return KafkaCluster(KAFKA_3_9, brokers=1, security="secure", request_log=True, properties=properties)
+
+    for cluster in running(make):
+        mechanisms = ("PLAIN", "SCRAM-SHA-512", "OAUTHBEARER")
+        done = await asyncio.gather(*(work(cluster, mechanism, 12) for mechanism in mechanisms))
+        for client_id, changes in done:
+            cluster.request_log.wait_for(changes, "INCREMENTAL_ALTER_CONFIGS", client_id=client_id)
+            asked = cluster.request_log.read(client_id=client_id)
+            assert len({each.connection for each in asked}) <= 2
 
 
 async def test_the_broker_does_close_what_is_not_renewed(short_sessions: KafkaCluster) -> None:
