@@ -69,7 +69,8 @@ def next_step(operation: Operation, snapshot: Snapshot, now: datetime) -> Decisi
     guards = tuple(_below_min_isr(placement, proposal.moves))
     room = PARTITIONS_AT_ONCE - len(running)
     new = proposal.moves[:room] if not guards and len(running) <= PARTITIONS_AT_ONCE // 2 else ()
-    change = throttle_change(snapshot, operation.owned(), (*running, *new), operation.throttle)
+    later = bool(running) and not new and operation.throttle is not None
+    change = throttle_change(snapshot, operation.owned(), (*running, *new), operation.throttle, later=later)
     waits += (*(guards if proposal.moves else ()), *_waits(operation, snapshot, proposal, running, change, now))
     if new or change.edits:
         step = Step(now, now + _patience(new, placement, operation.throttle), new, change.sets)

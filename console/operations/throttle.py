@@ -114,9 +114,12 @@ class ThrottleChange(NamedTuple):
     unread: tuple[int, ...] = ()
 
 
-def throttle_change(snapshot: Snapshot, owned: Owned, moves: Iterable[Relocation], rate: int | None) -> ThrottleChange:
+def throttle_change(
+    snapshot: Snapshot, owned: Owned, moves: Iterable[Relocation], rate: int | None, *, later: bool = False
+) -> ThrottleChange:
     """What sets the throttles of these moves, and takes off all others of the operation's. What another owner set is
-    neither changed nor taken off. rate: None for no throttle.
+    neither changed nor taken off. rate: None for no throttle. later: what is not used any more is taken off another
+    time: it does not hold back replicas in sync, and each change takes room in the journal.
 
     snapshot: with the configs of all topics and brokers. A broker whose configs are unknown gets no rate.
     """
@@ -127,7 +130,7 @@ def throttle_change(snapshot: Snapshot, owned: Owned, moves: Iterable[Relocation
         topics = dict.fromkeys((*side, *(topic for topic, of in owned.lists if of == key)))
         for topic in (each for each in topics if each in snapshot.topics):
             edit, added = _list_edit(
-                snapshot, topic, key, side.get(topic, ()), owned.lists.get((topic, key), frozenset())
+                snapshot, topic, key, side.get(topic, ()), owned.lists.get((topic, key), frozenset()), later
             )
             edits += edit
             if added:
@@ -154,14 +157,14 @@ def throttle_change(snapshot: Snapshot, owned: Owned, moves: Iterable[Relocation
                 rates.append((broker, key))
             if broker in brokers and now != str(rate):
                 edits.append(SetConfig(resource, key, str(rate)))
-            elif broker not in brokers and now is not None:
+            elif broker not in brokers and now is not None and not later:
                 edits.append(UnsetConfig(resource, key))
     sets = Throttles(rate or 0, tuple(rates), tuple(lists))
     return ThrottleChange(tuple(edits), sets, tuple(dict.fromkeys(foreign)), tuple(unread))
 
 
 def _list_edit(
-    snapshot: Snapshot, topic: str, key: str, wanted: Sequence[str], owned: frozenset[str]
+    snapshot: Snapshot, topic: str, key: str, wanted: Sequence[str], owned: frozenset[str], later: bool
 ) -> tuple[list[SetConfig | UnsetConfig], tuple[str, ...]]:
     """The edit of a topic's list, none if it is right; and the replicas in it that are the operation's then."""
     resource = topic_resource(topic)
@@ -169,7 +172,7 @@ def _list_edit(
     now = [each.strip() for each in parts_of(text)] if text else []
     if "*" in now:
         return [], ()
-    kept = [each for each in now if each not in owned or each in wanted]
+    kept = [each for each in now if later or each not in owned or each in wanted]
     added = [each for each in wanted if each not in now]
     mine = (*(each for each in wanted if each in now and each in owned), *added)
     after = [*kept, *added]

@@ -235,3 +235,14 @@ async def test_one_operation_and_one_holder_at_a_time(world: World) -> None:
 
     assert (await work_on(world.session, number, pace=Pace(sleep=beside))).state is State.DONE
     assert refused == ["HELD"]
+
+
+async def test_few_changes_take_throttles_off(world: World) -> None:
+    """Moves end one after another; each change is a part of the journal, and two are enough: one sets them, one ends."""
+    for number in range(len(LAYOUT)):
+        world.cluster.state.logs["orders", number] = PartitionLog(older_bytes=10**8 * (number + 1))
+    number = await begin(world.session, Drain((3,)), 10_000_000)
+    done = await work_on(world.session, number, pace=Pace(sleep=world.wait))
+    assert done.state is State.DONE
+    assert world.throttles() == {}
+    assert [len(step.moves) for step in done.steps] == [3, 0]
