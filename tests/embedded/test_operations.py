@@ -238,7 +238,7 @@ async def test_one_operation_and_one_holder_at_a_time(world: World) -> None:
 
 
 async def test_few_changes_take_throttles_off(world: World) -> None:
-    """Moves end one after another; each change is a part of the journal, and two are enough: one sets them, one ends."""
+    """Moves end one after another; each change is a part of the journal, and two are enough: to set them and to end."""
     for number in range(len(LAYOUT)):
         world.cluster.state.logs["orders", number] = PartitionLog(older_bytes=10**8 * (number + 1))
     number = await begin(world.session, Drain((3,)), 10_000_000)
