@@ -40,6 +40,8 @@ PROPERTIES = {
     # Leaders take transactional records that no coordinator knows of, as before KIP-890: so a transaction hangs.
     "transaction.partition.verification.enable": "false",
     "min.insync.replicas": "1",
+    # On a machine that is busy a broker that starts takes its time.
+    "initial.broker.registration.timeout.ms": "240000",
     "log.index.size.max.bytes": "65536",
 }
 

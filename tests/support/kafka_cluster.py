@@ -250,6 +250,8 @@ class KafkaCluster:
 
     def bring_up(self) -> None:
         """Start the brokers that are down, on their own ports, and wait until all see each other."""
+        for broker in [each for each, process in self._processes.items() if process.poll() is not None]:
+            self._forget(broker)  # it ended by itself, as one that could not register in time
         down = set(self.broker_ids) - self._processes.keys()
         for broker in sorted(down):
             self._launch(broker)
