@@ -10,14 +10,24 @@ from aiokafka import AIOKafkaProducer  # type: ignore[import-untyped]
 
 from console.admin.configs import alter_configs
 from console.admin.link import Link
+from console.admin.settings import ConnectionSettings
 from console.cli import main as cli
-from console.model.changes import AlterConfigs, AlterQuotas, ConfigOp, CreateTopics, NewTopic
-from console.model.codes import SET
-from console.model.config import topic_resource
+from console.model.changes import (
+    AlterConfigs,
+    AlterQuotas,
+    AlterReassignments,
+    ConfigOp,
+    CreateTopics,
+    DeleteTopics,
+    MoveTarget,
+    NewTopic,
+)
+from console.model.codes import DELETE, SET
+from console.model.config import broker_resource, topic_resource
 from console.model.quota import QuotaEntity
-from console.plan.edits import UnsetConfig
+from console.plan.edits import SetConfig, UnsetConfig
 from console.triage.cause import Certainty
-from console.triage.symptoms import Subject
+from console.triage.symptoms import UNDER_REPLICATED, Subject
 from tests.support.changing import applied
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.triage_watch import bootstrap, found, watching
@@ -100,3 +110,46 @@ async def test_a_change_right_before_its_symptom_stands_beside_it(kafka: KafkaCl
         assert "set it: change 1, " in who.fact
         (step,) = mine.claim.next
         assert step.edits == (UnsetConfig(topic_resource(ours), key),)
+
+
+FOLLOWER_RATE, FOLLOWERS = "follower.replication.throttled.rate", "follower.replication.throttled.replicas"
+ODD, USUAL, SLOW = 3, str(10**9), "1"
+
+
+@pytest.fixture
+async def slow_follower(plain_cluster: KafkaCluster, name: str) -> AsyncIterator[str]:
+    """A topic that one broker may not follow: all brokers have a rate, and only its is next to nothing. Followers that
+    are in sync are never throttled (ReplicaFetcherThread), so it gets a replica of what is written all the time."""
+    link = Link(ConnectionSettings(bootstrap=plain_cluster.addresses))
+    rates = {broker_resource(each): SLOW if each == ODD else USUAL for each in plain_cluster.broker_ids}
+    assert await applied(link, CreateTopics((NewTopic(name, assignments=((1, 2),), configs={FOLLOWERS: "*"}),)))
+    writing = asyncio.create_task(write_on(plain_cluster, name, name, 20_000, 0.05))
+    try:
+        for each, rate in rates.items():  # each broker takes its own alone
+            assert await applied(link, AlterConfigs({each: (ConfigOp(FOLLOWER_RATE, SET, rate),)}, int(each.name)))
+        assert await applied(link, AlterReassignments({MoveTarget(name, 0): (1, 2, ODD)}))
+        yield name
+    finally:
+        writing.cancel()
+        await asyncio.gather(writing, return_exceptions=True)
+        for each in rates:
+            assert await applied(link, AlterConfigs({each: (ConfigOp(FOLLOWER_RATE, DELETE),)}, int(each.name)))
+        assert await applied(link, DeleteTopics((name,)))
+        await link.close()
+
+
+async def test_a_setting_that_one_broker_alone_has_stands_beside_its_trouble(
+    plain_cluster: KafkaCluster, slow_follower: str
+) -> None:
+    """A follower may fetch next to nothing, and stays out of the ISR: its rate is named, and set as on the others."""
+    async with watching(bootstrap(plain_cluster.addresses)) as it:
+        named = await it.names("config-odd", Subject(broker=ODD, key=FOLLOWER_RATE))
+        (what,) = named.claim.evidence
+        assert what.fact == f"{FOLLOWER_RATE} is {SLOW} on broker {ODD}, {USUAL} on the others"
+        assert named.claim.certainty is Certainty.POSSIBLE
+        assert UNDER_REPLICATED in named.explains
+        assert Subject(topic=slow_follower, partition=0) in named.examples
+        (step,) = named.claim.next
+        assert step.edits == (SetConfig(broker_resource(ODD), FOLLOWER_RATE, USUAL),)
+        odd = {each.claim.subject.broker for each in (await it.look()).causes if each.claim.cause == "config-odd"}
+        assert odd == {ODD}
