@@ -39,6 +39,8 @@ what is reported."""
 HOLD_SECONDS = 30.0
 """A refused login is not tried again for so long: hosts block addresses that fail often."""
 END_SECONDS = 1.0
+LEFT_SECONDS = 3600.0
+"""A folder without a socket belongs to an ssh that has ended, or to one that asks for a password meanwhile."""
 MAX_LOG = 1 << 18
 """Bytes that are read of ssh's log, from its end."""
 LONGEST_PLACE = 70
@@ -144,6 +146,7 @@ class SshWay:
             except OSError as error:
                 message = f"ssh to {self._host}: no folder for its socket: {error.strerror}"
                 raise SshFailed(Failure("SSH_FAILED", message, "Set TMPDIR to a folder that can be written.")) from None
+            _remove_left(self._folder.parent)
             atexit.register(self.close)
         return self._folder
 
@@ -254,6 +257,16 @@ class SshWay:
         with (self._paths() / "log").open("rb") as log:
             log.seek(max(self._log_start, log.seek(0, os.SEEK_END) - MAX_LOG))
             return log.read().decode(errors="replace")
+
+
+def _remove_left(place: Path) -> None:
+    """Removes our folders that a killed kac left: ssh has ended, and with it its socket, and logged nothing since."""
+    for folder in place.glob("kac-ssh-*"):
+        with suppress(OSError):
+            if folder.stat().st_uid != os.getuid() or (folder / "s").exists():
+                continue
+            if time.time() - max(each.lstat().st_mtime for each in (folder, *folder.iterdir())) > LEFT_SECONDS:
+                shutil.rmtree(folder)
 
 
 _WAYS: dict[SshHost, SshWay] = {}

@@ -8,8 +8,10 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -238,6 +240,26 @@ async def test_a_refused_login_is_not_repeated(far: Reached, tmp_path: Path, mon
     far.network.await_end_of_sessions()
     assert sum("Failed publickey" in line for line in far.network.log("edge").splitlines()[-12:]) <= 1
     refused.close()
+
+
+def test_folders_that_a_killed_kac_left_are_removed(monkeypatch: pytest.MonkeyPatch) -> None:
+    with TemporaryDirectory() as place:
+        long_ago = time.time() - 7200
+        old, fresh, alive, other = (Path(place, name) for name in ("kac-ssh-o", "kac-ssh-f", "kac-ssh-a", "other"))
+        for folder in (old, fresh, alive, other):
+            folder.mkdir()
+            (folder / "log").touch()
+        (alive / "s").touch()
+        for folder in (old, alive, other):
+            for path in (folder / "log", folder):
+                os.utime(path, (long_ago, long_ago))
+        monkeypatch.setenv("XDG_RUNTIME_DIR", place)
+        monkeypatch.setenv("PATH", "/no")
+        refused = SshWay(SshHost("edge"))
+        with pytest.raises(SshFailed, match="there is no ssh"):
+            refused.start(ask=False)
+        refused.close()
+        assert {each.name for each in Path(place).iterdir()} == {"kac-ssh-f", "kac-ssh-a", "other"}
 
 
 @pytest.mark.parametrize("port", [-2, 0, 65536])
