@@ -8,7 +8,6 @@ asked for the passwords of other clusters, and no command of theirs is run.
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any, TypeVar
@@ -155,12 +154,10 @@ def _of_keyring(target: str, ask: bool, limit: float) -> str:
 def _of_operator(prompt: str, ask: bool) -> str:
     if not ask:
         raise ValueError("the secret can be asked for only at the start, and on a terminal")
-    from getpass import getpass
-
-    from console.contexts.context import printable
+    from console.terminal import ask_secret
 
     try:
-        typed = getpass(f"{printable(prompt)}: ", stream=sys.stderr)
+        typed = ask_secret(f"{prompt}: ")
     except EOFError:
         typed = ""
     if not typed:

@@ -63,6 +63,7 @@ HANDLED = {
     ("console/embedded/command.py", "logging.basicConfig"),  # with a handler whose formatter is ours
     ("console/terminal.py", "sys.stdout"),  # sets the streams up, and writes nothing
     ("console/terminal.py", "sys.stderr"),
+    ("console/contexts/configured.py", "sys.stderr"),  # asks whether it is a terminal
     ("console/cli/screen.py", "sys.stdout"),  # asks whether they are terminals
     ("console/cli/screen.py", "sys.stderr"),
 }

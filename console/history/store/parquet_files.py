@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import time
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -12,6 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from console.history.schema import Table, arrow_schema
+from console.model.numbers import json_text
 
 from .filesystem import Filesystem
 from .partitions import FORMATS, partition_name, parts_of
@@ -103,7 +103,7 @@ def listed(filesystem: Filesystem, folder: str, partition: str) -> dict[str, Dat
 
 def described(partition: str, size: int, read: pq.FileMetaData) -> DataFile:
     """A file as Delta's log has it. read: its own description."""
-    return DataFile(partition, read.num_rows, size, int(time.time() * 1000), json.dumps(_stats(read)))
+    return DataFile(partition, read.num_rows, size, int(time.time() * 1000), json_text(_stats(read)))
 
 
 def _stats(read: pq.FileMetaData) -> dict[str, object]:
