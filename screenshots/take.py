@@ -21,7 +21,8 @@ from console.admin.client import AdminClient
 from console.cli.demo import context_of
 from console.contexts.configured import Given
 from console.contexts.console_settings import ConsoleSettings
-from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
+from console.embedded.replicas import start_move
 from console.embedded.spec import ClusterSpec, clusters_of
 from console.model.config import topic_resource
 from console.session.session import Session
@@ -50,7 +51,7 @@ NO_TICKS = 3600.0
 
 Step = tuple[str, ...]
 """Keys to press one after another; ``text:…`` types, ``see:…`` waits until the screen shows a text, ``other:TOPIC
-KEY=VALUE`` is what somebody else sets meanwhile."""
+KEY=VALUE`` is what somebody else sets meanwhile, ``moving:TOPIC PARTITION`` a move to a broker that goes down."""
 
 WALKS: dict[str, dict[str, Step]] = {"incident": {
     "now": ("see:min ISR 2, 1 replica", "see:replication throttles"),
@@ -120,6 +121,8 @@ WALKS: dict[str, dict[str, Step]] = {"incident": {
         "see:watched for", "6", "see:dispatch", "slash", "text:dispatch", "enter", "enter", "see:logistics.shipments",
     ),
     "records": ("j", "j", "v", "see:of group dispatch", "see:binary"),
+}, "quiet": {
+    "moves": ("see:watched for", "moving:checkout.orders 0", "w", "see:is down: no byte can arrive"),
 }}  # fmt: skip
 """Scenario -> what is pressed, picture by picture."""
 
@@ -143,6 +146,19 @@ def somebody_sets(cluster: ThreadedCluster, text: str) -> None:
     topic, _, assignment = text.partition(" ")
     key, _, value = assignment.partition("=")
     cluster.call(lambda one: one.state.alter_config(topic_resource(topic), {key: value}))
+
+
+def somebody_moves(cluster: ThreadedCluster, text: str) -> None:
+    """``TOPIC PARTITION``, by somebody else, to the broker that has no replica of it; which then goes down."""
+    topic, _, number = text.partition(" ")
+
+    async def move(one: EmbeddedCluster) -> None:
+        had = one.state.topics[topic].partitions[int(number)].replicas
+        other = next(broker for broker in one.state.brokers if broker not in had)
+        start_move(one, topic, int(number), (other, *had[1:]))
+        await one.broker_down(other)
+
+    cluster.run(move)
 
 
 async def seen(app: Console, text: str, pause: Callable[[], Awaitable[None]]) -> None:
@@ -189,6 +205,8 @@ async def walk(
                     await pilot.press(*rest)
                 elif kind == "other":
                     await asyncio.to_thread(somebody_sets, cluster, rest)
+                elif kind == "moving":
+                    await asyncio.to_thread(somebody_moves, cluster, rest)
                 else:
                     await pilot.press(step)
             await all_read(app, pilot.pause)
@@ -202,7 +220,9 @@ def take(port: int = PORT) -> dict[str, str]:
     taken: dict[str, str] = {}
     for suffix, scenario in product(SIZES, WALKS):
         # A cluster and a journal for each walk: what one applied is not there for the next.
-        (spec,) = clusters_of(scenario, ClusterSpec(port=port, cluster_id=CLUSTER_ID)).values()
+        # A move needs a broker that has no replica yet.
+        asked = ClusterSpec(port=port, cluster_id=CLUSTER_ID, brokers=4 if "moves" in WALKS[scenario] else 3)
+        (spec,) = clusters_of(scenario, asked).values()
         with TemporaryDirectory() as state, run_in_thread(spec) as cluster:
             _same_everywhere(state)
             make_lake(f"{state}/lake", CLUSTER_ID, _a_moment_ago(), prefix="checkout.", hostile=False)
