@@ -197,6 +197,16 @@ def test_a_group_that_rebalances_once_is_no_trouble() -> None:
     assert not verdict.causes
 
 
+@pytest.mark.parametrize(("moves", "certainty"), [(True, Certainty.LIKELY), (False, Certainty.POSSIBLE)])
+def test_partitions_that_stand_still_all_at_once_are_less_surely_stuck(certainty: Certainty, *, moves: bool) -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        end, at = 100 + 50 * tick, 100 + 50 * min(tick, 8)
+        return moved(snapshot, {0: (at, end), 1: (at, end)} | ({2: (end, end)} if moves else {}))
+
+    found = [each.claim for each in diagnose(watched(change, ticks=14)).causes if each.claim.cause == "consumer-stuck"]
+    assert [each.certainty for each in found] == [certainty, certainty]
+
+
 @pytest.mark.parametrize(("count", "partitions"), [(1, [0]), (5, [None])])
 def test_a_coordinator_without_a_leader_is_named_beside_the_broker_that_is_away(
     count: int, partitions: list[int | None]

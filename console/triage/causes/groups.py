@@ -99,17 +99,23 @@ def _stuck(course: Course) -> Iterator[Claim]:
             continue
         rows = {(each.topic, each.partition): each for each in trend.last.lag.partitions}
         beside = any(place not in trend.stuck for place in _moving(trend))
+        # Several that stand still at once are less a matter of a record than of the consumers or the coordinator.
+        one = beside or len(trend.stuck) == 1
         for place in trend.stuck:
             row, (topic, partition) = rows[place], place
             subject = Subject(group=group.name, topic=topic, partition=partition)
             limit = limit_of_reading(course, group, topic, partition)  # who is throttled stands still too
             still = trend.partitions[place].still
             other = "other partitions of the group move" if beside else f"member {row.member} has it"
+            if not one:
+                other = (
+                    f"all {len(trend.stuck):,} partitions of the group that lag stand still, this one of {row.member}"
+                )
             yield Claim(
                 cause="consumer-stuck",
                 subject=subject,
                 severity=Severity.HIGH,
-                certainty=Certainty.LIKELY if limit is None else Certainty.POSSIBLE,
+                certainty=Certainty.LIKELY if limit is None and one else Certainty.POSSIBLE,
                 title=f"group {group.name} stands still on {topic}/{partition} at offset {row.committed:,}",
                 since=_ago(course, trend, still),
                 evidence=(
