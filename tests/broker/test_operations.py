@@ -72,6 +72,7 @@ class Load:
         self.produced = self.read = self.looks = 0
         self.below: list[object] = []
         self.stop = asyncio.Event()
+        self.all_written = asyncio.Event()
 
 
 @asynccontextmanager
@@ -90,6 +91,7 @@ async def load_on(cluster: KafkaCluster, client: AdminClient) -> AsyncIterator[L
                 load.produced += len(LAYOUT)
                 await asyncio.sleep(0.1)  # a load below the throttle: what producers write counts as copied, too
         finally:
+            load.all_written.set()
             await producer.stop()
 
     async def consume() -> None:
@@ -97,7 +99,7 @@ async def load_on(cluster: KafkaCluster, client: AdminClient) -> AsyncIterator[L
         consumer = AIOKafkaConsumer(TOPIC, bootstrap_servers=servers, group_id="billing", auto_offset_reset="earliest")
         await consumer.start()
         try:
-            while not (load.stop.is_set() and load.read >= load.produced):
+            while not (load.all_written.is_set() and load.read >= load.produced):
                 found = await consumer.getmany(timeout_ms=200)
                 load.read += sum(map(len, found.values()))
         finally:

@@ -18,11 +18,18 @@ from tests.support.versions import RELEASES, cluster_of, kept, tried_on
 from tests.tui.console_app import Driven
 
 
-@pytest.fixture(params=[pytest.param(each, marks=() if each in REAL else pytest.mark.long) for each in RELEASES])
+@pytest.fixture(
+    params=[
+        pytest.param(("real", each), id=each)
+        if each in REAL
+        else pytest.param(("own", each), id=each, marks=pytest.mark.long)
+        for each in RELEASES
+    ]
+)
 def release(request: pytest.FixtureRequest) -> str:
     """Each of the table; those without a shared cluster at length only."""
-    name: str = request.param
-    return name
+    _, name = request.param
+    return str(name)
 
 
 @pytest.fixture
