@@ -10,7 +10,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,7 +21,7 @@ from console.admin.metadata_log import ControllerLog, Snapshot
 from console.history.jobs.plan_inputs import REMEMBERED
 from console.history.kraft.decoder import ROW_SCHEMA, Trouble
 from console.history.kraft.fetched import Fetched, next_offset, rows
-from console.history.schema import KRAFT_RECORD, QUARANTINE, arrow_schema
+from console.history.schema import KRAFT_RECORD
 from console.history.store.errors import LakeBusy
 from console.history.store.write import writing
 from console.model.failure import Failure
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from console.history.store.release import Inputs
     from console.history.store.write import Write
 
-JOB, SOURCE, SOURCE_NAME = "follow", "kraft_log", "controllers"
+JOB, SOURCE_NAME = "follow", "controllers"
 EVERY = 1.0
 """Seconds between two rounds."""
 IDLE_SECONDS = 300.0
@@ -144,9 +143,10 @@ async def _read_new(_: Link, log: ControllerLog, cluster_id: str, start: int) ->
         return _Read(Fetched(cluster_id, SOURCE_NAME, found.data, start, found.end), found.end, found.end)
     pieces, size = [found.data], len(found.data)
     while found.next < found.high_watermark and size < _MOST_BYTES:
-        fetched = Fetched(cluster_id, SOURCE_NAME, b"".join(pieces), start)
-        if size >= _PART_BYTES and next_offset(fetched, found.next) > start:
-            break
+        if size >= _PART_BYTES:
+            fetched = Fetched(cluster_id, SOURCE_NAME, b"".join(pieces), start)
+            if next_offset(fetched, found.next) > start:
+                break
         more = await log.read(found.next)
         if isinstance(more, Snapshot):
             break  # what was read is not there any more; the next round takes the snapshot
@@ -186,8 +186,6 @@ def _write(lake: Lake, cluster_id: str, new: _New) -> Taken | None:
 
 def _quarantined(write: Write, troubles: Sequence[Trouble]) -> int:
     """Writes what can't be read; how much of it is new."""
-    from console.history.jobs.take import quarantine_arrow  # loads Spark
+    from console.history.jobs.take import quarantine_arrow, trouble_rows  # loads Spark
 
-    made = [{"source": SOURCE, **asdict(trouble)} for trouble in troubles]
-    schema = arrow_schema(QUARANTINE)
-    return quarantine_arrow(write, pa.Table.from_pylist(made, schema=schema.remove(schema.get_field_index("run_id"))))
+    return quarantine_arrow(write, trouble_rows(troubles))

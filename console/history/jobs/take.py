@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 
@@ -24,6 +24,7 @@ from console.history.jobs.plan_inputs import (
 from console.history.jobs.record import Taken, UnreadableInput
 from console.history.jobs.tables import read_table, write_partitions
 from console.history.journals import merge_journal, read_journals
+from console.history.kraft.decoder import Trouble
 from console.history.requests.files import LogChangedError
 from console.history.requests.zone import AmbiguousHourError
 from console.history.schema import ALTER_REQUEST, JOURNAL, KRAFT_RECORD, QUARANTINE, REQUEST_1S, Table, arrow_schema
@@ -75,7 +76,8 @@ def take_metadata_logs(spark: SparkSession, write: Write, logs: Sequence[Metadat
     key = write.lake.key()
     plans = plan_metadata_logs(write, logs)
     new = [each for each in plans if each.plan.splits]
-    bad = quarantine_arrow(write, _damaged(plans))
+    # Damaged batches; those of former runs are among them as long as the log has them.
+    bad = quarantine_arrow(write, trouble_rows(trouble for each in plans for trouble in each.plan.troubles))
     rows, unknown = _write(write, [_read(spark, each, SOURCE, key) for each in new]) if new else (0, 0)
     if unknown:
         bad += quarantine(spark, write, _united([_read(spark, each, f"{SOURCE}_quarantine", key) for each in new]))
@@ -101,11 +103,11 @@ def _read(spark: SparkSession, log: NewOfLog, source: str, key: bytes) -> DataFr
     return spark.read.format(source).options(**options).load()
 
 
-def _damaged(plans: Sequence[NewOfLog]) -> pa.Table:
-    """Damaged batches; those of former runs are among them as long as the log has them."""
-    troubles = [{"source": SOURCE, **asdict(trouble)} for each in plans for trouble in each.plan.troubles]
+def trouble_rows(troubles: Iterable[Trouble]) -> pa.Table:
+    """What can't be read of metadata logs, as QUARANTINE without `run_id`."""
     schema = arrow_schema(QUARANTINE)
-    return pa.Table.from_pylist(troubles, schema=schema.remove(schema.get_field_index("run_id")))
+    made = [{"source": SOURCE, **asdict(each)} for each in troubles]
+    return pa.Table.from_pylist(made, schema=schema.remove(schema.get_field_index("run_id")))
 
 
 def _write(write: Write, read: list[DataFrame]) -> tuple[int, int]:

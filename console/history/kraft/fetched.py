@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BytesIO
 
 import pyarrow as pa
@@ -53,8 +53,7 @@ def rows(fetched: Fetched, end: int, key: bytes | None, report: Report) -> Itera
     for part in _parts(fetched):
         if isinstance(part, Window):
             whole = part.data[: part.batches[-1].end - part.at]
-            at = Origin(fetched.cluster_id, fetched.source, fetched.source, None, part.at)
-            yield from decoder.rows(whole, at, wanted)
+            yield from decoder.rows(whole, replace(origin, byte_pos=part.at), wanted)
         else:
             reason = f"batch at offset {part.offset}: {part.reason}"
             report(Trouble.of(fetched.cluster_id, fetched.source, part.at, reason, part.data))
