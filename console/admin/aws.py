@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import hmac
 import re
 import time
 from collections.abc import Mapping
@@ -15,11 +14,12 @@ from urllib.parse import quote
 from console.admin.aws_keys import Ask, AwsKeys, keys_of, region_of
 from console.admin.errors import Unreachable
 from console.admin.jwt import base64url, no_token
+from console.model.aws_signature import ALGORITHM, signature
 from console.model.failure import Failure
 from console.model.numbers import json_text
 from console.wire.sasl import SaslStep
 
-SERVICE, ACTION, ALGORITHM = "kafka-cluster", "kafka-cluster:Connect", "AWS4-HMAC-SHA256"
+SERVICE, ACTION = "kafka-cluster", "kafka-cluster:Connect"
 EXPIRES_SECONDS = 900
 USER_AGENT = "kac"
 RENEWED_BEFORE = 300.0
@@ -42,11 +42,7 @@ def signed_query(keys: AwsKeys, region: str, host: str, now: float) -> dict[str,
         "X-Amz-SignedHeaders": "host",
     }
     request = ("GET", "/", _encoded(query), f"host:{host}", "", "host", hashlib.sha256(b"").hexdigest())
-    signed = "\n".join((ALGORITHM, stamp, scope, hashlib.sha256("\n".join(request).encode()).hexdigest()))
-    key = f"AWS4{keys.secret.reveal()}".encode()
-    for part in (*scope.split("/"), signed):
-        key = hmac.digest(key, part.encode(), "sha256")
-    return {**query, "X-Amz-Signature": key.hex()}
+    return {**query, "X-Amz-Signature": signature(keys.secret.reveal(), stamp, scope, "\n".join(request))}
 
 
 def mechanism_payload(keys: AwsKeys, region: str, host: str, now: float) -> bytes:

@@ -80,6 +80,7 @@ class Opened(NamedTuple):
 
 def read_lake(options: argparse.Namespace, work: Callable[[Opened], int]) -> int:
     """What `work` gives: the exit code; 1 where the lake can't be read, 2 for a cluster that the lake does not have."""
+    from console.contexts.lake_files import lake_files
     from console.history.reader.tables import Tables
     from console.history.store.errors import LakeError
 
@@ -87,7 +88,8 @@ def read_lake(options: argparse.Namespace, work: Callable[[Opened], int]) -> int
     if isinstance(context, int):
         return context
     try:
-        with closing(Tables(lake_of(options, context))) as tables:
+        where = lake_of(options, context)
+        with closing(Tables(where, lake_files(where))) as tables:
             cluster = _cluster(options, context, tables)
             return cluster if isinstance(cluster, int) else work(Opened(tables, cluster, datetime.now(UTC)))
     except LakeError as error:
@@ -248,7 +250,7 @@ def run_history(options: argparse.Namespace) -> int:
 
 
 def _is_there(where: str) -> bool:
-    return "://" not in where and Path(where, "lake.json").exists()
+    return "://" in where or Path(where, "lake.json").exists()
 
 
 def _timeline(opened: Opened, options: argparse.Namespace) -> int:

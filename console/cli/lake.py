@@ -174,6 +174,7 @@ LEAST_SECONDS = 5.0
 def run_collect(options: argparse.Namespace) -> int:
     """0 all was read, 1 something was not, 2 not understood."""
     from console.answers.results import Printer
+    from console.contexts.lake_files import lake_files
     from console.history.store import Lake
     from console.lake.collect import Step, collect, keep_collecting
     from console.lake.progress import shown
@@ -188,7 +189,8 @@ def run_collect(options: argparse.Namespace) -> int:
     if not contexts:
         return USAGE
     open_log_file()
-    lake = Lake.create(lake_of_options(options))
+    where = lake_of_options(options)
+    lake = Lake.create(where, lake_files(where))
     printer = Printer(options.output)
     with shown() as progress:
 
@@ -248,11 +250,13 @@ def _seconds(text: str | None) -> float | None:
 def run_status(options: argparse.Namespace) -> int:
     """0 told; the lake's own errors otherwise."""
     from console.answers.results import Printer
+    from console.contexts.lake_files import lake_files
     from console.history.jobs.status import status
     from console.history.store import Lake
     from console.lake.results import status_result
 
-    Printer(options.output)(status_result(status(Lake.open(lake_of_options(options)))))
+    where = lake_of_options(options)
+    Printer(options.output)(status_result(status(Lake.open(where, lake_files(where)))))
     return DONE
 
 
@@ -261,11 +265,13 @@ def run_status(options: argparse.Namespace) -> int:
 
 def run_migrate(options: argparse.Namespace) -> int:
     """0 done; the lake's own errors otherwise."""
+    from console.contexts.lake_files import lake_files
     from console.history.store import Lake
     from console.history.store.migrate import migrate
 
     open_log_file()
-    lake = Lake.at_path(lake_of_options(options))
+    where = lake_of_options(options)
+    lake = Lake.at_path(where, lake_files(where))
     made = migrate(lake)
     if options.output == "json":
         put(json_text({"run_id": made.run_id, "tables": dict(made.versions)}) + "\n")

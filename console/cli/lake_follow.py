@@ -21,6 +21,7 @@ def run_follow(options: argparse.Namespace) -> int:
     from console.admin.cluster import describe_cluster
     from console.admin.errors import AdminError
     from console.contexts.context import parse_bootstrap
+    from console.contexts.lake_files import lake_files
     from console.history.entities import id_problem
     from console.history.store import Lake
     from console.lake.follow import follow
@@ -43,7 +44,8 @@ def run_follow(options: argparse.Namespace) -> int:
         if problem := id_problem(cluster_id):
             complain(problem)
             return FAILED
-        lake = Lake.create(lake_of_options(options))
+        where = lake_of_options(options)
+        lake = Lake.create(where, lake_files(where))
         follow(lake, client, controllers, cluster_id, _say, stop=stop)
     except AdminError as error:
         complain(f"{error.failure}. {error.failure.remedy}".strip())

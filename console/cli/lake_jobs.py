@@ -77,18 +77,21 @@ def _ingest(options: argparse.Namespace) -> int:
 
 def _nothing_new(options: argparse.Namespace, where: str, sources: Sources) -> Report | None:
     """The report of a run that needs no Spark, since there is nothing new; None: Spark has to look."""
+    from console.contexts.lake_files import lake_files
     from console.history.jobs.plan_inputs import nothing_new
     from console.history.store import Lake
 
-    if "://" in "".join((where, *sources.paths)):
+    files = None if _on_a_cluster(options) else lake_files(where)
+    if "://" in "".join((*sources.paths, "" if files is not None else where)):
         return None
     with suppress(OSError):  # Spark's run comes upon it too, and says it
-        return nothing_new(Lake.create(where), sources.inputs(), keep=_keep(options))
+        return nothing_new(Lake.create(where, files), sources.inputs(), keep=_keep(options))
     return None
 
 
 def _sources(options: argparse.Namespace, where: str) -> Sources:
     """Raises FileProblems, OSError, ValueError with a message for the operator."""
+    from console.contexts.lake_files import lake_files
     from console.lake.sources import FILE, given_sources, read_sources
     from console.log_file import state_directory
 
@@ -105,6 +108,9 @@ def _sources(options: argparse.Namespace, where: str) -> Sources:
         )
         if given.paths:
             return given
+    elif (files := lake_files(where)) is not None:
+        with suppress(FileNotFoundError):
+            return read_sources(files.read(f"{where}/{FILE}").decode(), f"{where}/{FILE}", Path.cwd())
     elif "://" not in where and file.is_file():
         return read_sources(file.read_text(encoding="utf-8"), str(file), Path(where).absolute())
     raise ValueError(_NOTHING_TO_READ.format(file=file))
@@ -160,13 +166,15 @@ def with_spark(
 ) -> int:
     """Runs a job in a session that ends with it. size: of what it reads, in bytes; gets what the lake holds. more:
     settings of Spark's."""
+    from console.contexts.lake_files import lake_files
     from console.history.store import Lake, LakeError
     from console.lake.progress import shown
     from console.lake.spark_session import NoSpark, lake_session
 
-    local = "://" not in where or where.startswith("file://")
+    files = None if _on_a_cluster(options) else lake_files(where)
+    local = files is not None or "://" not in where or where.startswith("file://")
     # What is wrong with the lake is said before Spark is started for it.
-    lake = (Lake.create(where) if create else Lake.open(where)) if local else None
+    lake = (Lake.create(where, files) if create else Lake.open(where, files)) if local else None
     read = size(lake.current() if lake is not None else None)
     try:
         with (
@@ -196,6 +204,11 @@ def with_spark(
         logging.getLogger(__name__).error("the job %s failed: %s\n%s", options.job, type(error).__name__, trace)
         complain(f"{_words(error).rstrip('.')}; the lake is as it was")
         return FAILED
+
+
+def _on_a_cluster(options: argparse.Namespace) -> bool:
+    """Whether workers on other machines write the lake, who reach a bucket by Hadoop's filesystems."""
+    return not getattr(options, "master", "local").startswith("local")
 
 
 def _words(error: Exception) -> str:

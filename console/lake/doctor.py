@@ -123,15 +123,17 @@ def _room(name: str, folder: Path, remedy: str) -> Check:
 
 
 def _lake(where: str) -> Iterator[Check]:
+    from console.contexts.lake_files import lake_files
     from console.history.store import Lake, LakeError, NoLake
     from console.language.quoting import shell_line
 
-    if "://" in where and not where.startswith("file://"):
-        verify = shell_line("kac", "lake", "verify", "--lake", where)
-        yield Check("lake", Health.NOTE, f"{where}: readable by Spark's jobs alone", verify)
-        return
     try:
-        lake = Lake.open(where)
+        files = lake_files(where)
+        if files is None and "://" in where and not where.startswith("file://"):
+            verify = shell_line("kac", "lake", "verify", "--lake", where)
+            yield Check("lake", Health.NOTE, f"{where}: readable by Spark's jobs alone", verify)
+            return
+        lake = Lake.open(where, files)
         release = lake.current()
         versions = len(lake.releases())
     except NoLake:
@@ -149,4 +151,7 @@ def _lake(where: str) -> Iterator[Check]:
         held = sum(table.bytes for table in release.tables.values())
         found = f"{lake.where}: {rows:,} rows, {size(held)}, {versions} versions; as of {release.created}"
         yield Check("lake", Health.OK, found)
-    yield _room("room for the lake", Path(lake.where), "free some: kac lake compact --keep 2 deletes older versions")
+    if files is None:
+        yield _room(
+            "room for the lake", Path(lake.where), "free some: kac lake compact --keep 2 deletes older versions"
+        )

@@ -214,13 +214,14 @@ class OpenLake:
                 self._tables = None
 
     def _open(self) -> Tables | None:
+        from console.contexts.lake_files import lake_files
         from console.history.reader.tables import Tables
         from console.history.store.errors import LakeError, NoLake
 
         with self._lock:
             try:
                 if self._tables is None or not self._tables.is_latest:
-                    former, self._tables = self._tables, Tables(self.where)
+                    former, self._tables = self._tables, Tables(self.where, lake_files(self.where))
                     if former is not None:
                         former.close()
                 self.problem, self.is_missing = "", False

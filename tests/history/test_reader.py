@@ -27,9 +27,9 @@ from console.history.reader.queries import (
     timeline,
     violations,
 )
-from console.history.reader.tables import Change, Drifted, NotLocal, Pair, Tables
+from console.history.reader.tables import Change, Drifted, Pair, Tables
 from console.history.schema import DRIFT, HISTORY, QUOTA_USAGE
-from console.history.store import Lake, NoDuckDB, NoLake
+from console.history.store import Lake, LakeError, NoDuckDB, NoLake
 from console.history.store.write import writing
 from tests.support import sample_lake
 from tests.support.sample_lake import CLUSTER, EVIL, NOON, OTHER
@@ -224,8 +224,8 @@ def test_an_empty_lake_and_none(tmp_path: Path) -> None:
     assert opened.clusters(HISTORY) == []
     with pytest.raises(NoLake, match="kac lake collect"):
         Tables(str(tmp_path / "none"))
-    with pytest.raises(NotLocal, match="local path"):
-        Tables("s3a://bucket/lake")
+    with pytest.raises(LakeError, match="only Spark's jobs reach it"):
+        Tables("hdfs://host/lake")
 
 
 def test_without_duckdb_it_is_said_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

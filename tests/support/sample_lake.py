@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from console.history.schema import TABLES, arrow_schema
 from console.history.store import Lake
+from console.history.store.filesystem import Filesystem
 from console.history.store.write import writing
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
@@ -25,13 +26,20 @@ _MINUTE = timedelta(minutes=1)
 
 
 def make_lake(
-    where: str, cluster_id: str = CLUSTER, at: datetime = NOON, *, prefix: str = "", hostile: bool = True
+    where: str,
+    cluster_id: str = CLUSTER,
+    at: datetime = NOON,
+    *,
+    prefix: str = "",
+    hostile: bool = True,
+    files: Filesystem | None = None,
 ) -> Lake:
     """A lake of two clusters, of which `cluster_id` is the one with most in it; the last look at it was `at`.
 
-    prefix: of the topics' names. hostile: with names and values that would do harm to a terminal.
+    prefix: of the topics' names. hostile: with names and values that would do harm to a terminal. files: of a lake that
+    is not on this machine.
     """
-    lake = Lake.create(where)
+    lake = Lake.create(where, files)
     with writing(lake, "build") as write:
         for table, rows in {
             "snapshot": snapshots(cluster_id, at),

@@ -18,8 +18,8 @@ from __future__ import annotations
 
 import io
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from typing import Any, BinaryIO
@@ -139,6 +139,14 @@ class HadoopFilesystem:
 
     def settle(self, folders: list[str], within: str) -> None:
         """See Filesystem: what is closed is kept."""
+
+    def here(self, paths: Sequence[str]) -> list[str]:
+        """See Filesystem: Spark reads them where they are."""
+        return list(paths)
+
+    def gathered(self, folder: str, _: str) -> AbstractContextManager[str]:
+        """See Filesystem: Spark writes it where it belongs."""
+        return nullcontext(folder)
 
     def delta_options(self, path: str, /) -> Mapping[str, str]:
         """See Filesystem: S3's from the settings of Hadoop's S3A. Other stores' delta-rs takes from its environment."""

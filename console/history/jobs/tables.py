@@ -4,7 +4,8 @@ Spark needs nothing of Delta for either.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import tempfile
+from collections.abc import Iterable, Sequence
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -22,10 +23,20 @@ def read_table(
     spark: SparkSession, lake: Lake, release: Release, table: Table, partitions: Iterable[str] | None = None
 ) -> DataFrame:
     """The table as it is in that version; without rows where it has no files."""
-    paths = lake.files(release, table, partitions)
+    return _read(spark, lake, table, lake.files(release, table, partitions))
+
+
+def read_folders(spark: SparkSession, lake: Lake, table: Table, folders: Iterable[str]) -> DataFrame:
+    """What `write_partitions` wrote to these folders."""
+    files = lake.filesystem
+    names = [f"{folder}/{each.name}" for folder in folders for each in files.entries(folder)]
+    return _read(spark, lake, table, [name for name in names if name.endswith(".parquet")])
+
+
+def _read(spark: SparkSession, lake: Lake, table: Table, paths: Sequence[str]) -> DataFrame:
     if not paths:
         return spark.createDataFrame([], table.ddl)
-    return spark.read.schema(table.ddl).parquet(*paths).select(*table.names)
+    return spark.read.schema(table.ddl).parquet(*lake.filesystem.here(paths)).select(*table.names)
 
 
 def write_partitions(write: Write, table: Table, rows: DataFrame, *, keep_run_id: bool = False) -> dict[str, list[str]]:
@@ -43,7 +54,9 @@ def write_partitions(write: Write, table: Table, rows: DataFrame, *, keep_run_id
     gathered = cut.hint("rebalance", *names) if names else cut.coalesce(1)
     in_order = gathered.sortWithinPartitions(*names, *table.key)
     writer = in_order.write.option("compression", "zstd").option("maxRecordsPerFile", ROWS_IN_FILE)
-    writer.partitionBy(*names).parquet(base)
+    scratch = rows.sparkSession.conf.get("spark.local.dir", None) or tempfile.gettempdir()
+    with write.lake.filesystem.gathered(base, scratch) as place:
+        writer.partitionBy(*names).parquet(place)
     return {_partition(folder.removeprefix(base)): [folder] for folder in _leaves(write, base, len(names))}
 
 

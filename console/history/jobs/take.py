@@ -22,7 +22,7 @@ from console.history.jobs.plan_inputs import (
     remembered,
 )
 from console.history.jobs.record import Taken, UnreadableInput
-from console.history.jobs.tables import read_table, write_partitions
+from console.history.jobs.tables import read_folders, read_table, write_partitions
 from console.history.journals import merge_journal, read_journals
 from console.history.kraft.decoder import Trouble
 from console.history.requests.files import LogChangedError
@@ -195,7 +195,7 @@ def _merge_seconds(spark: SparkSession, write: Write, rows: DataFrame) -> None:
     if not both:
         return
     old = read_table(spark, write.lake, write.draft, REQUEST_1S, both)
-    new = spark.read.schema(REQUEST_1S.ddl).parquet(*(written[partition][0] for partition in both))
+    new = read_folders(spark, write.lake, REQUEST_1S, [written[partition][0] for partition in both])
     write.replace(REQUEST_1S.name, write_partitions(write, REQUEST_1S, merge_request_1s(old, new)))
     for partition in both:
         write.lake.filesystem.remove(written[partition][0])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from console.history.entities import CLUSTER, POLL_SOURCES, UNOBSERVED
 from console.history.schema import Table
 from console.history.store import Lake, LakeError
+from console.history.store.filesystem import Filesystem
 from console.history.store.parquet_rows import connected, duckdb
 from console.history.store.partitions import partition_values
 from console.history.store.release import Release
@@ -78,16 +79,6 @@ def known_time(microseconds: int) -> datetime:
 # -- opening a lake: pinned to one release, so that all rows are of one run -----------------------------------------
 
 
-class NotLocal(LakeError):
-    """The lake is not on this machine's filesystem."""
-
-    def __init__(self, where: str) -> None:
-        super().__init__(
-            f"The lake at {where} can't be read from here: kac reads lakes on a local path. Mount it, or copy "
-            "lake.json and the folders release, history, drift, quota_usage and policy_violation of data/."
-        )
-
-
 class Unreadable(LakeError):
     """A file of the lake can't be read."""
 
@@ -102,13 +93,11 @@ class Unreadable(LakeError):
 class Tables:
     """The tables of a lake as one run left them. Runs one query at a time: calls from other threads wait."""
 
-    def __init__(self, where: str) -> None:
-        """Raises LakeError with a remedy (NoDuckDB, NotLocal, NoLake …)."""
-        if "://" in where:
-            raise NotLocal(where)
+    def __init__(self, where: str, files: Filesystem | None = None) -> None:
+        """files: of a lake that is not on this machine. Raises LakeError with a remedy (NoDuckDB, NoLake …)."""
         self.where = where
         try:
-            self._lake = Lake.open(where)
+            self._lake = Lake.open(where, files)
             self.release: Release = self._lake.current()
         except OSError as error:
             raise Unreadable(where, error) from error
@@ -146,7 +135,11 @@ class Tables:
 
     def files(self, table: Table, partitions: Iterable[str] | None = None) -> list[str]:
         """The Parquet files of these partitions."""
-        return self._lake.files(self.release, table, None if partitions is None else list(partitions))
+        found = self._lake.files(self.release, table, None if partitions is None else list(partitions))
+        try:
+            return self._lake.filesystem.here(found)
+        except OSError as error:
+            raise Unreadable(self.where, error) from error
 
     def built(self, table: Table, partitions: Iterable[str]) -> datetime | None:
         """When the newest files of these partitions were written."""

@@ -56,6 +56,10 @@ class NoDeltaRs(LakeError):
         )
 
 
+class StoreError(LakeError):
+    """A store of objects that can't be reached, or refuses: why, and what to do."""
+
+
 class DamagedLake(LakeError):
     """A file that says what is in the lake is missing or can't be read."""
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Protocol
@@ -48,6 +48,14 @@ class Filesystem(Protocol):
     def settle(self, folders: list[str], within: str) -> None:
         """Makes the files right in these folders survive the loss of power, as far as that can be. within: a folder
         above them that is known to be there."""
+
+    def here(self, paths: Sequence[str]) -> list[str]:
+        """Paths by which DuckDB and Spark read these files; copies where they are elsewhere. FileNotFoundError:
+        there is nothing to copy."""
+
+    def gathered(self, folder: str, scratch: str) -> AbstractContextManager[str]:
+        """A path, not there yet, where Spark may write that new folder; it is there once the context ends. scratch: a
+        folder of this machine."""
 
     def delta_options(self, path: str, /) -> Mapping[str, str]:
         """How delta-rs reaches the path: the options of its store, credentials among them."""
@@ -119,6 +127,14 @@ class LocalFilesystem:
             above.update(each for each in (folder, *folder.parents) if each.is_relative_to(within))
         for each in above:
             _sync_folder(each)
+
+    def here(self, paths: Sequence[str]) -> list[str]:
+        """See Filesystem."""
+        return list(paths)
+
+    def gathered(self, folder: str, _: str) -> AbstractContextManager[str]:
+        """See Filesystem."""
+        return nullcontext(folder)
 
     def delta_options(self, _: str, /) -> Mapping[str, str]:
         """See Filesystem."""

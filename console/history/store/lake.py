@@ -94,7 +94,10 @@ class Lake:
         if parsed.scheme == "file":
             return Lake(unquote(parsed.path).rstrip("/") or "/", LocalFilesystem())
         if "://" in where:
-            raise LakeError(f"{where} is on no filesystem of this machine: only Spark's jobs reach it.")
+            raise LakeError(
+                f"{where} is on no filesystem that kac reaches by itself (a path, s3://): only Spark's jobs reach it. "
+                "Mount it, or copy it: first data/release, then the rest."
+            )
         return Lake(str(Path(where).expanduser().absolute()), LocalFilesystem())
 
     def path(self, relative: str) -> str:

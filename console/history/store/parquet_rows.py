@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -49,22 +51,21 @@ def _database(module: ModuleType) -> DuckDBPyConnection:
 
 
 def rows(files: Filesystem, path: str, columns: Sequence[str]) -> list[dict[str, Any]]:
-    """These columns of a small Parquet file. By DuckDB where the file is here, by PyArrow where it is elsewhere or
-    DuckDB is missing. FileNotFoundError; ValueError: it is no whole Parquet file, or has not these columns."""
-    if isinstance(files, LocalFilesystem):
+    """These columns of a small Parquet file. By PyArrow where DuckDB is missing. FileNotFoundError; ValueError: it is
+    no whole Parquet file, or has not these columns."""
+    try:
+        module, connection = duckdb(), connected()
+    except NoDuckDB:
+        pass
+    else:
         try:
-            module, connection = duckdb(), connected()
-        except NoDuckDB:
-            pass
-        else:
-            Path(path).stat()  # DuckDB has no error of its own for a file that is not there
-            try:
-                found = connection.execute(f"SELECT {', '.join(columns)} FROM read_parquet(?)", [path]).fetchall()  # noqa: S608
-            except module.Error as wrong:
-                raise ValueError(str(wrong).partition("\n")[0]) from wrong
-            finally:
-                connection.close()
-            return [dict(zip(columns, row, strict=True)) for row in found]
+            with _copied(files, path) as place:
+                found = connection.execute(f"SELECT {', '.join(columns)} FROM read_parquet(?)", [place]).fetchall()  # noqa: S608
+        except module.Error as wrong:
+            raise ValueError(str(wrong).partition("\n")[0]) from wrong
+        finally:
+            connection.close()
+        return [dict(zip(columns, row, strict=True)) for row in found]
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -75,3 +76,17 @@ def rows(files: Filesystem, path: str, columns: Sequence[str]) -> list[dict[str,
     except pa.ArrowException as wrong:
         raise ValueError(str(wrong).partition("\n")[0]) from wrong
     return list(read.select(list(columns)).to_pylist())
+
+
+@contextmanager
+def _copied(files: Filesystem, path: str) -> Iterator[str]:
+    """Where DuckDB can read the file. FileNotFoundError, for which it has no error of its own."""
+    if isinstance(files, LocalFilesystem):
+        Path(path).stat()
+        yield path
+        return
+    data = files.read(path)
+    with NamedTemporaryFile(suffix=".parquet") as copy:
+        copy.write(data)
+        copy.flush()
+        yield copy.name

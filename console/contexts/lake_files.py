@@ -1,0 +1,75 @@
+"""How kac reaches a lake in an S3 bucket: the store and the credentials that AWS' own variables and files name."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from console.history.store.filesystem import Filesystem
+    from console.history.store.s3 import S3Keys
+
+SECONDS = 10.0
+"""For a command or a service that gives credentials."""
+_RENEWED_BEFORE = 300.0
+_REGION = "us-east-1"
+"""AWS' own default, and what other stores take."""
+
+
+def lake_files(where: str, environ: Mapping[str, str] = os.environ) -> Filesystem | None:
+    """The files of a lake at ``s3://`` or ``s3a://``; None: it is at a path, or only Spark's jobs reach it. LakeError:
+    no bucket or store is named. Nothing is asked for yet."""
+    at = urlsplit(where)
+    if at.scheme not in ("s3", "s3a"):
+        return None
+    from console.admin.aws_keys import Ask, region_of
+    from console.history.store.errors import LakeError
+    from console.history.store.s3 import Bucket
+    from console.history.store.s3_files import S3Files
+    from console.safe_files import private_folder
+
+    if not at.netloc or not at.path.strip("/"):
+        raise LakeError(f"{where} is no place for a lake: name a bucket and a folder in it, as s3://bucket/lake")
+    region = region_of(Ask(environ), None) or _REGION
+    suffix = ".com.cn" if region.startswith("cn-") else ".com"
+    given = environ.get("AWS_ENDPOINT_URL_S3") or environ.get("AWS_ENDPOINT_URL")
+    endpoint = urlsplit(given or f"https://s3.{region}.amazonaws{suffix}")
+    if endpoint.scheme not in ("http", "https") or not endpoint.hostname or endpoint.path.strip("/"):
+        raise LakeError(f"AWS_ENDPOINT_URL is {given!r}, which is no address of a store: https://HOST[:PORT]")
+    cache = Path(environ.get("XDG_CACHE_HOME") or Path(environ.get("HOME") or "~").expanduser() / ".cache") / "kac"
+    private_folder(cache / "lake")
+    bucket = Bucket(at.netloc, f"{endpoint.scheme}://{endpoint.netloc}", region, _Keys(environ))
+    return S3Files(bucket, cache / "lake")
+
+
+class _Keys:
+    """The credentials as they are now; those that end are asked for again before they do."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+        self._lock = threading.Lock()
+        self._taken: S3Keys | None = None
+        self._ends = 0.0
+
+    def __call__(self) -> S3Keys:
+        """LakeError: there are none."""
+        from console.admin.aws_keys import Ask, keys_of
+        from console.admin.errors import AdminError
+        from console.history.store.errors import StoreError
+        from console.history.store.s3 import S3Keys
+
+        with self._lock:
+            if self._taken is None or time.time() > self._ends - _RENEWED_BEFORE:
+                try:
+                    found = keys_of(Ask(self._environ), None, SECONDS)
+                except AdminError as error:
+                    raise StoreError(f"{error.failure}. {error.failure.remedy}".strip()) from None
+                token = None if found.token is None else found.token.reveal()
+                self._taken = S3Keys(found.access_key, found.secret.reveal(), token, found.source)
+                self._ends = float("inf") if found.ends is None else found.ends
+            return self._taken

@@ -1,0 +1,105 @@
+"""Stores with S3's API on loopback: gofakes3, which is built in seconds and takes any key, and versitygw, which takes
+minutes and checks signatures. Both honour If-None-Match and If-Match. Built once, with Go, and cached."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.support.cached_folder import cache_home, cached_folder
+from tests.support.free_ports import LOOPBACK, free_ports
+from tests.support.patience import PATIENCE
+
+BUCKET = "lakes"
+KEYS = ("AKIATESTKEY", "planted-s3-secret-4711")
+BUILD_SECONDS = 3600.0
+_MODULES = {
+    "gofakes3": "github.com/johannesboyne/gofakes3/cmd/gofakes3@v1.2.0",
+    "versitygw": "github.com/versity/versitygw/cmd/versitygw@v1.8.0",
+}
+STORES = tuple(_MODULES)
+
+
+class NoStoreError(RuntimeError):
+    """The store can't be built here; the text says why."""
+
+
+class Store(NamedTuple):
+    """A store that runs. environ: how AWS' variables name it, with its keys."""
+
+    name: str
+    endpoint: str
+
+    def environ(self, home: Path) -> dict[str, str]:
+        """AWS' variables, with no others and no files of this user's."""
+        return {
+            "HOME": str(home),
+            "XDG_CACHE_HOME": str(home / "cache"),
+            "AWS_ENDPOINT_URL": self.endpoint,
+            "AWS_ACCESS_KEY_ID": KEYS[0],
+            "AWS_SECRET_ACCESS_KEY": KEYS[1],
+            "AWS_EC2_METADATA_DISABLED": "true",
+        }
+
+
+def program(name: str) -> Path:
+    """The store's program, built at the first call. Raises NoStoreError."""
+    module = _MODULES[name]
+    return (
+        cached_folder(cache_home() / "s3" / f"{name}-{module.rpartition('@')[2]}", lambda at: _build(module, at)) / name
+    )
+
+
+def _build(module: str, folder: Path) -> None:
+    if shutil.which("go") is None:
+        raise NoStoreError("a store with S3's API is built with Go 1.24 or newer, and there is no go")
+    command = ["nice", "-n", "10", "go", "install", module]
+    try:
+        done = subprocess.run(
+            command,
+            env={**os.environ, "GOBIN": str(folder)},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=BUILD_SECONDS,
+        )
+    except subprocess.TimeoutExpired as late:
+        raise NoStoreError(f"building {module} took more than {BUILD_SECONDS:g} s") from late
+    if done.returncode:
+        raise NoStoreError(f"{module} could not be built: {done.stderr.strip().splitlines()[-1:]}")
+
+
+@contextmanager
+def running(name: str, folder: Path) -> Iterator[Store]:
+    """The store with an empty bucket `BUCKET`; ended with the context. folder: an empty one. Raises NoStoreError."""
+    (port,) = free_ports(1)
+    at = f"{LOOPBACK}:{port}"
+    (folder / "data" / BUCKET).mkdir(parents=True)
+    options = {
+        "gofakes3": ["-host", at, "-backend", "memory", "-initialbucket", BUCKET],
+        "versitygw": ["--port", at, "posix", str(folder / "data")],
+    }
+    environ = {**os.environ, "ROOT_ACCESS_KEY": KEYS[0], "ROOT_SECRET_KEY": KEYS[1]}
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen([program(name), *options[name]], env=environ, stdout=log, stderr=log)
+    try:
+        _wait(process, port, folder / "log")
+        yield Store(name, f"http://{at}")
+    finally:
+        process.terminate()
+        process.wait(PATIENCE)
+
+
+def _wait(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
+    while process.poll() is None:
+        with suppress(ConnectionRefusedError), socket.create_connection((LOOPBACK, port), PATIENCE):
+            return
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(0.02)
+    raise NoStoreError(f"it ended: {log.read_text(errors='replace')[-500:]}")
