@@ -9,7 +9,7 @@ from console.answers.results import Column, Row, Table
 from console.language.interpret import command_of
 from console.model.numbers import Data, commas, json_text
 from console.model.snapshot import ReadFailure
-from console.operations.forecast import Forecast
+from console.operations.forecast import BrokerForecast, Forecast
 from console.operations.goals import Goal
 from console.operations.planner import Proposal, Relocation
 from console.operations.throttle import throttle_edits
@@ -80,6 +80,36 @@ def _broker_rows(said: Forecast) -> Iterator[Row]:
             "free": each.free if each.free >= 0 else None,
         }
         yield Row(cells, data)
+
+
+MOST_LINES = 8
+"""Brokers, and partitions that have to wait, in a question."""
+
+
+def forecast_lines(proposal: Proposal, said: Forecast, throttle: int | None) -> list[str]:
+    """What a question says before an operation begins: what it costs, who gets what, what has to wait. Within 76 cells
+    unless names are long."""
+    lines = [line.removeprefix("! ") for line in _notes(said)] or ["no replica can move yet"]
+    lines += ["no throttle: copies take what disks and network give"] if throttle is None and said.bytes else []
+    changed = [row for each, row in zip(said.brokers, _broker_rows(said), strict=True) if _changes(each)]
+    shown = [_BRIEF, *((row.cells[0], *row.cells[1:3], row.cells[4], row.cells[6]) for row in changed[:MOST_LINES])]
+    widths = [max(len(cells[place]) for cells in shown) for place in range(len(_BRIEF))]
+    if changed:
+        lines += ["  ".join(cell.rjust(width) for cell, width in zip(cells, widths, strict=True)) for cells in shown]
+    if len(changed) > MOST_LINES:
+        lines.append(f"and {len(changed) - MOST_LINES:,} more brokers")
+    if proposal.held:
+        topic, number, why = proposal.held[0]
+        others = f", and {len(proposal.held) - 1:,} more partitions" if len(proposal.held) > 1 else ""
+        lines.append(f"has to wait: {topic}/{number}: {why}{others}")
+    return lines
+
+
+_BRIEF = ("Broker", "Replicas", "Leads", "Copies", "Free then")
+
+
+def _changes(each: BrokerForecast) -> bool:
+    return each.copied > 0 or each.read > 0 or each.replicas[0] != each.replicas[1] or each.leads[0] != each.leads[1]
 
 
 # -- for other commands ----------------------------------------------------------------------------------------------

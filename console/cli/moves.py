@@ -67,10 +67,10 @@ def moves_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _rate(text: str) -> float:
-    from console.plan.amounts import parse_amount, unit_of
+def _rate(text: str) -> int:
+    from console.operations.throttle import rate_of
 
-    return parse_amount(text, unit_of("leader.replication.throttled.rate"))
+    return rate_of(text)
 
 
 def run_moves(options: argparse.Namespace) -> int:
@@ -114,7 +114,7 @@ def _with_goal(options: argparse.Namespace) -> int:
     except ValueError as error:
         complain(f"{error}")
         return USAGE
-    throttle = int(options.throttle) or None if options.throttle is not None else None
+    throttle = options.throttle or None
 
     async def work(session: Session) -> int:
         wanted = goal
@@ -226,9 +226,8 @@ async def _ask(session: Session, options: argparse.Namespace) -> int:
     """Ask something of an operation; where no process works on it, do it."""
     from console.session.operating import ask_of, read_operations
 
-    throttle = None if options.throttle is None else int(options.throttle)
     number = options.cancel if options.cancel is not None else options.operation
-    operation = await ask_of(session, number, cancel=options.cancel is not None, throttle=throttle)
+    operation = await ask_of(session, number, cancel=options.cancel is not None, throttle=options.throttle)
     holder = (await read_operations(session)).holder
     if holder is not None:
         by = holder.by

@@ -21,7 +21,6 @@ from console.language.statements import (
     Abort,
     Access,
     Assign,
-    CancelMoves,
     Create,
     Delete,
     DeleteGroupOffsets,
@@ -30,7 +29,6 @@ from console.language.statements import (
     Explain,
     FeatureSet,
     Grow,
-    MovePartition,
     Name,
     ScramDelete,
     ScramSet,
@@ -48,7 +46,7 @@ OPERATIONS = tuple(name for name in AclOperation.NAMES.values() if name != "ANY"
 CREATE_KEYS = ("partitions", "replication", "assign", "timeout")
 
 _NEW_TOPIC = Expected(What.TOPIC, "the NAME of the topic", detail="new")
-_TOPIC = Expected(What.TOPIC, "the NAME of the topic")
+TOPIC = Expected(What.TOPIC, "the NAME of the topic")
 
 
 def create(reader: Reader) -> Create:
@@ -132,7 +130,7 @@ def _assignments(reader: Reader, value: Word) -> tuple[tuple[int, ...], ...]:
 def grow(reader: Reader) -> Grow:
     """``grow topic NAME partitions=N``."""
     reader.need_keyword("topic")
-    name = plain_name(reader, _TOPIC, "topics")
+    name = plain_name(reader, TOPIC, "topics")
     expected = Expected(What.GROW_ASSIGN, "partitions=N", ("partitions=",), subject=topic_resource(name.text or ""))
     word, key, value = reader.take_pair(expected, "partitions=N")
     if not key.is_bare("partitions"):
@@ -147,23 +145,24 @@ def delete(reader: Reader) -> Delete | DeleteRecords | DeleteGroupOffsets:
         return _delete_records(reader)
     if what == "group":
         return group_grammar.delete(reader)
-    return Delete(plain_name(reader, _TOPIC, "topics"))
+    return Delete(plain_name(reader, TOPIC, "topics"))
 
 
 def abort(reader: Reader) -> Abort:
     """``abort transaction topic NAME partition N producer ID``."""
     reader.need_keyword("transaction")
     reader.need_keyword("topic")
-    name = plain_name(reader, _TOPIC, "topics")
+    name = plain_name(reader, TOPIC, "topics")
     reader.need_keyword("partition")
     numbered = Expected(What.PARTITION, "the number of a partition", detail=name.text or "")
-    partition = _number(reader, numbered, 2**31 - 1)
+    partition = need_number(reader, numbered, 2**31 - 1)
     reader.need_keyword("producer")
     numbered = Expected(What.PRODUCER, "the id of a producer", detail=f"{name.text}/{partition}")
-    return Abort(name, partition, _number(reader, numbered, 2**63 - 1))
+    return Abort(name, partition, need_number(reader, numbered, 2**63 - 1))
 
 
-def _number(reader: Reader, expected: Expected, highest: int) -> int:
+def need_number(reader: Reader, expected: Expected, highest: int) -> int:
+    """Read a whole number from 0 on."""
     word = reader.take(expected, Role.VALUE)
     number = whole_number(word.text, 0, highest)
     if number is None:
@@ -174,11 +173,11 @@ def _number(reader: Reader, expected: Expected, highest: int) -> int:
 def _delete_records(reader: Reader) -> DeleteRecords:
     """``delete records topic NAME [partition P] before (OFFSET | TIME | latest)``."""
     reader.need_keyword("topic")
-    topic = plain_name(reader, _TOPIC, "topics")
+    topic = plain_name(reader, TOPIC, "topics")
     partition = None
     if reader.take_keyword("partition") is not None:
         numbered = Expected(What.PARTITION, "the number of a partition", detail=topic.text or "")
-        partition = _number(reader, numbered, 2**31 - 1)
+        partition = need_number(reader, numbered, 2**31 - 1)
     reader.need_keyword("before")
     if reader.take_keyword("latest") is not None:
         return DeleteRecords(topic, partition)
@@ -196,7 +195,7 @@ def _delete_records(reader: Reader) -> DeleteRecords:
 def unregister(reader: Reader) -> Unregister:
     """``unregister broker ID``."""
     reader.need_keyword("broker")
-    return Unregister(_number(reader, Expected(What.BROKER, "the number of a broker", detail="down"), 2**31 - 1))
+    return Unregister(need_number(reader, Expected(What.BROKER, "the number of a broker", detail="down"), 2**31 - 1))
 
 
 def feature(reader: Reader) -> FeatureSet:
@@ -337,46 +336,25 @@ def elect(reader: Reader) -> Elect:
     """``elect preferred`` and ``elect unclean``."""
     if reader.need_keyword("preferred", "unclean") == "unclean":
         reader.need_keyword("topic")
-        name = plain_name(reader, _TOPIC, "topics")
+        name = plain_name(reader, TOPIC, "topics")
         reader.need_keyword("partition")
-        return Elect(unclean=True, topic=name, partition=_partition(reader, name))
+        return Elect(unclean=True, topic=name, partition=partition_number(reader, name))
     scope = reader.need_keyword("all", "broker", "topic")
     if scope == "broker":
-        return Elect(broker=_number(reader, Expected(What.BROKER, "the number of a broker"), 2**31 - 1))
+        return Elect(broker=need_number(reader, Expected(What.BROKER, "the number of a broker"), 2**31 - 1))
     if scope == "topic":
-        name = plain_name(reader, _TOPIC, "topics")
-        return Elect(topic=name, partition=_optional_partition(reader, name))
+        name = plain_name(reader, TOPIC, "topics")
+        return Elect(topic=name, partition=optional_partition(reader, name))
     return Elect()
 
 
-def cancel(reader: Reader) -> CancelMoves:
-    """``cancel move topic NAME [partition N]``."""
-    reader.need_keyword("move")
-    reader.need_keyword("topic")
-    name = plain_name(reader, _TOPIC, "topics")
-    return CancelMoves(name, _optional_partition(reader, name))
+def optional_partition(reader: Reader, topic: Name) -> int | None:
+    """``[partition N]``."""
+    return partition_number(reader, topic) if reader.take_keyword("partition") is not None else None
 
 
-def move(reader: Reader) -> MovePartition:
-    """``move topic NAME partition N to ID,ID,… [resize]``."""
-    reader.need_keyword("topic")
-    name = plain_name(reader, _TOPIC, "topics")
-    reader.need_keyword("partition")
-    partition = _partition(reader, name)
-    reader.need_keyword("to")
-    word = reader.take(Expected(What.BROKER, "the brokers of its replicas, as 3,1,2"), Role.VALUE)
-    brokers = [whole_number(each) for each in word.text.split(",")]
-    replicas = tuple(each for each in brokers if each is not None)
-    if len(replicas) < len(brokers):
-        reader.fail("to takes numbers of brokers with ',' between them, the preferred leader first", word)
-    if len(set(replicas)) < len(replicas):
-        reader.fail("to names a broker twice", word)
-    return MovePartition(name, partition, replicas, reader.take_keyword("resize") is not None)
-
-
-def _optional_partition(reader: Reader, topic: Name) -> int | None:
-    return _partition(reader, topic) if reader.take_keyword("partition") is not None else None
-
-
-def _partition(reader: Reader, topic: Name) -> int:
-    return _number(reader, Expected(What.PARTITION, "the number of a partition", detail=topic.text or ""), 2**31 - 1)
+def partition_number(reader: Reader, topic: Name) -> int:
+    """Read the number of a topic's partition."""
+    return need_number(
+        reader, Expected(What.PARTITION, "the number of a partition", detail=topic.text or ""), 2**31 - 1
+    )

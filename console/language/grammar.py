@@ -19,7 +19,7 @@ from types import MappingProxyType
 from msgspec import Struct
 from msgspec.structs import replace
 
-from console.language import change_grammar, group_grammar, record_grammar
+from console.language import change_grammar, group_grammar, move_grammar, record_grammar
 from console.language.arguments import assign, entity, key_of, list_filter, named
 from console.language.errors import ParseError, did_you_mean, is_one_slip
 from console.language.reader import Expected, Mark, Reader, Role, What
@@ -53,7 +53,7 @@ from console.language.statements import (
     View,
 )
 from console.language.tokenizer import Places, RawStatement, Span, Word, scan
-from console.language.verbs import INTERACTIVE, KINDS, PANES, VERBS, Where, verbs_for
+from console.language.verbs import CHANGE, INTERACTIVE, KINDS, PANES, VERBS, Where, verbs_for
 from console.plan.amounts import parse_duration
 from console.plan.risk_rules import NAMES
 
@@ -70,6 +70,9 @@ TAKES_AWAY = frozenset(
         "reset",
         "skip",
         "clone",
+        "drain",
+        "replace",
+        "back",
     }
 )
 """Verbs that remove or change something: proposed only for a word with a single typo."""
@@ -164,6 +167,9 @@ def _verbs_expected(where: Where) -> tuple[tuple[str, ...], Expected]:
 
 def _unknown_verb(reader: Reader, word: Word, name: str) -> None:
     known = VERBS.get(name) if word.bare else None
+    if known is not None and known.group == CHANGE:
+        begin = "kac moves GOAL --run begins one from a command line; --script prints the moves as commands"
+        reader.fail(f"'{name}' begins an operation, which only the console's command bar does", word, begin)
     if known is not None:
         elsewhere = f"list {name}" if name in KINDS else "kac --help"
         reader.fail(f"'{name}' is a view of the console, not a command of a script", word, f"see: {elsewhere}")
@@ -375,8 +381,13 @@ _PARSERS: Mapping[str, Callable[[Reader, str], Statement]] = MappingProxyType(
         "revoke": change_grammar.access,
         "scram": lambda reader, _verb: change_grammar.scram(reader),
         "elect": lambda reader, _verb: change_grammar.elect(reader),
-        "cancel": lambda reader, _verb: change_grammar.cancel(reader),
-        "move": lambda reader, _verb: change_grammar.move(reader),
+        "cancel": lambda reader, _verb: move_grammar.cancel(reader),
+        "move": lambda reader, _verb: move_grammar.move(reader),
+        "drain": lambda reader, _verb: move_grammar.drain(reader),
+        "replace": lambda reader, _verb: move_grammar.replace_broker(reader),
+        "balance": lambda reader, _verb: move_grammar.balance(reader),
+        "replication": lambda reader, _verb: move_grammar.replication(reader),
+        "back": lambda reader, _verb: move_grammar.back(reader),
         "unregister": lambda reader, _verb: change_grammar.unregister(reader),
         "feature": lambda reader, _verb: change_grammar.feature(reader),
         "plan": _plan,

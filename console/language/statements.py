@@ -9,6 +9,7 @@ from console.model.codes import AclOperation, AclResourceType, Permission, Scram
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
 from console.model.records import DEFAULT_COUNT
+from console.operations.goals import Goal
 
 Subject = ConfigResource | QuotaEntity
 """The entity of `set`, `show` and other statements."""
@@ -187,6 +188,14 @@ class MovePartition(_Statement, frozen=True):
     partition: int
     replicas: tuple[int, ...]
     resize: bool = False
+
+
+class BeginOperation(_Statement, frozen=True):
+    """``drain``, ``replace``, ``balance``, ``replication``, ``back``, and ``move`` of a whole topic. throttle: bytes
+    per second that each broker copies, and is read, at most; None for no throttle."""
+
+    goal: Goal
+    throttle: int | None = None
 
 
 class DeleteRecords(_Statement, frozen=True):
@@ -448,5 +457,5 @@ EditStatement = (
 )
 QueryStatement = Show | List | EffectiveQuota | Explain
 PlanStatement = ShowPlan | Check | Apply | Discard | Undo | Redo | Revert | History
-BarStatement = View | UseContext | Record | AtTime | Help | Quit
+BarStatement = BeginOperation | View | UseContext | Record | AtTime | Help | Quit
 Statement = EditStatement | QueryStatement | Records | PlanStatement | BarStatement

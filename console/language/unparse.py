@@ -24,6 +24,7 @@ from console.language.statements import (
     Apply,
     Assign,
     AtTime,
+    BeginOperation,
     CancelMoves,
     Check,
     CloneGroup,
@@ -70,6 +71,7 @@ from console.language.statements import (
 from console.model.config import ConfigResource
 from console.model.numbers import commas
 from console.model.quota import CLIENT_ID
+from console.operations.goals import Balance, Drain, Goal, MoveTopic, Replace, Replicate, Restore
 from console.plan.amounts import duration_text
 from console.present.names import resource_word
 
@@ -184,6 +186,8 @@ def _plan_or_bar(statement: Statement) -> str:
             # A text that looks like an entity's keyword is quoted.
             written = quoted if statement.filter in ENTITY_WORDS else quote
             return _join("history", _entity(statement.entity), written(statement.filter) if statement.filter else "")
+        case BeginOperation(goal=goal, throttle=throttle):
+            return _join(_goal(goal), f"throttle {throttle}" if throttle is not None else "")
         case View():
             return _join(statement.pane, quote(statement.filter) if statement.filter else "")
         case UseContext():
@@ -198,6 +202,22 @@ def _plan_or_bar(statement: Statement) -> str:
             return "q"
         case _:
             raise TypeError(f"{type(statement).__name__} is no statement of the language")
+
+
+def _goal(goal: Goal) -> str:
+    match goal:
+        case Drain(brokers=brokers):
+            return f"drain broker {commas(brokers)}"
+        case Replace(broker=broker, by=by):
+            return f"replace broker {broker} by {by}"
+        case MoveTopic(topic=topic, brokers=brokers):
+            return f"move topic {quote(topic)} to {commas(brokers)}"
+        case Replicate(topic=topic, replicas=replicas):
+            return f"replication topic {quote(topic)} {replicas}"
+        case Restore(operation=operation):
+            return f"back {operation}"
+        case Balance():
+            return "balance"
 
 
 def _join(*words: str) -> str:

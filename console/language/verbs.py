@@ -68,6 +68,11 @@ class Verb(Struct, frozen=True):
 
 LOOK, CHANGE, PLAN, GO = "Look", "Change", "Plan", "Go"
 
+_OPERATION = (
+    "What it would do is shown first, and asked. RATE is what each broker copies, and is read, at most, as 50MB/s. The "
+    "console works on it while it is open; after that W in a console, or kac moves --continue, goes on with it. "
+)
+
 _ALL = (
     Verb(
         "show",
@@ -356,10 +361,60 @@ _ALL = (
     Verb(
         "move",
         CHANGE,
-        ("move topic NAME partition N to ID,ID,… [resize]",),
+        (
+            "move topic NAME partition N to ID,ID,… [resize]",
+            "move topic NAME to ID,ID,… [throttle RATE]",
+        ),
         "Stage that a partition's replicas move to these brokers, the first of which is to lead",
-        "Brokers copy it and then drop the replicas that are not named. Another number of replicas takes resize.",
+        "Brokers copy it and then drop the replicas that are not named. Another number of replicas takes resize. "
+        "Without a partition an operation begins, which moves all replicas of the topic to these brokers: in the "
+        "command bar only.",
         ("move topic orders partition 4 to 3,1,2",),
+    ),
+    Verb(
+        "drain",
+        CHANGE,
+        ("drain broker ID,ID,… [throttle RATE]",),
+        "Begin an operation that leaves no replica on these brokers",
+        _OPERATION + "A broker that is down can be drained, too: what it has is copied from the leaders.",
+        ("drain broker 3", "drain broker 3,4 throttle 50MB/s"),
+        Where.BAR,
+    ),
+    Verb(
+        "replace",
+        CHANGE,
+        ("replace broker ID by ID [throttle RATE]",),
+        "Begin an operation that gives each replica of a broker to another one, in the same place of the order",
+        _OPERATION,
+        ("replace broker 3 by 5 throttle 50MB/s",),
+        Where.BAR,
+    ),
+    Verb(
+        "balance",
+        CHANGE,
+        ("balance [throttle RATE]",),
+        "Begin an operation after which all brokers have as many replicas, as far as racks allow",
+        _OPERATION,
+        ("balance throttle 50MB/s",),
+        Where.BAR,
+    ),
+    Verb(
+        "replication",
+        CHANGE,
+        ("replication topic NAME N [throttle RATE]",),
+        "Begin an operation that gives each partition of a topic so many replicas",
+        _OPERATION,
+        ("replication topic orders 3",),
+        Where.BAR,
+    ),
+    Verb(
+        "back",
+        CHANGE,
+        ("back OPERATION [throttle RATE]",),
+        "Begin an operation that moves back what one that ended has moved",
+        _OPERATION,
+        ("back 7 throttle 50MB/s",),
+        Where.BAR,
     ),
     Verb(
         "unregister",

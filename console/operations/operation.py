@@ -55,6 +55,11 @@ class Progress(Struct, frozen=True):
     left: int = 0
     waits: tuple[str, ...] = ()
 
+    @property
+    def is_held_up(self) -> bool:
+        """Whether it waits for something, and copies nothing meanwhile."""
+        return self.state in (State.WAITING, State.STALLED) and bool(self.waits)
+
 
 class Operation(Struct, frozen=True):
     """Long work on a cluster.
@@ -83,7 +88,7 @@ class Operation(Struct, frozen=True):
     @property
     def is_held_up(self) -> bool:
         """Whether it waits for something, and copies nothing meanwhile."""
-        return self.state in (State.WAITING, State.STALLED) and self.progress is not None and bool(self.progress.waits)
+        return self.progress is not None and self.progress.is_held_up
 
     def moves(self) -> Mapping[TopicPartition, Relocation]:
         """Its last move of each partition."""

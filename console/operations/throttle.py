@@ -15,12 +15,22 @@ from console.model.config import ConfigResource, broker_resource, topic_resource
 from console.model.numbers import commas
 from console.model.snapshot import Snapshot
 from console.operations.planner import Relocation
+from console.plan.amounts import parse_amount, unit_of
 from console.plan.edits import SetConfig, UnsetConfig
 from console.plan.stale_throttles import LISTS, RATES, StaleThrottle
 from console.plan.values import own_text, parts_of
 
 Items = Mapping[str, Sequence[str]]
 """Topic -> replicas as brokers write them: ``partition:broker``."""
+
+
+def rate_of(text: str) -> int:
+    """Bytes per second: a number, or an amount as ``50MB/s``; 0 for no throttle. Raises ValueError, with the text for
+    an operator."""
+    rate = int(text) if text.isascii() and text.isdecimal() else parse_amount(text, unit_of(RATES[0]))
+    if rate >= 2**63:
+        raise ValueError(f"{text} is more than a rate may be: brokers take less than 2^63 bytes per second")
+    return rate
 
 
 def throttle_edits(moves: Iterable[Relocation], rate: int) -> tuple[SetConfig, ...]:

@@ -211,7 +211,7 @@ def _of_operation(row: MoveRow) -> Iterator[Line]:
     yield _labelled("Operation", told)
     for line in operation.progress.waits if operation.progress is not None else ():
         yield _labelled("Waits" if operation.is_held_up else "Note", line, "failed" if operation.is_held_up else "")
-    worker = row.worker or "no process; kac moves --continue goes on with it"
+    worker = row.worker or "no process; W goes on with it here, kac moves --continue elsewhere"
     yield _labelled("Worker", worker, "" if row.worker else "pending")
     if row.place is None:
         yield _labelled("x asks", "to cancel it: what it moves now goes back; what it has moved stays")

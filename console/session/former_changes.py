@@ -99,7 +99,9 @@ async def former_changes(session: Session) -> FormerChanges:
     if late:
         lines += [*late, "kac due --apply takes back what is due"]
     open_ = await _open_operations(journal.path, session.door, contents.records, now)
-    lines += [f"operation {each.number} ({each.goal}) is open; kac moves shows it" for each, idle in open_ if idle]
+    how = "W goes on with it here, w shows it" if session.door == "console" else "kac moves shows it"
+    idle = [f"operation {each.number} ({each.goal}) is open: {how}" for each, is_idle in open_ if is_idle]
+    lines = [*idle, *lines]
     return FormerChanges(tuple(lines), expiring, past, tuple(each for each, _ in open_))
 
 

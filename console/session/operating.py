@@ -60,12 +60,13 @@ _PROGRESS_EVERY = 60.0
 
 class Pace(Struct, frozen=True):
     """How often it looks, in seconds, at first and at most; after how long without any progress an operation is
-    stalled, and its process ends; and how it waits."""
+    stalled; how it waits; and whether it leaves an operation that is stalled, or goes on to look at it."""
 
     first: float = 0.5
     most: float = 5.0
     patience: float = 120.0
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    leaves: bool = True
 
 
 class Operations(NamedTuple):
@@ -109,23 +110,29 @@ async def begin(session: Session, goal: Goal, throttle: int | None) -> int:
 
     Raises Refused: in a read-only context, without a journal, while another operation is open; AdminError.
     """
+    await refuse_a_second(session)
+    async with _Work(session) as work:
+        await refuse_a_second(session)  # another process may have begun one since
+        by = this_operator(session.context.principal, os.environ)
+        begun = Begun(session.context.name, by, _this(session), goal, throttle)
+        return await work.written(lambda: work.journal.begin_operation(session.clock.now(), begun_json(begun)))
+
+
+async def refuse_a_second(session: Session) -> None:
+    """Raises Refused where no operation can begin: in a read-only context, without a journal, while one is open."""
     session.refuse_if_read_only()
     if not session.context.journal:
         remedy = "Leave out --no-journal, or plan with kac moves GOAL --script."
         raise Refused(Failure("NO_JOURNAL", "an operation is kept in the journal, and there is none", remedy))
-    async with _Work(session) as work:
-        if open_ := (await read_operations(session)).open:
-            first = open_[0]
-            raise Refused(
-                Failure(
-                    "OPERATION_OPEN",
-                    f"operation {first.number} ({first.goal}) is open",
-                    f"Go on with it: kac moves --continue; or cancel it: kac moves --cancel {first.number}.",
-                )
+    if open_ := (await read_operations(session)).open:
+        first = open_[0]
+        raise Refused(
+            Failure(
+                "OPERATION_OPEN",
+                f"operation {first.number} ({first.goal}) is open",
+                f"Go on with it: kac moves --continue; or cancel it: kac moves --cancel {first.number}.",
             )
-        by = this_operator(session.context.principal, os.environ)
-        begun = Begun(session.context.name, by, _this(session), goal, throttle)
-        return await work.written(lambda: work.journal.begin_operation(session.clock.now(), begun_json(begun)))
+        )
 
 
 async def ask_of(session: Session, number: int, *, cancel: bool = False, throttle: int | None = None) -> Operation:
@@ -166,18 +173,22 @@ async def way_back(session: Session, number: int) -> Restore:
 
 
 async def work_on(
-    session: Session, number: int, tell: Callable[[str], None] = lambda _: None, pace: Pace | None = None
+    session: Session,
+    number: int,
+    tell: Callable[[str], None] = lambda _: None,
+    pace: Pace | None = None,
+    looked: Callable[[Progress], None] = lambda _: None,
 ) -> Operation:
     """Work on an operation until it ends, or until nothing went on for the pace's patience. Returns it as it is then.
 
-    tell: gets a line for each thing that happens. Raises Refused: another process works on it, the journal can't be
-    written, or a read-only context.
+    tell: gets a line for each thing that happens; looked: how far it is, after each look. Raises Refused: another
+    process works on it, the journal can't be written, or a read-only context.
     """
     session.refuse_if_read_only()
     session.operation = number
     try:
         async with _Work(session) as work:
-            return await _Course(work, number, tell, pace or Pace()).run()
+            return await _Course(work, number, tell, pace or Pace(), looked).run()
     finally:
         session.operation = None
 
@@ -242,8 +253,16 @@ class _Work:
 class _Course:
     """The looks at one operation, one after another."""
 
-    def __init__(self, work: _Work, number: int, tell: Callable[[str], None], pace: Pace) -> None:
+    def __init__(
+        self,
+        work: _Work,
+        number: int,
+        tell: Callable[[str], None],
+        pace: Pace,
+        looked: Callable[[Progress], None],
+    ) -> None:
         self._work = work
+        self._looked = looked
         self._session = work.session
         self._number = number
         self._tell = tell
@@ -279,7 +298,7 @@ class _Course:
                     waits, copies = decision.waits, decision.copies
             except AdminError as error:
                 waits, copies = (f"the cluster does not answer: {error.failure.message}",), False
-            if await self._stalled(await self._read(), waits, copies):
+            if await self._stalled(await self._read(), waits, copies) and self._pace.leaves:
                 return await self._read()
             await self._pace.sleep(self._delay)
             self._delay = min(self._delay * 1.5, self._pace.most)
@@ -344,12 +363,13 @@ class _Course:
         if stalled and not some:
             some = tuple(_still(operation, len(running), now - self._moved_at))
         state = State.STALLED if stalled else State.RUNNING if copies else State.WAITING
+        progress = Progress(self._session.clock.now(), state, copied, left, some)
+        self._looked(progress)
         if self._written != (state, some) or now - self._written_at >= _PROGRESS_EVERY:
             if some and (self._written is None or self._written[1] != some):
                 for line in some:
                     self._tell(f"waits: {line}")
             self._written, self._written_at = (state, some), now
-            progress = Progress(self._session.clock.now(), state, copied, left, some)
             await self._work.note(self._number, progress)
         return stalled
 

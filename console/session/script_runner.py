@@ -18,6 +18,7 @@ from console.language.statements import (
     Apply,
     AtTime,
     BarStatement,
+    BeginOperation,
     Check,
     Discard,
     EffectiveQuota,
@@ -234,7 +235,7 @@ class Runner(Struct):
                 await self._revert(change, statement)
             case History():
                 await self._history(statement)
-            case View() | UseContext() | Record() | AtTime() | Help() | Quit():
+            case BeginOperation() | View() | UseContext() | Record() | AtTime() | Help() | Quit():
                 await self._elsewhere(statement)
             case _:
                 from console.language.interpret import to_edits

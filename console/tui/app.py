@@ -28,7 +28,7 @@ from console.present.changed import Changed, changes
 from console.present.failures import failure_text, left_out_text, staged_text
 from console.present.names import plural
 from console.present.text import Line, clean
-from console.session.snapshot_reader import PlanChanged, Progress, SessionEvent, SnapshotChanged
+from console.session.snapshot_reader import PlanChanged, Progress, Refused, SessionEvent, SnapshotChanged
 from console.terminal import for_clipboard
 from console.tui import frame as chrome
 from console.tui import keymap
@@ -37,6 +37,7 @@ from console.tui.frame import Frame
 from console.tui.key_order import PASSING, TYPING, KeysInOrder
 from console.tui.keymap import BY_ID, GLOBAL, Key, KeyState, keys_of, reason
 from console.tui.navigator import Navigator
+from console.tui.operating import Operating
 from console.tui.panes.view import View, bindings
 from console.tui.past import Journal, OpenLake
 from console.tui.places import Place, pane
@@ -98,9 +99,9 @@ class Console(KeysInOrder["Context"]):
         self.frame = Frame(self)
         self.reading = Reading(session, lambda: self.view, self.post_message, self.settings.refresh)
         self.journal = Journal(self, self.frame.write_header)
+        self.operating = Operating(self)
         self.body = Container(id="body")
-        self._history = history
-        self._prefetched = prefetched
+        self._history, self._prefetched = history, prefetched
         self.animation_level = "none"
         for theme in THEMES:
             self.register_theme(theme)
@@ -147,6 +148,7 @@ class Console(KeysInOrder["Context"]):
 
     async def on_unmount(self) -> None:
         """At the end, wait for a change that is on its way, unless that was given up."""
+        await self.operating.leave()
         await self.session.settled()
         self.lake.close()
 
@@ -235,9 +237,9 @@ class Console(KeysInOrder["Context"]):
             await self.navigator.goto(pane(keymap.PANE_KEYS.index(action) + 1))
             return
         name = f"do_{action.replace('-', '_')}"
-        carry_out = next(getattr(who, name) for who in (self.view, self.navigator, self) if hasattr(who, name))
-        done = carry_out()
-        if inspect.isawaitable(done):
+        owners = self.view, self.navigator, self.operating, self
+        carry_out = next(getattr(who, name) for who in owners if hasattr(who, name))
+        if inspect.isawaitable(done := carry_out()):
             await done
         self.frame.write_footer()
 
@@ -338,8 +340,6 @@ class Console(KeysInOrder["Context"]):
     def stage(self, edits: Sequence[Edit], lasts_ms: int | None = None, left_out: Sequence[str] = ()) -> None:
         """Put edits into the plan and say what became of them. lasts_ms: how long they are to hold once applied.
         left_out: what was marked, but is not shown, by name."""
-        from console.session.snapshot_reader import Refused
-
         try:
             report = self.session.stage(edits, lasts_ms)
         except Refused as refused:
@@ -430,8 +430,7 @@ class Console(KeysInOrder["Context"]):
     @on(ClusterLost)
     def _cluster_lost(self, message: ClusterLost) -> None:
         self.reading.live.paused |= message.final
-        read_at = self.session.snapshot.read_at.values()
-        self._touch(contact.lost(self.contact, message.failure, message.final, read_at))
+        self._touch(contact.lost(self.contact, message.failure, message.final, self.session.snapshot.read_at.values()))
 
     def _touch(self, found: contact.Contact) -> None:
         """Show how the cluster answers, where that is not as before: the time of an answer is not shown while answers

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from console.plan.conflicts import Conflict
     from console.plan.risk_rules import Risk
     from console.session.session import Session
+    from console.tui.operating import Operating
     from console.tui.past import Journal
     from console.tui.reading import Reading
     from console.tui.screens import Confirm, Waiting
@@ -80,6 +81,11 @@ class ApplyHost(Protocol):
     @property
     def is_running(self) -> bool:
         """Whether the app has started and not ended."""
+        ...
+
+    @property
+    def operating(self) -> Operating:
+        """Operations that are worked on here."""
         ...
 
     def say(self, text: str, meaning: str = "") -> None:
@@ -243,7 +249,7 @@ class Applying:
     # -- leaving -------------------------------------------------------------------------------------------------------
 
     def ask_and_quit(self) -> None:
-        """Leave; staged edits are not kept, so ask where there are any."""
+        """Leave; staged edits are not kept, and an operation is left to others, so ask where there are any."""
         self._ask_and_go(None, "Leave?", "leaves")
 
     def ask_and_switch(self, name: str) -> None:
@@ -265,7 +271,7 @@ class Applying:
             app.start(partial(self._wait_and_go, chosen, question, going), group="leave", name="leave", exclusive=True)
             return
         count = len(app.session.plan)
-        if not count:
+        if not count and not app.operating.at_work:
             app.exit(chosen)
             return
 
@@ -273,8 +279,12 @@ class Applying:
             if yes:
                 app.exit(chosen)
 
-        title = f"{question} {plural(count, 'staged edit')} {'is' if count == 1 else 'are'} not kept."
-        app.push_screen(Confirm(title, [], going), answered)
+        kept = f" {plural(count, 'staged edit')} {'is' if count == 1 else 'are'} not kept." if count else ""
+        lines: list[Line] = []
+        if app.operating.at_work:
+            others = "W in a console, or kac moves --continue"
+            lines.append([(f"{app.operating.at_work} is worked on here. It waits then, until {others}.", "pending")])
+        app.push_screen(Confirm(question + kept, lines, going), answered)
 
     async def _wait_and_go(self, chosen: Context | None, question: str, going: str) -> None:
         """Wait until the apply is over, unless the operator does not; where something is left staged then, ask."""

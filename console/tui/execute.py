@@ -18,6 +18,7 @@ from console.language.statements import (
     Alter,
     Apply,
     AtTime,
+    BeginOperation,
     Check,
     Discard,
     EditStatement,
@@ -51,6 +52,7 @@ from console.tui import keymap
 from console.tui.applying import Applying
 from console.tui.keep_record import keep_record
 from console.tui.navigator import Navigator
+from console.tui.operating import Operating
 from console.tui.panes.view import PaneHost
 from console.tui.panes.view import View as PaneView
 from console.tui.places import PANES, pane_named, records_in
@@ -82,6 +84,11 @@ class ExecutorHost(PaneHost, Protocol):
     @property
     def applying(self) -> Applying:
         """Checking and applying the plan."""
+        ...
+
+    @property
+    def operating(self) -> Operating:
+        """Operations that begin here."""
         ...
 
     def go_to_time(self, text: str) -> None:
@@ -181,6 +188,8 @@ class Executor:
                 await self._show_history(entity, text)
             case View(pane=name, filter=text):
                 await self._view(_PANE_OF.get(name, name), text)
+            case BeginOperation(goal=goal, throttle=throttle):
+                app.operating.ask_and_begin(goal, throttle)
             case UseContext(name=name):
                 app.applying.ask_and_switch(name)
             case Record(file=file):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from console.journal.history import Due
     from console.language.tokenizer import Span
     from console.model.snapshot import Snapshot
-    from console.operations.operation import Operation
+    from console.operations.operation import Operation, Progress
     from console.session.former_changes import FormerChanges
     from console.tui.event_watch import EventHost, EventWatch
 
@@ -49,8 +49,17 @@ LONGEST_WAIT = 60.0
 
 def operation_text(operation: Operation) -> str:
     """An open operation in the header: ``op 7 running``, ``OP 7 STALLED`` where it is held up."""
-    text = f"op {operation.number} {operation.state.value}"
-    return text.upper() if operation.is_held_up else text
+    if operation.progress is None:
+        return f"op {operation.number} {operation.state.value}"
+    return progress_text(operation.number, operation.progress)
+
+
+def progress_text(number: int, progress: Progress) -> str:
+    """The same of what was just seen, with how much of what moves now is copied: ``op 7 running 43%``."""
+    whole = progress.copied + progress.left
+    share = f" {100 * progress.copied // whole}%" if whole else ""
+    text = f"op {number} {progress.state.value}{share}"
+    return text.upper() if progress.is_held_up else text
 
 
 class Journal:
@@ -64,6 +73,7 @@ class Journal:
         self._was_read = False
         self._reading = False
         self._watches = False
+        self._at_work = ""
 
     @cached_property
     def events(self) -> EventWatch:
@@ -77,6 +87,12 @@ class Journal:
         if not self._was_read:
             self._was_read = True
             self._host.start(partial(self._read, say=True), group="past", name="past")
+
+    def tell(self, at_work: str) -> None:
+        """Show how the operation stands that this console works on; ``""`` for none."""
+        if at_work != self._at_work:
+            self._at_work = at_work
+            self._changed()
 
     def read(self) -> None:
         """Read in the background what is due, for the header."""
@@ -145,6 +161,8 @@ class Journal:
             return "NO JOURNAL"
         if self._known is not None and (late := self._known.due(datetime.now(UTC))):
             return f"DUE {len(late)}"
+        if self._at_work:
+            return self._at_work
         if self._known is not None and self._known.operations:
             return operation_text(self._known.operations[0])
         if self._expiring:

@@ -18,6 +18,8 @@ from console.language.statements import (
     Asked,
     Assign,
     AtTime,
+    BeginOperation,
+    CancelMoves,
     Check,
     Create,
     Delete,
@@ -35,6 +37,7 @@ from console.language.statements import (
     History,
     Key,
     List,
+    MovePartition,
     Name,
     Quit,
     Record,
@@ -65,6 +68,7 @@ from console.model.codes import (
 )
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.quota import QuotaEntity
+from console.operations.goals import Balance, Drain, MoveTopic, Replace, Replicate, Restore
 
 AWKWARD = st.text(alphabet="ab =;'\"\\\n\t#@?<>!~*[],:-", max_size=8)
 SPELLED = st.sampled_from(
@@ -110,6 +114,14 @@ topic_names = st.builds(Name, NAMES)
 patterns = st.none() | TEXT
 some_keys = st.lists(keys, max_size=3).map(tuple)
 replicas = st.lists(st.integers(0, 9), min_size=1, max_size=3, unique=True).map(tuple)
+goals = st.one_of(
+    st.builds(Drain, replicas),
+    st.builds(Replace, st.integers(0, 2**31 - 1), st.integers(0, 2**31 - 1)),
+    st.just(Balance()),
+    st.builds(MoveTopic, NAMES, replicas),
+    st.builds(Replicate, NAMES, st.integers(0, 2**15 - 1)),
+    st.builds(Restore, st.integers(0, 2**63 - 1)),
+)
 mechanisms = st.sampled_from([ScramMechanism(1), ScramMechanism(2)])
 operations = st.lists(st.sampled_from(OPERATIONS), min_size=1, max_size=3, unique=True).map(
     lambda names: tuple(map(AclOperation.parse, names))
@@ -203,6 +215,9 @@ statements = st.one_of(
     st.builds(DeleteRecords, topic_names, partition_numbers, st.integers(0, 2**63 - 1)),
     st.builds(DeleteRecords, topic_names, partition_numbers, st.none(), st.none() | st.integers(0, 4 * 10**12)),
     st.builds(Unregister, st.integers(0, 2**31 - 1)),
+    st.builds(CancelMoves, topic_names, partition_numbers),
+    st.builds(MovePartition, topic_names, st.integers(0, 2**31 - 1), replicas, st.booleans()),
+    st.builds(BeginOperation, goals, st.none() | st.integers(1, 2**63 - 1)),
     st.builds(
         FeatureSet,
         st.dictionaries(NAMES, st.integers(0, 2**15 - 1), min_size=1, max_size=3).map(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -9,6 +10,7 @@ from console.operations.forecast import forecast
 from console.operations.goals import Drain, Goal
 from console.operations.placement import Host, Placed, Placement
 from console.operations.planner import UnknownPlace, propose
+from console.operations.throttle import rate_of
 from tests.unit.test_planner import after, goals, placements
 
 
@@ -45,3 +47,16 @@ def test_a_broker_that_is_lost_with_its_rack_shows() -> None:
     assert by_id[3].replicas == (1, 0)
     assert by_id[4] == (4, (0, 1), (0, 0), (0, 300), 300, 0, 700)
     assert by_id[1].read == 300
+
+
+@pytest.mark.parametrize(
+    ("text", "rate"), [("0", 0), ("1000", 1000), ("50MB/s", 50_000_000), (f"{2**63 - 1}", 2**63 - 1)]
+)
+def test_a_rate_is_a_number_or_an_amount(text: str, rate: int) -> None:
+    assert rate_of(text) == rate
+
+
+@pytest.mark.parametrize("text", ["", "-1", "5x", "1.5", f"{2**63}", "5MB/h"])
+def test_what_is_no_rate_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"number|amount|more than"):
+        rate_of(text)

@@ -12,14 +12,17 @@ import pytest
 from console.cli.main import COMMANDS, command_parser
 from console.cli.moves import misused
 from console.cli.nouns import noun
+from console.language.errors import ParseError
 from console.language.grammar import parse
 from console.language.statements import Apply, EditStatement, ShowPlan
-from console.language.verbs import VERBS
+from console.language.verbs import VERBS, Where
 from console.operations.goals import goal_of
 from console.plan.risk_rules import NAMES
 
 TEXT = (Path(__file__).parents[2] / "docs" / "operations.md").read_text(encoding="utf-8")
-LINES = [line for block in re.findall(r"```\n(.*?)```", TEXT, re.DOTALL) for line in block.splitlines()]
+ALL_LINES = [line for block in re.findall(r"```\n(.*?)```", TEXT, re.DOTALL) for line in block.splitlines()]
+LINES = [line for line in ALL_LINES if not line.startswith(":")]
+TYPED = [line for line in ALL_LINES if line.startswith(":")]
 INLINE = [" ".join(text.split()) for text in re.findall(r"(?<!`)`([^`]+)`(?!`)", TEXT)]
 STATEMENTS = [text for text in INLINE if text.partition(" ")[0] in VERBS and len(text.split()) > 3]
 
@@ -50,9 +53,17 @@ def test_each_command_is_understood(line: str) -> None:
         assert isinstance(statements[-1], Apply | ShowPlan)
 
 
+@pytest.mark.parametrize("line", TYPED)
+def test_what_is_typed_into_the_command_bar_is_understood(line: str) -> None:
+    """And is not for scripts."""
+    assert parse(line, Where.BAR)
+    with pytest.raises(ParseError, match=r"operation|partition"):
+        parse(line.removeprefix(":"))
+
+
 @pytest.mark.parametrize("text", STATEMENTS)
 def test_each_statement_in_a_sentence_is_understood(text: str) -> None:
-    assert parse(text)
+    assert parse(text, Where.BAR)
 
 
 def test_warnings_have_the_names_and_subjects_that_are_asked_for() -> None:

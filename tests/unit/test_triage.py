@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from console.answers.triage import exit_code, prometheus_text, text_lines, verdict_data
 from console.language.grammar import parse
 from console.language.interpret import command_of
+from console.language.verbs import Where
 from console.model.certificates import Certificate, Listener, advertised_with_tls
 from console.model.cluster import (
     Broker,
@@ -473,7 +474,7 @@ def test_a_trouble_is_named_and_nothing_else(
     assert mine.claim.next
     for step in mine.claim.next:
         assert all(command_of(edit) for edit in step.edits)
-        assert parse(step.command) or not step.command
+        assert parse(step.command, Where.BAR) or not step.command
     data = verdict_data(verdict)
     assert data["healthy"] is False
     assert 'cause="' + cause + '"' in prometheus_text(verdict)

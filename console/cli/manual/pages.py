@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from console.cli.main import COMMANDS, EXAMPLES, Command, command_parser, parser
 from console.language.interpret import OPERATIONS_OF
-from console.language.verbs import ENTITY_USAGE, EVERYWHERE, KINDS, VERBS, Verb
+from console.language.verbs import ENTITY_USAGE, EVERYWHERE, KINDS, VERBS, Verb, Where
 from console.model.quota import CLIENT_KEYS, IP_KEYS
 from console.present.kinds import filter_names
 from console.terminal import put
@@ -81,9 +81,12 @@ def _page() -> Iterator[str]:
     yield "| 3 | edits were staged and left unapplied at the end |"
 
 
+_WHERE = {EVERYWHERE: "", Where.BAR: " In the console only."}
+
+
 def _verb(verb: Verb) -> Iterator[str]:
     yield f"### {verb.name}\n"
-    where = "" if verb.where == EVERYWHERE else " In the console and the shell only."
+    where = _WHERE.get(verb.where, " In the console and the shell only.")
     yield f"{verb.summary}.{where}\n"
     yield "```"
     yield from verb.usage

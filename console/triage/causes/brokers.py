@@ -122,7 +122,10 @@ def _down(course: Course) -> Iterator[Claim]:
                 *((Evidence(f"{_host(course, broker)} refuses connections", "a new connection"),) if refuses else ()),
             ),
             predicted=_follows(broker),
-            next=(Next(f"look at {_address(course, broker)}: its process, host, disk, network"),),
+            next=(
+                Next(f"look at {_address(course, broker)}: its process, host, disk, network"),
+                Next(f"where it does not come back, kac moves drain {broker}", f"drain broker {broker}"),
+            ),
         )
 
 

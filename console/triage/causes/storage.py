@@ -128,7 +128,10 @@ def _filling(course: Course) -> Iterator[Claim]:
                 *_cordoned(known),
             ),
             predicted=of(DIR_NEARLY_FULL, subject=subject),
-            next=(Next("find what grows: topics by size, retention"),),
+            next=(
+                Next("find what grows: topics by size, retention"),
+                Next(f"or move the broker's replicas to others, kac moves drain {broker}", f"drain broker {broker}"),
+            ),
         )
 
 

@@ -8,6 +8,7 @@ from math import inf
 from typing import Any
 
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource
+from console.model.numbers import commas
 from console.present.brokers import BROKERS, BrokerLoad, BrokerRow, broker_loads, broker_rows, quorum_line
 from console.present.columns import rate_order
 from console.present.names import DEFAULT
@@ -135,6 +136,11 @@ class BrokersView(TableView[BrokerRow]):
             self.host.say(f"broker {row.broker.id} is alive: only one that is down can be unregistered", "muted")
         else:
             self.host.prefill(f"unregister broker {row.broker.id}")
+
+    def do_drain(self) -> None:
+        """Drain the brokers that are meant, in the command bar; on the cluster default: balance all."""
+        brokers = [row.broker.id for row in self.rows_meant() if row.broker is not None]
+        self.host.prefill(f"drain broker {commas(brokers)} throttle " if brokers else "balance throttle ")
 
     def do_edit(self) -> None:
         """Set a config of the brokers meant, in the command bar."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from console.language.quoting import quote
 from console.model.config import ConfigResource, broker_resource, topic_resource
@@ -22,8 +22,18 @@ from console.tui.panes.view import PaneHost, bindings
 if TYPE_CHECKING:
     from console.model.snapshot import Snapshot
     from console.session.operating import Operations
+    from console.tui.operating import Operating
 
 NONE: Mapping[Replica, Copy] = {}
+
+
+class MovesHost(PaneHost, Protocol):
+    """What this view needs of the app, beside what all need."""
+
+    @property
+    def operating(self) -> Operating:
+        """Operations that are worked on here."""
+        ...
 
 
 class MovesView(DetailsView[MoveRow]):
@@ -35,10 +45,11 @@ class MovesView(DetailsView[MoveRow]):
     MARKS = False
     BINDINGS = bindings(keymap.MOVES)
     COLUMNS = MOVES.layout
-    EMPTY = "no partition moves: kac moves GOAL plans a drain, a replacement, a balance"
+    EMPTY = "no partition moves: n begins a drain, a replacement, a balance"
 
-    def __init__(self, host: PaneHost) -> None:
+    def __init__(self, host: MovesHost) -> None:
         super().__init__(host)
+        self._operating = host.operating
         self._copies: Mapping[Replica, Copy] = NONE
         self._looked: Snapshot | None = None
         self._operations: Operations | None = None
@@ -92,7 +103,9 @@ class MovesView(DetailsView[MoveRow]):
             return ()
         known = self._operations
         worker = ""
-        if known is not None and known.holder is not None:
+        if self._operating.at_work:
+            worker = "this console"
+        elif known is not None and known.holder is not None:
             worker = f"process {known.holder.by.pid} on {known.holder.by.host}"
         return move_rows(self.snapshot, self._copies, known.open if known is not None else (), worker)
 
@@ -170,10 +183,9 @@ class MovesView(DetailsView[MoveRow]):
             self.host.say(failure_text(error.failure), "failed")
             return
         known = self._operations
-        works = known is not None and known.holder is not None
-        self.host.say(
-            f"operation {number} is asked to cancel" + ("" if works else "; kac moves --continue does it"), "pending"
-        )
+        if known is None or known.holder is None:
+            self._operating.do_work()
+        self.host.say(f"operation {number} is asked to cancel", "pending")
 
     def do_fix(self) -> None:
         """Stage what mends a move that is stuck."""
@@ -194,6 +206,10 @@ class MovesView(DetailsView[MoveRow]):
         row = self.row()
         place = row.place if row is not None else None
         self.host.prefill(f"move topic {quote(place[0])} partition {place[1]} to " if place else "move topic ")
+
+    def do_begin(self) -> None:
+        """Begin an operation, in the command bar."""
+        self.host.prefill("drain broker ")
 
     def do_elect(self) -> None:
         """Stage the elections of preferred leaders."""

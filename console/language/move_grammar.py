@@ -1,0 +1,97 @@
+"""The grammar of statements that move replicas, and of those that begin an operation."""
+
+from __future__ import annotations
+
+from console.language.arguments import plain_name, whole_number
+from console.language.change_grammar import TOPIC, need_number, optional_partition, partition_number
+from console.language.reader import Expected, Reader, Role, What
+from console.language.statements import BeginOperation, CancelMoves, MovePartition
+from console.language.verbs import Where
+from console.operations.goals import Balance, Drain, Goal, MoveTopic, Replace, Replicate, Restore
+from console.operations.throttle import rate_of
+
+_BROKER = Expected(What.BROKER, "the number of a broker")
+
+
+def cancel(reader: Reader) -> CancelMoves:
+    """``cancel move topic NAME [partition N]``."""
+    reader.need_keyword("move")
+    reader.need_keyword("topic")
+    name = plain_name(reader, TOPIC, "topics")
+    return CancelMoves(name, optional_partition(reader, name))
+
+
+def move(reader: Reader) -> MovePartition | BeginOperation:
+    """``move topic NAME partition N to ID,ID,… [resize]``, and of the whole topic."""
+    reader.need_keyword("topic")
+    name = plain_name(reader, TOPIC, "topics")
+    if reader.where is not Where.BAR:
+        _need_partition(reader)
+    elif reader.need_keyword("partition", "to") == "to":
+        return _begin(reader, MoveTopic(name.text or "", _brokers(reader)))
+    partition = partition_number(reader, name)
+    reader.need_keyword("to")
+    replicas = _brokers(reader)
+    return MovePartition(name, partition, replicas, reader.take_keyword("resize") is not None)
+
+
+def _need_partition(reader: Reader) -> None:
+    if reader.take_keyword("partition") is None:
+        reader.fail(hint="a whole topic takes an operation: kac moves topic NAME to ID,ID --run, or with --script")
+
+
+def _brokers(reader: Reader) -> tuple[int, ...]:
+    word = reader.take(Expected(What.BROKER, "numbers of brokers, as 3,1,2"), Role.VALUE)
+    read = [whole_number(each) for each in word.text.split(",")]
+    found = tuple(each for each in read if each is not None)
+    if len(found) < len(read):
+        reader.fail("expected numbers of brokers with ',' between them, the preferred leader first", word)
+    if len(set(found)) < len(found):
+        reader.fail("a broker is named twice", word)
+    return found
+
+
+# -- operations --------------------------------------------------------------------------------------------------------
+
+
+def drain(reader: Reader) -> BeginOperation:
+    """``drain broker ID,ID,… [throttle RATE]``."""
+    reader.need_keyword("broker")
+    return _begin(reader, Drain(_brokers(reader)))
+
+
+def replace_broker(reader: Reader) -> BeginOperation:
+    """``replace broker ID by ID [throttle RATE]``."""
+    reader.need_keyword("broker")
+    broker = need_number(reader, _BROKER, 2**31 - 1)
+    reader.need_keyword("by")
+    return _begin(reader, Replace(broker, need_number(reader, _BROKER, 2**31 - 1)))
+
+
+def balance(reader: Reader) -> BeginOperation:
+    """``balance [throttle RATE]``."""
+    return _begin(reader, Balance())
+
+
+def replication(reader: Reader) -> BeginOperation:
+    """``replication topic NAME N [throttle RATE]``."""
+    reader.need_keyword("topic")
+    name = plain_name(reader, TOPIC, "topics")
+    replicas = need_number(reader, Expected(What.ARGUMENT, "how many replicas"), 2**15 - 1)
+    return _begin(reader, Replicate(name.text or "", replicas))
+
+
+def back(reader: Reader) -> BeginOperation:
+    """``back OPERATION [throttle RATE]``: without the replicas, which the journal has."""
+    return _begin(reader, Restore(need_number(reader, Expected(What.CHANGE, "the number of an OPERATION"), 2**63 - 1)))
+
+
+def _begin(reader: Reader, goal: Goal) -> BeginOperation:
+    if reader.take_keyword("throttle") is None:
+        return BeginOperation(goal)
+    word = reader.take(Expected(What.ARGUMENT, "a RATE, as 50MB/s"), Role.VALUE)
+    try:
+        rate = rate_of(word.text)
+    except ValueError as error:
+        reader.fail(str(error), word)
+    return BeginOperation(goal, rate or None)

@@ -1,0 +1,237 @@
+"""Operations from the screen: the forecast and the question before one begins, and the work on it while the console is
+open. Once it is closed any process of this host goes on: another console, or ``kac moves --continue``."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from console.present.failures import failure_text
+from console.present.text import Line, clean
+
+if TYPE_CHECKING:
+    from textual.screen import Screen
+    from textual.worker import Worker
+
+    from console.operations.forecast import Forecast
+    from console.operations.goals import Goal
+    from console.operations.operation import Progress
+    from console.operations.planner import Proposal
+    from console.session.session import Session
+    from console.tui.past import Journal
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+LAST_ANSWER = 5.0
+"""Seconds that leaving waits for the answer to what a step has sent. Without it the next process looks for it."""
+
+
+class OperatingHost(Protocol):
+    """What `Operating` needs of the app."""
+
+    @property
+    def session(self) -> Session:
+        """The session that is shown."""
+        ...
+
+    @property
+    def journal(self) -> Journal:
+        """This host's journal of the cluster."""
+        ...
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the app has started and not ended."""
+        ...
+
+    def say(self, text: str, meaning: str = "") -> None:
+        """Put a line on the message line."""
+        ...
+
+    async def push_screen_wait(self, screen: Screen[T]) -> T:
+        """Show a screen above the panes, and wait for its answer."""
+        ...
+
+    def start(
+        self, work: Callable[[], Coroutine[Any, Any, None]], *, group: str, name: str, exclusive: bool = False
+    ) -> Worker[None]:
+        """Run a coroutine function as a worker."""
+        ...
+
+
+class Operating:
+    """Begins operations, and works on one at a time, with a session of its own: the operator's plan stays as it is.
+
+    at_work: the operation that is worked on, ``operation 7``; ``""`` for none.
+    """
+
+    def __init__(self, app: OperatingHost) -> None:
+        self._app = app
+        self._session: Session | None = None
+        self._task: asyncio.Task[None] | None = None
+        self.at_work = ""
+
+    # -- beginning -----------------------------------------------------------------------------------------------------
+
+    def ask_and_begin(self, goal: Goal, throttle: int | None) -> None:
+        """Show what a goal would do, ask, and begin the operation. throttle: bytes per second, None for no throttle."""
+        self._app.say("what it would do is worked out…", "muted")
+        # Not as a worker that keys typed ahead wait for: they answer the question.
+        self._app.start(
+            partial(self._reported, partial(self._begin, goal, throttle)), group="operation", name="question"
+        )
+
+    async def _begin(self, goal: Goal, throttle: int | None) -> None:
+        from console.answers.moves import forecast_lines
+        from console.operations.goals import Restore
+        from console.operations.planner import UnknownPlace
+        from console.session.operating import begin, refuse_a_second, way_back
+        from console.tui.screens import Confirm
+
+        app, session = self._app, self._own_session()
+        await refuse_a_second(session)
+        if isinstance(goal, Restore):
+            goal = await way_back(session, goal.operation)
+        try:
+            proposal, said = await self._planned(session, goal, throttle)
+        except UnknownPlace as error:
+            app.say(clean(str(error), 400), "failed")
+            return
+        if proposal.reached:
+            app.say(f"{clean(str(goal), 200)}: no replica has to move", "muted")
+            return
+        context = session.context
+        names = [("the name of the context", context.name)] if context.confirm else []
+        lines: list[Line] = [[(clean(line, 400), "")] for line in forecast_lines(proposal, said, throttle)]
+        title = f"Begin on {clean(context.name or 'this cluster', 80)}: {clean(str(goal), 200)}?"
+        if not await app.push_screen_wait(Confirm(title, lines, "begins, and works on it while kac is open", names)):
+            app.say("nothing was sent", "muted")
+            return
+        number = await begin(session, goal, throttle)
+        self._work(number, f"operation {number} begins: {goal}; w shows it")
+
+    async def _planned(self, session: Session, goal: Goal, throttle: int | None) -> tuple[Proposal, Forecast]:
+        """What the goal does on the cluster as it is now. Raises UnknownPlace."""
+        from console.operations.forecast import forecast
+        from console.operations.placement import placement_of
+        from console.operations.planner import propose
+        from console.session.operating import NEEDS
+        from console.session.reading import read_needs
+
+        await read_needs(session, NEEDS)
+
+        def planned() -> tuple[Proposal, Forecast]:
+            placement = placement_of(session.snapshot)
+            proposal = propose(goal, placement)
+            return proposal, forecast(proposal, placement, throttle)
+
+        return await asyncio.to_thread(planned)
+
+    # -- going on ------------------------------------------------------------------------------------------------------
+
+    def do_work(self) -> None:
+        """Work on the operation that is open."""
+        if self.at_work:
+            self._app.say(f"{self.at_work} is worked on here; w shows it", "muted")
+            return
+        self._app.start(partial(self._reported, self._go_on), group="operation", name="question")
+
+    async def _go_on(self) -> None:
+        from console.session.operating import read_operations
+
+        session = self._own_session()
+        session.refuse_if_read_only()
+        known = await read_operations(session)
+        if not known.open:
+            self._app.say("no operation is open", "muted")
+        elif known.holder is not None:
+            by = known.holder.by
+            self._app.say(f"process {by.pid} on {by.host} works on operation {known.open[0].number}", "muted")
+        else:
+            first = known.open[0]
+            self._work(first.number, f"operation {first.number} goes on: {first.goal}; w shows it")
+
+    def _own_session(self) -> Session:
+        from console.session.session import Session
+
+        shown = self._app.session
+        shown.refuse_if_read_only()
+        return Session(shown.client, shown.context, shown.door, shown.clock)
+
+    def _work(self, number: int, told: str) -> None:
+        """Begin to work on it. The task is no worker: those are cancelled when the app ends, in the middle of a
+        request too."""
+        if self.at_work:
+            return
+        self.at_work = f"operation {number}"
+        self._session = self._own_session()
+        self._task = asyncio.create_task(self._course(self._session, number))
+        self._app.say(clean(told, 400), "pending")
+        self._app.start(partial(_shielded, self._task), group="operation", name="operation")
+
+    async def _course(self, session: Session, number: int) -> None:
+        try:
+            await self._reported(partial(self._worked, session, number))
+        finally:
+            self.at_work, self._session, self._task = "", None, None
+            if self._app.is_running:
+                self._app.journal.tell("")
+                self._app.journal.read()
+
+    def _looked(self, number: int, progress: Progress) -> None:
+        from console.tui.past import progress_text
+
+        if self._app.is_running:
+            self._app.journal.tell(progress_text(number, progress))
+
+    def _told(self, line: str) -> None:
+        log.info("%s: %s", self.at_work, line)
+
+    async def _worked(self, session: Session, number: int) -> None:
+        from console.session.operating import Pace, work_on
+
+        looked = partial(self._looked, number)
+        operation = await work_on(session, number, self._told, Pace(leaves=False), looked)
+        if operation.ended is None or not self._app.is_running:
+            return
+        back = f"; the way back is :back {operation.number}" if operation.moves() else ""
+        self._app.say(
+            clean(f"operation {operation.number} ({operation.goal}) is {operation.state.value}{back}", 400), "ok"
+        )
+
+    async def _reported(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Say what refuses it on the message line."""
+        from console.admin.errors import AdminError
+        from console.session.snapshot_reader import Refused
+
+        try:
+            await work()
+        except (AdminError, Refused) as error:
+            log.warning("operation: %s", error.failure)
+            if self._app.is_running:
+                self._app.say(failure_text(error.failure), "failed")
+
+    # -- leaving -------------------------------------------------------------------------------------------------------
+
+    async def leave(self) -> None:
+        """Work on nothing any more: what is on its way is waited for, and the lease is given back."""
+        task, session = self._task, self._session
+        if task is None or session is None:
+            return
+        session.stop()
+        with_answer = asyncio.ensure_future(session.settled())
+        await asyncio.wait({with_answer}, timeout=LAST_ANSWER)
+        if not with_answer.done():
+            with_answer.cancel()
+            session.give_up()
+        task.cancel()
+        await asyncio.wait({task})
+
+
+async def _shielded(task: asyncio.Task[None]) -> None:
+    """Wait for a task that goes on when the one who waits is cancelled."""
+    await asyncio.shield(task)

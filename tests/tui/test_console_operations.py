@@ -1,0 +1,153 @@
+"""Operations from the screen: forecast, question, work in the background, and the next console that goes on with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pytest
+
+from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.embedded.partition_log import PartitionLog
+from console.embedded.replicas import is_moving, new_topic
+from console.embedded.spec import ClusterSpec
+from console.plan.stale_throttles import LISTS, RATES
+from tests.tui.console_app import Driven, driven_on
+
+PLACES = ((1, 2, 3), (3, 1, 2), (2, 3, 1), (1, 2, 4))
+SIZE = 3_000_000
+
+
+@pytest.fixture
+def cluster() -> Iterator[ThreadedCluster]:
+    """Four brokers in three racks; each partition holds 3 MB."""
+    with run_in_thread(ClusterSpec(brokers=4, racks={1: "a", 2: "b", 3: "c", 4: "c"})) as running:
+        running.call(lambda c: c.state.put_topic(new_topic("orders", PLACES, (1, 2, 3, 4))))
+        logs = {("orders", number): PartitionLog(older_bytes=SIZE) for number in range(len(PLACES))}
+        running.call(lambda c: c.state.logs.update(logs))
+        yield running
+
+
+def replicas(cluster: ThreadedCluster) -> Sequence[tuple[int, ...]]:
+    return cluster.call(lambda c: [each.replicas for each in c.state.topics["orders"].partitions])
+
+
+def moving(cluster: ThreadedCluster) -> int:
+    return cluster.call(lambda c: sum(is_moving(each) for each in c.state.topics["orders"].partitions))
+
+
+async def agreed(it: Driven, goal: str) -> None:
+    """Enter a goal in the command bar and agree to its forecast."""
+    await it.command(goal)
+    await it.shows("y begins, and works on it")
+    await it.press("y")
+
+
+async def test_a_goal_shows_what_it_does_and_is_asked(cluster: ThreadedCluster) -> None:
+    """Nothing is sent before the answer; on a terminal of 80×24 the whole question is seen."""
+    async with driven_on(cluster) as it:
+        await it.command("drain broker 3 throttle 50MB/s")
+        await it.shows("Begin on test: drain 3?")
+        await it.shows("3 partitions, ≈ 8.58 MiB to copy; at least 1 s at the throttle")
+        row = it.line("1 → 4").split()
+        assert row[:4] == ["4", "1", "→", "4"], row
+        await it.shows("y begins, and works on it while kac is open")
+        await it.press("escape")
+        await it.shows("nothing was sent")
+        assert replicas(cluster) == list(PLACES)
+        assert it.app.operating.at_work == ""
+        assert len(it.app.session.plan) == 0
+
+
+async def test_a_drain_from_the_alarm_to_its_end(cluster: ThreadedCluster) -> None:
+    """F on the cause writes the command; the operator's own plan stays as it is."""
+    async with driven_on(cluster, start_pane="now") as it:
+        await it.command("set topic orders retention.ms=1h")
+        await it.until(lambda: len(it.app.session.plan) == 1)
+        cluster.run(lambda c: c.broker_down(3))
+        await it.shows("broker 3 is down")
+        await it.press("F")
+        await it.until(lambda: it.app.bar.line.is_open)
+        assert it.app.bar.line.text == "drain broker 3"
+        await it.press("enter")
+        await it.shows("Begin on test: drain 3?")
+        await it.press("y")
+        await it.until(lambda: all(3 not in each for each in replicas(cluster)))
+        await it.shows("operation 1 (drain 3) is done; the way back is :back 1")
+        assert it.app.operating.at_work == ""
+        assert "op 1" not in it.lines[0]
+        assert len(it.app.session.plan) == 1
+
+
+async def test_a_console_that_is_closed_leaves_it_to_the_next(cluster: ThreadedCluster) -> None:
+    """The header says how far it is; leaving asks; the next console offers to go on, with one key."""
+    async with driven_on(cluster) as it:
+        await agreed(it, "drain broker 3 throttle 100kB/s")
+        await it.until(lambda: moving(cluster) == 3)
+        await it.shows("op 1 running")
+        await it.press("w")
+        await it.shows("this console")
+        assert "drain 3" in it.line("▸")
+        await it.press("q")
+        await it.shows("operation 1 is worked on here. It waits then")
+        await it.press("y")
+        await it.until(lambda: not it.app.is_running)
+    assert moving(cluster) == 3
+    async with driven_on(cluster) as it:
+        await it.shows("operation 1 (drain 3) is open: W goes on with it here")
+        await it.press("W")
+        await it.shows("operation 1 goes on: drain 3")
+        await it.press("W")
+        await it.shows("operation 1 is worked on here")
+        await it.press("w", "x")
+        await it.shows("x once more cancels operation 1")
+        await it.press("x")
+        await it.shows("operation 1 (drain 3) is cancelled")
+    assert replicas(cluster) == list(PLACES)
+    left = cluster.call(lambda c: {key for configs in c.state.configs.values() for key in configs})
+    assert not left & {*RATES, *LISTS}
+
+
+async def test_a_second_goal_is_refused_and_names_the_first(cluster: ThreadedCluster) -> None:
+    async with driven_on(cluster) as it:
+        await agreed(it, "drain broker 3 throttle 100kB/s")
+        await it.shows("op 1 running")
+        await it.command("balance")
+        await it.shows("operation 1 (drain 3) is open")
+
+
+async def test_where_nothing_is_to_be_done_that_is_said(cluster: ThreadedCluster) -> None:
+    async with driven_on(cluster) as it:
+        await it.command("replication topic orders 3")
+        await it.shows("replication orders 3: no replica has to move")
+        await it.command("replace broker 3 by 9")
+        await it.shows("broker 9 is not in the cluster")
+        await it.press("W")
+        await it.shows("no operation is open")
+
+
+async def test_keys_write_the_goal(cluster: ThreadedCluster) -> None:
+    """On a broker, on the cluster default, and in the pane of moves."""
+    async with driven_on(cluster, start_pane="brokers") as it:
+        await it.shows("Leads")
+        await it.press("M")
+        assert it.app.bar.line.text == "balance throttle "
+        await it.press("escape", "j", "M")
+        assert it.app.bar.line.text == "drain broker 1 throttle "
+        await it.press("escape", "w", "n")
+        assert it.app.bar.line.text == "drain broker "
+
+
+async def test_where_the_context_asks_for_its_name_that_is_typed(cluster: ThreadedCluster) -> None:
+    async with driven_on(cluster, confirm=True) as it:
+        await it.command("drain broker 3")
+        await it.shows("Type test, the name of the context")
+        await it.press("y", "enter")
+        await it.shows("that is not the name of the context")
+        await it.press("escape")
+        await it.shows("nothing was sent")
+
+
+async def test_a_read_only_context_begins_nothing(cluster: ThreadedCluster) -> None:
+    async with driven_on(cluster, read_only=True) as it:
+        await it.command("drain broker 3")
+        await it.shows("context test is read-only")
