@@ -315,6 +315,17 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         self._painter.repaint()
         self._tell_highlighted()
 
+    @property
+    def is_near_top(self) -> bool:
+        """Whether the first line can be seen together with the cursor, and nobody has scrolled away from the cursor."""
+        return self._cursor < self._page and self._cursor in self.visible_range
+
+    def show_top(self) -> None:
+        """Scroll as far up as the cursor stays on the screen."""
+        self._scroll_to_line(0)
+        self._scroll_into_view()
+        self._painter.repaint()
+
     def _tell_highlighted(self) -> None:
         key = self.cursor_key
         if key != self._told_key:

@@ -133,8 +133,9 @@ def _names_a_cluster(options: argparse.Namespace) -> bool:
 def _cluster(options: argparse.Namespace, context: Context | None, tables: Tables) -> str | int | None:
     """The cluster that is named; else the context's; else all."""
     from console.history.reader.queries import SHOWN
+    from console.history.schema import KRAFT_RECORD
 
-    known = tables.clusters(*SHOWN)
+    known = tables.clusters(*SHOWN, KRAFT_RECORD)
     if options.cluster is not None:
         if options.cluster == ALL or options.cluster in known:
             return None if options.cluster == ALL else str(options.cluster)
@@ -257,6 +258,7 @@ def _timeline(opened: Opened, options: argparse.Namespace) -> int:
     from console.answers.lake_tables import history_table
     from console.history.reader.queries import Wanted, first_polls, timeline, with_acls
     from console.history.schema import HISTORY
+    from console.session.lake_authors import with_own_authors
 
     since, until = window(options, opened.now)
     limit = max(1, options.limit or LIMIT)
@@ -264,7 +266,7 @@ def _timeline(opened: Opened, options: argparse.Namespace) -> int:
     wanted = Wanted(opened.cluster, entities, since, until, options.key, options.principal, options.text)
     found = timeline(opened.tables, wanted, limit + 1)
     more = ["older changes are not shown: --limit or --until shows them"] if len(found) > limit else []
-    shown = found[:limit]
+    shown = with_own_authors(found[:limit])
     table = history_table(shown, clusters=opened.cluster is None, first_polls=first_polls(opened.tables, shown))
     print_table(table, options.output, lambda: [*more, *opened.fresh(HISTORY)])
     return DONE

@@ -199,7 +199,7 @@ def _intent(line: IntentLine) -> Intent:
         line.at,
         line.origin.host,
         line.origin.door,
-        _principal(who.principal),
+        principal_of(who.principal),
         f"{who.os_user} (by {who.sudo_user})" if who.sudo_user else who.os_user,
         who.ssh_client or None,
         tuple(
@@ -213,7 +213,7 @@ def _intent(line: IntentLine) -> Intent:
     )
 
 
-def _principal(name: str) -> str | None:
+def principal_of(name: str) -> str | None:
     """The principal as brokers write it: `User:alice`."""
     if name in _UNKNOWN_PRINCIPALS:
         return None

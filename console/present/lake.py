@@ -17,6 +17,8 @@ NOTHING = "–"
 FIRST_SEEN = "first seen"
 """The old value of what the first poll of a cluster found: unknown."""
 HIDDEN = "······"
+NOT_BUILT = "not built yet"
+"""Of a change that the lake has taken in since its tables were built."""
 REDACTED = "[hidden]"
 """What tables that compare values have for a secret (console.history.redact)."""
 

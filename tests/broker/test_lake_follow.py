@@ -13,9 +13,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from console.admin.changes import send
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
+from console.contexts import Context
+from console.contexts.console_settings import ConsoleSettings
 from console.history.schema import KRAFT_RECORD
 from console.history.store import Lake
 from console.lake.follow import Taken, follow
@@ -23,9 +27,12 @@ from console.model.changes import AlterConfigs, ConfigOp, CreateTopics, DeleteTo
 from console.model.codes import SET
 from console.model.config import topic_resource
 from console.model.failure import Failure
+from console.session.session import Session
+from console.tui.app import Console
 from tests.history.lake_rows import rows_of
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.patience import PATIENCE
+from tests.tui.console_app import Driven
 
 KILLS = 2
 _COLUMNS = ("log_offset", "record_index", "in_snapshot", "record_type", "payload")
@@ -61,6 +68,41 @@ async def test_what_the_controllers_write_is_taken_in_once_whoever_is_killed(
     assert len({(row["log_offset"], row["record_index"], row["in_snapshot"]) for row in found}) == len(found)
     for number in (*range(1, KILLS + 1), *range(101, 101 + KILLS), 1000):
         assert len([row for row in found if _is_of(row, topic, number)]) == 1
+
+
+async def test_the_pane_shows_a_change_by_itself_before_any_build(
+    plain_cluster: KafkaCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """From the controllers to the screen: another client's change, and one of this host with its author."""
+    lake = Lake.create(str(tmp_path / "lake"))
+    monkeypatch.setenv("KAC_LAKE", lake.where)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    settings = ConnectionSettings(bootstrap=plain_cluster.addresses)
+    with AdminClient(settings) as client:
+        process = await _started(plain_cluster, lake)
+        try:
+            await client.run(send, CreateTopics((NewTopic(name, 2, 1),)), validate_only=False)
+            await _until(lambda: any(f'"{name}"' in row["payload"] for row in _rows(lake)))
+            app = Console(Session(client, Context("followed", "test", settings)), ConsoleSettings())
+            async with app.run_test(size=(120, 40)) as pilot:
+                it = Driven(app, pilot, client)
+                await it.press("8")
+                await it.shows(f"topic {name} partitions")
+                assert it.line(f"topic {name} partitions").split()[0] in ("+", "▸+")
+                await _set(client, name, 1)
+                await it.shows(f"topic {name} retention.ms")
+                assert it.line(f"topic {name} retention.ms").split()[-1] == "–"
+                await it.command(f"set topic {name} retention.ms=3d")
+                await it.press("7", "A", "y")
+                await it.shows("applied: ")
+                await it.press("8")
+                await it.shows("→ 3 d")
+                assert it.line("→ 3 d").split()[-1] == "ANONYMOUS"
+        finally:
+            process.send_signal(signal.SIGINT)
+            assert await process.wait() == 0
+            await client.run(send, DeleteTopics((name,)), validate_only=False)
+    assert {release.job for release in lake.releases()} == {"follow"}
 
 
 async def test_it_goes_on_after_what_fails_and_says_it_once(plain_cluster: KafkaCluster, tmp_path: Path) -> None:

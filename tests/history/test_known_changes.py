@@ -38,6 +38,8 @@ pytestmark = [pytest.mark.broker, pytest.mark.slow, pytest.mark.timeout(1200)]
 
 ZONE = "America/New_York"
 SECONDS = 8.0
+UNBUILT: dict[str, list[dict[str, Any]]] = {}
+"""What `kac history` had of a lake before it was built."""
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +74,7 @@ def lake(cluster: KafkaCluster, spark: SparkSession, tmp_path_factory: pytest.Te
         folder=Path(where),
     )
     ingest(spark, Lake.open(where), sources.inputs())
+    UNBUILT[where] = history(where)
     build(spark, Lake.open(where))
     return where
 
@@ -126,6 +129,18 @@ def test_every_change_is_there_with_its_author(lake: str) -> None:
         assert (row["principal"], row["attribution"]) == (f"User:{change.who}", "request"), (change, row)
         assert row["is_deleted"] is (change.new is None)
         assert row["source"] == "kraft_log"
+
+
+def test_every_change_is_shown_before_the_build_too(lake: str) -> None:
+    """What the build has of the metadata log is what was shown of it before, less who did it."""
+    names = ("entity_type", "entity_key", "attr", "old_value", "new_value", "valid_from", "valid_to", "is_deleted")
+    before, after = (
+        sorted([tuple(row[name] for name in names) for row in rows if row["source"] == "kraft_log"], key=repr)
+        for rows in (UNBUILT[lake], history(lake))
+    )
+    assert before == after
+    assert {row["is_built"] for row in UNBUILT[lake]} == {False}
+    assert {row["is_built"] for row in history(lake)} == {True}
 
 
 def test_what_nobody_is_known_to_have_done_has_no_author(lake: str) -> None:

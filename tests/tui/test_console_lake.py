@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from console.history.schema import TABLES
 from console.history.store import Lake
 from console.history.store.write import writing
 from console.model.config import CLUSTER_DEFAULT, broker_resource, topic_resource
 from console.model.quota import QuotaEntity
 from console.plan.edits import SetConfig, SetQuota, UnsetConfig
 from console.tui.panes.view import TableView
+from tests.history.lake_rows import arrow_rows
 from tests.support import sample_lake
 from tests.support.sample_lake import CLUSTER, NOON, OTHER
 from tests.tui.console_app import Driven, cluster, driven
@@ -284,6 +287,51 @@ async def test_older_changes_of_the_lake_stand_below_the_events(lake: str) -> No
         assert staged(it) == [SetQuota(QuotaEntity.of({"user": "alice"}), "consumer_byte_rate", 20_000_000.0)]
         await it.press("tab")
         await it.until(lambda: "cleanup.policy" not in it.text)
+
+
+async def test_what_comes_in_is_shown_by_itself_and_the_cursor_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Records that no build has seen yet: above, marked, and with the author that this host's journal has."""
+    lake = sample_lake.make_lake(str(tmp_path / "lake"))
+    monkeypatch.setenv("KAC_LAKE", lake.where)
+    async with driven() as it:
+        await it.press("8")
+        await to(it, "user alice consumer_byte_rate")
+        followed(lake, 7, retention(1000, NOON + timedelta(minutes=1)))
+        await it.shows("7 d → 1 s")
+        assert it.line("7 d → 1 s").split()[0] == "+"
+        assert it.line("▸").split()[3:6] == ["user", "alice", "consumer_byte_rate"]
+        await to(it, "7 d 1 s")
+        await says(it, "not built yet: `kac lake build` looks for who did it")
+        await it.press("enter")
+        await says(it, "as the lake says")  # the model has not changed
+        await to(it, "orders cleanup.policy")
+        await it.command("set topic payments retention.ms=1d")
+        await it.press("7", "A", "y")
+        await it.shows("applied: ")
+        await it.press("8")
+        now = datetime.now(UTC)
+        followed(lake, 8, retention(86_400_000, now, "payments"), retention(5000, now + timedelta(hours=1), "payments"))
+        await it.shows("payments retention.ms")
+        assert "cleanup.policy" in it.line("▸")
+        own, other = (it.line(part) for part in ("– → 1 d", "1 d → 5 s"))
+        assert own.split()[0] == other.split()[0] == "+"
+        assert own.split()[-1] == "ANONYMOUS"
+        assert other.split()[-1] == "–"
+
+
+def retention(value: int, at: datetime, topic: str = "orders") -> dict[str, object]:
+    payload = {"resourceType": 2, "resourceName": topic, "name": "retention.ms", "value": str(value)}
+    return {"cluster_id": CLUSTER, "record_type": "ConfigRecord", "payload": json.dumps(payload), "record_ts": at}
+
+
+def followed(lake: Lake, offset: int, *records: dict[str, object]) -> None:
+    """Takes in records as `kac lake follow` does."""
+    rows = [{**record, "log_offset": offset + place, "record_index": 0} for place, record in enumerate(records)]
+    with writing(lake, "follow") as write:
+        write.add_arrow("kraft_record", arrow_rows(TABLES["kraft_record"], rows))
+        write.commit()
 
 
 async def test_this_hosts_journal_beside_the_lake(lake: str) -> None:

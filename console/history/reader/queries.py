@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from fnmatch import fnmatchcase
 from typing import Any
 
 from console.history.entities import CLUSTER, POLL_SOURCES, UNOBSERVED, acl_key
@@ -24,6 +25,7 @@ from console.history.reader.tables import (
     known_time,
     time,
 )
+from console.history.reader.tail import Tail, tail
 from console.history.schema import (
     CHANGE_EVENT,
     DRIFT,
@@ -70,7 +72,41 @@ def with_acls(type_: str, key: str) -> tuple[tuple[str, str], ...]:
 
 
 def timeline(tables: Tables, wanted: Wanted, limit: int = PAGE, after: Place | None = None) -> list[Change]:
-    """The latest changes, or those that follow a place."""
+    """The latest changes, or those that follow a place; with those that are not built yet (`Change.is_built`)."""
+    clusters = tables.clusters(KRAFT_RECORD) if wanted.cluster_id is None else [wanted.cluster_id]
+    tails = {cluster_id: tail(tables, cluster_id) for cluster_id in clusters}
+    found = [_ended(change, tails) for change in _built_timeline(tables, wanted, limit, after)]
+    recent = (change for each in tails.values() for change in each.changes)
+    found += (each for each in recent if _passes(each, wanted) and (after is None or each.place.order > after.order))
+    return sorted(found, key=lambda change: change.place.order)[:limit]
+
+
+def _ended(change: Change, tails: Mapping[str, Tail]) -> Change:
+    """The change, with its end where a later one is not built yet."""
+    of_cluster = tails.get(change.cluster_id)
+    if of_cluster is None or not change.is_current:
+        return change
+    ended = of_cluster.ended.get((change.entity_type, change.entity_key, change.attr))
+    return change if ended is None else change._replace(valid_to=ended, is_current=False)
+
+
+def _passes(change: Change, wanted: Wanted) -> bool:
+    """Whether a change that is not built yet is wanted: the same as `_changes_where`."""
+    if wanted.entities and (change.entity_type, change.entity_key) not in wanted.entities:
+        return False
+    if wanted.since is not None and change.valid_from < wanted.since:
+        return False
+    if wanted.until is not None and change.valid_from >= wanted.until:
+        return False
+    if wanted.key is not None and not (
+        fnmatchcase(change.attr, wanted.key) if set(wanted.key) & set("*?") else change.attr == wanted.key
+    ):
+        return False
+    shown = " ".join(filter(None, (*change[1:6], change.principal))).lower()
+    return wanted.principal is None and all(word in shown for word in wanted.text.lower().split())
+
+
+def _built_timeline(tables: Tables, wanted: Wanted, limit: int, after: Place | None) -> list[Change]:
     files = tables.files(HISTORY, tables.partitions(HISTORY, wanted.cluster_id))
     if not files:
         return []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta, timezone
 from threading import Lock
@@ -101,6 +102,8 @@ class Tables:
             self.release: Release = self._lake.current()
         except OSError as error:
             raise Unreadable(where, error) from error
+        self.tails: dict[str, Any] = {}
+        """What `console.history.reader.tail` has found of each cluster."""
         self._connection: DuckDBPyConnection | None = connected()
         self._lock = Lock()
 
@@ -141,6 +144,13 @@ class Tables:
         except OSError as error:
             raise Unreadable(self.where, error) from error
 
+    def files_since(self, table: Table, cluster_id: str, column: str, since: datetime) -> list[str]:
+        """The Parquet files of a cluster that may have rows with this time or later ones in a column of times."""
+        text = since.isoformat(timespec="seconds")[:19]
+        chosen = self.release.table(table).of(self.partitions(table, cluster_id))
+        newest = {path: json.loads(file.stats or "{}").get("maxValues", {}) for path, file in chosen.items()}
+        return [self._lake.path(path) for path, most in newest.items() if most.get(column, text) >= text]
+
     def built(self, table: Table, partitions: Iterable[str]) -> datetime | None:
         """When the newest files of these partitions were written."""
         times = [file.written for file in self.release.table(table).of(partitions).values()]
@@ -169,7 +179,10 @@ def _cluster(partition: str) -> str | None:
 
 
 class Change(NamedTuple):
-    """A value of an attribute, the one before, and who set it: a row of `history`, see there."""
+    """A value of an attribute, the one before, and who set it: a row of `history`, see there.
+
+    is_built: whether it is in `history`, and not only in records that came in since (`console.history.reader.tail`).
+    """
 
     cluster_id: str
     entity_type: str
@@ -184,6 +197,7 @@ class Change(NamedTuple):
     principal: str | None
     attribution: str
     source: str
+    is_built: bool = True
 
     @property
     def is_gap(self) -> bool:
@@ -210,6 +224,11 @@ class Place(NamedTuple):
     entity_type: str
     entity_key: str
     attr: str
+
+    @property
+    def order(self) -> tuple[timedelta, str, str, str, str]:
+        """By which places are sorted."""
+        return (EPOCH - self.valid_from, *self[1:])
 
 
 class Drifted(NamedTuple):

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from console.session.lake_staging import Wish
 
 
+LOOK_EVERY = 1.0
+"""Seconds between two looks whether a run has left newer tables."""
 Row = TypeVar("Row")
 log = logging.getLogger(__name__)
 
@@ -113,6 +115,16 @@ class LakeView(DetailsView[Row]):
     def ask_again(self) -> None:
         """The question is another, or its answer."""
         self._asking = start(self, self._ask, group="lake", name="lake", exclusive=True)
+
+    def on_mount(self) -> None:
+        """Look at the lake oftener than at the cluster: one of its folders shows whether it has newer tables."""
+        super().on_mount()
+        self.set_interval(LOOK_EVERY, self._look)
+
+    def _look(self) -> None:
+        idle = self._asking is None or self._asking.is_finished
+        if self.display and self._asked is not None and idle and not self.host.reading.live.paused:
+            self.ask_again()
 
     async def _ask(self) -> None:
         try:
