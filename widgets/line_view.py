@@ -317,7 +317,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
 
     @property
     def is_near_top(self) -> bool:
-        """Whether the first line can be seen together with the cursor, and nobody has scrolled away from the cursor."""
+        """Whether the first line can be seen together with the cursor, which is seen now."""
         return self._cursor < self._page and self._cursor in self.visible_range
 
     def show_top(self) -> None:
