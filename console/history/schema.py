@@ -84,16 +84,16 @@ def _maybe(of: Column) -> Column:
 SNAPSHOT = Table(
     "snapshot",
     "bronze",
-    "The state of a cluster when it was polled: all rows of a resource whenever it differs from the last poll, and a "
-    "heartbeat for each poll, by which an unchanged resource differs from one that was not polled.",
+    "The state of a cluster when it was polled: all rows of a resource whenever it differs from the last poll. What "
+    "was read without a difference is in `poll`.",
     (
         CLUSTER_ID,
         column("observed_ts", "timestamp", "When the cluster answered."),
         column(
             "kind",
             "string",
-            "`state`: a value of a resource; `absent`: the resource was deleted; `heartbeat`: all resources of this "
-            "type were read; `failed`: they were not, `value` has the error.",
+            "`state`: a value of a resource; `absent`: the resource was deleted; and those of `poll`, as older "
+            "versions of kac wrote them here.",
         ),
         ENTITY_TYPE,
         _maybe(ENTITY_KEY),
@@ -107,6 +107,28 @@ SNAPSHOT = Table(
     ),
     key=("cluster_id", "observed_ts", "kind", "entity_type", "entity_key", "attr"),
     partitions=("cluster_id", "day:observed_ts"),
+)
+
+POLL = Table(
+    "poll",
+    "bronze",
+    "What each poll of a cluster read, by which an unchanged resource differs from one that was not polled. A few rows "
+    "for a poll, of all clusters in one file.",
+    (
+        CLUSTER_ID,
+        column("observed_ts", "timestamp", "When the cluster answered."),
+        column(
+            "kind",
+            "string",
+            "`heartbeat`: all resources of these types were read; `failed`: they were not, `value` has the error.",
+        ),
+        column("entity_type", "string", "The type; of a heartbeat all of them, with commas."),
+        _maybe(ENTITY_KEY),
+        maybe("value", "string", "The error. Empty for a heartbeat."),
+        RUN_ID,
+    ),
+    key=("cluster_id", "observed_ts", "kind", "entity_type", "entity_key"),
+    partitions=(),
 )
 
 KRAFT_RECORD = Table(
@@ -454,6 +476,7 @@ TABLES: Mapping[str, Table] = MappingProxyType(
         table.name: table
         for table in (
             SNAPSHOT,
+            POLL,
             KRAFT_RECORD,
             JOURNAL,
             ALTER_REQUEST,

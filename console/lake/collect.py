@@ -1,6 +1,6 @@
 """`kac lake collect`: polls clusters and writes what has changed since the last poll.
 
-`collect(lake, contexts, progress)` polls once, four clusters at a time; `keep_collecting` repeats that until it is
+`collect(lake, contexts, progress)` polls once, several clusters at a time; `keep_collecting` repeats that until it is
 stopped. A cluster that does not answer is named in the report and delays no other. One that answers with the id of
 another is refused: `refused_claims`. Needs PyArrow, no Spark.
 """
@@ -15,13 +15,23 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import structs
 
 from console.history.entities import id_problem
 from console.lake.last_state import LastStates, Owner, changed_rows
-from console.lake.poll import Observation, Row, failed_row, observation, poll_cluster, snapshot_table
+from console.lake.poll import (
+    Observation,
+    Row,
+    changes_of,
+    failed_row,
+    observation,
+    poll_cluster,
+    poll_rows,
+    poll_table,
+    snapshot_table,
+)
 from console.model.failure import Failure
 
 if TYPE_CHECKING:
@@ -31,8 +41,10 @@ if TYPE_CHECKING:
     from console.history.store import Lake
     from console.history.store.write import Write
 
-IN_FLIGHT = 4
+IN_FLIGHT = 16
 """Clusters that are polled at the same time."""
+POLLS_IN_FILE = 500_000
+"""Rows of a file of `poll` that is left as it is: half a month of 100 clusters every five minutes."""
 TIMEOUT = 120.0
 """Seconds that one cluster may take."""
 KEPT_POLLS = 12
@@ -62,7 +74,7 @@ class ClusterReport:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The result of a run. run_id: ``""`` if nothing was written. rows: written to the table `snapshot`."""
+    """The result of a run. run_id: ``""`` if nothing was written. rows: written to the tables `snapshot` and `poll`."""
 
     run_id: str
     clusters: tuple[ClusterReport, ...]
@@ -306,14 +318,16 @@ def write_down(
     states = states or LastStates(lake)
     read = {each.context.name: each.seen.cluster_id if each.seen is not None else None for each in taken}
     with writing(lake, "collect", inputs={"clusters": read}) as write:
-        tables, reports, kept = _tables(write, states, taken, names)
+        tables, polls, reports, kept = _tables(write, states, taken, names)
         report = Report(write.run_id, tuple(reports))
-        if not tables:
+        if not polls:
             write.fail(report.message or "there was no cluster to poll", inputs={"clusters": read})
             return replace(report, run_id="")
         import pyarrow as pa
 
-        rows = write.add_arrow("snapshot", pa.concat_tables(tables))
+        rows = write.add_few("poll", poll_table(polls), POLLS_IN_FILE)
+        if tables:
+            rows += write.add_arrow("snapshot", pa.concat_tables(tables))
         status = "done" if kept else "failed"
         release = write.commit(status=status, inputs={"clusters": read}, message=report.message)
         with suppress(OSError):  # the next run deletes what is left over
@@ -323,8 +337,8 @@ def write_down(
 
 def _tables(
     write: Write, states: LastStates, taken: Sequence[PollResult], names: Collection[str] | None
-) -> tuple[list[pa.Table], list[ClusterReport], set[str]]:
-    """The rows to write, the reports, and the clusters that answered."""
+) -> tuple[list[pa.Table], list[dict[str, Any]], list[ClusterReport], set[str]]:
+    """The rows to write, of `snapshot` and of `poll`, the reports, and the clusters that answered."""
     owners = states.owners(write.release)
     known = {owner.context: cluster_id for cluster_id, owner in owners.items()}
     claims = [
@@ -337,6 +351,7 @@ def _tables(
     refused = refused_claims(owners, claims, names)
     now: dict[str, tuple[Context, datetime]] = {}
     tables: list[pa.Table] = []
+    polls: list[dict[str, Any]] = []
     reports: list[ClusterReport] = []
     current = {each.seen.cluster_id: states.of(write.release, each.seen.cluster_id) for each in taken if each.seen}
     first = {
@@ -349,7 +364,7 @@ def _tables(
         if seen is None:
             cluster_id = each.context.cluster_id or known.get(name)
             if cluster_id is not None and each.failure is not None:
-                tables.append(snapshot_table([failed_row(name, each.failure)], cluster_id, each.at, write.run_id))
+                polls += poll_rows([failed_row(name, each.failure)], cluster_id, each.at)
             reports.append(ClusterReport(name, cluster_id, failure=each.failure, seconds=each.seconds))
             continue
         if name in refused:
@@ -359,14 +374,16 @@ def _tables(
             reports.append(ClusterReport(name, seen.cluster_id, len(seen.state), seconds=each.seconds))
             continue  # another context for the same cluster: one poll is enough
         rows, current[seen.cluster_id] = changed_rows(current[seen.cluster_id], seen)
-        tables.append(snapshot_table(rows, seen.cluster_id, seen.at, write.run_id))
+        polls += poll_rows(rows, seen.cluster_id, seen.at)
+        if changed := changes_of(rows):
+            tables.append(snapshot_table(changed, seen.cluster_id, seen.at, write.run_id))
         now[seen.cluster_id] = each.context, seen.at
         reports.append(_report(each, seen, rows))
     for cluster_id, (context, at) in now.items():
         owner = Owner(context.name, context.cluster_id == cluster_id)
         states.keep(write, cluster_id, owner, at, current[cluster_id])
     order = {each.context.name: place for place, each in enumerate(taken)}
-    return tables, sorted(reports, key=lambda report: order[report.context]), set(now)
+    return tables, polls, sorted(reports, key=lambda report: order[report.context]), set(now)
 
 
 def _report(taken: PollResult, seen: Observation, rows: Sequence[Row]) -> ClusterReport:

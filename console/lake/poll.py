@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from console.history.entities import ACL_SET, CONFIG_TYPES, acl_attr, acl_key, config_key, quota_key, quota_value
 from console.history.entities import scram_value as scram_text
 from console.history.redact import is_secret
-from console.model.codes import BROKER, CLIENT_METRICS, GROUP, STATIC_BROKER_CONFIG, TOPIC, ResourceType
+from console.model.codes import BROKER, CLIENT_METRICS, DEFAULT_CONFIG, GROUP, STATIC_BROKER_CONFIG, TOPIC, ResourceType
 from console.model.config import (
     CLUSTER_DEFAULT,
     ConfigEntry,
@@ -301,17 +301,21 @@ def _on(resource: ConfigResource) -> Callable[[ConfigEntry], _Own | None]:
     return lambda entry: _Own(entry.value, source.name) if entry.source == source else None
 
 
+_OF_A_BROKER = (own_source(broker_resource(0)), STATIC_BROKER_CONFIG)
+
+
 def _on_broker(entry: ConfigEntry) -> _Own | None:
     """The value that is set on the broker at run time, else in its file, even if the default for all brokers overrides
     it.
 
     A synonym of another name (log.retention.hours below log.retention.ms) is an entry of its own.
     """
-    sources = (own_source(ConfigResource(BROKER, "0")), STATIC_BROKER_CONFIG)
+    if entry.source == DEFAULT_CONFIG:
+        return None  # the last of its synonyms: nothing is set
     if not entry.synonyms:
-        return _Own(entry.value, entry.source.name) if entry.source in sources else None
+        return _Own(entry.value, entry.source.name) if entry.source in _OF_A_BROKER else None
     for synonym in entry.synonyms:
-        if synonym.name == entry.name and synonym.source in sources:
+        if synonym.name == entry.name and synonym.source in _OF_A_BROKER:
             return _Own(synonym.value, synonym.source.name)
     return None
 
@@ -347,6 +351,32 @@ def status_rows(seen: Observation) -> list[Row]:
     heartbeats = [Row("heartbeat", each) for each in TYPES if each in seen.listed and each not in incomplete]
     failures = [Row("failed", entity_type, key, value=why) for (entity_type, key), why in seen.failed.items()]
     return heartbeats + failures
+
+
+_CHANGES = frozenset({"state", "absent"})
+
+
+def changes_of(rows: Iterable[Row]) -> list[Row]:
+    """The rows for the table `snapshot`."""
+    return [row for row in rows if row.kind in _CHANGES]
+
+
+def poll_rows(rows: Iterable[Row], cluster_id: str, at: datetime) -> list[dict[str, Any]]:
+    """The others, for the table `poll`: one heartbeat for all types, and each error."""
+    beats = [row.entity_type for row in rows if row.kind == "heartbeat"]
+    failed = [row._asdict() for row in rows if row.kind == "failed"]
+    made = [Row("heartbeat", ",".join(beats))._asdict()] if beats else []
+    return [{**row, "cluster_id": cluster_id, "observed_ts": at} for row in (*made, *failed)]
+
+
+def poll_table(rows: Iterable[Mapping[str, Any]]) -> pa.Table:
+    """The rows of polls in the table's columns; `run_id` is missing."""
+    import pyarrow as pa
+
+    from console.history.schema import POLL, arrow_schema
+
+    schema = arrow_schema(POLL)
+    return pa.Table.from_pylist(list(rows), schema=schema.remove(schema.get_field_index("run_id")))
 
 
 def failed_row(cluster: str, failure: Failure) -> Row:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -69,8 +70,13 @@ def nobody(name: str = "gone", **more: Any) -> Context:
 
 
 def snapshot_of(lake: Lake) -> list[dict[str, Any]]:
-    files = lake.files(lake.current(), "snapshot")
-    rows = pa.concat_tables([pq.read_table(file, partitioning=None) for file in files]).to_pylist()
+    """The rows of `snapshot`, and those of `poll` with one for each type of a heartbeat."""
+    files = [lake.files(lake.current(), table) for table in ("snapshot", "poll")]
+    rows, polls = (
+        [row for file in each for row in pq.read_table(file, partitioning=None).to_pylist()] for each in files
+    )
+    empty = {"attr": None, "source": None, "is_sensitive": False}
+    rows += [{**empty, **row, "entity_type": each} for row in polls for each in row["entity_type"].split(",")]
     return sorted(rows, key=lambda row: row["observed_ts"])
 
 
@@ -93,7 +99,7 @@ def test_a_look_writes_what_changed_and_that_it_looked(lake: Lake) -> None:
         said: list[Step] = []
         first = collect(lake, [context(cluster)], said.append)
         assert first.complete
-        assert first.rows == len(snapshot_of(lake))
+        assert first.rows == sum(lake.current().tables[name].rows for name in ("snapshot", "poll"))
         assert [(step.done, step.total, step.context) for step in said] == [(1, 1, "one")]
         (one,) = first.clusters
         assert one.changed == one.resources > 40
@@ -346,3 +352,21 @@ def test_no_secret_is_in_the_lake(lake: Lake, tmp_path: Path) -> None:
     assert "ssl.keystore.password" in found
     assert "SCRAM-SHA-256" in found
     assert PLANTED not in found
+
+
+def test_a_quiet_fleet_adds_one_file_of_rows_and_they_stay_few(lake: Lake, quiet: ThreadedCluster) -> None:
+    with ExitStack() as others:
+        fleet = [quiet, *(others.enter_context(run_in_thread(ClusterSpec(brokers=1))) for _ in range(3))]
+        contexts = [context(cluster, f"c{number}") for number, cluster in enumerate(fleet)]
+        for look in range(20):
+            before = lake.current()
+            assert collect(lake, contexts).complete
+            after = lake.current()
+            assert after.number == before.number + 1
+            if look:
+                assert after.versions["snapshot"] == before.versions["snapshot"]
+            assert 1 <= len(after.tables["poll"].files) <= 17
+    assert after.tables["poll"].rows == 4 * 20
+    beats = [row for row in snapshot_of(lake) if row["kind"] == "heartbeat"]
+    assert len(beats) == 20 * 4 * len(TYPES)
+    assert len({row["run_id"] for row in beats}) == 20

@@ -10,9 +10,11 @@ from pyspark.sql import SparkSession
 
 from console.history.jobs.build import build
 from console.history.jobs.progress import Progress
+from console.history.jobs.tables import read_polls
 from console.history.schema import TABLES
 from console.history.store import Lake, LakeError
 from console.history.store.write import writing
+from console.lake.poll import Observation, poll_rows, poll_table, snapshot_table, status_rows
 from tests.history.lake_rows import START, rows_of, snapshot_rows
 from tests.history.tiny_steps import FAILING, STEPS
 
@@ -24,6 +26,24 @@ def lake(tmp_path: Path) -> Lake:
         write.add_arrow("snapshot", snapshot_rows(200, days=3))
         write.commit()
     return made
+
+
+def test_polls_are_read_as_if_their_rows_were_in_snapshot(spark: SparkSession, lake: Lake) -> None:
+    seen = Observation("c", START, {}, frozenset({"topic", "acl"}), failed={("group", None): "UNSUPPORTED: old"})
+    rows = status_rows(seen)
+    before = read_polls(spark, lake, lake.current()).count()
+    assert before == 200
+    with writing(lake, "collect") as write:
+        write.add_few("poll", poll_table(poll_rows(rows, "c", START)), 10)
+        write.commit()
+    now = read_polls(spark, lake, lake.current())
+    assert now.columns == list(TABLES["snapshot"].names)
+    found = [row.asDict() for row in now.where("cluster_id = 'c'").drop("run_id").collect()]
+    wanted = snapshot_table(rows, "c", START, "").drop(["run_id"]).to_pylist()
+    assert len(wanted) == 3
+    without_zone = [{**row, "observed_ts": START} for row in found]
+    assert sorted(without_zone, key=str) == sorted([{**row, "observed_ts": START} for row in wanted], key=str)
+    assert now.count() == before + 3
 
 
 def test_builds_each_table_once_and_again_the_same(spark: SparkSession, lake: Lake) -> None:

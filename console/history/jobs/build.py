@@ -12,8 +12,8 @@ from pyspark.sql import functions as F
 
 from console.history.jobs.record import Report, note_versions
 from console.history.jobs.submit import lake_at, moment, parser, submitted
-from console.history.jobs.tables import read_table, write_partitions
-from console.history.schema import TABLES
+from console.history.jobs.tables import read_polls, read_table, write_partitions
+from console.history.schema import SNAPSHOT, TABLES
 from console.history.store.write import writing
 
 from ..store import Lake, LakeError, Release
@@ -88,7 +88,8 @@ def _read(spark: SparkSession, lake: Lake, release: Release, source: Source, sin
     table = TABLES[source.table]
     cut = time_partitions(table, since - WARM_UP) if since is not None and source.cut else None
     wanted = None if cut is None else [each for each in release.table(table).partitions if cut.holds(each)]
-    return read_table(spark, lake, release, table, wanted)
+    read = read_polls if table is SNAPSHOT else read_table
+    return read(spark, lake, release, table, wanted)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

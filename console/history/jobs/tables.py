@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from console.history.schema import Table
+from console.history.schema import POLL, SNAPSHOT, Table
 from console.history.store import Lake, Release
 from console.history.store.partitions import IN, parts_of
 from console.history.store.write import Write
@@ -24,6 +24,20 @@ def read_table(
 ) -> DataFrame:
     """The table as it is in that version; without rows where it has no files."""
     return _read(spark, lake, table, lake.files(release, table, partitions))
+
+
+def read_polls(
+    spark: SparkSession,
+    lake: Lake,
+    release: Release,
+    snapshot: Table = SNAPSHOT,
+    partitions: Iterable[str] | None = None,
+) -> DataFrame:
+    """What polls saw: the rows of `snapshot`, and for those of `poll` one for each type of entity."""
+    polls = read_table(spark, lake, release, POLL).withColumns(
+        {"entity_type": F.explode(F.split("entity_type", ",")), "is_sensitive": F.lit(False)}
+    )
+    return read_table(spark, lake, release, snapshot, partitions).unionByName(polls, allowMissingColumns=True)
 
 
 def read_folders(spark: SparkSession, lake: Lake, table: Table, folders: Iterable[str]) -> DataFrame:

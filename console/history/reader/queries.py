@@ -32,6 +32,7 @@ from console.history.schema import (
     HISTORY,
     KRAFT_RECORD,
     POLICY_VIOLATION,
+    POLL,
     QUOTA_USAGE,
     SNAPSHOT,
     Table,
@@ -361,7 +362,7 @@ def _usage_files(tables: Tables, window: Window) -> list[str]:
 # -- freshness -------------------------------------------------------------------------------------------------------
 
 SHOWN = (HISTORY, DRIFT, QUOTA_USAGE, POLICY_VIOLATION)
-_POLLS = ((SNAPSHOT, "observed_ts"), (KRAFT_RECORD, "record_ts"), (CHANGE_EVENT, "event_ts"))
+_POLLS = ((POLL, "observed_ts"), (SNAPSHOT, "observed_ts"), (KRAFT_RECORD, "record_ts"), (CHANGE_EVENT, "event_ts"))
 
 
 def freshness(tables: Tables, cluster_id: str, *, of: tuple[Table, ...] = SHOWN) -> list[Freshness]:
@@ -379,13 +380,13 @@ def freshness(tables: Tables, cluster_id: str, *, of: tuple[Table, ...] = SHOWN)
 
 
 def _last_poll(tables: Tables, cluster_id: str) -> datetime | None:
-    """The newest observation of a cluster, of any source. Only the newest day of each is read."""
+    """The newest observation of a cluster, of any source. Only the newest day of each is read, where it has days."""
     found = []
     for table, column in _POLLS:
-        days = [part for part in tables.partitions(table, cluster_id) if "day=" in part]
-        if not days:
+        parts = tables.partitions(table, cluster_id)
+        if not parts:
             continue
-        files = tables.files(table, [max(days, key=lambda part: part.rpartition("day=")[2])])
+        files = tables.files(table, [max(parts, key=lambda part: part.rpartition("day=")[2])])
         sql = f"SELECT epoch_us(max({column})) FROM {FILES} WHERE cluster_id = ?"  # noqa: S608
         found += [at for (at,) in tables.ask(sql, [files, cluster_id]) if at is not None]
     return known_time(max(found)) if found else None

@@ -30,8 +30,9 @@ COMPACT = "compact"
 _FAILED_KEPT = 20
 _READ_STILL = 3
 """Former versions of the table of releases that stay: a reader may have found one, and not have read it."""
-_RUN_FOLDERS = 16
-"""Each run adds a file of one row to the table of runs; this many become one."""
+_FEW_FILES = 16
+"""So many small files of a table become one with the next that is added."""
+_RUNS_IN_FILE = 10_000
 
 
 @contextmanager
@@ -103,6 +104,22 @@ class Write:
         for partition, folders in self.put_arrow(table, rows).items():
             for folder in folders:
                 self.append(table, partition, folder)
+        return int(rows.num_rows)
+
+    def add_few(self, table: str, rows: pa.Table, small: int) -> int:
+        """Appends few rows to a table without partitions, as often as may be: of its files with fewer rows than `small`
+        there are never many. Gives how many rows are new. ValueError: see `add_arrow`."""
+        known = self._of(table)
+        former = [path for path, file in known.files.items() if file.rows < small]
+        if len(former) >= _FEW_FILES:
+            read = parquet_files.read(self.lake.filesystem, map(self.lake.path, former), TABLES[table])
+            whole = pa.concat_tables([read, parquet_files.fitted(TABLES[table], rows, self.run_id)])
+            ((_, (folder,)),) = self.put_arrow(table, whole).items()
+            kept = {path: file for path, file in known.files.items() if path not in former}
+            self._changed[table] = TableFiles(known.columns, {**kept, **self._files(folder, "")})
+            self.rows[table] = self.rows.get(table, 0) + rows.num_rows
+        else:
+            self.add_arrow(table, rows)
         return int(rows.num_rows)
 
     def put_arrow(self, table: str, rows: pa.Table) -> dict[str, list[str]]:
@@ -296,17 +313,8 @@ class Write:
         added = pa.Table.from_pylist(
             [self._run_row(status, inputs, rows, quarantined, message)], schema=arrow_schema(RUN)
         )
-        former = self._of(RUN.name).of()
-        if len(former) >= _RUN_FOLDERS:
-            read = parquet_files.read(self.lake.filesystem, map(self.lake.path, former), RUN)
-            added = pa.concat_tables([read, added])
-        folder = self.folder(RUN.name)
-        parquet_files.write(self.lake.filesystem, f"{folder}/part-0.parquet", added)
         counted = dict(self.rows)
-        if len(former) >= _RUN_FOLDERS:
-            self.replace(RUN.name, {"": [folder]})
-        else:
-            self.append(RUN.name, "", folder)
+        self.add_few(RUN.name, added, _RUNS_IN_FILE)
         self.rows = counted
 
 
