@@ -40,7 +40,6 @@ WEB_FONT = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
 DAY = r"((\d{4}-)?\d\d-\d\d(?: |&#160;))?"
 TIME_OF_DAY = re.compile(DAY + r"\d\d:\d\d:\d\d([+-]\d\d:\d\d)?")
 MINUTE_OF_DAY = re.compile(DAY + r"\b\d\d:\d\d\b")
-WATCHED = re.compile(r"watched(&#160;| )for(&#160;| )\d+(&#160;| )\w+")
 AGE = re.compile(r"(?:&#160;| )*\b\d+(?:&#160;| )(?:s|min|h)\b")
 DATE = re.compile(r"\d{4}-\d\d-\d\d")
 ADDRESS = re.compile(r"127\.0\.0\.1:\d{5}")
@@ -115,14 +114,14 @@ WALKS: dict[str, dict[str, Step]] = {"incident": {
     "now-plan": ("7", "see:8 edits on 4 entities"),
     "now-green": ("A", "see:y checks the plan", "y", "see:applied", "full_stop", "see:2 troubles"),
 }, "transactions": {
-    "transactions": ("see:watched for", "colon", "text:transactions", "enter", "see:2 hang"),
+    "transactions": ("see:watched since", "colon", "text:transactions", "enter", "see:2 hang"),
 }, "groups": {
     "group": (
-        "see:watched for", "6", "see:dispatch", "slash", "text:dispatch", "enter", "enter", "see:logistics.shipments",
+        "see:watched since", "6", "see:dispatch", "slash", "text:dispatch", "enter", "enter", "see:logistics.shipments",
     ),
     "records": ("j", "j", "v", "see:of group dispatch", "see:binary"),
 }, "quiet": {
-    "moves": ("see:watched for", "moving:checkout.orders 0", "w", "see:is down: no byte can arrive"),
+    "moves": ("see:watched since", "moving:checkout.orders 0", "w", "see:is down: no byte can arrive"),
 }}  # fmt: skip
 """Scenario -> what is pressed, picture by picture."""
 
@@ -137,7 +136,7 @@ def plain(svg: str) -> str:
 def lasting(svg: str) -> str:
     """What two pictures of the same things have in common: all but times of day, and ports that had to be others."""
     timeless = MINUTE_OF_DAY.sub("hh:mm", TIME_OF_DAY.sub("hh:mm:ss", ADDRESS.sub("host:port", svg)))
-    timeless = AGE.sub("age", WATCHED.sub("watched", timeless))
+    timeless = AGE.sub("age", timeless)
     return PICTURE_ID.sub("terminal", DATE.sub("date", timeless))
 
 

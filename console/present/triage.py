@@ -217,9 +217,8 @@ def counts(verdict: Verdict, muted: Mapping[str, datetime]) -> Line:
 
 
 def watched(course: Course) -> Line:
-    """For how long the cluster has been watched."""
-    minutes = int(course.watched.total_seconds() // 60)
-    return [(f"watched for {minutes} min" if minutes else "watched for less than a minute", "muted")]
+    """Since when the cluster has been watched. A time, not an age: at rest nothing is written to the terminal."""
+    return [(f"watched since {clock(course.began)}", "muted")]
 
 
 def part_names(parts: Sequence[str]) -> str:

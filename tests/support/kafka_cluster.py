@@ -263,6 +263,11 @@ class KafkaCluster:
         """Ids of the brokers whose processes are up."""
         return tuple(sorted(self._processes))
 
+    @property
+    def pids(self) -> dict[int, int]:
+        """The process of each broker that is up, by its id."""
+        return {broker: process.pid for broker, process in self._processes.items()}
+
     def await_brokers(self, expected: Collection[int], timeout: float = 30.0) -> None:
         """Wait until every running broker answers Metadata with exactly these ids. Raises ClusterStartError."""
         deadline = time.monotonic() + timeout

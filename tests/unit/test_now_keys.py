@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
+from msgspec.structs import replace
 
 from console.language.grammar import parse
 from console.language.verbs import Where
 from console.present.triage import CAUSES, CauseRow, details
+from console.present.triage import watched as since_when
 from console.session.staged_steps import staging_of
+from console.triage.course import Course, after
 from console.triage.diagnosis import diagnose
 from console.triage.symptoms import Subject
 from console.tui.panes.now import evidence_of
@@ -36,3 +41,34 @@ def test_every_cause_has_its_evidence_and_a_way_on(
     assert ("F stages" in shown or "F opens" in shown) == (staging is not None)
     assert ("Look at" in shown) == bool(outside)
     assert CAUSES.cells(CauseRow(named))[2] == (named.claim.title, "")
+
+
+@pytest.mark.parametrize(("cause", "subject", "change", "how"), CASES, ids=[f"{c[0]}-{n}" for n, c in enumerate(CASES)])
+def test_while_nothing_changes_no_text_of_a_cause_does(
+    cause: str, subject: Subject, change: Change, how: dict[str, object]
+) -> None:
+    course = watched(change, **{name: value for name, value in how.items() if name != "beside"})  # type: ignore[arg-type]
+    course = _at_rest(course, 300)  # trends end
+    settled = _shown(course)
+    shown = _shown(_at_rest(course, 130))
+    both = settled.keys() & shown.keys()
+    assert {key: shown[key] for key in both} == {key: settled[key] for key in both}
+
+
+def _at_rest(course: Course, seconds: int) -> Course:
+    """The course after so many seconds of looks that see what the last one saw."""
+    last = course.last
+    for later in range(10, seconds + 1, 10):
+        course = after(course, replace(last, at=last.at + timedelta(seconds=later)))
+    return course
+
+
+def _shown(course: Course) -> dict[object, object]:
+    """What the pane shows of each cause, and above them."""
+    verdict = diagnose(course)
+    shown: dict[object, object] = {"since when": since_when(course)}
+    for each in verdict.causes:
+        staging = staging_of(each.claim.next, course.last.snapshot)
+        row = CauseRow(each)
+        shown[each.claim.cause, each.claim.subject] = CAUSES.cells(row), details(row, verdict, staging, 78)
+    return shown
