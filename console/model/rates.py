@@ -139,40 +139,94 @@ def with_dirs(rates: Rates, topics: Mapping[str, Topic], dirs: Mapping[int, Iter
     return Rates(ends, sizes, samples)
 
 
-def total(rates: Iterable[Rate]) -> Rate:
-    """The sum; unknown while too few of them are known. Of none it is 0."""
-    wanted = size = end = 0
+class Tally(NamedTuple):
+    """Of some partitions: how many, of how many bytes and records a second are known, and the sums of these."""
+
+    partitions: int = 0
+    sized: int = 0
+    bytes: float = 0.0
+    ended: int = 0
+    records: float = 0.0
+
+    @property
+    def rate(self) -> Rate:
+        """The sum; unknown while too few of them are known. Of none it is 0."""
+        least = KNOWN_SHARE * self.partitions
+        return Rate(self.bytes if self.sized >= least else None, self.records if self.ended >= least else None)
+
+
+def total(tallies: Iterable[Tally]) -> Tally:
+    """The tally of all their partitions."""
+    partitions = sized = ended = 0
     size_sum = end_sum = 0.0
-    for each in rates:
-        wanted += 1
-        if each.bytes is not None:
-            size, size_sum = size + 1, size_sum + each.bytes
-        if each.records is not None:
-            end, end_sum = end + 1, end_sum + each.records
-    least = KNOWN_SHARE * wanted
-    return Rate(size_sum if size >= least else None, end_sum if end >= least else None)
+    for each in tallies:
+        partitions += each.partitions
+        sized, size_sum = sized + each.sized, size_sum + each.bytes
+        ended, end_sum = ended + each.ended, end_sum + each.records
+    return Tally(partitions, sized, size_sum, ended, end_sum)
+
+
+def by_leader(rates: Rates, topic: Topic) -> dict[int, Tally]:
+    """Broker -> the partitions of a topic that it leads. Nothing is written to those without a leader."""
+    led: dict[int, list[float]] = {}
+    for each in topic.partitions:
+        if each.leader < 0:
+            continue
+        sums = led.setdefault(each.leader, [0, 0, 0.0, 0, 0.0])
+        sums[0] += 1
+        place = topic.name, each.number
+        if (size := rates.sizes.get(place)) is not None and (rate := size.rate) is not None:
+            sums[1] += 1
+            sums[2] += rate
+        if (end := rates.ends.get(place)) is not None and (rate := end.rate) is not None:
+            sums[3] += 1
+            sums[4] += rate
+    return {
+        leader: Tally(int(n), int(sized), size, int(ended), end) for leader, (n, sized, size, ended, end) in led.items()
+    }
 
 
 def topic_rate(rates: Rates, topic: Topic) -> Rate:
-    """The rate of a topic: of its partitions that have a leader, as nothing is written to others."""
-    return total(rates.of(topic.name, each.number) for each in topic.partitions if each.leader >= 0)
+    """The rate of a topic."""
+    return total(by_leader(rates, topic).values()).rate
 
 
-def topic_rates(rates: Rates, topics: Mapping[str, Topic]) -> dict[str, Rate]:
-    """Topic -> its rate, where anything of it is known."""
-    if not rates.ends and not rates.sizes:
-        return {}
-    found = ((name, topic_rate(rates, topic)) for name, topic in topics.items())
-    return {name: rate for name, rate in found if rate != UNKNOWN}
+class RateTotals(NamedTuple):
+    """Sums by topic, and what they were made of. topics: topic -> its rate, where anything of it is known."""
+
+    rates: Rates = NOT_LOOKED
+    made_of: Mapping[str, Topic] = {}
+    tallies: Mapping[str, Mapping[int, Tally]] = {}
+    topics: Mapping[str, Rate] = {}
+
+    def after(self, rates: Rates, topics: Mapping[str, Topic]) -> RateTotals:
+        """The sums of these rates; made again only for topics of which a counter or a partition is another object. The
+        same `topics` where no rate has changed."""
+        if not rates.ends and not rates.sizes:
+            return RateTotals(rates)
+        again = {name for name, topic in topics.items() if self.made_of.get(name) is not topic}
+        again |= _changed(self.rates.ends, rates.ends) | _changed(self.rates.sizes, rates.sizes)
+        tallies = {name: mine for name, mine in self.tallies.items() if name in topics}
+        known = {name: rate for name, rate in self.topics.items() if name in topics}
+        for name in again & topics.keys():
+            tallies[name] = by_leader(rates, topics[name])
+            known[name] = total(tallies[name].values()).rate
+            if known[name] == UNKNOWN:
+                del known[name]
+        return RateTotals(rates, topics, tallies, self.topics if known == self.topics else known)
+
+    def leaders(self) -> dict[int, Rate]:
+        """Broker -> what is written to the partitions that it leads; missing where that is unknown."""
+        led: dict[int, list[Tally]] = {}
+        for tallies in self.tallies.values():
+            for leader, tally in tallies.items():
+                led.setdefault(leader, []).append(tally)
+        return {broker: rate for broker, mine in led.items() if (rate := total(mine).rate) != UNKNOWN}
 
 
-def leader_rates(rates: Rates, topics: Mapping[str, Topic]) -> dict[int, Rate]:
-    """Broker -> what is written to the partitions that it leads; missing where that is unknown."""
-    if not rates.ends and not rates.sizes:
-        return {}
-    led: dict[int, list[Rate]] = {}
-    for name, topic in topics.items():
-        for each in topic.partitions:
-            if each.leader >= 0:
-                led.setdefault(each.leader, []).append(rates.of(name, each.number))
-    return {broker: rate for broker, mine in led.items() if (rate := total(mine)) != UNKNOWN}
+def _changed(before: Mapping[Place, Counter], after: Mapping[Place, Counter]) -> set[str]:
+    """The topics with a counter that is another one, new, or gone."""
+    if before is after:
+        return set()
+    changed = {place[0] for place, counter in after.items() if before.get(place) is not counter}
+    return changed | {name for name, _ in before.keys() - after.keys()}

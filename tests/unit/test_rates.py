@@ -18,10 +18,10 @@ from console.model.rates import (
     Counter,
     Rate,
     Rates,
+    RateTotals,
+    Tally,
     count,
-    leader_rates,
     topic_rate,
-    topic_rates,
     total,
     with_dirs,
     with_ends,
@@ -117,7 +117,8 @@ def test_a_clock_that_was_set_back_begins_again() -> None:
 @given(st.lists(st.one_of(st.none(), st.floats(0, 1e9)), min_size=1, max_size=30))
 def test_a_sum_is_known_where_nearly_all_of_it_is(parts: list[float | None]) -> None:
     known = [each for each in parts if each is not None]
-    found = total(Rate(each, None) for each in parts)
+    tallies = (Tally(1, each is not None, each or 0.0) for each in parts)
+    found = total(tallies).rate
     assert found.records is None
     assert (found.bytes is not None) == (len(known) >= KNOWN_SHARE * len(parts))
     assert found.bytes is None or found.bytes == pytest.approx(sum(known))
@@ -126,7 +127,8 @@ def test_a_sum_is_known_where_nearly_all_of_it_is(parts: list[float | None]) -> 
 def test_ends_give_records_by_topic_and_leader() -> None:
     topics = {"a": topic("a", 1, 2), "b": topic("b", 2, -1)}
     rates = Rates()
-    assert topic_rates(rates, topics) == {} == leader_rates(rates, topics)
+    nothing = RateTotals().after(rates, topics)
+    assert nothing.topics == {} == nothing.leaders()
     for second in (0, 5):
         found = {("a", 0): 100 * second, ("a", 1): 10 * second, ("b", 0): 1_000}
         rates = with_ends(rates, found, found, START + timedelta(seconds=second))
@@ -134,7 +136,36 @@ def test_ends_give_records_by_topic_and_leader() -> None:
     assert topic_rate(rates, topics["b"]) == Rate(
         None, 0
     )  # its other partition has no leader: nothing is written there
-    assert leader_rates(rates, topics) == {1: Rate(None, 100), 2: Rate(None, 10)}
+    assert nothing.after(rates, topics).leaders() == {1: Rate(None, 100), 2: Rate(None, 10)}
+
+
+_places = st.dictionaries(st.tuples(st.sampled_from("abcd"), st.integers(0, 2)), st.integers(0, 10_000), max_size=6)
+_topics = st.dictionaries(st.sampled_from("abcd"), st.lists(st.integers(-1, 3), max_size=3), max_size=4)
+
+
+@given(st.lists(st.tuples(_places, _topics, st.booleans()), max_size=12))
+def test_sums_made_look_by_look_are_those_of_the_whole(
+    looks: list[tuple[dict[tuple[str, int], int], dict[str, list[int]], bool]],
+) -> None:
+    rates, totals = Rates(), RateTotals()
+    topics = {"a": topic("a", 1, 2), "b": topic("b", 2, -1)}
+    for second, (found, others, of_logs) in enumerate(looks):
+        at = START + timedelta(seconds=5 * second)
+        if others:
+            topics = topics | {name: topic(name, *leaders) for name, leaders in others.items()}
+        elif second % 3 == 2:
+            topics = dict(list(topics.items())[1:])
+        if of_logs:
+            rates = with_dirs(rates, topics, {3: held(*((*place, size) for place, size in found.items()))}, at)
+        else:
+            rates = with_ends(rates, [*found, ("a", 0)], found, at)
+        before, totals = totals, totals.after(rates, topics)
+        whole = RateTotals().after(rates, topics)
+        assert totals.topics == whole.topics
+        led, led_by_all = totals.leaders(), whole.leaders()
+        assert led.keys() == led_by_all.keys()
+        assert all(led[broker] == pytest.approx(rate) for broker, rate in led_by_all.items())
+        assert totals.topics is before.topics or totals.topics != before.topics
 
 
 def test_what_is_not_found_again_is_unknown() -> None:

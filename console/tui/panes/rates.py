@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from console.model.cluster import Topic
-from console.model.rates import Place, Rate, leader_rates, topic_rates
+from console.model.rates import Place, Rate, RateTotals
 from console.model.snapshot import Snapshot
 from console.tui.panes.view import View
 from console.tui.reading import start
@@ -36,22 +36,24 @@ class ShownRates:
     """Rates by topic and by leader, made once for each look; the same mapping while no rate has changed."""
 
     def __init__(self) -> None:
-        self._made_from: tuple[object, object] = (None, None)
-        self._topics: Mapping[str, Rate] = {}
+        self._totals = RateTotals()
         self._leaders: Mapping[int, Rate] = {}
 
     def by_topic(self, snapshot: Snapshot) -> Mapping[str, Rate]:
         """Topic -> its rate, where that is known."""
-        if self._is_new(snapshot) and (found := topic_rates(snapshot.rates, snapshot.topics)) != self._topics:
-            self._topics = found
-        return self._topics
+        self._look_at(snapshot)
+        return self._totals.topics
 
     def by_leader(self, snapshot: Snapshot) -> Mapping[int, Rate]:
         """Broker -> what is written to the partitions that it leads, where that is known."""
-        if self._is_new(snapshot) and (found := leader_rates(snapshot.rates, snapshot.topics)) != self._leaders:
+        if self._look_at(snapshot) and (found := self._totals.leaders()) != self._leaders:
             self._leaders = found
         return self._leaders
 
-    def _is_new(self, snapshot: Snapshot) -> bool:
-        before, self._made_from = self._made_from, (snapshot.rates, snapshot.topics)
-        return any(a is not b for a, b in zip(before, self._made_from, strict=True))
+    def _look_at(self, snapshot: Snapshot) -> bool:
+        """Whether there is something new in it."""
+        known = self._totals
+        if snapshot.rates is known.rates and snapshot.topics is known.made_of:
+            return False
+        self._totals = known.after(snapshot.rates, snapshot.topics)
+        return True
