@@ -20,7 +20,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -178,7 +178,7 @@ def producer(bootstrap: str, partitions: int) -> Iterator[None]:
 def watching(bootstrap: str) -> Iterator[subprocess.Popen[bytes]]:
     """Inside, triage looks at the cluster."""
     command = [sys.executable, "-m", "console", "triage", "-b", bootstrap, "--watch"]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     try:
         yield process
     finally:
@@ -259,8 +259,8 @@ def main() -> None:
     parser.add_argument("--partitions", type=int, default=40_000)
     parser.add_argument("--groups", type=int, default=10_000)
     options = parser.parse_args()
-    times = RequestTimes()
-    with KafkaCluster(brokers=3, jvm_options=JVM, properties=PROPERTIES) as cluster:
+    cluster = KafkaCluster(brokers=3, jvm_options=JVM, properties=PROPERTIES)
+    with closing(RequestTimes()) as times, cluster:
         began = time.monotonic()
         fill(cluster, options.partitions, options.groups)
         report("filled", seconds=round(time.monotonic() - began), **load())
@@ -286,7 +286,6 @@ def main() -> None:
             written = terminal.listen(QUIET)
             report_ratio(f"idle {QUIET:g} s: bytes", len(written), 0)
             report("idle: what was written", text=repr(written[:400]))
-    times.close()
     report("machine", **load())
 
 
