@@ -32,7 +32,7 @@ JOBS = {
     "follow": (
         "console.cli.lake_follow",
         "run_follow",
-        "take in the metadata log from the controllers while it is written, until Ctrl-C",
+        "take in the metadata log from the controllers, and request logs from a topic, while they are written",
     ),
     "build": ("console.cli.lake_jobs", "run_jobs", "make the tables that the console shows: TABLE …, or all of them"),
     "status": ("console.cli.lake", "run_status", "show what is in the lake, and how its last runs went"),
@@ -62,7 +62,7 @@ _SPARK = ("master", "keep")
 TAKES: dict[str, tuple[str, ...]] = {
     "collect": ("every", "all"),
     "ingest": (*_SPARK, "metadata_log", "request_log", "journal", "cluster_id", "timezone", "max_bad_ratio"),
-    "follow": ("controller", "cluster_id"),
+    "follow": ("controller", "request_topic", "cluster_id", "timezone"),
     "build": (*_SPARK, "since", "tables"),
     "status": (),
     "report": ("html", "cluster", "since", "until"),
@@ -107,9 +107,11 @@ def lake_options(parser: argparse.ArgumentParser) -> None:
     add("--journal", action="append", nargs="?", const="", metavar="PATH", default=hidden, help=journal)
     of = "follow: a controller's listener; several times or with commas, not all of which need answer"
     add("--controller", action="append", metavar="HOST:PORT", default=hidden, help=of)
+    topic = "follow: a topic that request logs are shipped to, the key of each record its broker's id"
+    add("--request-topic", action="append", metavar="TOPIC", default=hidden, help=topic)
     cluster = "ingest, follow: the cluster that these logs are of; follow asks the brokers for it, else"
     add("--cluster-id", metavar="ID", default=hidden, help=cluster)
-    add("--timezone", metavar="ZONE", default=hidden, help="ingest: of the times in request logs (default UTC)")
+    add("--timezone", metavar="ZONE", default=hidden, help="ingest, follow: of the times in request logs (default UTC)")
     bad = "ingest: how much of an input may be unreadable (default 0.01)"
     add("--max-bad-ratio", type=_ratio, metavar="RATIO", default=hidden, help=bad)
     add("--archive", action="store_true", default=hidden, help="doctor: rebuild the archive of Spark's classes")

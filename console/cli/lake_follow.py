@@ -1,4 +1,5 @@
-"""``kac lake follow``: the metadata log from the controllers' listener, into the lake while it is written."""
+"""``kac lake follow``: the metadata log from the controllers' listener, and request logs from a topic, into the lake
+while they are written."""
 
 from __future__ import annotations
 
@@ -24,12 +25,21 @@ def run_follow(options: argparse.Namespace) -> int:
     from console.contexts.lake_files import lake_files
     from console.history.entities import id_problem
     from console.history.store import Lake
-    from console.lake.follow import follow
+    from console.lake.follow import Followed, MetadataLogFollowed, follow
+    from console.lake.request_topic import RequestTopicFollowed
+    from console.lake.sources import zone_problem
 
+    topics, zone = getattr(options, "request_topic", ()), getattr(options, "timezone", "UTC")
+    if not hasattr(options, "controller") and not topics:
+        complain(NOTHING_NAMED)
+        return USAGE
     try:
-        controllers = parse_bootstrap(",".join(getattr(options, "controller", ())))
+        controllers = parse_bootstrap(",".join(options.controller)) if hasattr(options, "controller") else ()
     except ValueError as wrong:
-        complain(f"--controller: {wrong}" if hasattr(options, "controller") else NO_CONTROLLER)
+        complain(f"--controller: {wrong}")
+        return USAGE
+    if problem := zone_problem(zone):
+        complain(f"--timezone: {problem}")
         return USAGE
     context = context_of(options)
     if context is None:
@@ -46,7 +56,10 @@ def run_follow(options: argparse.Namespace) -> int:
             return FAILED
         where = lake_of_options(options)
         lake = Lake.create(where, lake_files(where))
-        follow(lake, client, controllers, cluster_id, _say, stop=stop)
+        followed: list[Followed] = [RequestTopicFollowed(lake, client, each, cluster_id, zone) for each in topics]
+        if controllers:
+            followed.append(MetadataLogFollowed(lake, client, controllers, cluster_id))
+        follow(followed, _say, stop=stop)
     except AdminError as error:
         complain(f"{error.failure}. {error.failure.remedy}".strip())
         return FAILED
@@ -57,7 +70,10 @@ def run_follow(options: argparse.Namespace) -> int:
     return DONE
 
 
-NO_CONTROLLER = "name a controller's listener: --controller HOST:PORT, as in controller.quorum.bootstrap.servers"
+NOTHING_NAMED = (
+    "name a controller's listener (--controller HOST:PORT, as in controller.quorum.bootstrap.servers), or a topic with "
+    "request logs (--request-topic TOPIC)"
+)
 
 
 def _say(found: Taken | Failure) -> None:
@@ -68,5 +84,6 @@ def _say(found: Taken | Failure) -> None:
     if isinstance(found, Failure):
         complain(" ".join((f"{at}  {found}.", *filter(None, (found.remedy,)), "It is tried again.")))
         return
-    left = f", {found.end - found.next_offset:,} to go" if found.end > found.next_offset else ""
-    put(f"{at}  {found.records:,} records up to offset {found.next_offset:,}{left}, {found.behind:.1f} s behind")
+    put(f"{at}  {found.text}\n")
+    for note in found.notes:
+        complain(f"{at}  {note}")

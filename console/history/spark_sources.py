@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -33,17 +33,16 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
+from console.history.jobs.quarantine import KRAFT_LOG, trouble_rows
 from console.history.kraft.decoder import ROW_SCHEMA, Trouble
 from console.history.kraft.metadata_log import SPLIT_BYTES, LogPlan, Split, plan_log, read_splits
 from console.history.requests.counted import COUNTED_DDL
 from console.history.requests.parts import PART_BYTES, BrokerLog, Part, parts_of, read_part
-from console.history.schema import KRAFT_RECORD, QUARANTINE, Table, arrow_schema
+from console.history.schema import KRAFT_RECORD, QUARANTINE, Table
 from console.model.numbers import is_natural, json_text
 
 # -- metadata logs ---------------------------------------------------------------------------------------------------
 
-SOURCE = "kraft_log"
-_QUARANTINE_SCHEMA = pa.schema([each for each in arrow_schema(QUARANTINE) if each.name != "run_id"])
 _LEAST_BYTES = 1 << 20
 
 
@@ -103,7 +102,7 @@ class KraftLog(DataSource):
     @classmethod
     def name(cls) -> str:
         """The format's name."""
-        return SOURCE
+        return KRAFT_LOG
 
     def schema(self) -> str:
         """The columns of `kraft_record` without `run_id`."""
@@ -120,7 +119,7 @@ class KraftLogQuarantine(DataSource):
     @classmethod
     def name(cls) -> str:
         """The format's name."""
-        return f"{SOURCE}_quarantine"
+        return f"{KRAFT_LOG}_quarantine"
 
     def schema(self) -> str:
         """The columns of `quarantine` without `run_id`."""
@@ -174,8 +173,7 @@ class _Troubles(DataSourceReader):
         troubles = list(part.troubles)
         for _ in read_splits(part.splits, None, troubles.append):
             pass
-        rows = [{"source": SOURCE, **asdict(trouble)} for trouble in troubles]
-        yield pa.RecordBatch.from_pylist(rows, _QUARANTINE_SCHEMA)
+        yield pa.RecordBatch.from_struct_array(trouble_rows(troubles).to_struct_array().combine_chunks())
 
 
 def _told_elsewhere(_: Trouble) -> None:

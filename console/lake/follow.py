@@ -1,6 +1,7 @@
-"""`kac lake follow`: takes in the metadata log from the controllers' listener while it is written; without Spark.
+"""`kac lake follow`: takes in what is written while it is written, without Spark: the metadata log from the listener of
+the controllers here, request logs from a topic in `request_topic`.
 
-Each round reads what is new from the offset that the lake remembers, and commits it as one run. Controllers write an
+Each round reads what is new from the offsets that the lake remembers, and commits it as one run. Controllers write an
 empty record twice a second (metadata.max.idle.interval.ms): what has no other records waits for `IDLE_SECONDS`
 at most.
 """
@@ -11,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,12 +20,12 @@ import pyarrow.compute as pc
 from console.admin.errors import AdminError
 from console.admin.metadata_log import ControllerLog, Snapshot
 from console.history.jobs.plan_inputs import REMEMBERED
+from console.history.jobs.quarantine import quarantine_arrow, trouble_rows
 from console.history.kraft.decoder import ROW_SCHEMA, Trouble
 from console.history.kraft.fetched import Fetched, next_offset, rows
 from console.history.schema import KRAFT_RECORD
 from console.history.store.errors import LakeBusy
 from console.history.store.write import writing
-from console.model.failure import Failure
 
 if TYPE_CHECKING:
     from console.admin.client import AdminClient
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from console.admin.settings import Address
     from console.history.store import Lake
     from console.history.store.release import Inputs
-    from console.history.store.write import Write
+    from console.model.failure import Failure
 
 JOB, SOURCE_NAME = "follow", "controllers"
 EVERY = 1.0
@@ -47,14 +48,23 @@ _MOST_BYTES = 512 << 20
 
 
 class Taken(NamedTuple):
-    """A round that wrote something. run_id: its run. next_offset: where the next begins; end: where what is committed
-    ends. behind: seconds between the newest record's time and its commit to the lake."""
+    """A round that wrote something. run_id: its run. text: what it took in. notes: what the operator has to know."""
 
     run_id: str
-    records: int
-    next_offset: int
-    end: int
-    behind: float
+    text: str
+    notes: tuple[str, ...] = ()
+
+
+class Followed(Protocol):
+    """What is followed."""
+
+    def round(self, stop: threading.Event) -> Taken | None:
+        """Takes in what is new; None: nothing was written. stop: is set at the end. Raises AdminError, LakeError."""
+        ...
+
+    def close(self) -> None:
+        """Closes the connections."""
+        ...
 
 
 class _Read(NamedTuple):
@@ -75,43 +85,58 @@ class _New(NamedTuple):
     end: int
 
 
-def follow(
-    lake: Lake,
-    client: AdminClient,
-    controllers: Sequence[Address],
-    cluster_id: str,
-    told: Callable[[Taken | Failure], None],
-    *,
-    stop: threading.Event,
-) -> None:
+def follow(followed: Sequence[Followed], told: Callable[[Taken | Failure], None], *, stop: threading.Event) -> None:
     """Takes in what is new until `stop` is set. told: gets each round that wrote, and each that failed; it goes on.
     Raises LakeError, but not that another run writes: then it waits."""
-    log: ControllerLog | None = None
-    waiting_since = time.monotonic()
-    failed = ""
+    failed: dict[int, str] = {}
     try:
         while not stop.is_set():
-            try:
-                log = log or client.submit(_opened, controllers, cluster_id).result()
-                new = client.submit(_read_new, log, cluster_id, _start(lake, cluster_id)).result()
-                found = _decoded(new, lake.key())
-                is_idle = found.start > 0 and not found.troubles and _only_idle(found.table)
-                if found.following > found.start and (not is_idle or time.monotonic() > waiting_since + IDLE_SECONDS):
-                    taken = _write(lake, cluster_id, found)
-                    waiting_since = time.monotonic()
+            for place, each in enumerate(followed):
+                try:
+                    taken = each.round(stop)
                     if taken is not None:
                         told(taken)
-                failed = ""
-            except AdminError as error:
-                if str(error.failure) != failed:
-                    failed = str(error.failure)
-                    told(error.failure)
-            except LakeBusy:
-                pass  # the log keeps what is not taken in
+                    failed.pop(place, None)
+                except AdminError as error:
+                    if str(error.failure) != failed.get(place):
+                        failed[place] = str(error.failure)
+                        told(error.failure)
+                except LakeBusy:
+                    pass  # the logs keep what is not taken in
             stop.wait(EVERY)
     finally:
-        if log is not None:
-            client.submit(_closed, log).result()
+        for each in followed:
+            each.close()
+
+
+class MetadataLogFollowed:
+    """The metadata log of a cluster, from its controllers' listener."""
+
+    def __init__(self, lake: Lake, client: AdminClient, controllers: Sequence[Address], cluster_id: str) -> None:
+        self._lake = lake
+        self._client = client
+        self._controllers = controllers
+        self._cluster_id = cluster_id
+        self._log: ControllerLog | None = None
+        self._waiting_since = time.monotonic()
+
+    def round(self, _: threading.Event) -> Taken | None:
+        """As `Followed` says."""
+        if self._log is None:
+            self._log = self._client.submit(_opened, self._controllers, self._cluster_id).result()
+        start = _start(self._lake, self._cluster_id)
+        new = self._client.submit(_read_new, self._log, self._cluster_id, start).result()
+        found = _decoded(new, self._lake.key())
+        is_idle = found.start > 0 and not found.troubles and _only_idle(found.table)
+        if found.following <= found.start or (is_idle and time.monotonic() <= self._waiting_since + IDLE_SECONDS):
+            return None
+        self._waiting_since = time.monotonic()
+        return _write(self._lake, self._cluster_id, found)
+
+    def close(self) -> None:
+        """As `Followed` says."""
+        if self._log is not None:
+            self._client.submit(_closed, self._log).result()
 
 
 def _start(lake: Lake, cluster_id: str) -> int:
@@ -176,16 +201,11 @@ def _write(lake: Lake, cluster_id: str, new: _New) -> Taken | None:
             return None
         if new.table.num_rows:
             write.add_arrow(KRAFT_RECORD.name, new.table)
-        bad = _quarantined(write, new.troubles) if new.troubles else 0
+        bad = quarantine_arrow(write, trouble_rows(new.troubles))
         write.remember({f"{REMEMBERED}{cluster_id}": {**known, "next_offset": new.following}})
         write.commit(inputs=read, quarantined=bad)
         newest = pc.max(new.table.column("record_ts")).as_py()
         behind = max(0.0, (datetime.now(UTC) - newest).total_seconds()) if newest is not None else 0.0
-        return Taken(write.run_id, new.table.num_rows, new.following, new.end, behind)
-
-
-def _quarantined(write: Write, troubles: Sequence[Trouble]) -> int:
-    """Writes what can't be read; how much of it is new."""
-    from console.history.jobs.take import quarantine_arrow, trouble_rows  # loads Spark
-
-    return quarantine_arrow(write, trouble_rows(troubles))
+        left = f", {new.end - new.following:,} to go" if new.end > new.following else ""
+        records = f"{new.table.num_rows:,} records up to offset {new.following:,}"
+        return Taken(write.run_id, f"{records}{left}, {behind:.1f} s behind")

@@ -22,7 +22,7 @@ from console.contexts import Context
 from console.contexts.console_settings import ConsoleSettings
 from console.history.schema import KRAFT_RECORD
 from console.history.store import Lake
-from console.lake.follow import Taken, follow
+from console.lake.follow import MetadataLogFollowed, Taken, follow
 from console.model.changes import AlterConfigs, ConfigOp, CreateTopics, DeleteTopics, NewTopic
 from console.model.codes import SET
 from console.model.config import topic_resource
@@ -49,14 +49,14 @@ async def test_what_the_controllers_write_is_taken_in_once_whoever_is_killed(
         for number in range(1, KILLS + 1):
             process = await _started(plain_cluster, lake)
             await _set(client, topic, number)
-            await _until(partial(_has, lake, topic, number))
+            await until(partial(_has, lake, topic, number))
             # While it follows on; the next process goes on where the lake says.
             await _set(client, topic, 100 + number)
             process.send_signal(signal.SIGKILL)
             await process.wait()
         process = await _started(plain_cluster, lake)
         await _set(client, topic, 1000)
-        await _until(partial(_has, lake, topic, 1000))
+        await until(partial(_has, lake, topic, 1000))
         process.send_signal(signal.SIGINT)
         assert await process.wait() == 0
     finally:
@@ -82,7 +82,7 @@ async def test_the_pane_shows_a_change_by_itself_before_any_build(
         process = await _started(plain_cluster, lake)
         try:
             await client.run(send, CreateTopics((NewTopic(name, 2, 1),)), validate_only=False)
-            await _until(lambda: any(f'"{name}"' in row["payload"] for row in _rows(lake)))
+            await until(lambda: any(f'"{name}"' in row["payload"] for row in _rows(lake)))
             app = Console(Session(client, Context("followed", "test", settings)), ConsoleSettings())
             async with app.run_test(size=(120, 40)) as pilot:
                 it = Driven(app, pilot, client)
@@ -113,10 +113,15 @@ async def test_it_goes_on_after_what_fails_and_says_it_once(plain_cluster: Kafka
     client.start()
     brokers = plain_cluster.addresses
     following = asyncio.create_task(
-        asyncio.to_thread(follow, lake, client, brokers, plain_cluster.cluster_id, told.append, stop=stop)
+        asyncio.to_thread(
+            follow,
+            [MetadataLogFollowed(lake, client, brokers, plain_cluster.cluster_id)],
+            told.append,
+            stop=stop,
+        )
     )
     try:
-        await _until(lambda: bool(told))
+        await until(lambda: bool(told))
     finally:
         stop.set()
         await following
@@ -138,7 +143,7 @@ async def _set(client: AdminClient, topic: str, number: int) -> None:
     await client.run(send, AlterConfigs({topic_resource(topic): (op,)}), validate_only=False)
 
 
-async def _until(is_so: Callable[[], bool]) -> None:
+async def until(is_so: Callable[[], bool]) -> None:
     deadline = time.monotonic() + PATIENCE
     while not await asyncio.to_thread(is_so):
         assert time.monotonic() < deadline

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,14 +20,14 @@ from console.history.jobs.plan_inputs import (
     plan_request_logs,
     remembered,
 )
+from console.history.jobs.quarantine import KRAFT_LOG, quarantine_arrow, trouble_rows
 from console.history.jobs.record import Taken, UnreadableInput
 from console.history.jobs.tables import read_folders, read_table, write_partitions
 from console.history.journals import merge_journal, read_journals
-from console.history.kraft.decoder import Trouble
 from console.history.requests.files import LogChangedError
 from console.history.requests.zone import AmbiguousHourError
-from console.history.schema import ALTER_REQUEST, JOURNAL, KRAFT_RECORD, QUARANTINE, REQUEST_1S, Table, arrow_schema
-from console.history.spark_sources import SOURCE, KraftLog, KraftLogQuarantine, counted_requests
+from console.history.schema import ALTER_REQUEST, JOURNAL, KRAFT_RECORD, QUARANTINE, REQUEST_1S, Table
+from console.history.spark_sources import KraftLog, KraftLogQuarantine, counted_requests
 from console.history.store import parquet_files
 from console.history.store.write import Write
 from console.history.transforms.request_logs import alter_request, damaged_request, merge_request_1s, request_1s
@@ -78,9 +77,9 @@ def take_metadata_logs(spark: SparkSession, write: Write, logs: Sequence[Metadat
     new = [each for each in plans if each.plan.splits]
     # Damaged batches; those of former runs are among them as long as the log has them.
     bad = quarantine_arrow(write, trouble_rows(trouble for each in plans for trouble in each.plan.troubles))
-    rows, unknown = _write(write, [_read(spark, each, SOURCE, key) for each in new]) if new else (0, 0)
+    rows, unknown = _write(write, [_read(spark, each, KRAFT_LOG, key) for each in new]) if new else (0, 0)
     if unknown:
-        bad += quarantine(spark, write, _united([_read(spark, each, f"{SOURCE}_quarantine", key) for each in new]))
+        bad += quarantine(spark, write, _united([_read(spark, each, f"{KRAFT_LOG}_quarantine", key) for each in new]))
     write.remember(remembered(plans))
     notes = tuple(
         f"The metadata log of {cluster_id} ends within a transaction, from offset {offset} on: what follows is taken "
@@ -88,7 +87,7 @@ def take_metadata_logs(spark: SparkSession, write: Write, logs: Sequence[Metadat
         for each in plans
         for cluster_id, offset in each.plan.open_at.items()
     )
-    return Taken(SOURCE, "records and batches", rows, bad, len(plans) - len(new), notes)
+    return Taken(KRAFT_LOG, "records and batches", rows, bad, len(plans) - len(new), notes)
 
 
 def _read(spark: SparkSession, log: NewOfLog, source: str, key: bytes) -> DataFrame:
@@ -101,13 +100,6 @@ def _read(spark: SparkSession, log: NewOfLog, source: str, key: bytes) -> DataFr
         "hmac_secret": key.hex(),
     }
     return spark.read.format(source).options(**options).load()
-
-
-def trouble_rows(troubles: Iterable[Trouble]) -> pa.Table:
-    """What can't be read of metadata logs, as QUARANTINE without `run_id`."""
-    schema = arrow_schema(QUARANTINE)
-    made = [{"source": SOURCE, **asdict(each)} for each in troubles]
-    return pa.Table.from_pylist(made, schema=schema.remove(schema.get_field_index("run_id")))
 
 
 def _write(write: Write, read: list[DataFrame]) -> tuple[int, int]:
@@ -220,21 +212,3 @@ def quarantine(spark: SparkSession, write: Write, rows: DataFrame) -> int:
         for folder in folders:
             write.append(QUARANTINE.name, partition, folder)
     return write.rows.get(QUARANTINE.name, 0) - before
-
-
-def quarantine_arrow(write: Write, rows: pa.Table) -> int:
-    """The same for few rows that are here already; without Spark."""
-    if not rows.num_rows:
-        return 0
-    there = parquet_files.read(write.lake.filesystem, write.lake.files(write.draft, QUARANTINE), QUARANTINE)
-    known = set(_keys(there))
-    fresh = []
-    for place, key in enumerate(_keys(rows)):
-        if key not in known:
-            known.add(key)
-            fresh.append(place)
-    return write.add_arrow(QUARANTINE.name, rows.take(fresh)) if fresh else 0
-
-
-def _keys(rows: pa.Table) -> Iterator[tuple[object, ...]]:
-    return zip(*(rows.column(name).to_pylist() for name in QUARANTINE.key), strict=True)

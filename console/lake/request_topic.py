@@ -1,0 +1,229 @@
+"""Request logs that are shipped into a topic, for `kac lake follow`: offset-exact, without files and their rotation.
+
+A record is a line, as it is or in a JSON object's `message` (as shippers of logs wrap it); its key is the id of the
+broker that wrote the line. The offsets that were read are in the release with the rows, so each line counts once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+import pyarrow as pa
+
+from console.admin.records import read_records
+from console.admin.topics import describe_topics
+from console.history.jobs.quarantine import ROWS, quarantine_arrow
+from console.history.redact import mask
+from console.history.requests.counted import COUNTED, SOURCE, Whose, counted
+from console.history.schema import ALTER_REQUEST, REQUEST_1S, arrow_schema
+from console.history.store import parquet_files
+from console.history.store.write import writing
+from console.lake.follow import JOB, Taken
+from console.model.numbers import is_natural
+from console.model.records import MOST_RECORDS, FromOffset, RecordsQuery
+
+if TYPE_CHECKING:
+    from console.admin.client import AdminClient
+    from console.admin.link import Link
+    from console.history.store import Lake
+    from console.history.store.release import Inputs
+    from console.history.store.write import Write
+    from console.model.records import Record, Undecodable
+
+REMEMBERED = "request_topic:"
+EVERY = 5.0
+"""Seconds between two rounds, unless there is more to read: each writes the hours again that its lines are of."""
+_MOST_BYTES = 64 << 20
+"""Of lines in a round."""
+_SUMS = ("requests", "errors", "bytes_in", "bytes_out", "local_ms", "throttle_ms_sum")
+NO_BROKER = "the record's key is not the id of a broker"
+
+
+class _Wrapped(msgspec.Struct):
+    message: str
+
+
+_WRAPPED = msgspec.json.Decoder(_Wrapped)
+
+
+class Lines(NamedTuple):
+    """What was read of a topic. offsets: where the next read of each partition begins. more: whether there is more.
+    notes: what was deleted before it was read."""
+
+    topic_id: str
+    offsets: Mapping[int, int]
+    records: Sequence[Record]
+    undecodable: Sequence[Undecodable]
+    more: bool
+    notes: tuple[str, ...]
+
+
+class RequestTopicFollowed:
+    """The request logs of a cluster's brokers in a topic. zone: of the times in the lines."""
+
+    def __init__(self, lake: Lake, client: AdminClient, topic: str, cluster_id: str, zone: str) -> None:
+        self._lake = lake
+        self._client = client
+        self._topic = topic
+        self._whose = Whose(cluster_id, -1, topic, zone)
+        self._next = 0.0
+
+    def round(self, stop: threading.Event) -> Taken | None:
+        """As `Followed` says. A partition that can't be read keeps the others waiting: its lines are not lost."""
+        if time.monotonic() < self._next or stop.is_set():
+            return None
+        known = _remembered(self._lake.current().inputs, self._whose.cluster_id, self._topic)
+        lines = self._client.submit(_read, self._topic, known).result()
+        self._next = 0.0 if lines.more else time.monotonic() + EVERY
+        before = known.get("offsets", {}) if known.get("topic_id") == lines.topic_id else {}
+        if all(at == int(before.get(str(number), 0)) for number, at in lines.offsets.items()):
+            return None
+        return self._write(known, lines)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def _write(self, known: Mapping[str, Any], lines: Lines) -> Taken | None:
+        """Commits it as one run; None where another run has read the same meanwhile."""
+        found = pa.Table.from_batches([*_counted(lines.records, self._whose)], COUNTED)
+        read = {"cluster_id": self._whose.cluster_id, "topic": self._topic, "records": len(lines.records)}
+        with writing(self._lake, JOB, inputs=read) as write:
+            if _remembered(write.release.inputs, self._whose.cluster_id, self._topic) != known:
+                return None
+            _merge_seconds(write, _rows(found, "second"))
+            write.add_arrow(ALTER_REQUEST.name, _rows(found, "alter"))
+            damaged = [*(_undecodable(self._whose, each) for each in lines.undecodable), *_keyless(lines, self._whose)]
+            bad = quarantine_arrow(write, pa.Table.from_pylist(damaged, schema=ROWS))
+            bad += quarantine_arrow(write, _rows(found, "quarantined"))
+            offsets = {str(number): at for number, at in lines.offsets.items()}
+            key = f"{REMEMBERED}{self._whose.cluster_id}:{self._topic}"
+            write.remember({key: {"topic_id": lines.topic_id, "offsets": offsets}})
+            write.commit(inputs=read, quarantined=bad)
+        unreadable = f", {bad:,} unreadable" if bad else ""
+        return Taken(write.run_id, f"{len(lines.records):,} lines of {self._topic}{unreadable}", lines.notes)
+
+
+def _remembered(inputs: Inputs, cluster_id: str, topic: str) -> Mapping[str, Any]:
+    known: Mapping[str, Any] = inputs.get(f"{REMEMBERED}{cluster_id}:{topic}", {})
+    return known
+
+
+async def _read(link: Link, topic: str, known: Mapping[str, Any]) -> Lines:
+    """What is new in each partition, up to `_MOST_BYTES` in all. A topic that was deleted and made again is another."""
+    listing = await describe_topics(link, [topic])
+    there = listing.topics.get(topic)
+    if there is None:
+        await read_records(link, RecordsQuery(topic))  # raises why
+        raise AssertionError("unreachable")
+    topic_id = there.topic_id or ""
+    before = known.get("offsets", {}) if known.get("topic_id") == topic_id else {}
+    offsets = {partition.number: int(before.get(str(partition.number), 0)) for partition in there.partitions}
+    records: list[Record] = []
+    undecodable: list[Undecodable] = []
+    notes: list[str] = []
+    size, more = 0, False
+    for number in sorted(offsets):
+        while size < _MOST_BYTES:
+            query = RecordsQuery(topic, number, FromOffset(offsets[number]), MOST_RECORDS)
+            read = await read_records(link, query)
+            records += read.records
+            undecodable += read.undecodable
+            if offsets[number]:
+                notes += [note for note in read.notes if "deleted" in note]
+            size += sum(len(each.value or b"") for each in read.records)
+            offsets[number] = _next_of(read.more, number, read.looked[0].next)
+            if read.more is None:
+                break
+        else:
+            more = True
+    return Lines(topic_id, offsets, records, undecodable, more, tuple(dict.fromkeys(notes)))
+
+
+def _next_of(more: object, number: int, otherwise: int) -> int:
+    offsets: Mapping[int, int] = getattr(more, "offsets", {})
+    return offsets.get(number, otherwise)
+
+
+# -- lines as rows -----------------------------------------------------------------------------------------------------
+
+
+def _broker(record: Record) -> int | None:
+    text = (record.key or b"").decode("latin-1").strip()
+    return int(text) if is_natural(text) and len(text) < 10 else None
+
+
+def _line(value: bytes) -> bytes:
+    """The line in a record's value."""
+    if value.startswith(b"{"):
+        try:
+            return _WRAPPED.decode(value).message.encode("utf-8", "replace")
+        except (msgspec.DecodeError, msgspec.ValidationError):
+            return value
+    return value
+
+
+def _counted(records: Sequence[Record], whose: Whose) -> Iterator[pa.RecordBatch]:
+    """`COUNTED` of the lines, by broker and partition. The place of a line is its offset."""
+    of: dict[tuple[int, int], list[tuple[int, bytes]]] = defaultdict(list)
+    for record in records:
+        broker = _broker(record)
+        if broker is not None and record.value:
+            of[broker, record.partition].append((record.offset, _line(record.value).rstrip(b"\r\n")))
+    for (broker, partition), blocks in sorted(of.items()):
+        yield from counted(whose._replace(broker_id=broker, file=f"{whose.file}-{partition}"), blocks)
+
+
+def _keyless(lines: Lines, whose: Whose) -> Iterator[dict[str, Any]]:
+    for record in lines.records:
+        if _broker(record) is None and record.value:
+            yield _damaged(whose, record.partition, record.offset, NO_BROKER, _line(record.value))
+
+
+def _undecodable(whose: Whose, what: Undecodable) -> dict[str, Any]:
+    return _damaged(whose, what.partition, what.first, str(what), b"")
+
+
+def _damaged(whose: Whose, partition: int, at: int, reason: str, line: bytes) -> dict[str, Any]:
+    return {
+        "cluster_id": whose.cluster_id,
+        "source": SOURCE,
+        "file": f"{whose.file}-{partition}",
+        "byte_pos": at,
+        "reason": reason,
+        "sha256": hashlib.sha256(line).hexdigest(),
+        "sample": mask(line[:1000].decode("utf-8", "replace")),
+    }
+
+
+def _rows(found: pa.Table, kind: str) -> pa.Table:
+    """The rows of a kind, as those of their table without `run_id`."""
+    of_kind = found.column(kind).drop_null()
+    return pa.Table.from_struct_array(of_kind) if len(of_kind) else _no_rows(kind)
+
+
+def _no_rows(kind: str) -> pa.Table:
+    return pa.schema(list(COUNTED.field(kind).type)).empty_table()
+
+
+def _merge_seconds(write: Write, rows: pa.Table) -> None:
+    """Adds to the seconds that are there, as `transforms.request_logs.merge_request_1s` does."""
+    if not rows.num_rows:
+        return
+    for partition, part in parquet_files.split(REQUEST_1S, parquet_files.fitted(REQUEST_1S, rows, write.run_id)):
+        there = write.lake.files(write.draft, REQUEST_1S, [partition])
+        old = parquet_files.read(write.lake.filesystem, there, REQUEST_1S)
+        write.replace(REQUEST_1S.name, write.put_arrow(REQUEST_1S.name, added_up(pa.concat_tables([old, part]))))
+
+
+def added_up(rows: pa.Table) -> pa.Table:
+    """Rows of REQUEST_1S's columns, summed by key."""
+    asked = [*((name, "sum") for name in _SUMS), ("throttle_ms_max", "max")]
+    made = rows.group_by(list(REQUEST_1S.key)).aggregate(asked)
+    named = made.rename_columns([*REQUEST_1S.key, *_SUMS, "throttle_ms_max"])
+    return named.select(REQUEST_1S.names).cast(arrow_schema(REQUEST_1S))
