@@ -18,6 +18,7 @@ from console.admin.open_transactions import abort_transaction
 from console.admin.partitions import alter_reassignments, elect_leaders
 from console.admin.quotas import alter_quotas
 from console.admin.registration import unregister_broker
+from console.admin.replica_dirs import alter_replica_dirs
 from console.admin.scram import alter_scram
 from console.admin.topics import Progress, create_partitions, create_topics, delete_topics
 from console.model import changes
@@ -55,6 +56,8 @@ async def send(
             return await elect_leaders(link, request, validate_only=validate_only)
         case changes.AlterReassignments():
             return await alter_reassignments(link, request, validate_only=validate_only)
+        case changes.AlterReplicaDirs():
+            return await alter_replica_dirs(link, request, validate_only=validate_only)
         case changes.AbortTransaction():
             return await abort_transaction(link, request, validate_only=validate_only)
         case changes.CommitOffsets():

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import ceil
 
 from console.answers.results import Column, Row, Table
+from console.model.cluster import LogDir, ReplicaSize
 from console.model.journal_lines import Origin
 from console.model.numbers import Data, commas
 from console.model.snapshot import ReadFailure, Snapshot, TopicPartition
@@ -110,6 +111,39 @@ def running_moves_table(
         }
         rows.append(Row(cells, data))
     return Table("moves", _MOVES, tuple(rows), "moving now", "no partition moves", problems=problems)
+
+
+_COPIES = tuple(map(Column, ("Topic", "Partition", "Broker", "From", "To", "Copied", "Of", "Behind")))
+
+
+def dir_copies_table(snapshot: Snapshot) -> Table:
+    """Replicas that brokers copy from one log directory into another. behind: records that the copy lacks."""
+    rows = []
+    for broker, dirs in sorted(snapshot.log_dirs.items()):
+        if not any(each.replicas.moving for each in dirs):
+            continue
+        held = {(each.topic, each.partition): (log_dir.path, each.size) for log_dir, each in _replicas(dirs, False)}
+        for log_dir, each in _replicas(dirs, True):
+            path, whole = held.get((each.topic, each.partition), ("", 0))
+            sizes = byte_count(each.size), byte_count(whole)
+            cells = (each.topic, str(each.partition), str(broker), path, log_dir.path, *sizes, str(each.offset_lag))
+            data: dict[str, Data] = {
+                "topic": each.topic,
+                "partition": each.partition,
+                "broker": broker,
+                "from": path,
+                "to": log_dir.path,
+                "copied": each.size,
+                "of": whole,
+                "behind": each.offset_lag,
+            }
+            rows.append(Row(cells, data))
+    title = "copied between directories of a broker"
+    return Table("dir_copies", _COPIES, tuple(rows), title, "no replica is copied between directories of a broker")
+
+
+def _replicas(dirs: Sequence[LogDir], is_future: bool) -> Iterator[tuple[LogDir, ReplicaSize]]:
+    return ((log_dir, each) for log_dir in dirs for each in log_dir.replicas if each.is_future is is_future)
 
 
 def time_left(left: int, rate: float) -> str:

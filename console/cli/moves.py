@@ -244,7 +244,7 @@ async def _ask(session: Session, options: argparse.Namespace) -> int:
 
 async def _list(session: Session, output: str) -> int:
     """All that is open or moves, and the last operations that ended."""
-    from console.answers.operations import operations_table, running_moves_table
+    from console.answers.operations import dir_copies_table, operations_table, running_moves_table
     from console.answers.results import Printer
     from console.language.needs import Needs
     from console.session.operating import read_operations
@@ -258,4 +258,7 @@ async def _list(session: Session, output: str) -> int:
     owners = {place: each.number for each in known.open for place in each.running(session.snapshot)}
     problems = tuple(each for each in session.snapshot.failures if each.part in parts)
     tell(running_moves_table(session.snapshot, owners, problems))
+    copies = dir_copies_table(session.snapshot)
+    if copies.rows or output == "json":
+        tell(copies)
     return WAITING if known.open and known.open[0].progress and known.open[0].progress.waits else DONE

@@ -68,6 +68,7 @@ ITEMS: Mapping[str, Sequence[tuple[str, str]]] = {
     "alter_client_quotas": (("entries", "entries"),),
     "alter_configs": (("responses", "resources"),),
     "alter_partition_reassignments": (("responses", "topics"), ("partitions", "partitions")),
+    "alter_replica_log_dirs": (("results", "dirs.topics"), ("partitions", "partitions")),
     "alter_share_group_offsets": (("responses", "topics"), ("partitions", "partitions")),
     "alter_user_scram_credentials": (("results", "deletions"), ("results", "upsertions")),
     "consumer_group_describe": (("groups", "group_ids"),),
@@ -117,6 +118,7 @@ ITEMS: Mapping[str, Sequence[tuple[str, str]]] = {
 _RENAMED: Mapping[str, Sequence[str]] = {
     "key": (),
     "topic": ("name",),
+    "topic_name": ("name",),
     "user": ("name",),
     "index": ("partition_index",),
     "partition_index": ("partition", "partition_id"),
@@ -138,7 +140,7 @@ def error_answer(request: Any, messages: Messages, code: int, message: str | Non
 def error_items(request: Any, messages: Messages) -> tuple[str, str] | None:
     """The arrays of items in the response and in the request; None for an API without items."""
     for answered, asked in ITEMS.get(messages.api, ()):
-        if hasattr(request, asked) and getattr(request, asked):
+        if _asked_items(request, asked):
             return answered, asked
     return None
 
@@ -161,7 +163,7 @@ def _value(field: Field[Any], source: Any, items: Sequence[tuple[str, str]], cod
         asked: list[Any] = []
         for answered, name in items:
             if answered == field.name:
-                asked += (source,) if name == ITSELF else getattr(source, name, None) or ()
+                asked += (source,) if name == ITSELF else _asked_items(source, name)
         if _is_entity(element):
             if asked:
                 return tuple(_entity(element, item, items, code, message) for item in asked)
@@ -179,6 +181,14 @@ def _value(field: Field[Any], source: Any, items: Sequence[tuple[str, str]], cod
     if isinstance(source, str | int) and not isinstance(source, bool) and _accepts(field, source):
         return source
     return zero(field)
+
+
+def _asked_items(source: Any, path: str) -> list[Any]:
+    """What an array of a request has; ``dirs.topics``: what those arrays of all its elements have together."""
+    found = [source]
+    for name in path.split("."):
+        found = [item for each in found for item in getattr(each, name, None) or ()]
+    return found
 
 
 def _accepts(field: Field[Any], source: str | int) -> bool:

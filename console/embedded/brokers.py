@@ -189,7 +189,7 @@ class EmbeddedCluster(Cluster):
         self._listeners: dict[int, Listener] = {}
         for broker_id in range(1, spec.brokers + 1):
             port = spec.port + broker_id - 1 if spec.port else 0
-            self.state.put_broker(BrokerNode(broker_id, spec.host, port, spec.racks.get(broker_id)))
+            self.state.put_broker(_node(spec, broker_id, port))
             self._listeners[broker_id] = Listener(
                 Dispatcher(self, self.pipeline, broker_id),
                 broker_id,
@@ -293,8 +293,7 @@ class EmbeddedCluster(Cluster):
         listener = self._listeners[broker_id]
         await listener.start()
         if broker_id not in self.state.brokers:
-            rack = self.spec.racks.get(broker_id)
-            self.state.put_broker(BrokerNode(broker_id, self.spec.host, listener.port, rack, alive=False))
+            self.state.put_broker(replace(_node(self.spec, broker_id, listener.port), alive=False))
         broker_back(self.state, broker_id)
         self.propagation.resumed(broker_id)
 
@@ -307,6 +306,13 @@ class EmbeddedCluster(Cluster):
         if change.table == "brokers" and change.after is ABSENT and isinstance(change.key, int):
             self.propagation.stopped(change.key)
             self.run(self._listeners[change.key].stop())
+
+
+def _node(spec: ClusterSpec, broker_id: int, port: int) -> BrokerNode:
+    """A broker, with the log directories that its file names."""
+    node = BrokerNode(broker_id, spec.host, port, spec.racks.get(broker_id))
+    dirs = spec.static_configs.get("log.dirs")
+    return node if dirs is None else replace(node, log_dirs=tuple(dirs.split(",")))
 
 
 def scenario(name: str) -> Scenario:

@@ -171,6 +171,9 @@ class Candidates:
                 brokers = [b for b in self._snapshot.cluster.brokers if b.fenced or not down]
                 default = [_DEFAULT] if expected.what is What.BROKER_OR_DEFAULT else []
                 return default + [Candidate(str(b.id), f"{b.host}:{b.port}", b.rack or "") for b in brokers]
+            case What.LOG_DIR:
+                dirs = self._snapshot.log_dirs.get(int(expected.detail), ())
+                return [Candidate(each.path) for each in dirs]
             case What.KEY:
                 return list(self._keys(expected, Form.NAME))
             case What.ASSIGN:

@@ -32,6 +32,7 @@ from console.language.statements import (
     Grow,
     Key,
     MovePartition,
+    MoveToDir,
     Name,
     OffsetPosition,
     ResetOffsets,
@@ -82,6 +83,7 @@ from console.plan.kinds.leaders import ElectPreferred, ElectUnclean, preferred_b
 from console.plan.kinds.moves import CancelMove, MoveReplicas, moves_of
 from console.plan.kinds.records import TrimLog
 from console.plan.kinds.registrations import RemoveRegistration
+from console.plan.kinds.replica_dirs import MoveReplicaDir
 from console.plan.plan import EMPTY
 from console.plan.predict_configs import UNDESCRIBED
 from console.plan.values import parse_quota, parse_value
@@ -178,6 +180,10 @@ def to_edits(
             require_topic(snapshot, name.text or "", name.span, plan)
             _require_partition(name.text or "", number, snapshot, statement.span)
             return (MoveReplicas(name.text or "", number, statement.replicas, statement.resize),)
+        case MoveToDir(topic=name, partition=number):
+            require_topic(snapshot, name.text or "", name.span, plan)
+            _require_partition(name.text or "", number, snapshot, statement.span)
+            return (MoveReplicaDir(name.text or "", number, statement.broker, statement.path),)
         case DeleteRecords():
             return tuple(_trims(statement, snapshot, plan))
         case Unregister():
@@ -484,5 +490,6 @@ _STATEMENTS: Mapping[type[Edit], Callable[[Any], EditStatement]] = {
     ElectUnclean: lambda edit: Elect(unclean=True, topic=Name(edit.topic), partition=edit.partition),
     CancelMove: lambda edit: CancelMoves(Name(edit.topic), edit.partition),
     MoveReplicas: lambda edit: MovePartition(Name(edit.topic), edit.partition, edit.replicas, edit.resize),
+    MoveReplicaDir: lambda edit: MoveToDir(Name(edit.topic), edit.partition, edit.broker, edit.path),
 }
 """Kind of edit -> the function that makes its statement."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from console.language.arguments import plain_name, whole_number
+from console.language.arguments import named, plain_name, whole_number
 from console.language.change_grammar import TOPIC, need_number, optional_partition, partition_number
 from console.language.reader import Expected, Reader, Role, What
-from console.language.statements import BeginOperation, CancelMoves, MovePartition
+from console.language.statements import BeginOperation, CancelMoves, MovePartition, MoveToDir
 from console.language.verbs import Where
 from console.operations.goals import Balance, Drain, Goal, MoveTopic, Replace, Replicate, Restore
 from console.operations.throttle import rate_of
@@ -21,8 +21,8 @@ def cancel(reader: Reader) -> CancelMoves:
     return CancelMoves(name, optional_partition(reader, name))
 
 
-def move(reader: Reader) -> MovePartition | BeginOperation:
-    """``move topic NAME partition N to ID,ID,… [resize]``, and of the whole topic."""
+def move(reader: Reader) -> MovePartition | MoveToDir | BeginOperation:
+    """``move topic NAME partition N to ID,ID,… [resize]``, ``… broker ID to dir PATH``, and of the whole topic."""
     reader.need_keyword("topic")
     name = plain_name(reader, TOPIC, "topics")
     if reader.where is not Where.BAR:
@@ -30,7 +30,12 @@ def move(reader: Reader) -> MovePartition | BeginOperation:
     elif reader.need_keyword("partition", "to") == "to":
         return _begin(reader, MoveTopic(name.text or "", _brokers(reader)))
     partition = partition_number(reader, name)
-    reader.need_keyword("to")
+    if reader.need_keyword("to", "broker") == "broker":
+        broker = need_number(reader, _BROKER, 2**31 - 1)
+        reader.need_keyword("to")
+        reader.need_keyword("dir")
+        path = named(reader, Expected(What.LOG_DIR, "the PATH of a log directory", detail=str(broker)))
+        return MoveToDir(name, partition, broker, path)
     replicas = _brokers(reader)
     return MovePartition(name, partition, replicas, reader.take_keyword("resize") is not None)
 

@@ -25,6 +25,7 @@ from console.language.statements import (
     Grow,
     List,
     MovePartition,
+    MoveToDir,
     Name,
     ResetOffsets,
     ScramDelete,
@@ -120,6 +121,8 @@ def needs(statement: Statement, selected: Subject | None = None) -> Needs:
             return _leaders(statement)
         case MovePartition(topic=topic):
             return Needs(topics=frozenset({topic.text or ""})) | _parts("cluster", "reassignments", "log_dirs")
+        case MoveToDir(topic=topic):
+            return Needs(topics=frozenset({topic.text or ""})) | _parts("cluster", "log_dirs")
         case DeleteRecords():
             return _records(statement)
         case Unregister():

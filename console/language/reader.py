@@ -54,6 +54,7 @@ class What(Enum):
     METRICS = "client-metrics"
     BROKER = "broker"
     BROKER_OR_DEFAULT = "broker or default"
+    LOG_DIR = "log dir"
     USER = "user"
     CLIENT = "client"
     IP = "ip"

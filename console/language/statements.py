@@ -190,6 +190,15 @@ class MovePartition(_Statement, frozen=True):
     resize: bool = False
 
 
+class MoveToDir(_Statement, frozen=True):
+    """``move … to dir``: a broker's replica into another of its log directories."""
+
+    topic: Name
+    partition: int
+    broker: int
+    path: str
+
+
 class BeginOperation(_Statement, frozen=True):
     """``drain``, ``replace``, ``balance``, ``replication``, ``back``, and ``move`` of a whole topic. throttle: bytes
     per second that each broker copies, and is read, at most; None for no throttle."""
@@ -447,6 +456,7 @@ EditStatement = (
     | Elect
     | CancelMoves
     | MovePartition
+    | MoveToDir
     | DeleteRecords
     | Unregister
     | FeatureSet

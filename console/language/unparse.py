@@ -46,6 +46,7 @@ from console.language.statements import (
     Key,
     List,
     MovePartition,
+    MoveToDir,
     Name,
     OffsetPosition,
     Quit,
@@ -157,6 +158,9 @@ def unparse(statement: Statement) -> str:
             return _join("cancel move topic", _name(statement.topic), _partition(statement.partition))
         case MovePartition():
             to = f"to {commas(statement.replicas)}{' resize' if statement.resize else ''}"
+            return _join("move topic", _name(statement.topic), _partition(statement.partition), to)
+        case MoveToDir():
+            to = f"broker {statement.broker} to dir {quote(statement.path)}"
             return _join("move topic", _name(statement.topic), _partition(statement.partition), to)
         case _:
             return _plan_or_bar(statement)

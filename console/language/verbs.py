@@ -363,13 +363,16 @@ _ALL = (
         CHANGE,
         (
             "move topic NAME partition N to ID,ID,… [resize]",
+            "move topic NAME partition N broker ID to dir PATH",
             "move topic NAME to ID,ID,… [throttle RATE]",
         ),
-        "Stage that a partition's replicas move to these brokers, the first of which is to lead",
-        "Brokers copy it and then drop the replicas that are not named. Another number of replicas takes resize. "
+        "Stage that a partition's replicas move to these brokers, the first to lead; or one to another directory",
+        "Brokers copy it and then drop the replicas that are not named. Another number of replicas takes resize. With "
+        "dir the broker copies its own replica into another of its log directories, and then drops the former one; to "
+        "the directory that it is in ends such a copy. "
         "Without a partition an operation begins, which moves all replicas of the topic to these brokers: in the "
         "command bar only.",
-        ("move topic orders partition 4 to 3,1,2",),
+        ("move topic orders partition 4 to 3,1,2", "move topic orders partition 4 broker 3 to dir /data2"),
     ),
     Verb(
         "drain",

@@ -84,6 +84,14 @@ class MoveTarget(Struct, frozen=True):
     number: int
 
 
+class ReplicaTarget(Struct, frozen=True):
+    """A broker's replica of a partition: the log directory that it is in."""
+
+    topic: str
+    number: int
+    broker: int
+
+
 class LogTarget(Struct, frozen=True):
     """A partition of a topic: its records."""
 
@@ -190,6 +198,13 @@ class AlterReassignments(Struct, frozen=True):
     timeout_ms: int = 30_000
 
 
+class AlterReplicaDirs(Struct, frozen=True):
+    """One AlterReplicaLogDirs to a broker: its replicas -> the paths of the directories that they move to."""
+
+    broker: int
+    paths: Mapping[ReplicaTarget, str]
+
+
 class AbortTransaction(Struct, frozen=True):
     """One WriteTxnMarkers: an abort marker for a producer's open transaction in a partition.
 
@@ -272,6 +287,7 @@ ChangeRequest = (
     | AlterScram
     | ElectLeaders
     | AlterReassignments
+    | AlterReplicaDirs
     | AbortTransaction
     | CommitOffsets
     | DeleteOffsets
@@ -291,6 +307,7 @@ Target = (
     | ScramUser
     | PartitionTarget
     | MoveTarget
+    | ReplicaTarget
     | LogTarget
     | ProducerTarget
     | GroupTarget

@@ -110,6 +110,20 @@ class Broker(Struct, frozen=True):
     fenced: bool = False
 
 
+class ReplicaDir(Struct, frozen=True):
+    """Where a broker has its replica of a partition. path: of the log directory. future: of the one that it is copied
+    into, ``""`` for none. replicas: the brokers of the partition."""
+
+    path: str
+    future: str = ""
+    replicas: tuple[int, ...] = ()
+
+    @property
+    def destination(self) -> str:
+        """Where it is once nothing is copied any more."""
+        return self.future or self.path
+
+
 class Silence(NamedTuple):
     """The known brokers that do not answer. refusing: those of them whose hosts refuse connections."""
 

@@ -30,6 +30,7 @@ RECORDS_DELETED = "records-deleted"
 REPLICAS_REMAIN = "replicas-remain"
 FEATURE_IRREVERSIBLE = "feature-irreversible"
 ASSIGNED_CONSUMERS = "assigned-consumers"
+LOG_DIR_SPACE = "log-dir-space"
 NAMES = (
     ISR_ABOVE_REPLICATION,
     UNCLEAN_ELECTION,
@@ -47,6 +48,7 @@ NAMES = (
     REPLICAS_REMAIN,
     FEATURE_IRREVERSIBLE,
     ASSIGNED_CONSUMERS,
+    LOG_DIR_SPACE,
 )
 """The names by which an operator accepts warnings, in the order in which those of one edit are shown."""
 

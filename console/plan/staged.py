@@ -20,6 +20,7 @@ from console.model.cluster import (
     LogRange,
     Partition,
     Reassignment,
+    ReplicaDir,
     ScramCredential,
     Topic,
 )
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
         | Partition
         | UncleanElection
         | Reassignment
+        | ReplicaDir
         | LogRange
         | Broker
         | GroupOffset

@@ -14,6 +14,7 @@ from console.model.changes import (
     MoveTarget,
     PartitionTarget,
     ProducerTarget,
+    ReplicaTarget,
     ScramUser,
     Target,
     TopicTarget,
@@ -127,6 +128,8 @@ def target(what: Target) -> str:
             return f"leader of {partition(what.topic, what.number)}"
         case MoveTarget():
             return f"move of {partition(what.topic, what.number)}"
+        case ReplicaTarget():
+            return f"replica of {partition(what.topic, what.number)} on broker {what.broker}"
         case LogTarget():
             return f"records of {partition(what.topic, what.number)}"
         case ProducerTarget():

@@ -13,6 +13,7 @@ from console.model.changes import (
     AlterConfigs,
     AlterQuotas,
     AlterReassignments,
+    AlterReplicaDirs,
     AlterScram,
     AlterShareGroupOffsets,
     ChangeRequest,
@@ -257,6 +258,8 @@ def request_text(request: ChangeRequest) -> tuple[str, str]:
             return "ElectLeaders", plural(len(partitions), "partition")
         case AlterReassignments(moves=moves):
             return "AlterPartitionReassignments", plural(len(moves), "partition")
+        case AlterReplicaDirs(broker=broker, paths=paths):
+            return "AlterReplicaLogDirs", f"{plural(len(paths), 'replica')} of broker {broker}"
         case DeleteRecords(before=before):
             return "DeleteRecords", f"{plural(len(before), 'partition')}, to their leaders"
         case UnregisterBroker(broker_id=broker):

@@ -21,6 +21,7 @@ from console.model.changes import (
     MoveTarget,
     PartitionTarget,
     ProducerTarget,
+    ReplicaTarget,
     ScramUser,
     Target,
     TopicTarget,
@@ -308,6 +309,30 @@ async def _moves(session: Session, targets: Sequence[MoveTarget]) -> Update:
     return lambda snapshot: refresh.with_reassignments(with_leaders(snapshot), moves, datetime.now(UTC))
 
 
+async def _dirs(session: Session, targets: Sequence[ReplicaTarget]) -> Update:
+    """The partitions, and the log directories of these brokers."""
+    from console.admin.cluster import describe_log_dirs
+    from console.admin.topics import describe_topics
+
+    brokers = list(dict.fromkeys(target.broker for target in targets))
+    topics, listing = await asyncio.gather(
+        session.client.run(describe_topics, list(dict.fromkeys(target.topic for target in targets))),
+        session.client.run(describe_log_dirs, brokers),
+    )
+
+    def update(snapshot: Snapshot) -> Snapshot:
+        at = datetime.now(UTC)
+        with_topics = refresh.with_topics(snapshot, topics, whole=False, at=at)
+        asked = {f"broker {broker}" for broker in brokers}
+        unread = [(f"broker {broker}", failure) for broker, failure in listing.failures.items()]
+        others = [each for each in snapshot.failures if each.part == "log_dirs" and each.entity not in asked]
+        unread += [(each.entity, each.failure) for each in others]
+        known = refresh.with_log_dirs(with_topics, {**snapshot.log_dirs, **listing.dirs}, snapshot.rates, at)
+        return refresh.with_failures(known, "log_dirs", unread)
+
+    return update
+
+
 async def _logs(session: Session, targets: Sequence[LogTarget]) -> Update:
     from console.admin.partitions import log_ranges
 
@@ -367,6 +392,7 @@ READERS: Mapping[type, TargetReader] = {
     ScramUser: TargetReader(("scram",), _scram, _read_scram),
     PartitionTarget: TargetReader(("topics", "replica_logs"), _leaders),
     MoveTarget: TargetReader(("topics", "reassignments"), _moves),
+    ReplicaTarget: TargetReader(("topics", "log_dirs"), _dirs),
     LogTarget: TargetReader(("log_ranges",), _logs),
     GroupTarget: TargetReader(("groups", "lags"), _groups),
     GroupOffsetTarget: TargetReader(("groups", "lags"), _groups),

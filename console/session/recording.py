@@ -44,6 +44,7 @@ _API_NAMES = {
     "AlterQuotas": "AlterClientQuotas",
     "AlterScram": "AlterUserScramCredentials",
     "AlterReassignments": "AlterPartitionReassignments",
+    "AlterReplicaDirs": "AlterReplicaLogDirs",
     "AbortTransaction": "WriteTxnMarkers",
     "CommitOffsets": "OffsetCommit",
     "DeleteOffsets": "OffsetDelete",

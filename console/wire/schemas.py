@@ -151,6 +151,7 @@ FIRST_RELEASE: Mapping[str, str] = {
     "elect_leaders": "2.2",
     "alter_partition_reassignments": "2.4",
     "list_partition_reassignments": "2.4",
+    "alter_replica_log_dirs": "2.0",
     "describe_client_quotas": "2.6",
     "alter_client_quotas": "2.6",
     "describe_user_scram_credentials": "2.7",

@@ -25,10 +25,10 @@ ON_PURPOSE: Mapping[str, str] = {
 }
 
 NOT_SERVED: Mapping[str, Set[int]] = {
-    "2.8": {4, 5, 6, 7, 25, 28, 34, 38, 39, 40, 41, 56},
-    "3.9": {25, 28, 34, 38, 39, 40, 41, 68, 80, 81},
-    "4.3": {25, 28, 34, 38, 39, 40, 41, 68, 76, *range(78, 82), *range(83, 89)},
+    "2.8": {4, 5, 6, 7, 25, 28, 38, 39, 40, 41, 56},
+    "3.9": {25, 28, 38, 39, 40, 41, 68, 80, 81},
+    "4.3": {25, 28, 38, 39, 40, 41, 68, 76, *range(78, 82), *range(83, 89)},
 }
-"""API keys by release: what brokers say to each other, moves between one broker's log directories, delegation tokens,
-offsets in transactions, voters of the quorum, share and streams groups. The console has no use for them, nor have the
+"""API keys by release: what brokers say to each other, delegation tokens, offsets in transactions, voters of the
+quorum, share and streams groups. The console has no use for them, nor have the
 clients that are to work here; what is not told is not asked for."""

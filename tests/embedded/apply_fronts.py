@@ -150,6 +150,7 @@ WITH_TESTS_OF_THEIR_OWN = frozenset(
         "replicas-remain",
         "feature-irreversible",
         "assigned-consumers",
+        "log-dir-space",
     }
 )
 """Warnings of edits that configs, quotas and ACLs are not: few front ends have them."""

@@ -371,6 +371,18 @@ CASES: Sequence[Case] = (
         [("", NO_CLUSTER, NO_PLACE)],
     ),
     Case(
+        "alter_replica_log_dirs",
+        2,
+        lambda m, topic_id: m.AlterReplicaLogDirsRequest(
+            dirs=(
+                m.AlterReplicaLogDir(
+                    path="/nowhere", topics=(m.AlterReplicaLogDirTopic(name=SECRET, partitions=(0,)),)
+                ),
+            )
+        ),
+        [("results.partitions", NO_CLUSTER, NO_PLACE)],
+    ),
+    Case(
         "unregister_broker",
         0,
         lambda m, topic_id: m.UnregisterBrokerRequest(broker_id=77),

@@ -31,7 +31,9 @@ class ZooKeeperCluster(KafkaCluster):
 
     def start(self) -> None:
         super().start()
-        (told,) = self._folder(self.broker_ids[0]).glob("data-*/meta.properties")
+        own = self._properties.get("log.dirs", "").partition(",")[0]
+        where = Path(own) if own else next(self._folder(self.broker_ids[0]).glob("data-*"))
+        told = where / "meta.properties"
         stored = dict(line.split("=", 1) for line in told.read_text().splitlines() if not line.startswith("#"))
         self.cluster_id = stored["cluster.id"]
 

@@ -21,6 +21,7 @@ from console.model.cluster import (
     LogRange,
     Partition,
     Reassignment,
+    ReplicaDir,
     ScramCredential,
     Topic,
 )
@@ -70,6 +71,7 @@ from console.plan.kinds.moves import CancelMove, MoveReplicas
 from console.plan.kinds.records import TrimLog
 from console.plan.kinds.registrations import RemoveRegistration
 from console.plan.kinds.registry import BATCHES, KINDS, kind_of
+from console.plan.kinds.replica_dirs import MoveReplicaDir
 from console.plan.risk_rules import NAMES
 from console.plan.staged import UNREAD, Was
 
@@ -116,6 +118,7 @@ EDITS: dict[type[Edit], tuple[Edit, Was]] = {
         (ElectUnclean(NAME, 0), UncleanElection(-1, (1, 2), (1,), 2, first=7, least=3)),
         (CancelMove(NAME, 0), Reassignment(NAME, 0, (1, 2, 3), (3,), (1,))),
         (MoveReplicas(NAME, 0, (2, 3, 1), True), Reassignment(NAME, 0, (1, 2), (), ())),
+        (MoveReplicaDir(NAME, 0, 2, "/data2"), ReplicaDir("/data1", "", (1, 2))),
         (TrimLog(NAME, 0, 7), LogRange(3, 9)),
         (RemoveRegistration(4), Broker(-1, "b4", 9092, "r1", fenced=True)),
         (SetFeature("group.version", 1), 0),

@@ -38,6 +38,7 @@ from console.language.statements import (
     Key,
     List,
     MovePartition,
+    MoveToDir,
     Name,
     Quit,
     Record,
@@ -217,6 +218,7 @@ statements = st.one_of(
     st.builds(Unregister, st.integers(0, 2**31 - 1)),
     st.builds(CancelMoves, topic_names, partition_numbers),
     st.builds(MovePartition, topic_names, st.integers(0, 2**31 - 1), replicas, st.booleans()),
+    st.builds(MoveToDir, topic_names, st.integers(0, 2**31 - 1), st.integers(0, 2**31 - 1), NAMES),
     st.builds(BeginOperation, goals, st.none() | st.integers(1, 2**63 - 1)),
     st.builds(
         FeatureSet,

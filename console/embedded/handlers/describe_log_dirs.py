@@ -12,9 +12,9 @@ from kio.schema.errors import ErrorCode
 from console.embedded.answers import WireFormat
 from console.embedded.context import RequestContext
 from console.embedded.partitions import disk_bytes, replica_bytes
+from console.embedded.replica_dirs import copy_of, cordoned_dirs, dir_of
 from console.embedded.replicas import copied_share
 from console.embedded.tables import Partition, Topic
-from console.model.config import CLUSTER_DEFAULT, broker_resource
 from console.wire.frames import EncodedBody
 
 _FLEXIBLE_FROM, _ERROR_FROM, _VOLUME_FROM, _CORDONED_FROM = 2, 3, 4, 5
@@ -35,48 +35,52 @@ async def handle(request: Any, context: RequestContext) -> Any:
     folders = () if refused else context.state.brokers[context.broker_id].log_dirs
     parts.append(form.length(len(folders)))
     topics = [] if refused else list(_asked(request, context))
-    cordoned = frozenset(_cordoned(context))
-    for place, folder in enumerate(folders):
-        encoded = await _encoded_topics(
-            [each for each in topics if each[0].id.int % len(folders) == place], context, form
-        )
+    cordoned = cordoned_dirs(context.state, context.broker_id)
+    for folder in folders:
+        encoded = await _encoded_topics(topics, context, form, folder)
         parts += [struct.pack(">h", 0), form.string(folder), form.length(len(encoded)), *encoded]
         if version >= _VOLUME_FROM:
             parts.append(struct.pack(">qq", *disk_bytes(context.state)))
         if version >= _CORDONED_FROM:
-            parts.append(struct.pack(">?", not cordoned.isdisjoint({folder, "*"})))
+            parts.append(struct.pack(">?", folder in cordoned))
         parts.append(form.end)
     return EncodedBody(b"".join((*parts, form.end)))
 
 
-def _cordoned(context: RequestContext) -> Iterator[str]:
-    """The directories that take no new replicas (KIP-1066), as the broker or the cluster's default has it."""
-    for resource in (broker_resource(context.broker_id), CLUSTER_DEFAULT):
-        own = context.state.configs.get(resource, {}).get("cordoned.log.dirs")
-        if own is not None:
-            yield from (each.strip() for each in own.split(",") if each.strip())
-            return
-
-
-async def _encoded_topics(topics: list[Wanted], context: RequestContext, form: WireFormat) -> list[bytes]:
+async def _encoded_topics(topics: list[Wanted], context: RequestContext, form: WireFormat, folder: str) -> list[bytes]:
     """The encoded topics with replicas on the broker. Pauses for other connections."""
     encoded: list[bytes] = []
     for begin in range(0, len(topics), _AT_ONCE):
-        encoded += filter(None, (_topic(*each, context, form) for each in topics[begin : begin + _AT_ONCE]))
+        encoded += filter(None, (_topic(*each, context, form, folder) for each in topics[begin : begin + _AT_ONCE]))
         await asyncio.sleep(0)
     return encoded
 
 
-def _topic(topic: Topic, wanted: frozenset[int] | None, context: RequestContext, form: WireFormat) -> bytes:
-    """A topic with the requested partitions that are on the broker; b"" without any."""
+def _topic(
+    topic: Topic, wanted: frozenset[int] | None, context: RequestContext, form: WireFormat, folder: str
+) -> bytes:
+    """A topic with the requested partitions that are in the broker's directory; b"" without any."""
     replicas = [
-        _REPLICA.pack(index, _held(topic, index, partition, context), 0, False) + form.end
+        packed + form.end
         for index, partition in enumerate(topic.partitions)
         if context.broker_id in partition.replicas and (wanted is None or index in wanted)
+        for packed in _replicas(topic, index, partition, context, folder)
     ]
     if not replicas and (context.cluster.release.kraft or not _is_here(topic, context.broker_id)):
         return b""
     return b"".join((form.string(topic.name), form.length(len(replicas)), *replicas, form.end))
+
+
+def _replicas(topic: Topic, index: int, partition: Partition, context: RequestContext, folder: str) -> Iterator[bytes]:
+    """The broker's replica where it is in the directory, and the copy that goes there."""
+    cluster, broker = context.cluster, context.broker_id
+    if dir_of(cluster, topic, index, broker) == folder:
+        yield _REPLICA.pack(index, _held(topic, index, partition, context), 0, False)
+    copy = copy_of(cluster, topic, index, broker)
+    if copy is not None and copy[0] == folder:
+        log = context.state.logs.get((topic.name, index))
+        behind = int((log.end if log is not None else 0) * (1 - copy[1]))
+        yield _REPLICA.pack(index, int(_held(topic, index, partition, context) * copy[1]), behind, True)
 
 
 def _held(topic: Topic, index: int, partition: Partition, context: RequestContext) -> int:

@@ -1,0 +1,277 @@
+"""Moves of replicas between the log directories of their broker (KIP-113)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from console.model.changes import AlterReplicaDirs, ReplicaTarget
+from console.model.cluster import LogDir, ReplicaDir, ReplicaSize, ReplicaSizes
+from console.model.elections import partition_in
+from console.model.inheritance import Inheritance
+from console.model.numbers import json_text
+from console.model.snapshot import Snapshot
+from console.plan.amounts import byte_count
+from console.plan.edit_kind import Batch, EditKind, Json, Reversal
+from console.plan.edits import DeleteTopic, Edit
+from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
+from console.plan.kafka_tools import STDIN, Command
+from console.plan.kinds.moves import MOVES
+from console.plan.requests import Facts, Step
+from console.plan.risk_rules import LOG_DIR_SPACE, Judged, RiskRule
+from console.plan.staged import UNREAD, Described, Draft, Dropped, Refused, Staged, Verdict, Was
+
+
+class MoveReplicaDir(Edit, frozen=True):
+    """Move a broker's replica of a partition into another of its log directories."""
+
+    topic: str
+    partition: int
+    broker: int
+    path: str
+
+    @property
+    def target(self) -> ReplicaTarget:
+        """The replica."""
+        return ReplicaTarget(self.topic, self.partition, self.broker)
+
+    @property
+    def on_topic(self) -> str:
+        """The topic's name."""
+        return self.topic
+
+
+# -- what is there -----------------------------------------------------------------------------------------------------
+
+
+def _held(dirs: Sequence[LogDir], edit: MoveReplicaDir) -> Iterator[tuple[LogDir, ReplicaSize]]:
+    """The directories that have the replica, whole or as a copy."""
+    for each in dirs:
+        for replica in each.replicas.of((edit.topic,)):
+            if replica.partition == edit.partition:
+                yield each, replica
+
+
+def _current(edit: MoveReplicaDir, seen: Described) -> Was:
+    """Where the replica is, None where the broker has none."""
+    snapshot = seen.snapshot
+    if not seen.read("log_dirs") or edit.broker not in snapshot.log_dirs:
+        return UNREAD
+    if any(each.part == "log_dirs" and each.entity == f"broker {edit.broker}" for each in snapshot.failures):
+        return UNREAD
+    found = {replica.is_future: held.path for held, replica in _held(snapshot.log_dirs[edit.broker], edit)}
+    if False not in found:
+        return None
+    partition = partition_in(snapshot.topics.get(edit.topic), edit.partition)
+    return ReplicaDir(found[False], found.get(True, ""), partition.replicas if partition is not None else ())
+
+
+def _moved(_edit: MoveReplicaDir, was: ReplicaDir | None, now: ReplicaDir | None) -> bool:
+    """Whether it is, or will be, elsewhere than before."""
+    return (was.destination if was is not None else None) != (now.destination if now is not None else None)
+
+
+def _wanted(edit: MoveReplicaDir, now: ReplicaDir | None) -> bool | None:
+    return None if now is None else now.destination == edit.path
+
+
+# -- what may be staged ------------------------------------------------------------------------------------------------
+
+
+def _judge(edit: MoveReplicaDir, draft: Draft) -> Verdict:
+    if isinstance(draft.topic_edit(edit.topic), DeleteTopic):
+        return Refused(edit, f"the plan deletes topic {edit.topic}", "Discard the deletion, or this edit.")
+    was = _current(edit, draft)
+    place = f"{edit.topic}/{edit.partition}"
+    if was is UNREAD:
+        reason = f"the log directories of broker {edit.broker} are unknown"
+        return Refused(edit, reason, "Check that the broker is alive, and DESCRIBE on the cluster.")
+    if not isinstance(was, ReplicaDir):
+        partition = partition_in(draft.snapshot.topics.get(edit.topic), edit.partition)
+        remedy = f"It is on brokers {', '.join(map(str, partition.replicas))}." if partition is not None else ""
+        return Refused(edit, f"broker {edit.broker} has no replica of {place}", remedy or "Check the name.")
+    dirs = draft.snapshot.log_dirs[edit.broker]
+    to = next((each for each in dirs if each.path == edit.path), None)
+    if to is None:
+        paths = ", ".join(each.path for each in dirs)
+        return Refused(edit, f"broker {edit.broker} has no log directory {edit.path}", f"It has {paths}.")
+    if was.destination == edit.path:
+        return Dropped(edit, "it is copied there already" if was.future else "it is there already")
+    if to.failure is not None:
+        return Refused(edit, f"{edit.path} is offline: {to.failure.message}", "Name another directory.")
+    if to.cordoned and was.path != edit.path:
+        return Refused(edit, f"{edit.path} is cordoned: it takes no new replicas", "Take it out of cordoned.log.dirs.")
+    return Staged(edit, was)
+
+
+def _before(_edit: MoveReplicaDir, there: ReplicaDir | None, _inheritance: Inheritance) -> EffectiveValue:
+    if there is None:
+        return NOTHING
+    return EffectiveValue(f"{there.path} → {there.future}" if there.future else there.path)
+
+
+def _after(edit: MoveReplicaDir, _there: ReplicaDir | None, _inheritance: Inheritance) -> EffectiveValue:
+    return EffectiveValue(edit.path)
+
+
+def _phrase(_line: DiffLine, old: str, new: str) -> str:
+    return f"move from {old} to {new}"
+
+
+def _effects(edit: MoveReplicaDir, seen: Described) -> tuple[str, ...]:
+    """What is copied, and what is left there."""
+    was = _current(edit, seen)
+    if not isinstance(was, ReplicaDir):
+        return ()
+    if was.path == edit.path:
+        return (f"what is in {was.future} of it is dropped: it stays in {was.path}",)
+    size, to = _sizes(edit, seen.snapshot)
+    left = f"; {byte_count(to.usable_bytes)} are free there" if to is not None and to.usable_bytes >= 0 else ""
+    return (f"broker {edit.broker} copies {byte_count(size)}{left}; then it drops what is in {was.path}",)
+
+
+def _sizes(edit: MoveReplicaDir, snapshot: Snapshot) -> tuple[int, LogDir | None]:
+    """Bytes of the replica, and the directory that it goes to."""
+    dirs = snapshot.log_dirs.get(edit.broker, ())
+    size = next((replica.size for _, replica in _held(dirs, edit) if not replica.is_future), 0)
+    return size, next((each for each in dirs if each.path == edit.path), None)
+
+
+def _reversal(edit: MoveReplicaDir, was: ReplicaDir | None, _recorded: Mapping[str, str]) -> Reversal:
+    if was is None:
+        return Reversal((), was, "where it was is unknown")
+    back = MoveReplicaDir(edit.topic, edit.partition, edit.broker, was.path)
+    loss = f"it was being copied into {was.future}, which is not taken up again" if was.future else ""
+    return Reversal((back,), replace(was, path=edit.path, future=""), loss)
+
+
+# -- warnings ----------------------------------------------------------------------------------------------------------
+
+
+def _no_room(edit: MoveReplicaDir, judged: Judged) -> Iterator[str]:
+    """All that the plan puts into a directory together is more than is usable there: a directory that is full goes
+    offline, with all its replicas."""
+    size, to = _sizes(edit, judged.before)
+    if to is None or to.usable_bytes < 0:
+        return
+    together = sum(
+        _sizes(each.edit, judged.before)[0]
+        for each in judged.staged
+        if isinstance(each.edit, MoveReplicaDir) and (each.edit.broker, each.edit.path) == (edit.broker, edit.path)
+    )
+    if size and together > to.usable_bytes:
+        yield (
+            f"{byte_count(together)} go to {edit.path} on broker {edit.broker}, where {byte_count(to.usable_bytes)} "
+            "are free: a directory that is full goes offline with all its replicas"
+        )
+
+
+# -- sending -----------------------------------------------------------------------------------------------------------
+
+
+def _steps(staged: Sequence[Staged], _facts: Facts) -> list[Step]:
+    """A request to each broker."""
+    by_broker: dict[int, list[Staged]] = {}
+    for each in staged:
+        if isinstance(each.edit, MoveReplicaDir):
+            by_broker.setdefault(each.edit.broker, []).append(each)
+    return [Step(_request(broker, mine), tuple(mine)) for broker, mine in by_broker.items()]
+
+
+def _request(broker: int, mine: Sequence[Staged]) -> AlterReplicaDirs:
+    edits = [each.edit for each in mine]
+    return AlterReplicaDirs(broker, {edit.target: edit.path for edit in edits if isinstance(edit, MoveReplicaDir)})
+
+
+def _predict(snapshot: Snapshot, edits: Sequence[MoveReplicaDir]) -> Snapshot:
+    """The copies have begun, with no byte yet."""
+    log_dirs = dict(snapshot.log_dirs)
+    for edit in edits:
+        dirs = log_dirs.get(edit.broker, ())
+        log_dirs[edit.broker] = tuple(_with_copy(each, edit) for each in dirs)
+    return replace(snapshot, log_dirs=log_dirs)
+
+
+def _with_copy(there: LogDir, edit: MoveReplicaDir) -> LogDir:
+    mine = [each for each in there.replicas if (each.topic, each.partition) == (edit.topic, edit.partition)]
+    kept = [each for each in there.replicas if each not in mine or not each.is_future]
+    if there.path == edit.path and not any(not each.is_future for each in mine):
+        kept = sorted([*kept, ReplicaSize(edit.topic, edit.partition, 0, 0, True)])
+    return there if len(kept) == len(there.replicas) and not mine else replace(there, replicas=ReplicaSizes(kept))
+
+
+def _commands(lines: Sequence[DiffLine]) -> Iterator[Command]:
+    """kafka-reassign-partitions --execute, with the same replicas and a directory for one of them."""
+    partitions: dict[tuple[str, int], dict[str, Any]] = {}
+    for line in lines:
+        edit, was = line.edit, line.staged.was
+        if not isinstance(edit, MoveReplicaDir) or not isinstance(was, ReplicaDir) or edit.broker not in was.replicas:
+            continue
+        known = partitions.setdefault(
+            (edit.topic, edit.partition),
+            {
+                "topic": edit.topic,
+                "partition": edit.partition,
+                "replicas": was.replicas,
+                "log_dirs": ["any"] * len(was.replicas),
+            },
+        )
+        known["log_dirs"][was.replicas.index(edit.broker)] = edit.path
+    words = ("kafka-reassign-partitions", "--execute", "--additional", "--reassignment-json-file", STDIN)
+    if partitions:
+        yield Command(words, json_text({"version": 1, "partitions": list(partitions.values())}) + "\n")
+
+
+# -- JSON and records --------------------------------------------------------------------------------------------------
+
+
+def _json(edit: MoveReplicaDir, _hide: bool) -> Json:
+    return {"replica_of": edit.topic, "partition": edit.partition, "broker": edit.broker, "value": edit.path}
+
+
+def _of_json(data: Json) -> MoveReplicaDir:
+    return MoveReplicaDir(data["replica_of"], int(data["partition"]), int(data["broker"]), str(data["value"]))
+
+
+def _state_json(was: ReplicaDir) -> Json:
+    return {"path": was.path, "future": was.future, "replicas": was.replicas}
+
+
+def _state_of(data: Json) -> ReplicaDir:
+    return ReplicaDir(str(data["path"]), str(data["future"]), tuple(map(int, data["replicas"])))
+
+
+DIRECTORIES = Batch(
+    steps=_steps,
+    predict=_predict,
+    all_commands=_commands,
+    waits_for=MOVES,
+    why="once the moves between brokers have begun",
+)
+
+KINDS = (
+    EditKind(
+        edit=MoveReplicaDir,
+        verb="move",
+        form="replica_of",
+        op="move-dir",
+        to_json=_json,
+        from_json=_of_json,
+        state_json=_state_json,
+        state_of=_state_of,
+        judge=_judge,
+        current=_current,
+        moved=_moved,
+        wanted=_wanted,
+        before=_before,
+        after=_after,
+        phrase=_phrase,
+        effects=_effects,
+        risks=(RiskRule(LOG_DIR_SPACE, _no_room),),
+        takes_away=lambda _edit: False,
+        reversal=_reversal,
+        batch=DIRECTORIES,
+    ),
+)
