@@ -22,6 +22,7 @@ class Terminal:
         self, command: Sequence[str], *, columns: int, rows: int, environ: Mapping[str, str] | None = None
     ) -> None:
         self.written = bytearray()
+        self._ended = False
         self.started = time.perf_counter()
         self.pid, self._fd = pty.fork()
         if self.pid == 0:
@@ -44,7 +45,8 @@ class Terminal:
             return False
         try:
             data = os.read(self._fd, 65536)
-        except OSError:
+        except OSError:  # the program has ended
+            self._ended = True
             return False
         self.written += data
         return bool(data)
@@ -53,7 +55,7 @@ class Terminal:
         """Seconds from the start until `text` was written after byte `since`; raises TimeoutError."""
         end = time.perf_counter() + timeout
         while self.written.find(text, since) < 0:
-            if time.perf_counter() > end:
+            if self._ended or time.perf_counter() > end:
                 raise TimeoutError(f"{text!r} was not written in {timeout} s: {bytes(self.written[-2000:])!r}")
             self._read(0.05)
         return time.perf_counter() - self.started

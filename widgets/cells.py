@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import cache
 from typing import Literal
 
 Align = Literal["left", "right"]
@@ -15,20 +16,32 @@ ELLIPSIS = "…"
 
 # Printable to Python, yet drawn with no width or none that terminals agree on: Hangul fillers, the grapheme joiner,
 # Mongolian and emoji variation selectors, the braille blank (Unicode's Default_Ignorable_Code_Point), skin tones.
-_UNSEEN = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
-    "\U0001f3fb-\U0001f3ff\U000e0100-\U000e01ef]"
+_UNSEEN = frozenset(
+    map(
+        chr,
+        (
+            *(0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, *range(0x180B, 0x1810), 0x2800, 0x3164),
+            *(*range(0xFE00, 0xFE10), 0xFFA0, *range(0x1F3FB, 0x1F400), *range(0xE0100, 0xE01F0)),
+        ),
+    )
 )
 _MARKS_IN_A_ROW = 2
-_NARROW = re.compile("[ -~\u00a1-\u00ac\u00ae-\u02ff\u2010-\u2027\u2190-\u22ff\u2500-\u25fc]*")
-"""Texts of one cell a character: Latin letters, punctuation, arrows, signs, frames."""
+
+
+@cache
+def _narrow() -> re.Pattern[str]:
+    """Texts of one cell a character: Latin letters, punctuation, arrows, signs, frames. Compiled when first asked for:
+    a command that writes ASCII never does."""
+    return re.compile("[ -~\u00a1-\u00ac\u00ae-\u02ff\u2010-\u2027\u2190-\u22ff\u2500-\u25fc]*")
+
+
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def is_visible(char: str) -> bool:
     """Whether a character shows itself and moves nothing else: no control, formatting, bidirectional, zero-width,
     private or unassigned character, no lone surrogate, and no separator but the plain space."""
-    return char.isprintable() and not _UNSEEN.match(char)
+    return char.isprintable() and char not in _UNSEEN
 
 
 def escaped(char: str) -> str:
@@ -79,7 +92,7 @@ def clean(text: str, limit: int | None = None) -> str:
 
 def cell_width(text: str) -> int:
     """Return how many cells a cleaned `text` takes."""
-    if text.isascii() or _NARROW.fullmatch(text):
+    if text.isascii() or _narrow().fullmatch(text):
         return len(text)
     from rich.cells import cell_len
 
@@ -87,7 +100,7 @@ def cell_width(text: str) -> int:
 
 
 def _char_width(char: str) -> int:
-    if char.isascii() or _NARROW.fullmatch(char):
+    if char.isascii() or _narrow().fullmatch(char):
         return 1
     from rich.cells import get_character_cell_size
 

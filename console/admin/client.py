@@ -50,6 +50,12 @@ class AdminClient:
         """Starts the thread. Operations can be submitted from then on."""
         self._thread.start()
 
+    def open_ahead(self) -> None:
+        """Opens a socket to the first of the addresses, for the first connection there: what that takes is the
+        network's time, while what a connection is made of need not be loaded yet."""
+        if isinstance(self._loop, ClientLoop):
+            self._loop.call_soon_threadsafe(self._loop.open_ahead, *self.settings.bootstrap[0])
+
     def submit(
         self, operation: Callable[Concatenate[Link, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
     ) -> concurrent.futures.Future[T]:

@@ -100,6 +100,21 @@ class ClientLoop(asyncio.SelectorEventLoop):
     def __init__(self, via: SshHost | None = None) -> None:
         super().__init__()
         self._via = via
+        self._ahead: dict[tuple[str, int], asyncio.Task[socket.socket]] = {}
+
+    def open_ahead(self, host: str, port: int) -> None:
+        """Open a socket that the next connection there takes; it fails with what this fails with."""
+        opening = self.create_task(self._open_socket(host, port), name=f"open ahead {host}:{port}")
+        opening.add_done_callback(lambda done: done.cancelled() or done.exception())
+        self._ahead[host, port] = opening
+
+    def close(self) -> None:
+        """Close the loop, and what was opened ahead and never taken."""
+        for opening in self._ahead.values():
+            if opening.done() and not opening.cancelled() and opening.exception() is None:
+                opening.result().close()
+        self._ahead.clear()
+        super().close()
 
     async def create_connection(
         self, protocol_factory: Callable[[], asyncio.BaseProtocol], host: Any = None, port: Any = None, **options: Any
@@ -110,7 +125,8 @@ class ClientLoop(asyncio.SelectorEventLoop):
         3.11) leaves a socket open if it is cancelled as it ends.
         """
         if host is not None:
-            options["sock"] = await self._open_socket(host, port)
+            ahead = self._ahead.pop((host, port), None)
+            options["sock"] = await (ahead or self._open_socket(host, port))
             if options.get("ssl"):
                 options.setdefault("server_hostname", host)
         return await super().create_connection(protocol_factory, **options)

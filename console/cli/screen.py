@@ -82,6 +82,7 @@ def run(options: argparse.Namespace) -> int:
 def show(context: Context, contexts: Choice, lake: str | None = None, tour: Path | None = None) -> int:
     """Open the console on a context, until it is left. contexts: those that it can switch to. lake: where its past is,
     before what the environment and the context say. tour: the file that says that the tour was seen, None for none."""
+    from console.admin.gc_pause import gc_paused
     from console.contexts import ContextError, load
     from console.contexts.secret_sources import unlocked
     from console.tui.prefetch import SessionFactory
@@ -91,14 +92,18 @@ def show(context: Context, contexts: Choice, lake: str | None = None, tour: Path
         complain(f"warning: {problem}")
     sessions = SessionFactory(recorded_client)
     try:
-        # The first reads are on their way while Textual is imported here.
+        # The way to the first broker opens while Textual is imported here.
         session = sessions.session(context)
-        from console.session.command_history import command_history
-        from console.tui.app import Console
+        with gc_paused():
+            from console.session.command_history import command_history
+            from widgets import lean_textual
+
+            lean_textual.import_app()
+            from console.tui.app import Console
 
         while True:
             history = command_history(os.environ)
-            app = Console(session, found.settings, history, contexts, lake, sessions.arrived)
+            app = Console(session, found.settings, history, contexts, lake, sessions)
             if tour is not None and not tour.exists():
                 from console.tui.tour import Tour
 

@@ -7,7 +7,7 @@ import inspect
 import logging
 import os
 import signal
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -57,13 +57,14 @@ if TYPE_CHECKING:
     from console.session.session import Applied, Session
     from console.tui.applying import Applying
     from console.tui.bar import Bar
+    from console.tui.prefetch import FirstReads
     from console.tui.watch import Watch
     from widgets.command_bar import CommandBar
 
 log = logging.getLogger(__name__)
 
-FIRST_ANSWERS = 0.1
-"""Seconds that the first paint waits for prefetched answers."""
+FIRST_ANSWERS = 2.0
+"""Seconds that all other reads, and loading what judges them, wait for the prefetched answers and the rows of them."""
 LONGEST_COPY = 100_000
 """Characters that are copied; a config value has at most 32,767."""
 
@@ -83,10 +84,10 @@ class Console(KeysInOrder["Context"]):
         history: CommandHistory | None = None,
         contexts: Choice | None = None,
         lake: str | None = None,
-        prefetched: Callable[[float], Awaitable[bool]] | None = None,
+        prefetched: FirstReads | None = None,
     ) -> None:
         """history: None for none. contexts: to switch to, None for what is configured. lake: before the configured one.
-        prefetched: waits at most so many seconds for the first answers."""
+        prefetched: the first reads, which begin when the first frame is drawn."""
         super().__init__(driver_class=LeanDriver, ansi_color=native_ansi(os.environ))
         self.session = session
         self.settings = settings or ConsoleSettings()
@@ -120,12 +121,6 @@ class Console(KeysInOrder["Context"]):
         yield self.frame.message
         yield self.frame.footer
 
-    async def on_load(self) -> None:
-        """Use the prefetched answers for the first paint: without rows it would be done twice."""
-        if self._prefetched is not None and await self._prefetched(FIRST_ANSWERS):
-            await self.session.read_cluster()
-            await self.reading.all_topics()
-
     def on_mount(self) -> None:
         """Begin to read."""
         self.set_keymap({action: ",".join(remap.keys) for action, remap in self.settings.keys.items()})
@@ -137,11 +132,23 @@ class Console(KeysInOrder["Context"]):
         self.navigator.show()
         if exposures := self.session.context.settings.exposures:
             self.say(f"warning: {' · '.join(exposures)}", "failed")
-        if self.session.snapshot.read_at:
-            # Rows are there: what is read besides would hold up their paint, the interpreter being one.
-            self.call_after_refresh(self._go_live)
-        else:
+        # All that takes the interpreter waits for the first frame, and all but the first rows for these.
+        self.call_after_refresh(self._begin)
+
+    def _begin(self) -> None:
+        if self._prefetched is None:
             self._go_live()
+            return
+        self._prefetched.begin()
+        self.start(self._first_rows, group="first", name="first")
+
+    async def _first_rows(self) -> None:
+        assert self._prefetched is not None
+        if await self._prefetched.arrived(FIRST_ANSWERS):
+            with self.batch_update():
+                await self.session.read_cluster()
+                await self.reading.all_topics()
+        self.call_after_refresh(self._go_live)
 
     def _go_live(self) -> None:
         self.start(self.reading.live.run, group="live", name="live")

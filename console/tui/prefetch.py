@@ -1,4 +1,9 @@
-"""Sessions whose first reads are sent at once, while the screen is still being imported and built."""
+"""The first reads of a session: the way to the first broker opens while the screen is loaded, and what is read there is
+sent once the first frame is drawn.
+
+Loading and decoding what brokers say takes the interpreter as long as the frame does. Between the two, connecting would
+make the frame later and the rows no earlier; looking up a name and opening a socket take none of its time.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +31,7 @@ class Submitting(Protocol):
 
 
 class Prefetch:
-    """A client with operations that are submitted at once, before there is a loop to wait on their results.
+    """A client with operations that are submitted together, before anything waits on their results.
 
     The first `run` of the same operation and arguments gets the prefetched result; every other call goes to the client.
     """
@@ -35,9 +40,13 @@ class Prefetch:
         self, client: Submitting, operations: Sequence[tuple[Callable[..., Awaitable[Any]], tuple[Any, ...]]]
     ) -> None:
         self._client = client
-        self._ahead: dict[tuple[Any, ...], Future[Any]] = {
-            (operation, *args): client.submit(operation, *args) for operation, args in operations
-        }
+        self._operations = operations
+        self._ahead: dict[tuple[Any, ...], Future[Any]] = {}
+
+    def begin(self) -> None:
+        """Submit them."""
+        operations, self._operations = self._operations, ()
+        self._ahead |= {(operation, *args): self._client.submit(operation, *args) for operation, args in operations}
 
     async def run(self, operation: Callable[..., Awaitable[T]], *args: Any, **options: Any) -> T:
         """Run an operation of `console.admin`, or return its prefetched result."""
@@ -64,6 +73,18 @@ class Prefetch:
         return all(each.done() and not each.cancelled() and each.exception() is None for each in ahead)
 
 
+class FirstReads(Protocol):
+    """What the app needs of the reads that are made ahead."""
+
+    def begin(self) -> None:
+        """Send them."""
+        ...
+
+    async def arrived(self, seconds: float) -> bool:
+        """Wait at most so many seconds; whether all results are there, and none of them is an error."""
+        ...
+
+
 class SessionFactory:
     """Creates sessions, and closes the client of the one before. start: returns a running client for a context."""
 
@@ -73,15 +94,21 @@ class SessionFactory:
         self._ahead: Prefetch | None = None
 
     def session(self, context: Context) -> Session:
-        """A session whose brokers and topics are being prefetched."""
+        """A session whose brokers and topics are read first, from `begin` on."""
         from console.admin import cluster, topics
 
         self.close()
         client = self._client = self._start(context)
+        client.open_ahead()
         self._ahead = Prefetch(client, [(cluster.describe_cluster, ()), (topics.describe_topics, (None,))])
         session = Session(self._ahead, context)
         session.recorder = client.recorder
         return session
+
+    def begin(self) -> None:
+        """Read brokers and topics of the last session."""
+        if self._ahead is not None:
+            self._ahead.begin()
 
     async def arrived(self, seconds: float) -> bool:
         """Wait at most so many seconds; whether brokers and topics of the last session have been read."""

@@ -18,6 +18,7 @@ def test_help_loads_next_to_nothing() -> None:
     assert loaded.code == 0
     assert loaded.output.startswith("usage: kac")
     assert loaded.any_of("asyncio", "ssl", *SCREEN, *CLIENT, *TESTING) == set()
+    assert loaded.any_of("shutil", "_colorize", "dataclasses") == set()  # what argparse would load for its looks
     assert {name for name in loaded.modules if name.startswith("console.")} == {"console.cli", "console.cli.main"}
 
 
@@ -35,3 +36,13 @@ def test_a_noun_loads_no_other_nouns_options() -> None:
     assert loaded.any_of("console.cli.kafka_tools", "asyncio", *SCREEN, *CLIENT) == set()
     tools = {name for name in loaded_by("groups", "--help").modules if name.startswith("console.cli.kafka_tools.")}
     assert tools == {"console.cli.kafka_tools.consumer_groups"}
+
+
+def test_help_is_as_wide_as_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    widest = {}
+    for columns in (60, 120):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        help_ = loaded_by("--help").output.partition("options:")[2].partition("commands (")[0]  # these are wrapped
+        widest[columns] = max(map(len, help_.splitlines()))
+    assert 40 < widest[60] <= 58
+    assert 80 < widest[120] <= 118

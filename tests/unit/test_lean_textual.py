@@ -1,0 +1,78 @@
+"""What is left out of Textual at the start is missing nowhere: these fail where another release uses it elsewhere."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import subprocess
+import sys
+from types import ModuleType
+
+import textual.app
+import textual.theme
+
+from console.tui.app import Console
+from tests.support.patience import PATIENCE
+from widgets.lean_textual import PALETTE
+
+_IMPORTED = """
+import json, sys
+from widgets.lean_textual import PALETTE, import_app
+import_app()
+early = sorted(sys.modules)
+from textual.command import CommandPalette, Provider
+from textual.widget import Widget
+print(json.dumps([early, issubclass(CommandPalette, Widget), Provider.__module__]))
+"""
+
+
+def test_an_app_is_imported_without_the_palette_and_the_palette_is_there_later() -> None:
+    done = subprocess.run([sys.executable, "-c", _IMPORTED], capture_output=True, check=True, timeout=PATIENCE)
+    early, is_widget, module = json.loads(done.stdout)
+    assert "textual.app" in early
+    assert not {PALETTE, "textual.types", "textual.widgets._input", "textual.widgets._option_list"} & set(early)
+    assert is_widget
+    assert module == PALETTE
+
+
+def test_the_console_has_no_palette_of_textuals() -> None:
+    assert not Console.ENABLE_COMMAND_PALETTE
+
+
+def _where_used(module: ModuleType) -> set[str]:
+    """The functions, and classes' bases, of a module in which a name of the palette is evaluated."""
+    tree = ast.parse(inspect.getsource(module))
+    names = {
+        alias.asname or alias.name
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom) and node.module == PALETTE
+        for alias in node.names
+    }
+    assert names
+    found: set[str] = set()
+
+    def visit(node: ast.AST, where: str) -> None:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            where = node.name
+            children: list[ast.AST] = list(node.body)  # annotations are not evaluated
+        elif isinstance(node, ast.AnnAssign):
+            children = [node.value] if node.value else []
+        elif isinstance(node, ast.ClassDef):
+            where = node.name
+            children = [*node.bases, *node.keywords, *node.decorator_list, *node.body]
+        else:
+            children = list(ast.iter_child_nodes(node))
+        if isinstance(node, ast.Name) and node.id in names:
+            found.add(where)
+        for child in children:
+            visit(child, where)
+
+    visit(tree, "")
+    return found
+
+
+def test_textual_uses_the_palette_only_where_the_palette_is() -> None:
+    # All of them show it, or are asked by it; the last looks at ENABLE_COMMAND_PALETTE first.
+    assert _where_used(textual.app) == {"search_commands", "search_themes", "action_command_palette"}
+    assert _where_used(textual.theme) == {"ThemeProvider", "discover", "search"}
