@@ -2,8 +2,8 @@
 
 ``python -m benchmarks.fleet [--clusters 100] [--rounds 3] [--days 365]``. The clusters are embedded ones, three brokers
 and the topics of `quiet` each, in one process beside; so the machine computes the answers as well as the questions. The
-first run also writes all that there is. ``--days`` makes so much time by its size instead: polls of 100 clusters every
-five minutes with a hundred changes a day, and their history, through the code that writes polls.
+first run also writes all that there is. ``--days`` makes a lake of so many days by its size instead: 100 clusters
+polled every five minutes, ten changes of each a day, as nightly builds and compactions leave it.
 """
 
 from __future__ import annotations
@@ -16,18 +16,31 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
-from benchmarks.figures import load, report
+import pyarrow as pa
+
+from benchmarks.figures import interleaved, load, report, report_ratio, report_times
 from console.embedded.brokers import EmbeddedCluster
 from console.embedded.spec import ClusterSpec
+from console.history.reader.queries import Wanted, fleet_freshness, freshness, timeline
+from console.history.reader.tables import Tables
+from console.history.schema import CHANGE_EVENT, HISTORY, POLL, SNAPSHOT, Table, arrow_schema
 from console.history.store import Lake
+from console.history.store.write import writing
+from console.lake.collect import POLLS_IN_FILE
+from console.lake.poll import TYPES
 
 SERVE = "--serve"
 LIMITS = {100: 8.0, 1_000: 60.0}
 """Seconds for a poll of so many clusters."""
+QUERY_SECONDS = 0.5
+CLUSTERS, LOOK_MINUTES, CHANGES_A_DAY = 100, 5, 10
+BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 async def serve(count: int) -> None:
@@ -89,17 +102,113 @@ def measure(count: int, rounds: int) -> None:
         collect(home, rounds, count)
 
 
+def make_year(where: str, days: int) -> None:
+    """A lake of so many days as it is after `kac lake build` and `compact` of each night: a file for each cluster and
+    day of `snapshot` and `change_event`, one for each cluster of `history`, and those of `poll` as polls leave them."""
+    lake = Lake.create(where)
+    with writing(lake, "build") as write:
+        looks = days * 24 * 60 // LOOK_MINUTES
+        beats = {"kind": "heartbeat", "entity_type": ",".join(TYPES), "entity_key": None, "value": None, "run_id": ""}
+        for start in range(0, looks * CLUSTERS, POLLS_IN_FILE):
+            rows = range(start, min(start + POLLS_IN_FILE, looks * CLUSTERS))
+            columns = {
+                "cluster_id": [f"cluster-{row % CLUSTERS}" for row in rows],
+                "observed_ts": [BEGAN + row // CLUSTERS * timedelta(minutes=LOOK_MINUTES) for row in rows],
+                **{name: [value] * len(rows) for name, value in beats.items()},
+            }
+            write.add_arrow("poll", pa.table(columns, schema=arrow_schema(POLL)))
+        for table in (SNAPSHOT, CHANGE_EVENT):
+            made: dict[str, list[str]] = {}
+            for number in range(CLUSTERS * days):
+                cluster, day = f"cluster-{number % CLUSTERS}", BEGAN + timedelta(days=number // CLUSTERS)
+                (partition,) = write.put_arrow(table.name, _changes(table, cluster, day)).items()
+                made.setdefault(partition[0], []).extend(partition[1])
+            write.replace(table.name, made)
+        of_days = [BEGAN + timedelta(days=day) for day in range(days)]
+        made = {}
+        for number in range(CLUSTERS):
+            rows_of = pa.concat_tables([_changes(HISTORY, f"cluster-{number}", day) for day in of_days])
+            made |= write.put_arrow(HISTORY.name, rows_of)
+        write.replace(HISTORY.name, made)
+        write.commit()
+
+
+def _changes(table: Table, cluster: str, day: datetime) -> pa.Table:
+    """The changes of a cluster and day."""
+    column = next(each.name for each in table.columns if each.type == "timestamp")
+    more = {"entity_type": "topic", "kind": "state", "source": "snapshot", "new_value": "1", "op": "set"}
+    filled = {"string": "x", "int": 1, "bigint": 1, "double": 1.0, "boolean": True, "timestamp": None}
+    rows = [
+        {
+            **{each.name: more.get(each.name, filled[each.type]) for each in table.columns},
+            "cluster_id": cluster,
+            "entity_key": f"topic-{number}",
+            column: day + timedelta(hours=number + 1),
+        }
+        for number in range(CHANGES_A_DAY)
+    ]
+    return pa.Table.from_pylist(rows, schema=arrow_schema(table))
+
+
+def query_year(days: int, rounds: int) -> None:
+    """`kac history` on a lake of so many days, each a process of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        where = f"{folder}/lake"
+        make_year(where, days)
+        environ = {**os.environ, "HOME": folder, "XDG_CONFIG_HOME": folder, "KAC_LAKE": where}
+        python = [sys.executable, "-m", "console"]
+        asked = {
+            "of all clusters": [*python, "history", "--limit", "100"],
+            "of one cluster": [*python, "history", "--cluster", "cluster-7", "--limit", "100"],
+            "of one topic of it": [*python, "history", "--cluster", "cluster-7", "--entity", "topic:topic-3"],
+        }
+
+        cpu: dict[str, float] = {}
+
+        def run(name: str) -> float:
+            begun, used = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
+            subprocess.run(asked[name], env=environ, check=True, stdout=subprocess.DEVNULL)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            cpu[name] = after.ru_utime + after.ru_stime - used.ru_utime - used.ru_stime
+            return (time.perf_counter() - begun) * 1000
+
+        report("size", days=days, files=sum(1 for _ in Path(where).rglob("*.parquet")), **load())
+        taken = report_times(
+            f"kac history, {days} days", interleaved({name: partial(run, name) for name in asked}, rounds)
+        )
+        for name, milliseconds in taken.items():
+            report_ratio(f"kac history {name}: seconds", milliseconds / 1000, QUERY_SECONDS)
+            report(f"kac history {name}: the processor", seconds=round(cpu[name], 2), **load())
+        tables = Tables(where)
+        asks: dict[str, Callable[[], object]] = {
+            "timeline of a cluster": lambda: timeline(tables, Wanted("cluster-7"), folded=True),
+            "timeline of all": lambda: timeline(tables, Wanted(), folded=True),
+            "how fresh a cluster is": lambda: freshness(tables, "cluster-7"),
+            "how fresh all are": lambda: fleet_freshness(tables, HISTORY),
+        }
+        for name, ask in asks.items():
+            begun, worked = time.perf_counter(), time.process_time()
+            ask()
+            seconds, own = time.perf_counter() - begun, time.process_time() - worked
+            report(f"{name}, in a process that runs", seconds=round(seconds, 3), cpu=round(own, 3), **load())
+        tables.close()
+
+
 def main() -> None:
     """Prints a line of JSON for each figure."""
     parser = argparse.ArgumentParser()
     parser.add_argument(SERVE, type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--days", type=int)
     parser.add_argument("--clusters", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=3)
     given = parser.parse_args()
     if given.serve:
         asyncio.run(serve(given.serve))
         return
-    measure(given.clusters, given.rounds)
+    if given.days:
+        query_year(given.days, given.rounds)
+    else:
+        measure(given.clusters, given.rounds)
 
 
 if __name__ == "__main__":

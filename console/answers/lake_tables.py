@@ -40,6 +40,8 @@ def _history_row(change: Change, clusters: bool, first_poll: datetime | None) ->
     if change.is_gap:
         until = _when(change.valid_to) if change.valid_to is not None else "now"
         cells = ("not polled", "", "", f"until {until}", "", "")
+    elif change.is_first_look:
+        cells = ("first poll", "", FIRST_SEEN, change.new_value or "", "", "")
     else:
         old, new, _ = sides(change)
         old = FIRST_SEEN if change.is_first_seen(first_poll) else old

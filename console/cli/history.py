@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 
 ALL = "all"
+FEW = 5
+"""Clusters that have a line each; of more the extremes are said."""
 _NAMES_A_CLUSTER = ("bootstrap_server", "context", "command_config")
 _ENVIRONMENT = ("KAC_CONTEXT", "KAC_BOOTSTRAP")
 
@@ -65,12 +67,15 @@ class Opened(NamedTuple):
     now: datetime
 
     def fresh(self, table: LakeTable) -> list[str]:
-        """How fresh a table is: a line for each cluster that is shown, with the times without a poll."""
-        from console.history.reader.queries import freshness, gaps
-        from console.present.lake import fresh_text, gap_text
+        """How fresh a table is: a line for each cluster that is shown, with the times without a poll; of many one
+        line."""
+        from console.history.reader.queries import fleet_freshness, freshness, gaps
+        from console.present.lake import fleet_text, fresh_text, gap_text
 
         lines = []
         clusters = [self.cluster] if self.cluster is not None else self.tables.clusters(table)
+        if len(clusters) > FEW:
+            return [fleet_text(fleet_freshness(self.tables, table), self.now)]
         for cluster in clusters:
             (found,) = freshness(self.tables, cluster, of=(table,))
             known = [gap_text(gap, self.now) for gap in gaps(self.tables, cluster)[:3]]
@@ -264,8 +269,10 @@ def _timeline(opened: Opened, options: argparse.Namespace) -> int:
     limit = max(1, options.limit or LIMIT)
     entities = () if options.entity is None else with_acls(*_entity_of(options.entity))
     wanted = Wanted(opened.cluster, entities, since, until, options.key, options.principal, options.text)
-    found = timeline(opened.tables, wanted, limit + 1)
+    found = timeline(opened.tables, wanted, limit + 1, folded=options.output == "text" and not wanted.narrows)
     more = ["older changes are not shown: --limit or --until shows them"] if len(found) > limit else []
+    if any(change.is_first_look for change in found):
+        more.append("what a first poll showed is in one line: --key '*' lists each value")
     shown = with_own_authors(found[:limit])
     table = history_table(shown, clusters=opened.cluster is None, first_polls=first_polls(opened.tables, shown))
     print_table(table, options.output, lambda: [*more, *opened.fresh(HISTORY)])

@@ -76,7 +76,7 @@ def gather(
     # The last minute that was seen is included.
     until = until or max(known) + timedelta(minutes=1)
     since = since or until - HOURS
-    changes = timeline(tables, Wanted(cluster_id, since=since, until=until), CHANGES + 1)
+    changes = timeline(tables, Wanted(cluster_id, since=since, until=until), CHANGES + 1, folded=True)
     window = Window(cluster_id, since, until)
     used = hottest(tables, window, PAIRS)
     return Report(
@@ -133,7 +133,7 @@ def changes_figure(changes: Sequence[Change], gaps: Sequence[Gap], since: dateti
     counts = [0] * _BARS
     seconds = max(1.0, (until - since).total_seconds())
     for change in changes:
-        if not change.is_gap:
+        if not (change.is_gap or change.is_first_look):
             share = (change.valid_from - since).total_seconds() / seconds
             counts[min(_BARS - 1, max(0, int(share * _BARS)))] += 1
     most = max(counts, default=0)
@@ -317,6 +317,16 @@ def _change(change: Change, first_poll: datetime | None) -> list[Cell]:
     if change.is_gap:
         until = f"until {_at(change.valid_to)}" if change.valid_to else "until now"
         return [when, ("not polled", "soft"), ("", ""), ("", ""), (until, "soft"), ("", ""), ("", "")]
+    if change.is_first_look:
+        return [
+            when,
+            ("first poll", "soft"),
+            ("", ""),
+            (FIRST_SEEN, "soft"),
+            (change.new_value or "", ""),
+            ("", ""),
+            ("", ""),
+        ]
     old, new, _ = sides(change)
     old = FIRST_SEEN if change.is_first_seen(first_poll) else old
     _, words = how_sure(change)

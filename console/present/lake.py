@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from console.history import entities
+from console.history.reader.queries import FleetFreshness
 from console.history.reader.tables import Change, Drifted, Freshness, Gap, Pair
 from console.plan.amounts import quota
 from console.present.text import clean
@@ -15,6 +16,8 @@ from console.present.values import config_value
 DEFAULT = "<default>"
 NOTHING = "–"
 FIRST_SEEN = "first seen"
+_NAMED = 5
+"""Clusters that are named in a line."""
 """The old value of what the first poll of a cluster found: unknown."""
 HIDDEN = "······"
 NOT_BUILT = "not built yet"
@@ -162,6 +165,18 @@ def fresh_text(found: Freshness, now: datetime) -> str:
         return "nothing of this cluster"
     seen = f"as of {local(found.as_of, now)}" if found.as_of is not None else "not polled"
     return f"{seen}, built {local(found.built, now)}"
+
+
+def fleet_text(found: FleetFreshness, now: datetime) -> str:
+    """``100 clusters: as of 14:02, built 14:05; the oldest is prod-7 as of 13:10; not polled now: prod-7``."""
+    if found.as_of is None or found.built is None or found.oldest is None:
+        return f"{found.clusters:,} clusters: not polled"
+    told = f"{found.clusters:,} clusters: as of {local(found.as_of, now)}, built {local(found.built, now)}"
+    told += f"; the oldest is {clean(found.oldest_cluster)} as of {local(found.oldest, now)}"
+    if found.unpolled:
+        more = f" and {len(found.unpolled) - _NAMED:,} more" if len(found.unpolled) > _NAMED else ""
+        told += f"; not polled now: {', '.join(map(clean, found.unpolled[:_NAMED]))}{more}"
+    return told
 
 
 def gap_text(gap: Gap, now: datetime) -> str:

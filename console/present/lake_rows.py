@@ -71,6 +71,9 @@ def of_change(change: Change, first_poll: datetime | None = None) -> PastRow:
     if change.is_gap:
         until = f"until {change.valid_to.astimezone():%m-%d %H:%M}" if change.valid_to is not None else "until now"
         return PastRow(change.place, when, "not polled", "", until, "", ("~", "pending"), change, None)
+    if change.is_first_look:
+        new = change.new_value or ""
+        return PastRow(change.place, when, "first poll", FIRST_SEEN, new, "", ("·", "muted"), change, None, True)
     letter, _ = how_sure(change)
     meaning = "muted" if letter in "RJ" else "pending"
     old, new = (_short(change, side) for side in sides(change)[:2])
@@ -122,6 +125,8 @@ def change_lines(change: Change) -> list[Line]:
     """All about a change, below its title."""
     if change.is_gap:
         return [[("What changed in this time is seen only as of its end, and who did it may never be known.", "")]]
+    if change.is_first_look:
+        return [[("It was so before, since an unknown time. ", ""), ("key=*", "strong"), (" lists each value.", "")]]
     old, new, hidden = sides(change)
     lines: list[Line] = [[(new, "strong"), ("   was ", "muted"), (old, "")]]
     if hidden:

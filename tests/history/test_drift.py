@@ -75,6 +75,10 @@ CLUSTERS = [
         for name, value in (("a", "1"), ("b", "1"), ("c", "2"))
     ),
     held("a", "quota:user=bob", "producer_byte_rate", "10"),
+    # Of two clusters none is the odd one, whether the other has another value or none.
+    held("a", "topic:pair", ":partitions", "6"),
+    held("b", "topic:pair", ":partitions", "12"),
+    held("a", "topic:pair", "retention.ms", "5"),
 ]
 BASE = [
     held("base", "topic:basic", ":partitions", "1"),

@@ -19,6 +19,7 @@ from console.history.reader.queries import (
     Window,
     drift,
     first_poll,
+    fleet_freshness,
     freshness,
     gaps,
     hottest,
@@ -28,9 +29,13 @@ from console.history.reader.queries import (
     violations,
 )
 from console.history.reader.tables import Change, Drifted, Pair, Tables
-from console.history.schema import DRIFT, HISTORY, QUOTA_USAGE
+from console.history.schema import DRIFT, HISTORY, QUOTA_USAGE, TABLES
 from console.history.store import Lake, LakeError, NoDuckDB, NoLake
 from console.history.store.write import writing
+from console.present.lake import fleet_text
+from console.present.lake_rows import change_lines, of_change
+from console.session.lake_staging import NoEdit, undo
+from tests.history.lake_rows import arrow_rows
 from tests.support import sample_lake
 from tests.support.sample_lake import CLUSTER, EVIL, NOON, OTHER
 
@@ -169,6 +174,97 @@ def test_usage_of_a_window_a_key_and_a_user(tables: Tables) -> None:
     assert len(hottest(tables, Window(CLUSTER), 2)) == 2
     assert hottest(tables, Window(OTHER)) == []
     assert newest_minute(tables, CLUSTER) == NOON
+
+
+def test_how_fresh_a_fleet_is_takes_no_more_queries_for_more_clusters(tmp_path: Path) -> None:
+    lake = Lake.create(str(tmp_path / "lake"))
+    names = [f"c{number}" for number in range(7)]
+    of_clusters = [{"cluster_id": name, "entity_type": "topic", "valid_from": NOON, "new_value": "1"} for name in names]
+    gap = {
+        "cluster_id": "c2",
+        "entity_type": "cluster",
+        "attr": ":unobserved",
+        "valid_from": NOON,
+        "source": "snapshot",
+    }
+    polls = [{"cluster_id": name, "observed_ts": NOON + number * MINUTE} for number, name in enumerate(names[1:])]
+    with writing(lake, "build") as write:
+        write.add_arrow("history", arrow_rows(HISTORY, [*of_clusters, gap]))
+        write.add_arrow("poll", arrow_rows(TABLES["poll"], polls))
+        # What an older kac polled, and no newer one since.
+        older = [{"cluster_id": "c0", "observed_ts": NOON - MINUTE, "kind": "heartbeat"}]
+        write.add_arrow("snapshot", arrow_rows(TABLES["snapshot"], older))
+        write.commit()
+    with closing(Tables(lake.where)) as opened:
+        asked: list[str] = []
+        ask = opened.ask
+        opened.ask = lambda sql, parameters: [asked.append(sql), ask(sql, parameters)][1]  # type: ignore[method-assign]
+        found = fleet_freshness(opened, HISTORY)
+        assert len(asked) <= 4
+        assert (found.clusters, found.as_of, found.oldest, found.oldest_cluster, found.unpolled) == (
+            7,
+            NOON + 5 * MINUTE,
+            NOON - MINUTE,
+            "c0",
+            ("c2",),
+        )
+        assert [freshness(opened, name, of=(HISTORY,))[0].as_of for name in ("c0", "c3")] == [
+            NOON - MINUTE,
+            NOON + 2 * MINUTE,
+        ]
+        text = fleet_text(found, NOON + MINUTE)
+        assert text.startswith("7 clusters: as of ")
+        assert "the oldest is c0 as of " in text
+        assert text.endswith("not polled now: c2")
+
+
+def test_what_first_polls_showed_is_folded(tmp_path: Path) -> None:
+    """Of a cluster with many values one row, of one with few each; what came later or before is as it was."""
+    looked = {"many": NOON, "few": NOON + timedelta(hours=2)}
+    rows = [
+        {
+            "cluster_id": cluster,
+            "entity_key": f"t{number // 3}",
+            "attr": f"a{number % 3}",
+            "valid_from": looked[cluster],
+        }
+        for cluster, count in (("many", 30), ("few", 9))
+        for number in range(count)
+    ]
+    changed = {"cluster_id": "many", "entity_key": "t1", "attr": "a1", "old_value": "x", "new_value": "y"}
+    rows += [
+        {**changed, "valid_from": NOON + timedelta(hours=1)},
+        {**changed, "valid_from": NOON - timedelta(hours=1), "source": "kraft_log"},
+        {**changed, "valid_from": NOON, "source": "journal", "attr": "same time"},
+        {**changed, "valid_from": NOON + timedelta(hours=3), "entity_key": "new", "old_value": None},
+    ]
+    common = {"entity_type": "topic", "new_value": "1", "source": "snapshot", "is_current": True, "attribution": "none"}
+    lake = Lake.create(str(tmp_path / "lake"))
+    with writing(lake, "build") as write:
+        write.add_arrow("history", arrow_rows(HISTORY, [{**common, **row} for row in rows]))
+        write.commit()
+    opened = Tables(lake.where)
+    found = timeline(opened, Wanted(), folded=True)
+    assert [(row.cluster_id, row.entity_key, row.valid_from - NOON) for row in found if not row.is_first_look] == [
+        ("many", "new", timedelta(hours=3)),
+        *(("few", f"t{number // 3}", timedelta(hours=2)) for number in range(9)),
+        ("many", "t1", timedelta(hours=1)),
+        ("many", "t1", timedelta(0)),
+        ("many", "t1", timedelta(hours=-1)),
+    ]
+    (look,) = (row for row in found if row.is_first_look)
+    assert (look.cluster_id, look.valid_from, look.new_value) == ("many", NOON, "30 values of 10 entities")
+    shown = of_change(look)
+    assert (shown.what, shown.old, shown.new, shown.is_first_seen) == ("first poll", "first seen", look.new_value, True)
+    assert "key=*" in "".join(text for text, _ in change_lines(look)[0])
+    assert undo(look) == NoEdit("it was so when the cluster was first looked at: what was before that is not known")
+    assert found == sorted(found, key=lambda row: row.place.order)
+    assert [row for row in found if row.place.order > look.place.order] == timeline(
+        opened, Wanted(), after=look.place, folded=True
+    )
+    assert len(timeline(opened, Wanted())) == len(rows)
+    assert timeline(opened, Wanted(until=NOON), folded=True) == found[-1:]
+    opened.close()
 
 
 def test_what_the_first_look_showed_is_no_change(tmp_path: Path) -> None:

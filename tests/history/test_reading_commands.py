@@ -77,6 +77,24 @@ def test_history_of_all_clusters_names_them(kac: Kac) -> None:
     assert kac("history", "--cluster", "all").out == kac("history").out
 
 
+def test_what_a_first_poll_showed_is_one_line(kac: Kac, tmp_path: Path) -> None:
+    lake = Lake.create(str(tmp_path / "first"))
+    rows = [
+        ("c", "topic", f"t{number}", "a", None, "1", NOON, None, True, False, None, "none", "snapshot")
+        for number in range(12)
+    ]
+    with writing(lake, "build") as write:
+        write.add_arrow("history", sample_lake.arrow("history", rows))
+        write.commit()
+    ran = kac("history", "--lake", lake.where)
+    (line,) = (line for line in ran.out.splitlines() if "first seen" in line)
+    assert "first poll" in line
+    assert "12 values of 12 entities" in line
+    assert "--key '*' lists each value" in ran.out
+    assert len(kac("history", "--lake", lake.where, "--key", "*").out.splitlines()) > 12
+    assert len(kac("history", "--lake", lake.where, "--output", "json").data["history"]) == 12
+
+
 def test_what_the_first_look_shows_was_nobody_knows_what(kac: Kac, tmp_path: Path) -> None:
     lake = Lake.create(str(tmp_path / "first"))
     of_orders = (CLUSTER, "topic", "orders", "retention.ms")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, NamedTuple
 
-from console.history.entities import CLUSTER, POLL_SOURCES, UNOBSERVED, acl_key
+from console.history.entities import CLUSTER, FIRST_LOOK, POLL_SOURCES, UNOBSERVED, acl_key
 from console.history.reader.tables import (
+    EPOCH,
     FILES,
     Change,
     Drifted,
@@ -37,8 +38,12 @@ from console.history.schema import (
     SNAPSHOT,
     Table,
 )
+from console.history.store.partitions import partition_values
 
 # -- the timeline: the rows of `history` from late to early ----------------------------------------------------------
+
+_Columns = tuple[tuple[Table, str], ...]
+"""Tables, each with a column of times."""
 
 PAGE = 500
 _COLUMNS = """cluster_id, entity_type, entity_key, attr, old_value, new_value, epoch_us(valid_from), epoch_us(valid_to),
@@ -64,6 +69,11 @@ class Wanted:
     principal: str | None = None
     text: str = ""
 
+    @property
+    def narrows(self) -> bool:
+        """Whether it looks for something, and not for all that changed."""
+        return bool(self.entities or self.key or self.principal or self.text)
+
 
 def with_acls(type_: str, key: str) -> tuple[tuple[str, str], ...]:
     """An entity, with the ACLs on its name if its type can have any."""
@@ -72,11 +82,14 @@ def with_acls(type_: str, key: str) -> tuple[tuple[str, str], ...]:
     return (type_, key), ("acl", acl_key(type_.upper(), "LITERAL", key))
 
 
-def timeline(tables: Tables, wanted: Wanted, limit: int = PAGE, after: Place | None = None) -> list[Change]:
-    """The latest changes, or those that follow a place; with those that are not built yet (`Change.is_built`)."""
+def timeline(
+    tables: Tables, wanted: Wanted, limit: int = PAGE, after: Place | None = None, *, folded: bool = False
+) -> list[Change]:
+    """The latest changes, or those that follow a place; with those that are not built yet (`Change.is_built`). folded:
+    what the first poll of a cluster showed is one row (`Change.is_first_look`)."""
     clusters = tables.clusters(KRAFT_RECORD) if wanted.cluster_id is None else [wanted.cluster_id]
     tails = {cluster_id: tail(tables, cluster_id) for cluster_id in clusters}
-    found = [_ended(change, tails) for change in _built_timeline(tables, wanted, limit, after)]
+    found = [_ended(change, tails) for change in _built_timeline(tables, wanted, limit, after, folded)]
     recent = (change for each in tails.values() for change in each.changes)
     found += (each for each in recent if _passes(each, wanted) and (after is None or each.place.order > after.order))
     return sorted(found, key=lambda change: change.place.order)[:limit]
@@ -107,11 +120,21 @@ def _passes(change: Change, wanted: Wanted) -> bool:
     return wanted.principal is None and all(word in shown for word in wanted.text.lower().split())
 
 
-def _built_timeline(tables: Tables, wanted: Wanted, limit: int, after: Place | None) -> list[Change]:
+_FOLDED_FROM = 10
+"""Values that a first poll showed; fewer are shown as they are."""
+_WAS_THERE = f"list_contains(?, source) AND old_value IS NULL AND NOT is_deleted AND entity_type <> '{CLUSTER}'"
+"""What a first poll shows: `Change.is_first_seen`."""
+
+
+def _built_timeline(tables: Tables, wanted: Wanted, limit: int, after: Place | None, folded: bool) -> list[Change]:
     files = tables.files(HISTORY, tables.partitions(HISTORY, wanted.cluster_id))
     if not files:
         return []
+    looks = _first_looks(tables, files, wanted) if folded else []
     where = _changes_where(wanted)
+    if looks:
+        times = [look.valid_from for look in looks]
+        where.add(f"NOT ({_WAS_THERE} AND list_contains(?, valid_from))", POLL_SOURCES, times)
     if after is not None:
         where.add(
             "valid_from <= ? AND (valid_from < ? OR (cluster_id, entity_type, entity_key, attr) > (?, ?, ?, ?))",
@@ -121,7 +144,36 @@ def _built_timeline(tables: Tables, wanted: Wanted, limit: int, after: Place | N
         )
     sql = f"""SELECT {_COLUMNS} FROM {FILES} {where.sql}
  ORDER BY valid_from DESC, cluster_id, entity_type, entity_key, attr LIMIT ?"""  # noqa: S608
-    return [_change(*row) for row in tables.ask(sql, [files, *where.parameters, limit])]
+    found = [_change(*row) for row in tables.ask(sql, [files, *where.parameters, limit])]
+    return [*found, *(look for look in looks if after is None or look.place.order > after.order)]
+
+
+def _first_looks(tables: Tables, files: list[str], wanted: Wanted) -> list[Change]:
+    """A row in the place of all that the first poll of a cluster showed, where that is much."""
+    where = _changes_where(wanted).add(f"{_WAS_THERE} AND valid_from = began", POLL_SOURCES)
+    sql = f"""WITH first AS (SELECT cluster_id, min(valid_from) AS began FROM {FILES}
+  WHERE list_contains(?, source) AND entity_type <> '{CLUSTER}' GROUP BY cluster_id)
+ SELECT cluster_id, epoch_us(began), count(*), count(DISTINCT (entity_type, entity_key))
+ FROM {FILES} JOIN first USING (cluster_id) {where.sql} GROUP BY ALL HAVING count(*) >= ?"""  # noqa: S608
+    found = tables.ask(sql, [files, POLL_SOURCES, files, *where.parameters, _FOLDED_FROM])
+    return [
+        _change(
+            cluster_id,
+            CLUSTER,
+            "",
+            FIRST_LOOK,
+            None,
+            f"{values:,} values of {entities:,} entities",
+            at,
+            None,
+            True,
+            False,
+            None,
+            "none",
+            POLL_SOURCES[0],
+        )
+        for cluster_id, at, values, entities in found
+    ]
 
 
 def _changes_where(wanted: Wanted) -> Where:
@@ -157,17 +209,18 @@ def first_polls(tables: Tables, changes: Iterable[Change]) -> dict[str, datetime
     return {cluster_id: first_poll(tables, cluster_id) for cluster_id in clusters}
 
 
-def gaps(tables: Tables, cluster_id: str, since: datetime | None = None) -> list[Gap]:
-    """The times in which a cluster was not polled, the latest first; without those that ended before `since`."""
+def gaps(tables: Tables, cluster_id: str | None, since: datetime | None = None) -> list[Gap]:
+    """The times in which a cluster was not polled (None: any), the latest first; without those that ended before
+    `since`."""
     files = tables.files(HISTORY, tables.partitions(HISTORY, cluster_id))
     if not files:
         return []
     where = Where().equal("cluster_id", cluster_id).equal("entity_type", CLUSTER).equal("attr", UNOBSERVED)
     if since is not None:
         where.add("(valid_to IS NULL OR valid_to > ?)", since)
-    sql = f"""SELECT epoch_us(valid_from), epoch_us(valid_to) FROM {FILES} {where.sql}
- ORDER BY valid_from DESC"""  # noqa: S608
-    return [Gap(known_time(begun), time(ended)) for begun, ended in tables.ask(sql, [files, *where.parameters])]
+    sql = f"""SELECT cluster_id, epoch_us(valid_from), epoch_us(valid_to) FROM {FILES} {where.sql}
+ ORDER BY valid_from DESC, cluster_id"""  # noqa: S608
+    return [Gap(known_time(begun), time(ended), of) for of, begun, ended in tables.ask(sql, [files, *where.parameters])]
 
 
 def _change(  # the columns, in their order
@@ -298,14 +351,24 @@ ORDER BY hot.utilisation DESC NULLS LAST, hot.throttle_ms DESC, hot.most DESC,
 
 def newest_minute(tables: Tables, cluster_id: str) -> datetime | None:
     """The last minute with usage of a cluster."""
-    days = [part for part in tables.partitions(QUOTA_USAGE, cluster_id) if "day=" in part]
-    if not days:
-        return None
-    # Of the newest day alone: the others can't have a later one.
-    files = tables.files(QUOTA_USAGE, [max(days, key=lambda part: part.rpartition("day=")[2])])
-    sql = f"SELECT epoch_us(max(minute)) FROM {FILES} WHERE cluster_id = ?"  # noqa: S608
-    ((found,),) = tables.ask(sql, [files, cluster_id])
-    return None if found is None else known_time(found)
+    return _newest(tables, ((QUOTA_USAGE, "minute"),), cluster_id).get(cluster_id)
+
+
+def _newest(tables: Tables, columns: _Columns, cluster_id: str | None) -> dict[str, datetime]:
+    """The latest of the times in these columns, by cluster. Only the newest day of each cluster is read."""
+    found: dict[str, datetime] = {}
+    for table, column in columns:
+        days: dict[str | None, str] = {}
+        for part in sorted(tables.partitions(table, cluster_id), key=lambda part: part.rpartition("day=")[2]):
+            days[partition_values(part).get("cluster_id")] = part
+        if not days:
+            continue
+        where = Where().equal("cluster_id", cluster_id)
+        sql = f"SELECT cluster_id, epoch_us(max({column})) FROM {FILES} {where.sql} GROUP BY cluster_id"  # noqa: S608
+        for cluster, at in tables.ask(sql, [tables.files(table, days.values()), *where.parameters]):
+            if at is not None:
+                found[cluster] = max(known_time(at), found.get(cluster, EPOCH))
+    return found
 
 
 def settled(tables: Tables, window: Window) -> Window | None:
@@ -362,12 +425,37 @@ def _usage_files(tables: Tables, window: Window) -> list[str]:
 # -- freshness -------------------------------------------------------------------------------------------------------
 
 SHOWN = (HISTORY, DRIFT, QUOTA_USAGE, POLICY_VIOLATION)
-_POLLS = ((POLL, "observed_ts"), (SNAPSHOT, "observed_ts"), (KRAFT_RECORD, "record_ts"), (CHANGE_EVENT, "event_ts"))
+_POLLS: _Columns = ((POLL, "observed_ts"), (KRAFT_RECORD, "record_ts"))
+_OTHERS: _Columns = ((SNAPSHOT, "observed_ts"), (CHANGE_EVENT, "event_ts"))
+"""Where a cluster has no polls, or was last polled by a kac that wrote these elsewhere."""
+
+
+class FleetFreshness(NamedTuple):
+    """How fresh a table is for many clusters: how many, the newest observation of all and of the one that has the
+    oldest, when it was built, and those that are not polled now."""
+
+    clusters: int
+    as_of: datetime | None
+    oldest: datetime | None
+    oldest_cluster: str
+    built: datetime | None
+    unpolled: tuple[str, ...]
+
+
+def fleet_freshness(tables: Tables, table: Table) -> FleetFreshness:
+    """How fresh a table is for all clusters of which it has rows, in a few queries whatever their number."""
+    clusters = tables.clusters(table)
+    seen = _newest(tables, ((QUOTA_USAGE, "minute"),), None) if table is QUOTA_USAGE else _last_polls(tables, clusters)
+    built = tables.built(table, tables.partitions(table))
+    found = sorted((seen[cluster], cluster) for cluster in clusters if cluster in seen)
+    oldest, of = found[0] if found else (None, "")
+    open_gaps = tuple(gap.cluster_id for gap in gaps(tables, None) if gap.until is None)
+    return FleetFreshness(len(clusters), found[-1][0] if found else None, oldest, of, built, open_gaps)
 
 
 def freshness(tables: Tables, cluster_id: str, *, of: tuple[Table, ...] = SHOWN) -> list[Freshness]:
     """How fresh each table is for a cluster: the newest observation in it, and when it was built."""
-    looked = _last_poll(tables, cluster_id) if set(of) - {QUOTA_USAGE} else None
+    looked = _last_polls(tables, [cluster_id]).get(cluster_id) if set(of) - {QUOTA_USAGE} else None
     made = []
     for table in of:
         partitions = tables.partitions(table, cluster_id)
@@ -379,14 +467,11 @@ def freshness(tables: Tables, cluster_id: str, *, of: tuple[Table, ...] = SHOWN)
     return made
 
 
-def _last_poll(tables: Tables, cluster_id: str) -> datetime | None:
-    """The newest observation of a cluster, of any source. Only the newest day of each is read, where it has days."""
-    found = []
-    for table, column in _POLLS:
-        parts = tables.partitions(table, cluster_id)
-        if not parts:
-            continue
-        files = tables.files(table, [max(parts, key=lambda part: part.rpartition("day=")[2])])
-        sql = f"SELECT epoch_us(max({column})) FROM {FILES} WHERE cluster_id = ?"  # noqa: S608
-        found += [at for (at,) in tables.ask(sql, [files, cluster_id]) if at is not None]
-    return known_time(max(found)) if found else None
+def _last_polls(tables: Tables, clusters: Sequence[str]) -> dict[str, datetime]:
+    """The newest observation of clusters, of any source."""
+    of = clusters[0] if len(clusters) == 1 else None
+    found = _newest(tables, _POLLS[:1], of)
+    others = _POLLS[1:] if found.keys() >= set(clusters) else (*_POLLS[1:], *_OTHERS)
+    for cluster, at in _newest(tables, others, of).items():
+        found[cluster] = max(at, found.get(cluster, EPOCH))
+    return found

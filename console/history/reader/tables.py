@@ -8,7 +8,7 @@ from datetime import datetime, timedelta, timezone
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from console.history.entities import CLUSTER, POLL_SOURCES, UNOBSERVED
+from console.history.entities import CLUSTER, FIRST_LOOK, POLL_SOURCES, UNOBSERVED
 from console.history.schema import Table
 from console.history.store import Lake, LakeError
 from console.history.store.filesystem import Filesystem
@@ -204,6 +204,11 @@ class Change(NamedTuple):
         """Whether it is a time in which the cluster was not polled, and no change."""
         return self.entity_type == CLUSTER and self.attr == UNOBSERVED
 
+    @property
+    def is_first_look(self) -> bool:
+        """Whether it stands for all values that the first poll of a cluster showed: `new_value` says how many."""
+        return self.entity_type == CLUSTER and self.attr == FIRST_LOOK
+
     def is_first_seen(self, first_poll: datetime | None) -> bool:
         """Whether it was shown by the cluster's first poll, and is no change: it was so before, since an unknown
         time."""
@@ -315,6 +320,7 @@ class Gap(NamedTuple):
 
     since: datetime
     until: datetime | None
+    cluster_id: str = ""
 
 
 class Freshness(NamedTuple):

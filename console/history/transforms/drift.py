@@ -1,7 +1,7 @@
 """`drift`: what differs now: a broker from its cluster's others, a cluster from the lake's, all from a baseline.
 
 The majority is the value that most have. If two values are equally frequent, "not set" wins; in any other tie nothing
-is marked. A hidden value equals any other hidden value, and differs from "not set".
+is marked, and nothing between two clusters. A hidden value equals any other hidden value, and differs from "not set".
 
 - broker: the value that counts for each broker, its own or the cluster's default; without those that differ by nature:
   ids, addresses, folders, racks, its own key and certificate.
@@ -153,6 +153,8 @@ def _fits(place: int, wanted: Wanted) -> Column:
 
 # -- the table -------------------------------------------------------------------------------------------------------
 
+_A_PAIR = 2
+"""Clusters of which neither is the odd one."""
 _OF_EACH_CLUSTER = (":topic_id", UNOBSERVED)
 _STATIC = "STATIC_BROKER_CONFIG"
 
@@ -162,7 +164,8 @@ def drift(history: DataFrame, snapshot: DataFrame, baseline: Sequence[Wanted] = 
     now = _now(history)
     brokers = _brokers(now, snapshot)
     found = _scope("broker", outliers(brokers.where(~F.col("attr").rlike(OF_EACH_BROKER)), ("cluster_id", "attr")))
-    found = found.unionByName(_scope("cluster", outliers(_clusters(now), ("entity_type", "entity_key", "attr"))))
+    clusters = outliers(_clusters(now), ("entity_type", "entity_key", "attr"))
+    found = found.unionByName(_scope("cluster", clusters.where(F.col("peers") > _A_PAIR)))
     if baseline:
         others = now.where((F.col("entity_type") != "broker") | (F.col("entity_key") == DEFAULT))
         values = others.withColumn("holds", F.col("own")).unionByName(brokers)

@@ -71,7 +71,7 @@ class EventsView(LakeView[Row]):
         of = lake_entities(about) if isinstance(about, ConfigResource | QuotaEntity) else ()
         wanted = Wanted(self.cluster_id, of, until=record.began)
         first = first_poll(tables, self.cluster_id)
-        return [of_change(change, first) for change in timeline(tables, wanted, PAGE)]
+        return [of_change(change, first) for change in timeline(tables, wanted, PAGE, folded=not of)]
 
     async def without(self) -> None:
         """Events need no lake."""

@@ -85,7 +85,7 @@ class HistoryView(LakeView[PastRow]):
         entities = lake_entities(about) if isinstance(about, ConfigResource | QuotaEntity) else ()
         wanted = Wanted(self.cluster_id, entities, asked.since, asked.until, asked.key, asked.principal, plain)
         first = first_poll(tables, self.cluster_id)
-        found = with_own_authors(timeline(tables, wanted, self._pages * PAGE))
+        found = with_own_authors(timeline(tables, wanted, self._pages * PAGE, folded=not wanted.narrows))
         return [of_change(change, first) for change in found]
 
     async def ask(self) -> None:
