@@ -151,7 +151,10 @@ def prometheus_text(verdict: Verdict | None) -> str:
         *(_metric(named) for named in verdict.causes),
         "# HELP kac_triage_unexplained Symptoms without a cause.",
         "# TYPE kac_triage_unexplained gauge",
-        *(f"kac_triage_unexplained{{symptom={_label(each.symptom)}}} {each.count}" for each in verdict.unexplained),
+        *(
+            f"kac_triage_unexplained{{symptom={prometheus_label(each.symptom)}}} {each.count}"
+            for each in verdict.unexplained
+        ),
         "# HELP kac_triage_time_seconds When it was looked, in seconds since 1970.",
         "# TYPE kac_triage_time_seconds gauge",
         f"kac_triage_time_seconds {verdict.at.timestamp():.3f}",
@@ -167,9 +170,10 @@ def _metric(named: Named) -> str:
         "severity": claim.severity.value,
         "certainty": claim.certainty.value,
     }
-    return f"kac_triage_cause{{{','.join(f'{name}={_label(value)}' for name, value in labels.items())}}} 1"
+    return f"kac_triage_cause{{{','.join(f'{name}={prometheus_label(value)}' for name, value in labels.items())}}} 1"
 
 
-def _label(value: str) -> str:
+def prometheus_label(value: str) -> str:
+    """A label's value in quotes, whatever it holds."""
     escaped = clean(value, 200).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'

@@ -15,6 +15,7 @@ from console.terminal import complain, put
 
 if TYPE_CHECKING:
     from console.contexts import Context
+    from console.history.store import Lake
     from console.lake.collect import Report
 
 
@@ -34,7 +35,16 @@ JOBS = {
         "run_follow",
         "take in the metadata log from the controllers, and request logs from a topic, while they are written",
     ),
-    "build": ("console.cli.lake_jobs", "run_jobs", "make the tables that the console shows: TABLE …, or all of them"),
+    "build": (
+        "console.cli.lake_jobs",
+        "run_jobs",
+        "make the tables that the console shows, of what is new: all, or TABLE …",
+    ),
+    "run": (
+        "console.cli.lake_run",
+        "run_rounds",
+        "ingest and build whatever is new, again and again in one session of Spark, until Ctrl-C",
+    ),
     "status": ("console.cli.lake", "run_status", "show what is in the lake, and how its last runs went"),
     "report": (
         "console.cli.history",
@@ -59,12 +69,14 @@ JOBS = {
 """Each job: the module and the function that run it, and what it does."""
 
 _SPARK = ("master", "keep")
+_INPUTS = ("metadata_log", "request_log", "journal", "cluster_id", "timezone", "max_bad_ratio")
 TAKES: dict[str, tuple[str, ...]] = {
     "collect": ("every", "all"),
-    "ingest": (*_SPARK, "metadata_log", "request_log", "journal", "cluster_id", "timezone", "max_bad_ratio"),
+    "ingest": (*_SPARK, *_INPUTS, "prometheus"),
     "follow": ("controller", "request_topic", "cluster_id", "timezone"),
-    "build": (*_SPARK, "since", "tables"),
-    "status": (),
+    "build": (*_SPARK, "since", "all", "tables", "prometheus"),
+    "run": (*_SPARK, *_INPUTS, "controller", "request_topic", "every", "prometheus"),
+    "status": ("prometheus",),
     "report": ("html", "cluster", "since", "until"),
     "verify": ("master",),
     "compact": _SPARK,
@@ -92,8 +104,13 @@ def lake_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--lake", metavar="DIR", default=hidden, help=where)
     parser.add_argument("--output", choices=("text", "json"), default="text", help="form of the results")
     add = parser.add_argument
-    add("--all", action="store_true", default=hidden, help="collect: every context there is, see kac contexts")
-    add("--every", metavar="TIME", default=hidden, help="collect: again and again, until Ctrl-C: 5min")
+    add(
+        "--all",
+        action="store_true",
+        default=hidden,
+        help="collect: every context, see kac contexts; build: all rows again",
+    )
+    add("--every", metavar="TIME", default=hidden, help="collect, run: so often, until Ctrl-C: 5min (run: 20s)")
     add("--master", metavar="URL", default=hidden, help="where Spark runs: local[*], local[4], spark://…, yarn …")
     add("--keep", type=_count, metavar="N", default=hidden, help="versions of the lake to keep (default 10)")
     add("--since", metavar="TIME", default=hidden, help="build, report: from then: 2h and 7d (ago), 2026-11-20T14:05")
@@ -114,6 +131,8 @@ def lake_options(parser: argparse.ArgumentParser) -> None:
     add("--timezone", metavar="ZONE", default=hidden, help="ingest, follow: of the times in request logs (default UTC)")
     bad = "ingest: how much of an input may be unreadable (default 0.01)"
     add("--max-bad-ratio", type=_ratio, metavar="RATIO", default=hidden, help=bad)
+    metrics = "ingest, build, run, status: write metrics of the last runs into this file, for a textfile collector"
+    add("--prometheus", type=Path, metavar="FILE", default=hidden, help=metrics)
     add("--archive", action="store_true", default=hidden, help="doctor: rebuild the archive of Spark's classes")
     add("--file", type=Path, metavar="FILE", default=hidden, help="package: the zip (default kac-lake.zip)")
 
@@ -129,7 +148,14 @@ def run_lake(options: argparse.Namespace) -> int:
 
     try:
         module, function, _ = JOBS[options.job]
-        return int(getattr(import_module(module), function)(options))
+        code = int(getattr(import_module(module), function)(options))
+        if code != USAGE and hasattr(options, "prometheus"):
+            from console.contexts.lake_files import lake_files
+            from console.history.store import Lake
+
+            where = lake_of_options(options)
+            write_metrics(options, Lake.open(where, lake_files(where)))
+        return code
     except (LakeError, NoSpark) as error:
         complain(str(error))
         return FAILED
@@ -183,7 +209,7 @@ def run_collect(options: argparse.Namespace) -> int:
     from console.lake.results import collect_result
 
     try:
-        every = _seconds(getattr(options, "every", None))
+        every = seconds_between(getattr(options, "every", None))
     except ValueError as error:
         complain(str(error))
         return USAGE
@@ -235,7 +261,8 @@ def _names() -> frozenset[str]:
     return frozenset([*(each.name for each in found.contexts), *(each.name for each in found.broken)])
 
 
-def _seconds(text: str | None) -> float | None:
+def seconds_between(text: str | None) -> float | None:
+    """Of ``--every``. ValueError: it is no time, or too short."""
     if text is None:
         return None
     from console.plan.amounts import parse_duration
@@ -260,6 +287,19 @@ def run_status(options: argparse.Namespace) -> int:
     where = lake_of_options(options)
     Printer(options.output)(status_result(status(Lake.open(where, lake_files(where)))))
     return DONE
+
+
+def write_metrics(options: argparse.Namespace, lake: Lake) -> None:
+    """Writes the file of ``--prometheus``, where it is named."""
+    from console.history.jobs.status import status
+    from console.lake.results import prometheus_text
+    from console.safe_files import write_whole
+
+    if file := getattr(options, "prometheus", None):
+        try:
+            write_whole(file, prometheus_text(status(lake)))
+        except OSError as error:
+            complain(f"metrics not written: {error}")
 
 
 # ``kac lake migrate``: the lake in the format of this version.

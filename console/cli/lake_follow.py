@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 
 def run_follow(options: argparse.Namespace) -> int:
     """0 ended by Ctrl-C, 1 it is not known which cluster it is, 2 not understood; the lake's own errors."""
+    return follow_until(options, threading.Event())
+
+
+def follow_until(options: argparse.Namespace, stop: threading.Event) -> int:
+    """The same, ended by `stop` too."""
     from console.admin.cluster import describe_cluster
     from console.admin.errors import AdminError
     from console.contexts.context import parse_bootstrap
@@ -47,7 +52,6 @@ def run_follow(options: argparse.Namespace) -> int:
     open_log_file()
     cluster_id = getattr(options, "cluster_id", None) or context.cluster_id
     client = client_of(context)
-    stop = threading.Event()
     try:
         if cluster_id is None:
             cluster_id = client.submit(describe_cluster).result().cluster_id or ""

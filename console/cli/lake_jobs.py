@@ -44,18 +44,12 @@ def run_jobs(options: argparse.Namespace) -> int:
 
 def _ingest(options: argparse.Namespace) -> int:
     from console.lake.sources import bytes_for_java, missing
-    from console.model.yaml_places import FileProblems
 
     where = lake_of_options(options)
-    try:
-        sources = _sources(options, where)
-    except FileProblems as wrong:
-        for problem in wrong.problems:
-            complain(str(problem))
-        return USAGE
-    except (ValueError, OSError) as wrong:
-        complain(str(wrong))
-        return USAGE
+    sources = sources_of(options, where)
+    if isinstance(sources, int):
+        return sources
+    assert sources is not None  # they are needed
     if absent := list(missing(sources)):
         for line in absent:
             complain(line)
@@ -67,7 +61,7 @@ def _ingest(options: argparse.Namespace) -> int:
 
         ratio = getattr(options, "max_bad_ratio", MAX_BAD_RATIO)
         return _told(
-            options, ingest(spark, lake, sources.inputs(), shown.step, max_bad_ratio=ratio, keep=_keep(options))
+            options, ingest(spark, lake, sources.inputs(), shown.step, max_bad_ratio=ratio, keep=keep_of(options))
         )
 
     if (report := _nothing_new(options, where, sources)) is not None:
@@ -85,12 +79,31 @@ def _nothing_new(options: argparse.Namespace, where: str, sources: Sources) -> R
     if "://" in "".join((*sources.paths, "" if files is not None else where)):
         return None
     with suppress(OSError):  # Spark's run comes upon it too, and says it
-        return nothing_new(Lake.create(where, files), sources.inputs(), keep=_keep(options))
+        return nothing_new(Lake.create(where, files), sources.inputs(), keep=keep_of(options))
     return None
 
 
-def _sources(options: argparse.Namespace, where: str) -> Sources:
-    """Raises FileProblems, OSError, ValueError with a message for the operator."""
+def sources_of(options: argparse.Namespace, where: str, *, needed: bool = True) -> Sources | int | None:
+    """What to read; the exit code where that is wrong, and said; None where there is nothing, and none is needed."""
+    from console.model.yaml_places import FileProblems
+
+    try:
+        found = _sources(options, where)
+    except FileProblems as wrong:
+        for problem in wrong.problems:
+            complain(str(problem))
+        return USAGE
+    except (ValueError, OSError) as wrong:
+        complain(str(wrong))
+        return USAGE
+    if found is None and needed:
+        complain(_NOTHING_TO_READ.format(file=Path(where) / "sources.yaml"))
+        return USAGE
+    return found
+
+
+def _sources(options: argparse.Namespace, where: str) -> Sources | None:
+    """None: nothing is named. Raises FileProblems, OSError, ValueError with a message for the operator."""
     from console.contexts.lake_files import lake_files
     from console.lake.sources import FILE, given_sources, read_sources
     from console.log_file import state_directory
@@ -113,7 +126,7 @@ def _sources(options: argparse.Namespace, where: str) -> Sources:
             return read_sources(files.read(f"{where}/{FILE}").decode(), f"{where}/{FILE}", Path.cwd())
     elif "://" not in where and file.is_file():
         return read_sources(file.read_text(encoding="utf-8"), str(file), Path(where).absolute())
-    raise ValueError(_NOTHING_TO_READ.format(file=file))
+    return None
 
 
 def _build(options: argparse.Namespace) -> int:
@@ -125,13 +138,24 @@ def _build(options: argparse.Namespace) -> int:
         complain(f"--since: {wrong}")
         return USAGE
 
+    everything = hasattr(options, "all")
+
     def job(spark: Any, lake: Lake, shown: Shown) -> int:
         from console.history.jobs.build import build
 
-        report = build(spark, lake, options.tables or None, since, shown.step, keep=_keep(options))
+        report = build(spark, lake, options.tables or None, since, shown.step, whole=everything, keep=keep_of(options))
         return _told(options, report)
 
-    return with_spark(options, lake_of_options(options), job, _bytes_in)
+    where = lake_of_options(options)
+    if since is None and not options.tables and not everything and not _on_a_cluster(options):
+        from console.contexts.lake_files import lake_files
+        from console.history.jobs.plan_build import nothing_to_build
+        from console.history.store import Lake
+
+        files = lake_files(where)
+        if (files is not None or "://" not in where) and (report := nothing_to_build(Lake.open(where, files))):
+            return _told(options, report)
+    return with_spark(options, where, job, _bytes_in)
 
 
 def _verify(options: argparse.Namespace) -> int:
@@ -151,7 +175,7 @@ def _compact(options: argparse.Namespace) -> int:
     def job(spark: Any, lake: Lake, shown: Shown) -> int:
         from console.history.jobs.compact import compact
 
-        return _told(options, compact(spark, lake, shown.step, keep=_keep(options)))
+        return _told(options, compact(spark, lake, shown.step, keep=keep_of(options)))
 
     return with_spark(options, lake_of_options(options), job, _bytes_in)
 
@@ -199,10 +223,8 @@ def with_spark(
         if interrupted(error):
             complain("interrupted: the lake is as it was")
             raise KeyboardInterrupt from error
-        # Not its text, which may hold values of the lines that were read.
-        trace = "".join(traceback.format_tb(error.__traceback__))
-        logging.getLogger(__name__).error("the job %s failed: %s\n%s", options.job, type(error).__name__, trace)
-        complain(f"{_words(error).rstrip('.')}; the lake is as it was")
+        log_failure(options.job, error)
+        complain(f"{words(error).rstrip('.')}; the lake is as it was")
         return FAILED
 
 
@@ -211,35 +233,50 @@ def _on_a_cluster(options: argparse.Namespace) -> bool:
     return not getattr(options, "master", "local").startswith("local")
 
 
-def _words(error: Exception) -> str:
-    """What is wrong, and where more stands, in a line."""
-    from console.lake.spark_session import spark_log
+def log_failure(job: str, error: Exception) -> None:
+    """In the log file, where it was raised. Not its text, which may hold values of the lines that were read."""
+    trace = "".join(traceback.format_tb(error.__traceback__))
+    logging.getLogger(__name__).error("the job %s failed: %s\n%s", job, type(error).__name__, trace)
 
+
+def words(error: Exception) -> str:
+    """What is wrong, and where more stands, in a line."""
+    from console.history.store import LakeError
+    from console.lake.spark_session import NoSpark, spark_log
+
+    if isinstance(error, (LakeError, NoSpark)):
+        return str(error)
     if isinstance(error, OSError):
         return f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
-    if _of_spark(error):
+    if of_spark(error):
         condition = getattr(error, "getCondition", lambda: None)()
         what = f"{type(error).__name__}{f' {condition}' if condition else ''}"
         return f"the job failed in Spark: {what}; {spark_log(os.environ)} says where"
     return f"kac itself failed: {type(error).__name__}; kac.log beside {spark_log(os.environ)} says where"
 
 
-def _of_spark(error: Exception) -> bool:
+def of_spark(error: Exception) -> bool:
+    """Whether Spark raised it, or the connection to its Java."""
     return type(error).__module__.partition(".")[0] in ("pyspark", "py4j")
 
 
 def _told(options: argparse.Namespace, report: Report) -> int:
+    put(report_text(options, report))
+    return DONE
+
+
+def report_text(options: argparse.Namespace, report: Report) -> str:
+    """What a run did, in the form of ``--output``."""
     from console.lake.results import report_data, report_lines
     from console.present.text import clean
 
     if options.output == "json":
-        put(json_text(report_data(report)) + "\n")
-    else:
-        put("".join(f"{clean(line)}\n" for line in report_lines(report)))
-    return DONE
+        return json_text(report_data(report)) + "\n"
+    return "".join(f"{clean(line)}\n" for line in report_lines(report))
 
 
-def _keep(options: argparse.Namespace) -> int:
+def keep_of(options: argparse.Namespace) -> int:
+    """The versions of the lake that stay."""
     from console.history.store.sweep import KEEP
 
     return getattr(options, "keep", KEEP)

@@ -429,6 +429,18 @@ RUN = Table(
         column("quarantined", "bigint", "Unreadable lines and batches."),
         maybe("message", "string", "Why it failed, or which clusters did not answer."),
         column("versions", "string", "Of kac, Python, Spark and Java, as JSON."),
+        maybe("bytes", "bigint", "The size of the files that it wrote. Empty: of a run before it was counted."),
+        maybe(
+            "lag_ms",
+            "bigint",
+            "Milliseconds from the newest event in what it wrote to its end: how late the lake is, of a build how late "
+            "what is shown is. Empty: it wrote no events.",
+        ),
+        maybe(
+            "taken",
+            "string",
+            "What an ingest read, as JSON: by kind of input, rows or lines that were `good` and `bad`.",
+        ),
     ),
     key=("run_id",),
     partitions=(),

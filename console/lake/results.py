@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from console.answers.results import Column, Detail, Row, Table
+from console.answers.triage import prometheus_label
 
 if TYPE_CHECKING:
     from console.history.jobs.record import Report
@@ -186,3 +187,55 @@ def _time(at: datetime | None) -> str:
 
 def _iso(at: datetime | None) -> str | None:
     return None if at is None else at.isoformat()
+
+
+def prometheus_text(status: Status) -> str:
+    """The last runs of a lake, for node_exporter's textfile collector: by job, of the newest that ended well."""
+    newest = {run.job: run for run in reversed(status.runs)}
+    done = {job: run for job in newest if (run := status.last(job)) is not None}
+    metrics: dict[str, tuple[str, Mapping[str, float]]] = {
+        "failed": (
+            "1 if the last run of the job failed.",
+            {_labels(job=j): r.status != "done" for j, r in newest.items()},
+        ),
+        "end_seconds": (
+            "When it last ended well, since 1970.",
+            {_labels(job=j): r.ended.timestamp() for j, r in done.items()},
+        ),
+        "run_seconds": (
+            "How long that run took.",
+            {_labels(job=j): (r.ended - r.started).total_seconds() for j, r in done.items()},
+        ),
+        "lag_seconds": (
+            "From the newest event in what it wrote to its end.",
+            {_labels(job=j): r.lag_ms / 1000 for j, r in done.items() if r.lag_ms is not None},
+        ),
+        "rows": (
+            "Rows that it wrote, by table.",
+            {_labels(job=j, table=name): count for j, r in done.items() for name, count in r.rows.items()},
+        ),
+        "bytes": ("Bytes that it wrote.", {_labels(job=j): r.bytes for j, r in done.items() if r.bytes is not None}),
+        "taken": (
+            "What it read, by kind of input.",
+            {
+                _labels(job=j, input=kind, quality=quality): count
+                for j, r in done.items()
+                for kind, counts in r.taken.items()
+                for quality, count in counts.items()
+            },
+        ),
+        "quarantined": ("What of it could not be read.", {_labels(job=j): r.quarantined for j, r in done.items()}),
+    }
+    lines = []
+    for name, (about, values) in metrics.items():
+        lines += [f"# HELP kac_lake_{name} {about}", f"# TYPE kac_lake_{name} gauge"]
+        lines += [f"kac_lake_{name}{{{labels}}} {_plain(value)}" for labels, value in values.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _plain(value: float) -> str:
+    return f"{value:.3f}" if isinstance(value, float) else str(int(value))
+
+
+def _labels(**labels: str) -> str:
+    return ",".join(f"{name}={prometheus_label(value)}" for name, value in labels.items())

@@ -10,7 +10,9 @@ from datetime import datetime, timedelta
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from console.history.jobs.plan_build import FORGOTTEN, JOB, last_build, this_build
 from console.history.jobs.record import Report, note_versions
+from console.history.jobs.renew import renew
 from console.history.jobs.submit import lake_at, moment, parser, submitted
 from console.history.jobs.tables import read_polls, read_table, write_partitions
 from console.history.schema import SNAPSHOT, TABLES
@@ -23,7 +25,6 @@ from ..store.write import Write
 from .progress import Listener, Steps, silent
 from .steps import STEPS, Source, Step
 
-JOB = "build"
 WARM_UP = timedelta(hours=1)
 """How much before `since` is read, for rates that reach back."""
 
@@ -35,13 +36,16 @@ def build(
     since: datetime | None = None,
     progress: Listener = silent,
     *,
+    whole: bool = False,
     keep: int = KEEP,
     steps: Sequence[Step] = STEPS,
 ) -> Report:
-    """Makes these tables (None: all) again, each after those it reads, and commits once.
+    """Makes these tables (None: all), each after those it reads, and commits once. A build of all that follows on
+    another makes only the rows again that what came in since may change (`renew`).
 
-    since: of tables that are cut by time, only the days and hours from then on are made and replaced; its day or hour
-    from the beginning. Others are made whole. The same tables give the same rows, whenever they are made.
+    whole: make everything again. since: of tables that are cut by time, only the days and hours from then on are made
+    and replaced; its day or hour from the beginning. Others are made whole. The same tables give the same rows,
+    whenever they are made.
 
     LakeError: a table that is not built. LakeBusy. What a transform raises ends the run without a trace in the
     tables.
@@ -52,9 +56,15 @@ def build(
     with writing(lake, JOB, keep=keep, inputs=inputs) as write:
         note_versions(write, spark)
         watch = Steps(spark, JOB, len(chosen), progress)
-        for step in chosen:
-            with watch.step(step.table) as wrote:
-                wrote(_make(spark, lake, write, step, since))
+        of_all = tables is None and since is None
+        built = last_build(write.release) if of_all and not whole else None
+        if built is not None:
+            renew(spark, lake, write, built, chosen, watch, lambda step: _make(spark, lake, write, step, None))
+        else:
+            for step in chosen:
+                with watch.step(step.table) as wrote:
+                    wrote(_make(spark, lake, write, step, since))
+        write.remember(this_build(lake, write.run_id).as_input() if of_all else FORGOTTEN)
         rows = dict(write.rows)
         write.commit(inputs=inputs)
         notes = (f"took over the lock of a run that died: {write.taken_over}",) if write.taken_over else ()

@@ -96,7 +96,8 @@ def _ingest(
         except TooMuchIsBad as bad:
             write.fail(str(bad), inputs=read, rows=rows, quarantined=quarantined)
             raise
-        write.commit(inputs=read, quarantined=quarantined)
+        by_kind = {each.source: {"good": each.good, "bad": each.bad} for each in taken}
+        write.commit(inputs=read, quarantined=quarantined, taken=by_kind)
     notes = [f"Took over the lock of a run that died: {write.taken_over}."] if write.taken_over else []
     return Report(
         write.run_id,

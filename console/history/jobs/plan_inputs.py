@@ -222,9 +222,10 @@ JOB = "ingest"
 JOURNAL_REMEMBERED = "journal:"
 
 
-def nothing_new(lake: Lake, inputs: Inputs, *, keep: int = KEEP) -> Report | None:
-    """The report of a run that took in nothing, which it commits; None where there is something, or where something is
-    damaged: then nothing is written. UnreadableInput, LakeBusy, OSError."""
+def nothing_new(lake: Lake, inputs: Inputs, *, keep: int = KEEP, record: bool = True) -> Report | None:
+    """The report of a run that took in nothing; None where there is something, or where something is damaged: then
+    nothing is written. record: commit the run, and how far files of new names were read. UnreadableInput, LakeBusy,
+    OSError."""
     began = time.monotonic()
     read = inputs.as_json()
     with writing(lake, JOB, keep=keep, inputs=read) as write:
@@ -242,10 +243,11 @@ def nothing_new(lake: Lake, inputs: Inputs, *, keep: int = KEEP) -> Report | Non
         rows, bad, now = read_journals([each.path for each in inputs.journals], known)
         if rows.num_rows or bad.num_rows:
             return None
-        write.remember(remembered(logs))
-        write.remember(requests.remember)
-        write.remember({f"{JOURNAL_REMEMBERED}{path}": value for path, value in now.items()})
-        write.commit(inputs=read)
+        if record:
+            write.remember(remembered(logs))
+            write.remember(requests.remember)
+            write.remember({f"{JOURNAL_REMEMBERED}{path}": value for path, value in now.items()})
+            write.commit(inputs=read)
     unchanged = len(logs) + requests.unchanged + sum(known.get(path) == value for path, value in now.items())
     notes = (f"Took over the lock of a run that died: {write.taken_over}.",) if write.taken_over else ()
     return Report(write.run_id, JOB, {}, 0, unchanged, time.monotonic() - began, notes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -15,6 +15,7 @@ from console.history.schema import HISTORY, RUN, TABLES, Table
 
 from ..store import Lake, Release, TableFiles, parquet_files
 from ..store.partitions import FORMATS, partition_values, parts_of
+from ..store.release import time_range
 
 LAST_RUNS = 10
 
@@ -37,7 +38,8 @@ class TableStatus:
 
 @dataclass(frozen=True)
 class RunStatus:
-    """A run; rows by table. message: why it failed, or what did not answer."""
+    """A run; rows by table. message: why it failed, or what did not answer. bytes, lag_ms, taken: see the table
+    `run`."""
 
     run_id: str
     job: str
@@ -47,6 +49,9 @@ class RunStatus:
     rows: Mapping[str, int]
     quarantined: int
     message: str | None
+    bytes: int | None
+    lag_ms: int | None
+    taken: Mapping[str, Mapping[str, int]]
 
 
 @dataclass(frozen=True)
@@ -91,7 +96,8 @@ def status(lake: Lake) -> Status:
 
 
 def _table(table: Table, files: TableFiles) -> TableStatus:
-    earliest, latest = _range(table, files)
+    # Of the first and last partitions alone where these are cut by time.
+    earliest, latest = time_range(table, files.of(_edges(table, files.partitions)).values())
     return TableStatus(
         table.name,
         table.layer,
@@ -103,21 +109,6 @@ def _table(table: Table, files: TableFiles) -> TableStatus:
         latest,
         set(files.columns) != set(table.names),
     )
-
-
-def _range(table: Table, files: TableFiles) -> tuple[datetime | None, datetime | None]:
-    """From the statistics of the files, of the first and last partitions alone where these are cut by time."""
-    column = next((each.name for each in table.columns if each.type == "timestamp"), None)
-    if column is None:
-        return None, None
-    read = [json.loads(file.stats) for file in files.of(_edges(table, files.partitions)).values()]
-    first = [each["minValues"][column] for each in read if column in each.get("minValues", {})]
-    last = [each["maxValues"][column] for each in read if column in each.get("maxValues", {})]
-    return (_time(min(first)), _time(max(last))) if first and last else (None, None)
-
-
-def _time(text: str) -> datetime:
-    return datetime.fromisoformat(text.replace("Z", "+00:00"))
 
 
 def _edges(table: Table, partitions: Iterable[str]) -> Sequence[str]:
@@ -145,9 +136,21 @@ def _runs(lake: Lake, release: Release) -> tuple[RunStatus, ...]:
             json.loads(row["rows"]),
             row["quarantined"],
             row["message"],
+            row.get("bytes"),
+            row.get("lag_ms"),
+            json.loads(row.get("taken") or "{}"),
         )
-        for row in rows[:LAST_RUNS]
+        for row in _shown(rows)
     )
+
+
+def _shown(rows: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """The newest, and of each job the newest of those that failed and of the others."""
+    seen = set()
+    for place, row in enumerate(rows):
+        if place < LAST_RUNS or (row["job"], row["status"]) not in seen:
+            yield row
+        seen.add((row["job"], row["status"]))
 
 
 def _gaps(lake: Lake, release: Release) -> tuple[Gap, ...]:

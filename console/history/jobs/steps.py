@@ -8,6 +8,7 @@ from importlib import import_module
 
 from pyspark.sql import DataFrame, SparkSession
 
+from console.history.jobs.plan_build import own_file
 from console.history.jobs.record import UnreadableInput
 
 from ..store import Lake
@@ -44,7 +45,7 @@ def _drift(spark: SparkSession, lake: Lake, history: DataFrame, snapshot: DataFr
     from console.history.policy_files import BASELINE_FILE, read_baseline
     from console.model.yaml_places import FileProblem
 
-    text = _own_file(lake, BASELINE_FILE)
+    text = _text(own_file(lake, BASELINE_FILE))
     try:
         baseline = () if text is None else read_baseline(text, lake.path(BASELINE_FILE))
     except FileProblem as wrong:
@@ -56,7 +57,7 @@ def _policy_violation(spark: SparkSession, lake: Lake, history: DataFrame) -> Da
     from console.history.policy_files import POLICIES_FILE, default_policies, read_policies
     from console.model.yaml_places import FileProblem
 
-    text = _own_file(lake, POLICIES_FILE)
+    text = _text(own_file(lake, POLICIES_FILE))
     try:
         policies = default_policies() if text is None else read_policies(text, lake.path(POLICIES_FILE))
     except FileProblem as wrong:
@@ -64,11 +65,8 @@ def _policy_violation(spark: SparkSession, lake: Lake, history: DataFrame) -> Da
     return _transform("console.history.transforms.policy_violation", "policy_violation")(spark, lake, history, policies)
 
 
-def _own_file(lake: Lake, name: str) -> str | None:
-    try:
-        return lake.filesystem.read(lake.path(name)).decode("utf-8-sig")
-    except FileNotFoundError:
-        return None
+def _text(own: bytes | None) -> str | None:
+    return None if own is None else own.decode("utf-8-sig")
 
 
 STEPS = (

@@ -20,10 +20,16 @@ ROWS_IN_FILE = 4_000_000
 
 
 def read_table(
-    spark: SparkSession, lake: Lake, release: Release, table: Table, partitions: Iterable[str] | None = None
+    spark: SparkSession,
+    lake: Lake,
+    release: Release,
+    table: Table,
+    partitions: Iterable[str] | None = None,
+    *,
+    path: bool = False,
 ) -> DataFrame:
-    """The table as it is in that version; without rows where it has no files."""
-    return _read(spark, lake, table, lake.files(release, table, partitions))
+    """The table as it is in that version; without rows where it has no files. path: see `read_files`."""
+    return read_files(spark, lake, table, lake.files(release, table, partitions), path=path)
 
 
 def read_polls(
@@ -44,13 +50,17 @@ def read_folders(spark: SparkSession, lake: Lake, table: Table, folders: Iterabl
     """What `write_partitions` wrote to these folders."""
     files = lake.filesystem
     names = [f"{folder}/{each.name}" for folder in folders for each in files.entries(folder)]
-    return _read(spark, lake, table, [name for name in names if name.endswith(".parquet")])
+    return read_files(spark, lake, table, [name for name in names if name.endswith(".parquet")])
 
 
-def _read(spark: SparkSession, lake: Lake, table: Table, paths: Sequence[str]) -> DataFrame:
-    if not paths:
-        return spark.createDataFrame([], table.ddl)
-    return spark.read.schema(table.ddl).parquet(*lake.filesystem.here(paths)).select(*table.names)
+def read_files(spark: SparkSession, lake: Lake, table: Table, paths: Sequence[str], *, path: bool = False) -> DataFrame:
+    """The rows of these files of a table. path: with a column `path`, Spark's name of the file that a row is in."""
+    if not paths:  # known to be empty before anything runs: what is joined with it is left out of the plan
+        names = (F.lit(None).cast(column.type).alias(column.name) for column in table.columns)
+        empty = spark.range(0).select(*names).where(F.lit(False))
+        return empty.withColumn("path", F.lit("")) if path else empty
+    own = [F.col("_metadata.file_path").alias("path")] if path else []
+    return spark.read.schema(table.ddl).parquet(*lake.filesystem.here(paths)).select(*table.names, *own)
 
 
 def write_partitions(write: Write, table: Table, rows: DataFrame, *, keep_run_id: bool = False) -> dict[str, list[str]]:

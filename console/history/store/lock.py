@@ -33,6 +33,15 @@ def new_run_id() -> str:
     return f"{now:%Y%m%dT%H%M%SZ}-{now.microsecond * 16 + secrets.randbelow(16):06x}"
 
 
+def later_run_id(run_id: str, than: str) -> str:
+    """The run's own, or the next after another's, where a clock went back or the other has ended since: what a run
+    adds is found by its name being later."""
+    if run_id > than:
+        return run_id
+    moment, _, number = than.partition("-")
+    return f"{moment}-{int(number, 16) + 1:06x}"
+
+
 def is_run_id(text: str) -> bool:
     """Whether it is such a name: what comes from a file is checked before it becomes a path."""
     return _RUN_ID.fullmatch(text) is not None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cached_property
 from typing import Any
 
@@ -80,6 +81,20 @@ class TableFiles:
             if partitions is not None and file.partition not in partitions
         }
         return TableFiles(self.columns, {**kept, **files})
+
+
+def time_range(table: Table, files: Iterable[DataFile]) -> tuple[datetime | None, datetime | None]:
+    """The first and the last of the table's first column of times, UTC, by the statistics of these files; None: they
+    have none."""
+    column = next((each.name for each in table.columns if each.type == "timestamp"), "")
+    read = [json.loads(file.stats) for file in files]
+    first = [each["minValues"][column] for each in read if column in each.get("minValues", {})]
+    last = [each["maxValues"][column] for each in read if column in each.get("maxValues", {})]
+    return (_time(min(first)), _time(max(last))) if first and last else (None, None)
+
+
+def _time(text: str) -> datetime:
+    return datetime.fromisoformat(text.replace("Z", "+00:00"))
 
 
 @dataclass(frozen=True)

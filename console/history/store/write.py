@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import platform
 from collections import ChainMap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime, timezone
@@ -15,14 +15,14 @@ from typing import Any, cast
 import pyarrow as pa
 
 from console.history.schema import RELEASE, RUN, TABLES, arrow_schema
-from console.history.store.lock import BusyLock, Holder, Lock, iso_now, new_run_id, this_process
+from console.history.store.lock import BusyLock, Holder, Lock, iso_now, later_run_id, new_run_id, this_process
 from console.model.numbers import json_text
 
 from . import delta_log, parquet_files
 from .commit import put_checkpoint, put_table, require_delta_rs
 from .errors import LakeBusy, LakeError, LeaseLost
 from .lake import Lake
-from .release import DataFile, Inputs, Release, TableFiles, folder_of
+from .release import DataFile, Inputs, Release, TableFiles, folder_of, time_range
 from .sweep import KEEP, sweep_table
 
 COMPACT = "compact"
@@ -66,8 +66,8 @@ class Write:
 
     def __init__(self, lake: Lake, holder: Holder, lock: Lock, keep: int) -> None:
         self._since, self._releases = lake.newest()
-        self.run_id = holder.run_id
         self.release = next(iter(self._releases), Release())
+        self.run_id = later_run_id(holder.run_id, self.release.run_id)
         self.taken_over = lock.former
         self.versions = {"kac": _version(), "python": platform.python_version()}
         self.lake = lake
@@ -154,6 +154,14 @@ class Write:
         self._changed[table] = self._of(table).replaced(files, None if whole else partitions.keys())
         self._count(table, files)
 
+    def rewrite(self, table: str, gone: Container[str], partitions: Mapping[str, Iterable[str]]) -> None:
+        """Puts folders, by partition, in the place of files (paths relative to the lake)."""
+        kept = {path: file for path, file in self._of(table).files.items() if path not in gone}
+        self._changed[table] = TableFiles(self._of(table).columns, kept)
+        for partition, folders in partitions.items():
+            for folder in folders:
+                self.append(table, partition, folder)
+
     def remember(self, inputs: Inputs) -> None:
         """How far inputs are read now; a key with None is forgotten. It holds with the commit."""
         for key, value in inputs.items():
@@ -170,11 +178,13 @@ class Write:
         rows: Mapping[str, int] | None = None,
         quarantined: int = 0,
         message: str | None = None,
+        taken: Inputs | None = None,
     ) -> Release:
         """All of it becomes what the lake holds, with the run's own row, at once; then old versions are deleted.
 
         status: `done`; `failed` where part of the work failed, and what was done shall hold. inputs: what was read,
-        for the record. rows: by table; what was counted, if None. LeaseLost: another has taken the lock.
+        for the record. rows: by table; what was counted, if None. taken: see the table `run`. LeaseLost: another has
+        taken the lock.
         """
         if self._ended:
             raise LakeError(f"The run {self.run_id} has ended already.")
@@ -183,7 +193,8 @@ class Write:
                 f"Another run took the lock of {self.lake.where} while this one paused; nothing of this one holds. "
                 "Run it again."
             )
-        self._add_run(status, inputs or {}, self.rows if rows is None else rows, quarantined, message)
+        row = self._run_row(status, inputs or {}, self.rows if rows is None else rows, quarantined, message)
+        self._add_run({**row, **self._written(), "taken": json_text(taken or {})})
         files, where = self.lake.filesystem, self.lake.where
         paths = [path for table in self._changed.values() for path in table.files if f"/v={self.run_id}/" in path]
         new = {path.rpartition("/")[0] for path in paths}
@@ -307,12 +318,20 @@ class Write:
             "versions": json_text(self.versions),
         }
 
-    def _add_run(
-        self, status: str, inputs: Inputs, rows: Mapping[str, int], quarantined: int, message: str | None
-    ) -> None:
-        added = pa.Table.from_pylist(
-            [self._run_row(status, inputs, rows, quarantined, message)], schema=arrow_schema(RUN)
-        )
+    def _written(self) -> dict[str, int | None]:
+        """Bytes and lag of the files that this run wrote."""
+        files = [
+            (TABLES[name], file)
+            for name, table in self._changed.items()
+            for path, file in table.files.items()
+            if f"/v={self.run_id}/" in path
+        ]
+        newest = max(filter(None, (time_range(table, [file])[1] for table, file in files)), default=None)
+        lag = None if newest is None else (datetime.now(timezone.utc) - newest).total_seconds() * 1000
+        return {"bytes": sum(file.bytes for _, file in files), "lag_ms": lag if lag is None else int(lag)}
+
+    def _add_run(self, row: Mapping[str, Any]) -> None:
+        added = pa.Table.from_pylist([row], schema=arrow_schema(RUN))
         counted = dict(self.rows)
         self.add_few(RUN.name, added, _RUNS_IN_FILE)
         self.rows = counted

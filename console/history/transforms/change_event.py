@@ -11,20 +11,21 @@ from console.history.schema import CHANGE_EVENT
 from console.history.transforms.attribution import TOLERANCE, attributed
 from console.history.transforms.kraft_changes import ATTRIBUTE, SINCE_BEFORE, kraft_changes
 from console.history.transforms.kraft_facts import facts
+from console.history.transforms.touched import Touched, cut
 
 # -- polls: the differences between one and the next -----------------------------------------------------------------
 
 _RESOURCE = ("cluster_id", "entity_type", "entity_key")
 
 
-def snapshot_changes(snapshot: DataFrame) -> DataFrame:
+def snapshot_changes(snapshot: DataFrame, touched: Touched | None = None) -> DataFrame:
     """Changes between polls, in CHANGE_EVENT's columns without those of the author. snapshot: SNAPSHOT's columns.
 
     The rows of a resource replace its former rows. A change is as old as the poll that first saw it, and at most as old
     as the poll of that entity type before it; before the first poll nothing is known (`SINCE_BEFORE`).
     """
-    seen = snapshot.where(F.col("kind").isin("state", "absent"))
-    states = snapshot.where(F.col("kind") == "state")
+    seen = cut(snapshot, touched).where(F.col("kind").isin("state", "absent"))
+    states = seen.where(F.col("kind") == "state")
     of_attribute = Window.partitionBy(*ATTRIBUTE).orderBy("observed_ts")
     neighbours = (
         states.select(*ATTRIBUTE, "observed_ts", "value", "run_id")
@@ -199,12 +200,18 @@ def change_event(
     journal: DataFrame,
     alter_request: DataFrame,
     tolerance: timedelta = TOLERANCE,
+    touched: Touched | None = None,
 ) -> DataFrame:
-    """CHANGE_EVENT's rows, from the bronze tables of these names. tolerance: how far clocks may be apart.
+    """CHANGE_EVENT's rows, from the bronze tables of these names. tolerance: how far clocks may be apart. touched: what
+    they are made of (None: everything); of clusters that it names the tables have to be whole.
 
     `run_id` is that of the row that reports the change.
     """
-    authors = changes_of_requests(alter_request, tolerance).unionByName(changes_of_journal(journal))
-    observed = kraft_changes(facts(kraft_record), kraft_record).unionByName(snapshot_changes(snapshot))
+    authors = changes_of_requests(cut(alter_request, touched), tolerance).unionByName(
+        changes_of_journal(cut(journal, touched))
+    )
+    observed = kraft_changes(facts(kraft_record, touched), kraft_record).unionByName(
+        snapshot_changes(snapshot, touched)
+    )
     told = attributed(observed, authors, tolerance).unionByName(author_changes(authors))
     return told.select(*CHANGE_EVENT.names)

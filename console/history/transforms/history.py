@@ -19,6 +19,7 @@ from console.history.transforms.attribution import TOLERANCE
 from console.history.transforms.change_event import changed_list
 from console.history.transforms.coverage_gaps import coverage_gaps
 from console.history.transforms.kraft_changes import ATTRIBUTE, SINCE_BEFORE
+from console.history.transforms.touched import Touched, cut
 
 # -- events in order. Columns: those of an attribute; ts; source (`poll` for what a poll shows without a change of its
 # own); rank, at one time; log_offset, op, value, digest, uncertainty_ms, principal, client_id, attribution; keeps (a
@@ -321,17 +322,21 @@ _BEST = ("kraft_log", "kraft_snapshot", "snapshot", "journal", "request_log")
 
 
 def history(
-    change_event: DataFrame, snapshot: DataFrame, tolerance: timedelta = TOLERANCE, now: datetime | None = None
+    change_event: DataFrame,
+    snapshot: DataFrame,
+    tolerance: timedelta = TOLERANCE,
+    now: datetime | None = None,
+    touched: Touched | None = None,
 ) -> DataFrame:
     """HISTORY's rows. change_event, snapshot: the tables of these names. tolerance: how far clocks may be apart.
 
     now: until when polls may be missing (`coverage_gaps`); None: the latest poll of any cluster. What the first poll of
-    a cluster shows is valid from that poll.
+    a cluster shows is valid from that poll. touched: what the rows are about (None: everything).
     """
     covers = log_covers(change_event)
-    values = changed_values(counted(change_event, snapshot, covers, tolerance), tolerance)
+    values = changed_values(counted(cut(change_event, touched), snapshot, covers, tolerance), tolerance)
     gaps = coverage_gaps(snapshot, covers.select("cluster_id", "from_ts", "to_ts"), now)
-    return _rows(values, tolerance).unionByName(_gap_rows(gaps)).select(*HISTORY.names)
+    return cut(_rows(values, tolerance).unionByName(_gap_rows(gaps)), touched).select(*HISTORY.names)
 
 
 def _rows(values: DataFrame, tolerance: timedelta) -> DataFrame:

@@ -7,12 +7,15 @@ one), told (false if the record deletes an attribute that it does not name), log
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from console.history.entities import ACL_SET, CONFIG_TYPES, DEFAULT, MECHANISMS
 from console.history.redact import HIDDEN
+from console.history.transforms.kraft_changes import FIRST_OFFSETS
+from console.history.transforms.touched import ENTITY, Touched, cut
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 
 # -- fields of metadata records, from their JSON, by Kafka's names ---------------------------------------------------
@@ -124,12 +127,12 @@ _OF_TOPIC = ("TopicRecord", "PartitionRecord", "PartitionChangeRecord", "RemoveT
 _BY_ID = ("cluster_id", "topic_id")
 
 
-def topic_facts(records: DataFrame) -> DataFrame:
+def topic_facts(records: DataFrame, touched: Touched | None = None) -> DataFrame:
     """Ids, partitions, replication, and all attributes of deleted topics. Topics of unknown name are left out. A
     topic's replication is that of its first partition, without the replicas that a reassignment will remove."""
-    said = _runs(_by_time(records)).withColumn("said", F.explode(_topic_values()))
+    said = _runs(_by_time(records, touched)).withColumn("said", F.explode(_topic_values()))
     # A deletion deletes each config that the topic ever had; if it was deleted before, nothing changes.
-    taken = said.join(_known_configs(records), on=["cluster_id", "entity_key", "removes"], how="left")
+    taken = said.join(_known_configs(records, touched), on=["cluster_id", "entity_key", "removes"], how="left")
     value = F.col("said.value")
     return (
         taken.withColumn("attrs", F.when(F.col("removes"), _deleted_attrs()).otherwise(F.array("said.attr")))
@@ -151,13 +154,19 @@ def topic_facts(records: DataFrame) -> DataFrame:
     )
 
 
-def _by_time(records: DataFrame) -> DataFrame:
+def _by_time(records: DataFrame, touched: Touched | None) -> DataFrame:
     """Groups records of partitions of one topic at one time, leaves others unchanged; all with the topic's name."""
     of_partitions = is_type("PartitionRecord")
     first = F.col("f.partitionId") == 0
+    read = read_fields(records, *_OF_TOPIC)
+    if touched is not None:
+        named = read_fields(records, "TopicRecord").where(touched.holds(F.lit("topic"), F.col("f.name")))
+        ids = named.select("cluster_id", F.col("f.topicId").alias("id")).distinct()
+        read = read.withColumn("id", F.col("f.topicId")).join(
+            F.broadcast(ids), on=["cluster_id", "id"], how="left_semi"
+        )
     together = (
-        read_fields(records, *_OF_TOPIC)
-        .where(~is_type("PartitionChangeRecord") | (first & F.col("f.replicas").isNotNull()))
+        read.where(~is_type("PartitionChangeRecord") | (first & F.col("f.replicas").isNotNull()))
         .groupBy(
             "cluster_id",
             F.col("f.topicId").alias("topic_id"),
@@ -226,12 +235,13 @@ def _deleted_attrs() -> Column:
     return F.concat(of_all, F.coalesce("configs", F.array().cast("array<string>")))
 
 
-def _known_configs(records: DataFrame) -> DataFrame:
+def _known_configs(records: DataFrame, touched: Touched | None) -> DataFrame:
     """The configs that topics have or had, by their names: cluster_id, entity_key, removes (true), configs."""
     (topic,) = (number for number, type_ in CONFIG_TYPES.items() if type_ == "topic")
+    mine = F.lit(True) if touched is None else touched.holds(F.lit("topic"), F.col("f.resourceName"))
     return (
         read_fields(records, "ConfigRecord")
-        .where(F.col("f.resourceType") == topic)
+        .where((F.col("f.resourceType") == topic) & mine)
         .groupBy("cluster_id", F.col("f.resourceName").alias("entity_key"))
         .agg(F.array_sort(F.collect_set("f.name")).alias("configs"))
         .withColumn("removes", F.lit(True))
@@ -240,6 +250,7 @@ def _known_configs(records: DataFrame) -> DataFrame:
 
 # -- all facts -------------------------------------------------------------------------------------------------------
 
+_OF_ACL = ("AccessControlEntryRecord", "RemoveAccessControlEntryRecord")
 _OF_BROKER = (":endpoints", ":rack", ":fenced")
 _BY_ITSELF = (
     "ConfigRecord",
@@ -255,9 +266,38 @@ _BY_ITSELF = (
 )
 
 
-def facts(records: DataFrame) -> DataFrame:
-    """All facts of the metadata log and its snapshots. records: KRAFT_RECORD's columns."""
-    return _facts_by_itself(records).unionByName(_acl_facts(records)).unionByName(topic_facts(records))
+def facts(records: DataFrame, touched: Touched | None = None) -> DataFrame:
+    """All facts of the metadata log and its snapshots, or those of what is touched. records: KRAFT_RECORD's columns,
+    all of the clusters."""
+    acls, topics = (records if touched is None else records.where(touched.of_type(each)) for each in ("acl", "topic"))
+    made = (_facts_by_itself(records), _acl_facts(acls), topic_facts(topics, touched))
+    return reduce(DataFrame.unionByName, (cut(each, touched) for each in made))
+
+
+def entities_of(new: DataFrame, records: DataFrame) -> DataFrame:
+    """What records are about: `ENTITY`'s columns; without a type and a key where it is all of the cluster, as of a
+    snapshot, which has nothing of what is gone. new: some of `records`, which have the names for their ids."""
+    nothing = F.lit(None).cast("string")
+    of_all = new.where(F.col("in_snapshot") | (F.col("log_offset") < FIRST_OFFSETS))
+    upon = acl_key(F.col("f.resourceType"), F.col("f.patternType"), F.col("f.resourceName"))
+    acls = _named_by_id(new, records, "id", _OF_ACL, upon)
+    topics = _named_by_id(new, records, "topicId", _OF_TOPIC, F.col("f.name"))
+    made = (
+        of_all.select("cluster_id", nothing.alias("entity_type"), nothing.alias("entity_key")),
+        _facts_by_itself(new).select(*ENTITY),
+        acls.select("cluster_id", F.lit("acl").alias("entity_type"), "entity_key"),
+        topics.select("cluster_id", F.lit("topic").alias("entity_type"), "entity_key"),
+    )
+    return reduce(DataFrame.unionByName, made).distinct()
+
+
+def _named_by_id(new: DataFrame, records: DataFrame, field: str, types: tuple[str, ...], name: Column) -> DataFrame:
+    """cluster_id, entity_key: of the ids in `new`, by the records of the first of the types."""
+    ids = read_fields(new, *types).select("cluster_id", F.col(f"f.{field}").alias("id")).distinct()
+    named = read_fields(records, types[0]).select(
+        "cluster_id", F.col(f"f.{field}").alias("id"), name.alias("entity_key")
+    )
+    return named.join(F.broadcast(ids), on=["cluster_id", "id"], how="left_semi")
 
 
 def _facts_by_itself(records: DataFrame) -> DataFrame:
@@ -367,7 +407,7 @@ def _acl_facts(records: DataFrame) -> DataFrame:
     whom = acl_attr(f["permissionType"], f["operation"], f["principal"], f["host"])
     value = F.when(is_set, F.lit(ACL_SET))
     return (
-        read_fields(records, "AccessControlEntryRecord", "RemoveAccessControlEntryRecord")
+        read_fields(records, *_OF_ACL)
         .withColumn("entity_key", F.max(F.when(is_set, upon)).over(by_id))
         .withColumn("attr", F.max(F.when(is_set, whom)).over(by_id))
         .where(F.col("attr").isNotNull())

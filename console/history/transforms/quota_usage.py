@@ -200,18 +200,24 @@ def _rate(value: Column) -> Column:
 # -- the table -------------------------------------------------------------------------------------------------------
 
 _SCOPE = ("cluster_id", "broker_id", "quota_key", "scope_user", "scope_client")
+SUGGESTED = ("suggested_value", "reason")
 _MUTATIONS = ("CREATE_TOPICS", "DELETE_TOPICS", "CREATE_PARTITIONS")
 _PERCENT_SECONDS_PER_MS = 0.1
 
 
 def quota_usage(request_1s: DataFrame, history: DataFrame) -> DataFrame:
     """QUOTA_USAGE's columns; request_1s, history: REQUEST_1S's and HISTORY's."""
+    return with_suggestion(used_minutes(request_1s, history)).select(*QUOTA_USAGE.names)
+
+
+def used_minutes(request_1s: DataFrame, history: DataFrame) -> DataFrame:
+    """The same less `SUGGESTED`, which all minutes of a scope make together."""
     # Brokers compare the principal's name and never its type.
     uses = request_1s.withColumn("user", F.regexp_replace("principal", "^[^:]*:", ""))
     limits = limits_by_lookup(quota_values(history))
     used = _by_key(effective_quotas(uses, limits, at="second"))
-    minutes = _by_minute(rolling_rates(_by_second(used), _SCOPE))
-    return with_suggestion(minutes).select(*QUOTA_USAGE.names)
+    measured = [name for name in QUOTA_USAGE.names if name not in SUGGESTED]
+    return _by_minute(rolling_rates(_by_second(used), _SCOPE)).select(*measured)
 
 
 def _by_key(uses: DataFrame) -> DataFrame:

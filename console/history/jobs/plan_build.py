@@ -1,0 +1,94 @@
+"""What came into the lake since the last build of all tables, and whether anything did; without Spark."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+
+from console.history.jobs.record import Report
+from console.history.policy_files import BASELINE_FILE, POLICIES_FILE
+from console.history.schema import TABLES
+from console.history.store import Lake, Release
+
+JOB = "build"
+_BUILT = "build"
+"""The input under which a release remembers its last build of all tables."""
+BRONZE = ("kraft_record", "snapshot", "journal", "alter_request")
+TAKEN = (*BRONZE, "poll", "request_1s")
+"""The tables that builds read and do not make."""
+OWN_FILES = {"drift": BASELINE_FILE, "policy_violation": POLICIES_FILE}
+"""Files of the operator that tables are made with, besides others."""
+
+
+@dataclass(frozen=True)
+class Built:
+    """A build of all tables. run: its id; what later runs wrote is new. made_by: the version of kac, whose transforms
+    made them. files: digests of `OWN_FILES`, by table."""
+
+    run: str
+    made_by: str
+    files: dict[str, str]
+
+    def as_input(self) -> dict[str, object]:
+        """What `Write.remember` takes."""
+        return {_BUILT: {"run": self.run, "made_by": self.made_by, "files": self.files}}
+
+
+FORGOTTEN = {_BUILT: None}
+"""For `Write.remember`: the next build makes everything again."""
+
+
+def this_build(lake: Lake, run: str) -> Built:
+    """A build by this version of kac, with the operator's files as they are now. OSError."""
+    digests = {table: hashlib.sha256(own_file(lake, name) or b"").hexdigest() for table, name in OWN_FILES.items()}
+    return Built(run, _version(), digests)
+
+
+def last_build(release: Release) -> Built | None:
+    """The last build, where the next one can go on from it; None: all has to be made."""
+    known = release.inputs.get(_BUILT)
+    if known is None or known["made_by"] != _version():
+        return None
+    return Built(known["run"], known["made_by"], dict(known["files"]))
+
+
+def own_file(lake: Lake, name: str) -> bytes | None:
+    """A file that the operator has put into the lake; None: there is none. OSError."""
+    try:
+        return lake.filesystem.read(lake.path(name))
+    except FileNotFoundError:
+        return None
+
+
+def new_files(release: Release, table: str, built: Built) -> list[str]:
+    """The files of a table that were written after that build, relative to the lake. Compaction writes files, too: of
+    rows with a run's id only those of later runs are new."""
+    return [path for path in release.table(TABLES[table]).files if run_of(path) > built.run]
+
+
+def run_of(path: str) -> str:
+    """The run that wrote a file, by its path in the lake: ``data/<table>/v=<run>/…``."""
+    return path.split("/")[2].removeprefix("v=")
+
+
+def nothing_to_build(lake: Lake) -> Report | None:
+    """The report of a build that has nothing to make; None where there is something. DamagedLake, OSError."""
+    release = lake.current()
+    built = last_build(release)
+    if built is None or this_build(lake, built.run) != built or any(_news(release, built)):
+        return None
+    return Report(built.run, JOB)
+
+
+def _news(release: Release, built: Built) -> Iterator[str]:
+    for table in TAKEN:
+        yield from new_files(release, table, built)
+
+
+def _version() -> str:
+    try:
+        return version("kafka-admin-console")
+    except PackageNotFoundError:  # from the zip, or a checkout
+        return ""
