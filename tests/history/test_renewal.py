@@ -70,7 +70,7 @@ def in_rounds(seeds: Iterable[int]) -> list[Round]:
         dice = random.Random(seed)
         told = all_by_log(seed, dice.random() < 0.5) if seed % 3 == 0 else some_of_all(seed)
         rows = {**{name: told.rows[name] for name in BRONZE}, "request_1s": list(used(told.world.cluster_id, dice))}
-        late = dice.choice([0.0, LATE])
+        late = dice.choice([0.0, 0.0, LATE])
         looks = rows["snapshot"]
         rows["poll"] = [{each: row[each] for each in POLLED} for row in looks if row["kind"] == "heartbeat"]
         rows["snapshot"] = [row for row in looks if row["kind"] != "heartbeat"]
