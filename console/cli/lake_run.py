@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from console.cli.lake import lake_of_options, seconds_between, write_metrics
 from console.cli.lake_jobs import keep_of, log_failure, of_spark, report_text, sources_of, words
@@ -17,8 +17,6 @@ from console.cli.opening import DONE, USAGE, open_log_file
 from console.terminal import complain, put
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from console.history.jobs.inputs import Inputs
     from console.history.jobs.record import Report
     from console.history.store import Lake
@@ -99,7 +97,7 @@ class _Rounds:
         self._sources = sources
         self._progress = progress
         self._session = session
-        self._spark: SparkSession | None = None
+        self._spark: Any = None
         self._failed: dict[str, str] = {}
 
     def once(self) -> None:
@@ -141,7 +139,8 @@ class _Rounds:
 
         return build(self._started(), self._lake, progress=self._progress.step, keep=keep_of(self._options))
 
-    def _started(self) -> SparkSession:
+    def _started(self) -> Any:
+        """Spark's session."""
         from console.lake.spark_session import lake_session
 
         if self._spark is None:
