@@ -38,6 +38,11 @@ def moves_options(parser: argparse.ArgumentParser) -> None:
         type=option(_rate),
         help="bytes per second that each broker copies, and is read, at most, as 50MB/s; 0 for none",
     )
+    parser.add_argument(
+        "--give-up",
+        action="store_true",
+        help="with --operation: leave its throttles on brokers that do not answer; kac leftovers finds them later",
+    )
     parser.add_argument("--yes", action="store_true", help="with --run: do not ask")
     form = parser.add_mutually_exclusive_group()
     form.add_argument(
@@ -54,7 +59,7 @@ def moves_options(parser: argparse.ArgumentParser) -> None:
     )
     form.add_argument("--cancel", metavar="OPERATION", type=option(natural_number), help="cancel what it moves now")
     form.add_argument(
-        "--operation", metavar="OPERATION", type=option(natural_number), help="with --throttle: change its throttle"
+        "--operation", metavar="OPERATION", type=option(natural_number), help="change it: with --throttle or --give-up"
     )
     form.add_argument(
         "--script", action="store_true", help="print the commands that move them, for kac run -f -; nothing is sent"
@@ -91,8 +96,10 @@ def run_moves(options: argparse.Namespace) -> int:
 
 def misused(options: argparse.Namespace) -> str:
     """Why the options don't go together; ``""`` if they do."""
-    if options.operation is not None and options.throttle is None:
-        return "--operation changes the throttle of an operation: add --throttle RATE"
+    if options.operation is not None and options.throttle is None and not options.give_up:
+        return "--operation changes an operation: add --throttle RATE or --give-up"
+    if options.give_up and options.operation is None:
+        return "--give-up needs --operation OPERATION: of which the throttles are left"
     if options.goal and (options.go_on or options.cancel is not None or options.operation is not None):
         return "--continue, --cancel and --operation take no goal: the operation has one"
     if not options.goal and (options.begins or options.script or options.output == "kafka"):
@@ -227,13 +234,14 @@ async def _ask(session: Session, options: argparse.Namespace) -> int:
     from console.session.operating import ask_of, read_operations
 
     number = options.cancel if options.cancel is not None else options.operation
-    operation = await ask_of(session, number, cancel=options.cancel is not None, throttle=options.throttle)
+    cancel, give_up = options.cancel is not None, options.give_up
+    operation = await ask_of(session, number, cancel=cancel, throttle=options.throttle, give_up=give_up)
     holder = (await read_operations(session)).holder
     if holder is not None:
         by = holder.by
         complain(f"process {by.pid} on {by.host} works on operation {number}, and does it with its next look")
         return DONE
-    if options.cancel is None:
+    if not cancel:
         complain(f"no process works on operation {number}; kac moves --continue does")
         return DONE
     code = await _work(session, operation.number)

@@ -25,6 +25,7 @@ from console.session.reading import read_needs
 from console.terminal import put
 
 if TYPE_CHECKING:
+    from console.operations.operation import Operation
     from console.session.session import Session
 
 
@@ -87,12 +88,12 @@ def run_leftovers(options: argparse.Namespace) -> int:
 
     async def work(session: Session) -> int:
         found = await read_stale_throttles(session)
-        owners = await _owners(session, found)
+        owners = await owners_of(session, found)
         if options.script:
-            put("".join(f"{removal_command(each)}\n" for each in found if each not in owners))
+            put("".join(f"{removal_command(each)}\n" for each in found if _is_free(each, owners)))
             return DONE
         Printer(options.output)(stale_throttles_table(found, session.snapshot, owners))
-        if any(each not in owners for each in found) and options.output == "text":
+        if any(_is_free(each, owners) for each in found) and options.output == "text":
             put("\nto remove them: kac leftovers --script | kac run -f -   (and apply --yes after a look)\n")
         return DONE
 
@@ -106,7 +107,9 @@ _NEEDS = Needs(
     every=frozenset({BROKER, TOPIC}),
     resources=frozenset({CLUSTER_DEFAULT}),
 )
-_NO_OWNERS: Mapping[StaleThrottle, int] = MappingProxyType({})
+_NO_OWNERS: Mapping[StaleThrottle, Operation] = MappingProxyType({})
+ENDED = 100
+"""Operations that have ended of which a throttle may be."""
 _COLUMNS = tuple(map(Column, ("Entity", "Key", "Value", "Why", "Owner")))
 UNKNOWN_OWNER = "unknown"
 
@@ -117,26 +120,28 @@ async def read_stale_throttles(session: Session) -> tuple[StaleThrottle, ...]:
     return stale_throttles(session.snapshot)
 
 
-async def _owners(session: Session, found: tuple[StaleThrottle, ...]) -> Mapping[StaleThrottle, int]:
-    """The open operations that set them, by this host's journal, and take them off themselves. Raises Refused."""
+async def owners_of(session: Session, found: tuple[StaleThrottle, ...]) -> Mapping[StaleThrottle, Operation]:
+    """The operations that set them, by this host's journal: those that are open take them off themselves, others gave
+    them up. Raises Refused."""
     from console.session.former_changes import any_journal
     from console.session.operating import read_operations
 
     if not found or not any_journal(os.environ):
         return {}
-    owners = {}
-    for operation in (await read_operations(session)).open:
+    owners: dict[StaleThrottle, Operation] = {}
+    known = await read_operations(session, ended=ENDED)
+    for operation in (*known.open, *(each for each in known.ended if each.gives_up)):
         for each in found:
             if operation.owned().has(each):
-                owners[each] = operation.number
+                owners.setdefault(each, operation)
     return owners
 
 
 def stale_throttles_table(
-    found: tuple[StaleThrottle, ...], snapshot: Snapshot, owners: Mapping[StaleThrottle, int] = _NO_OWNERS
+    found: tuple[StaleThrottle, ...], snapshot: Snapshot, owners: Mapping[StaleThrottle, Operation] = _NO_OWNERS
 ) -> Table:
     """What could go, why, and who set it as far as this host's journal knows; and what could not be looked at. owners:
-    operations, which take it off themselves."""
+    operations; those that are open take it off themselves."""
     rows = tuple(
         Row(
             (names.target(each.edit.target), each.edit.key, _value(each), each.why, _owner(owners.get(each))),
@@ -145,7 +150,8 @@ def stale_throttles_table(
                 "key": each.edit.key,
                 "value": each.value,
                 "why": each.why,
-                "operation": owners.get(each),
+                "operation": owners[each].number if each in owners else None,
+                "given_up": each in owners and owners[each].ended is not None,
                 "command": removal_command(each),
             },
         )
@@ -156,8 +162,16 @@ def stale_throttles_table(
     return Table("leftovers", _COLUMNS, rows, empty="no throttle is left over", problems=problems)
 
 
-def _owner(operation: int | None) -> str:
-    return UNKNOWN_OWNER if operation is None else f"operation {operation}, which takes it off"
+def _owner(operation: Operation | None) -> str:
+    if operation is None:
+        return UNKNOWN_OWNER
+    how = "takes it off" if operation.ended is None else "gave it up"
+    return f"operation {operation.number}, which {how}"
+
+
+def _is_free(throttle: StaleThrottle, owners: Mapping[StaleThrottle, Operation]) -> bool:
+    """Whether no operation takes it off."""
+    return throttle not in owners or owners[throttle].ended is not None
 
 
 def _value(each: StaleThrottle) -> str:

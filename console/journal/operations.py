@@ -43,11 +43,12 @@ class Begun(Struct, frozen=True):
 
 class Asked(Struct, frozen=True):
     """What an operator asks of an operation. cancel: to cancel it. throttle: bytes per second, 0 for no throttle, None
-    to leave it as it is."""
+    to leave it as it is. give_up: to leave its throttles on brokers that do not answer."""
 
     who: Who
     cancel: bool = False
     throttle: int | None = None
+    give_up: bool = False
 
 
 class Over(Struct, frozen=True):
@@ -102,7 +103,12 @@ def _with(operation: Operation, line: OperationLine) -> Operation:
         case "asked":
             asked = msgspec.convert(line.data, Asked)
             throttle = operation.throttle if asked.throttle is None else asked.throttle or None
-            return replace(operation, cancelling=operation.cancelling or asked.cancel, throttle=throttle)
+            return replace(
+                operation,
+                cancelling=operation.cancelling or asked.cancel,
+                throttle=throttle,
+                gives_up=operation.gives_up or asked.give_up,
+            )
         case _:
             state = msgspec.convert(line.data, Over).state
             return replace(operation, ended=line.at, progress=Progress(line.at, state))

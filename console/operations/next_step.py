@@ -70,7 +70,9 @@ def next_step(operation: Operation, snapshot: Snapshot, now: datetime) -> Decisi
     room = PARTITIONS_AT_ONCE - len(running)
     new = proposal.moves[:room] if not guards and len(running) <= PARTITIONS_AT_ONCE // 2 else ()
     later = bool(running) and not new and operation.throttle is not None
-    change = throttle_change(snapshot, operation.owned(), (*running, *new), operation.throttle, later=later)
+    change = throttle_change(
+        snapshot, operation.owned(), (*running, *new), operation.throttle, later=later, gives_up=operation.gives_up
+    )
     waits += (*(guards if proposal.moves else ()), *_waits(operation, snapshot, proposal, running, change, now))
     if new or change.edits:
         step = Step(now, now + _patience(new, placement, operation.throttle), new, change.sets)
@@ -96,7 +98,7 @@ def _patience(moves: tuple[Relocation, ...], placement: Placement, throttle: int
 def _cancel(operation: Operation, snapshot: Snapshot, now: datetime) -> Decision:
     """Cancel what is under way; put the replicas of what was cancelled into their former order; take off throttles."""
     running = operation.running(snapshot)
-    change = throttle_change(snapshot, operation.owned(), (), None)
+    change = throttle_change(snapshot, operation.owned(), (), None, gives_up=operation.gives_up)
     if running:
         edits = tuple(CancelMove(*place) for place in running)
         return Send(Step(now, now + timedelta(hours=1)), (*change.edits, *edits))
@@ -105,7 +107,7 @@ def _cancel(operation: Operation, snapshot: Snapshot, now: datetime) -> Decision
         step = Step(now, now + timedelta(hours=1), back, change.sets)
         return Send(step, (*change.edits, *map(_edit, back)))
     if change.unread:
-        return Wait(False, (_unread_text(change.unread),))
+        return Wait(False, (_unread_text(change.unread, operation.number),))
     return End(State.CANCELLED)
 
 
@@ -174,7 +176,7 @@ def _waits(
     if change.foreign:
         yield foreign_text(change.foreign)
     if change.unread:
-        yield _unread_text(change.unread)
+        yield _unread_text(change.unread, operation.number)
 
 
 def _concerns(operation: Operation, topic: str, replicas: Sequence[int]) -> bool:
@@ -192,5 +194,6 @@ def _concerns(operation: Operation, topic: str, replicas: Sequence[int]) -> bool
             return True
 
 
-def _unread_text(brokers: Sequence[int]) -> str:
-    return f"broker {commas(brokers)} does not answer: the throttle that was set there is taken off when it is back"
+def _unread_text(brokers: Sequence[int], number: int) -> str:
+    gone = f"where it does not come back, kac moves --operation {number} --give-up ends without that"
+    return f"broker {commas(brokers)} does not answer: its throttle is taken off when it is back; {gone}"

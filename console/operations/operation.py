@@ -65,7 +65,8 @@ class Operation(Struct, frozen=True):
     """Long work on a cluster.
 
     number: counted together with the changes. throttle: bytes per second that each broker copies, and is read, at
-    most; None for no throttle. cancelling: an operator asked to cancel it. ended: when, None while it is open.
+    most; None for no throttle. cancelling: an operator asked to cancel it. gives_up: not to wait for brokers that do
+    not answer, to take its throttles off. ended: when, None while it is open.
     """
 
     number: int
@@ -78,6 +79,7 @@ class Operation(Struct, frozen=True):
     steps: tuple[Step, ...] = ()
     progress: Progress | None = None
     cancelling: bool = False
+    gives_up: bool = False
     ended: datetime | None = None
 
     @property

@@ -125,11 +125,18 @@ class ThrottleChange(NamedTuple):
 
 
 def throttle_change(
-    snapshot: Snapshot, owned: Owned, moves: Iterable[Relocation], rate: int | None, *, later: bool = False
+    snapshot: Snapshot,
+    owned: Owned,
+    moves: Iterable[Relocation],
+    rate: int | None,
+    *,
+    later: bool = False,
+    gives_up: bool = False,
 ) -> ThrottleChange:
     """What sets the throttles of these moves, and takes off all others of the operation's. What another owner set is
     neither changed nor taken off. rate: None for no throttle. later: what is not used any more is taken off another
-    time: it does not hold back replicas in sync, and each change takes room in the journal.
+    time: it does not hold back replicas in sync, and each change takes room in the journal. gives_up: those of brokers
+    that can't be read are not waited for, and are taken off only if they answer in time.
 
     snapshot: with the configs of all topics and brokers. A broker whose configs are unknown gets no rate.
     """
@@ -154,7 +161,7 @@ def throttle_change(
         if broker not in listed and snapshot.cluster.shows_fenced:
             continue  # it is not registered any more
         if broker not in listed or not _is_read(snapshot, broker):
-            carried = [place for place in owned.latest if place[0] == broker]
+            carried = [place for place in owned.latest if place[0] == broker and not gives_up]
             rates += sorted(carried)
             unread += [broker] if carried else []
             continue

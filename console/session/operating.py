@@ -135,16 +135,19 @@ async def refuse_a_second(session: Session) -> None:
         )
 
 
-async def ask_of(session: Session, number: int, *, cancel: bool = False, throttle: int | None = None) -> Operation:
+async def ask_of(
+    session: Session, number: int, *, cancel: bool = False, throttle: int | None = None, give_up: bool = False
+) -> Operation:
     """Write down what an operator asks of an operation; who works on it does that with its next look. throttle: bytes
-    per second, 0 for none. Returns the operation. Raises Refused, AdminError."""
+    per second, 0 for none. give_up: to leave its throttles on brokers that do not answer. Returns the operation.
+    Raises Refused, AdminError."""
     session.refuse_if_read_only()
     known = await read_operations(session)
     found = next((each for each in known.open if each.number == number), None)
     if found is None:
         remedy = "kac moves shows those that are open. The way back of one that ended: kac moves back NUMBER --run."
         raise Refused(Failure("NO_SUCH_OPERATION", f"no operation {number} is open", remedy))
-    asked = Asked(this_operator(session.context.principal, os.environ), cancel, throttle)
+    asked = Asked(this_operator(session.context.principal, os.environ), cancel, throttle, give_up)
     try:
         journal = await journal_of(session)
         await asyncio.to_thread(journal.note, operation_line(number, session.clock.now(), asked))

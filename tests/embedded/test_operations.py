@@ -10,6 +10,7 @@ import pytest
 
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
+from console.cli.scheduled import owners_of, read_stale_throttles
 from console.contexts.context import Context
 from console.embedded.brokers import EmbeddedCluster
 from console.embedded.clock import ManualClock
@@ -246,3 +247,28 @@ async def test_few_changes_take_throttles_off(world: World) -> None:
     assert done.state is State.DONE
     assert world.throttles() == {}
     assert [len(step.moves) for step in done.steps] == [3, 0]
+
+
+async def test_the_throttle_of_a_broker_that_does_not_come_back_is_given_up(world: World) -> None:
+    """It waits for the broker, and says how to end without it; what it left is known to be its own later."""
+    number = await begin(world.session, Drain((3,)), RATE)
+
+    async def dies(seconds: float) -> None:
+        if ("3", RATES[0]) in world.throttles() and 3 in world.cluster.state.alive():
+            await world.cluster.broker_down(3)
+        await world.wait(seconds)
+
+    waits = await work_on(world.session, number, pace=Pace(first=5.0, most=40.0, sleep=dies, patience=60.0))
+    assert waits.state is State.STALLED
+    assert waits.progress is not None
+    (line,) = waits.progress.waits
+    assert line.startswith("broker 3 does not answer: its throttle is taken off when it is back")
+    assert f"kac moves --operation {number} --give-up" in line
+    await ask_of(world.session, number, give_up=True)
+    assert (await work_on(world.session, number, pace=world.pace)).state is State.DONE
+    assert {broker for broker, _ in world.throttles()} == {"3"}
+    await world.cluster.broker_up(3)
+    found = await read_stale_throttles(world.session)
+    owners = await owners_of(world.session, found)
+    assert {each.edit.key for each in found} == set(RATES)
+    assert {owners[each].number for each in found} == {number}

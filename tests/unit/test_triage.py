@@ -619,6 +619,25 @@ def test_a_reassignment_that_gets_bytes_is_work() -> None:
     assert only.claim.evidence[1].fact == "broker 3 has 1,600,000 of 10,000,000 bytes, 20,000 a second, 420 s left"
 
 
+def _all_move(snapshot: Snapshot, tick: int) -> Snapshot:
+    """Each partition of orders moves to broker 3, as a replacement moves them: it is in no ISR until all is copied."""
+    moved = _moves(snapshot, tick)
+    partitions = tuple(
+        each._replace(leader=1, replicas=(1, 2, 3), isr=(1, 2), offline=())
+        for each in snapshot.topics["orders"].partitions
+    )
+    moves = tuple(Reassignment("orders", each.number, (1, 2, 3), (3,), (2,)) for each in partitions)
+    orders = replace(snapshot.topics["orders"], partitions=partitions)
+    return replace(moved, topics={**snapshot.topics, "orders": orders}, reassignments=moves)
+
+
+def test_a_broker_that_replicas_move_to_is_not_out_of_sync() -> None:
+    """Seen on real brokers: a replacement was taken for broken replication."""
+    verdict = diagnose(watched(_all_move, ticks=16))
+    assert verdict.is_healthy
+    assert "reassignment-running" in {each.claim.cause for each in verdict.causes}
+
+
 def test_an_announced_restart_is_no_trouble() -> None:
     course = watched(lambda snapshot, _: without_broker(snapshot, [3]))
     assert diagnose(course, [Subject(broker=3)]).is_healthy

@@ -233,7 +233,9 @@ def _unresponsive(course: Course) -> Iterator[Claim]:
 
 def _replication(course: Course) -> Iterator[Claim]:
     """A follower that is up and answers, and whose replicas are the only ones that are not in sync."""
-    pairs = _behind_alone(course.last.snapshot.topics, _away(course) | course.last.silent)
+    snapshot = course.last.snapshot
+    added = frozenset((each.topic, each.partition, b) for each in snapshot.reassignments for b in each.adding)
+    pairs = _behind_alone(snapshot.topics, _away(course) | course.last.silent, added)
     for broker, (partitions, topics) in sorted(pairs.items()):
         leaders = sorted({partition.leader for partition in partitions})
         names = sorted(topics)
@@ -264,14 +266,18 @@ def _replication(course: Course) -> Iterator[Claim]:
 
 
 @remembered
-def _behind_alone(topics: Mapping[str, Topic], away: frozenset[int]) -> dict[int, tuple[list[Partition], set[str]]]:
-    """Broker that is up -> the partitions, and their topics, in whose ISRs it alone is missing."""
+def _behind_alone(
+    topics: Mapping[str, Topic], away: frozenset[int], added: frozenset[tuple[str, int, int]]
+) -> dict[int, tuple[list[Partition], set[str]]]:
+    """Broker that is up -> the partitions, and their topics, in whose ISRs it alone is missing. added: replicas (topic,
+    partition, broker) that reassignments add, which are in sync once they are copied."""
     found: dict[int, tuple[list[Partition], set[str]]] = {}
     lonely = _lonely(topics, away)
     for topic, partition in out_of_sync(topics):
-        if len(partition.isr) != len(partition.replicas) - 1 or partition.leader < 0 or partition.leader in lonely:
+        if partition.leader < 0 or partition.leader in lonely:
             continue
-        missing = [broker for broker in partition.replicas if broker not in partition.isr]
+        behind = (broker for broker in partition.replicas if broker not in partition.isr)
+        missing = [broker for broker in behind if (topic, partition.number, broker) not in added]
         if len(missing) == 1 and missing[0] not in away and missing[0] not in partition.offline:
             partitions, names = found.setdefault(missing[0], ([], set()))
             partitions.append(partition)

@@ -1,0 +1,110 @@
+"""Real brokers that are killed while bytes are copied: the one that copies, and one that is read."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from aiokafka import AIOKafkaProducer  # type: ignore[import-untyped]
+
+from console.admin import partitions
+from console.admin.changes import send
+from console.admin.client import AdminClient
+from console.admin.settings import ConnectionSettings
+from console.contexts.context import Context
+from console.model.changes import CreateTopics, NewTopic
+from console.operations.goals import Drain
+from console.operations.operation import Progress, State
+from console.session.operating import Pace, begin, work_on
+from console.session.session import Session
+from tests.broker.test_operations import LAYOUT, RACKS, TOPIC, kac_on, nothing_is_left, replicas
+from tests.support.kafka_cluster import KafkaCluster
+from tests.support.kafka_jars import KAFKA_4_3
+from tests.support.patience import PATIENCE
+from tests.support.real_clusters import running
+
+RECORD = b"x" * 100_000
+RECORDS = 100
+"""Of each partition: 10 MB, some seconds at the throttle."""
+TARGET, SOURCE, GONE = 4, 2, 3
+THROTTLE = 1_000_000
+PACE = Pace(first=0.5, most=1.0, patience=8.0, leaves=False)
+"""It looks on where it is stalled."""
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[KafkaCluster]:
+    """Four brokers in three racks, two of them in the last, to which the replicas of the other one go."""
+    racks = {broker: {"broker.rack": rack} for broker, rack in RACKS.items()}
+    yield from running(lambda: KafkaCluster(KAFKA_4_3, brokers=4, controllers=1, broker_properties=racks))
+
+
+async def fill(cluster: KafkaCluster, client: AdminClient) -> None:
+    made = NewTopic(TOPIC, assignments=LAYOUT, configs={"min.insync.replicas": "2"})
+    assert all(each.ok for each in await client.run(send, CreateTopics((made,)), validate_only=False))
+    producer = AIOKafkaProducer(bootstrap_servers=cluster.bootstrap, acks="all")
+    await producer.start()
+    try:
+        for _ in range(RECORDS):
+            await asyncio.gather(
+                *(producer.send_and_wait(TOPIC, RECORD, partition=each) for each in range(len(LAYOUT)))
+            )
+    finally:
+        await producer.stop()
+
+
+class Looks:
+    """How far the operation was at each look."""
+
+    def __init__(self) -> None:
+        self.all: list[Progress] = []
+        self._came = asyncio.Event()
+
+    def take(self, progress: Progress) -> None:
+        self.all.append(progress)
+        self._came.set()
+
+    async def until(self, holds: Callable[[Progress], bool]) -> Progress:
+        """Wait for a look from now on at which that holds."""
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                self._came.clear()
+                await self._came.wait()
+                if holds(self.all[-1]):
+                    return self.all[-1]
+
+
+def waits_for(text: str, state: State) -> Callable[[Progress], bool]:
+    return lambda progress: progress.state is state and any(text in line for line in progress.waits)
+
+
+async def test_what_is_killed_while_it_copies_is_waited_for(
+    cluster: KafkaCluster, own_home: Path, tmp_path: Path
+) -> None:
+    """The operation says for what it waits, and goes on by itself once the broker is back."""
+    looks = Looks()
+    with AdminClient(ConnectionSettings(bootstrap=cluster.addresses)) as client:
+        await fill(cluster, client)
+        session = Session(client, Context("test", "tests", client.settings), "moves")
+        number = await begin(session, Drain((GONE,)), THROTTLE)
+        work = asyncio.create_task(work_on(session, number, pace=PACE, looked=looks.take))
+        try:
+            copied = (await looks.until(lambda progress: progress.copied > 0)).copied
+            await asyncio.to_thread(cluster.kill, TARGET)
+            await looks.until(waits_for(f"broker {TARGET}, to which it moves, is not alive", State.STALLED))
+            await asyncio.to_thread(cluster.restart, TARGET)
+            await looks.until(lambda progress: progress.state is State.RUNNING and progress.copied > copied)
+            assert await client.run(partitions.list_reassignments), "it copies still"
+            await asyncio.to_thread(cluster.kill, SOURCE)
+            await looks.until(waits_for(f"broker {SOURCE} does not answer", State.STALLED))
+            assert all(GONE not in each for each in await replicas(client)), "others were read instead"
+            await asyncio.to_thread(cluster.restart, SOURCE)
+            async with asyncio.timeout(PATIENCE):
+                done = await work
+        finally:
+            work.cancel()
+        assert done.state is State.DONE
+        async with kac_on(cluster, own_home, tmp_path) as kac:
+            await nothing_is_left(kac, cluster, client, tmp_path)
