@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -47,7 +48,14 @@ def _database(module: ModuleType) -> DuckDBPyConnection:
             "threads": "2",
         },
     )
+    atexit.register(_end, made)
     return made
+
+
+def _end(database: DuckDBPyConnection) -> None:
+    """Before Python ends: DuckDB would write pages about what is not freed to standard error."""
+    database.close()
+    _database.cache_clear()
 
 
 def rows(files: Filesystem, path: str, columns: Sequence[str]) -> list[dict[str, Any]]:
