@@ -219,14 +219,16 @@ class OpenLake:
         self.is_missing = False
         self._tables: Tables | None = None
         self._lock = Lock()
+        self._is_closed = False
 
     async def tables(self) -> Tables | None:
         """The tables of the last run, opened on another thread; None where they can't be read: `problem` says why."""
         return await asyncio.to_thread(self._open)
 
     def close(self) -> None:
-        """Close the files; a query under way ends first."""
+        """Close the files, for good; a query under way ends first."""
         with self._lock:
+            self._is_closed = True
             if self._tables is not None:
                 self._tables.close()
                 self._tables = None
@@ -238,6 +240,8 @@ class OpenLake:
 
         with self._lock:
             try:
+                if self._is_closed:
+                    return None
                 if self._tables is None or not self._tables.is_latest:
                     former, self._tables = self._tables, Tables(self.where, lake_files(self.where))
                     if former is not None:
