@@ -30,7 +30,7 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
 from console.history.jobs.quarantine import KRAFT_LOG, trouble_rows
@@ -112,6 +112,12 @@ class KraftLog(DataSource):
         """The reader of these options."""
         return _Records(Options.of(self.options))
 
+    def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: ARG002, N802 - Spark's
+        """The same as a stream."""
+        from console.history.spark_streams import RecordStream
+
+        return RecordStream(Options.of(self.options))
+
 
 class KraftLogQuarantine(DataSource):
     """The unreadable data of metadata logs."""
@@ -131,7 +137,7 @@ class KraftLogQuarantine(DataSource):
 
 
 @dataclass
-class _LogPart(InputPartition):
+class LogPart(InputPartition):
     """What a task reads, or the damage that is known before any task reads."""
 
     splits: tuple[Split, ...] = ()
@@ -143,21 +149,26 @@ class _Records(DataSourceReader):
         self._options = options
 
     def partitions(self) -> Sequence[InputPartition]:
-        return [_LogPart((split,)) for split in self._options.plan().splits]
+        return [LogPart((split,)) for split in self._options.plan().splits]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        batches = iter(read_splits(_log_part(partition).splits, self._options.key, _told_elsewhere))
-        # Spark takes the schema of the first batch for all, and needs one.
-        first = next(batches, None)
-        if first is None:
-            first = pa.RecordBatch.from_pylist([], ROW_SCHEMA)
-        yield first
-        yield from batches
+        return read_log_part(partition, self._options.key)
 
 
-def _log_part(partition: InputPartition) -> _LogPart:
+def read_log_part(partition: InputPartition, key: bytes | None) -> Iterator[pa.RecordBatch]:
+    """The records of a part. key: of the HMAC of secrets."""
+    batches = iter(read_splits(_log_part(partition).splits, key, _told_elsewhere))
+    # Spark takes the schema of the first batch for all, and needs one.
+    first = next(batches, None)
+    if first is None:
+        first = pa.RecordBatch.from_pylist([], ROW_SCHEMA)
+    yield first
+    yield from batches
+
+
+def _log_part(partition: InputPartition) -> LogPart:
     """Spark passes None if there is no partition."""
-    return partition if isinstance(partition, _LogPart) else _LogPart()
+    return partition if isinstance(partition, LogPart) else LogPart()
 
 
 class _Troubles(DataSourceReader):
@@ -166,7 +177,7 @@ class _Troubles(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         plan = self._options.plan()
-        return [_LogPart(troubles=plan.troubles), *(_LogPart((split,)) for split in plan.splits)]
+        return [LogPart(troubles=plan.troubles), *(LogPart((split,)) for split in plan.splits)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         part = _log_part(partition)
@@ -230,6 +241,12 @@ class RequestLogSource(DataSource):
         """The reader of these options."""
         return RequestLogReader(_parts(self.options))
 
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802 - Spark's
+        """The same as a stream."""
+        from console.history.spark_streams import RequestLogStream
+
+        return RequestLogStream(self.options)
+
 
 class RequestLogReader(DataSourceReader):
     """Reads each part as a partition."""
@@ -243,8 +260,13 @@ class RequestLogReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """What a part has."""
-        # Without parts Spark asks for a partition None.
-        return read_part(partition.part) if isinstance(partition, PartToRead) else iter(())
+        return read_request_part(partition)
+
+
+def read_request_part(partition: InputPartition) -> Iterator[pa.RecordBatch]:
+    """What a part has."""
+    # Without parts Spark asks for a partition None.
+    return read_part(partition.part) if isinstance(partition, PartToRead) else iter(())
 
 
 def _parts(options: Mapping[str, str]) -> tuple[Part, ...]:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from console.answers.lake_tables import history_table
 from console.history.reader.queries import Wanted, timeline
 from console.history.reader.tables import Change, Tables
 from console.history.reader.tail import Names, Record, State, Tail, Value, folded
@@ -217,3 +218,12 @@ def fits(change: Change, wanted: Wanted) -> bool:
         and (wanted.until is None or change.valid_from < wanted.until)
         and wanted.text.lower() in " ".join(str(each) for each in change[1:6]).lower()
     )
+
+
+def test_a_table_says_what_is_not_built_yet(world: World, tables: Tables) -> None:
+    found = timeline(tables, Wanted(world.cluster_id), 1000)
+    (new, *_), built = found, found[-1]
+    own = new._replace(principal="User:alice", attribution="journal")
+    made = history_table([new, own, built], clusters=False, first_polls={})
+    assert [row.cells[-1] for row in made.rows] == ["not built yet", "journal, not built yet", "none"]
+    assert [row.data["is_built"] for row in made.rows] == [False, False, True]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from io import BytesIO
 
 import pyarrow as pa
 
-from console.history.kraft.batches import Damage, Marker, Window, markers, settle, walk
+from console.history.kraft.batches import Damage, Settled, Window, markers, settle, walk
 from console.history.kraft.decoder import Decoder, Origin, Report, Trouble
 
 
@@ -25,12 +26,18 @@ class Fetched:
     start: int = 0
     snapshot_end: int | None = None
 
+    @cached_property
+    def transactions(self) -> Settled:
+        """How its transactions ended; found once, by a walk over all of it."""
+        windows = (part for part in _parts(self) if isinstance(part, Window))
+        return settle([each for window in windows for each in markers(window) if each.offset >= self.start], self.start)
+
 
 def next_offset(fetched: Fetched, end: int) -> int:
     """Where the next read begins, of what ends at `end`: before a transaction that has no end yet, else there."""
     if fetched.snapshot_end is not None:
         return fetched.snapshot_end
-    open_at = settle(_markers(fetched), fetched.start).open_at
+    open_at = fetched.transactions.open_at
     return end if open_at is None else max(fetched.start, open_at)
 
 
@@ -45,7 +52,7 @@ def rows(fetched: Fetched, end: int, key: bytes | None, report: Report) -> Itera
     if fetched.snapshot_end is not None:
         yield from decoder.rows(fetched.data, origin)
         return
-    aborted = settle(_markers(fetched), fetched.start).aborted
+    aborted = fetched.transactions.aborted
 
     def wanted(offset: int) -> bool:
         return fetched.start <= offset < end and not any(first <= offset <= last for first, last in aborted)
@@ -67,8 +74,3 @@ def _parts(fetched: Fetched) -> Iterator[Window | Damage]:
     for part in walk(BytesIO(fetched.data), first):
         if isinstance(part, Window | Damage):
             yield part
-
-
-def _markers(fetched: Fetched) -> list[Marker]:
-    windows = (part for part in _parts(fetched) if isinstance(part, Window))
-    return [each for window in windows for each in markers(window) if each.offset >= fetched.start]
