@@ -1,10 +1,11 @@
-"""AWS credentials from where AWS' own tools take them: the environment, a profile's files, a command, the metadata
-service of a container or of an instance (IMDSv2)."""
+"""AWS credentials from where AWS' own tools take them: the environment, the web identity of a pod (IRSA), a profile's
+files, a command, the metadata service of a container or of an instance (IMDSv2)."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from configparser import ConfigParser
 from configparser import Error as ConfigError
@@ -21,6 +22,7 @@ INSTANCE = "http://169.254.169.254"
 CONTAINER = "http://169.254.170.2"
 CONTAINER_HOSTS = frozenset({"169.254.170.2", "169.254.170.23", "fd00:ec2::23", "127.0.0.1", "localhost", "::1"})
 """Hosts that may be asked for a container's credentials in clear text, as in AWS' own clients."""
+_THIS_HOST = frozenset({"127.0.0.1", "localhost", "::1"})
 LARGEST_ANSWER = 1 << 20
 METADATA_SECONDS = 1.0
 """For one request of an instance's metadata service, which is near or not there."""
@@ -53,10 +55,11 @@ class Ask(NamedTuple):
 
 
 def keys_of(ask: Ask, profile: str | None, limit: float) -> AwsKeys:
-    """The credentials of a profile, or in AWS' order: environment, profile, container, instance. Blocks.
+    """The credentials of a profile, or in the order of AWS' own Java client: environment, web identity, profile,
+    container, instance. Blocks.
 
-    limit: seconds for a command or a container's service. Raises AuthenticationFailed: what was looked at, without
-    secrets.
+    limit: seconds for a command, the token service or a container's service. Raises AuthenticationFailed: what was
+    looked at, without secrets.
     """
     if profile is None:
         access, secret = ask.get("AWS_ACCESS_KEY_ID"), ask.get("AWS_SECRET_ACCESS_KEY")
@@ -65,10 +68,14 @@ def keys_of(ask: Ask, profile: str | None, limit: float) -> AwsKeys:
         if access or secret:
             missing = "AWS_SECRET_ACCESS_KEY" if access else "AWS_ACCESS_KEY_ID"
             raise no_token(f"AWS credentials in the environment lack {missing}", f"Set {missing}, or unset both.")
+        role, file = ask.get("AWS_ROLE_ARN"), ask.get("AWS_WEB_IDENTITY_TOKEN_FILE")
+        if role and file:
+            session = ask.get("AWS_ROLE_SESSION_NAME")
+            return _of_web_identity(WebIdentity(role, Path(file), session), region_of(ask, None), ask, limit)
     named = profile or ask.get("AWS_PROFILE")
     settings = _profile(ask, named or "default")
     if settings:
-        if found := _of_profile(settings, named or "default", limit):
+        if found := _of_profile(settings, named or "default", ask, limit):
             return found
     elif named:
         files = f"{ask.file('AWS_SHARED_CREDENTIALS_FILE', 'credentials')} and {ask.file('AWS_CONFIG_FILE', 'config')}"
@@ -77,7 +84,7 @@ def keys_of(ask: Ask, profile: str | None, limit: float) -> AwsKeys:
         return _of_container(ask, uri, limit)
     if found := _of_instance(ask):
         return found
-    looked = "environment, profile, container, instance"
+    looked = "environment, web identity, profile, container, instance"
     raise no_token(
         f"no AWS credentials found: {looked}",
         "Set AWS_PROFILE or AWS_ACCESS_KEY_ID with its secret. A profile of SSO or of another role: "
@@ -112,12 +119,16 @@ def _profile(ask: Ask, name: str) -> dict[str, str]:
     return found
 
 
-def _of_profile(settings: Mapping[str, str], name: str, limit: float) -> AwsKeys | None:
+def _of_profile(settings: Mapping[str, str], name: str, ask: Ask, limit: float) -> AwsKeys | None:
     access, secret = settings.get("aws_access_key_id"), settings.get("aws_secret_access_key")
     if access and secret:
         return AwsKeys(access, Secret(secret), _secret(settings.get("aws_session_token")), f"profile {name}")
     if command := settings.get("credential_process"):
         return _of_command(command, f"credential_process of profile {name}", limit)
+    role, file = settings.get("role_arn"), settings.get("web_identity_token_file")
+    if role and file:
+        identity = WebIdentity(role, Path(file).expanduser(), settings.get("role_session_name"))
+        return _of_web_identity(identity, region_of(ask, name), ask, limit)
     if kinds := sorted({"sso_session", "sso_start_url", "role_arn", "web_identity_token_file"} & settings.keys()):
         raise no_token(
             f"AWS profile {name} needs {kinds[0]}, which is not supported",
@@ -133,6 +144,79 @@ def _of_command(command: str, source: str, limit: float) -> AwsKeys:
     except (ProgramFailed, ValueError) as error:
         raise no_token(f"{source}: {error}", remedy) from None
     return _in_answer(output, source, {"token": "SessionToken"}, remedy)
+
+
+class WebIdentity(NamedTuple):
+    """A role, and the file of the token that its trust policy accepts: Kubernetes renews it. session: its name."""
+
+    role: str
+    file: Path
+    session: str | None
+
+
+def _of_web_identity(identity: WebIdentity, region: str | None, ask: Ask, limit: float) -> AwsKeys:
+    """AssumeRoleWithWebIdentity of AWS' token service: the token in the body is the only credential."""
+    from urllib.parse import urlencode
+
+    source = f"the web identity of role {identity.role[:200]}"
+    try:
+        token = identity.file.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        remedy = "Check AWS_WEB_IDENTITY_TOKEN_FILE, or web_identity_token_file of the profile."
+        raise no_token(f"{source}: its token {identity.file} can't be read", remedy) from None
+    url = _token_service(ask, region)
+    form = {
+        "Action": "AssumeRoleWithWebIdentity",
+        "Version": "2011-06-15",
+        "RoleArn": identity.role,
+        "RoleSessionName": identity.session or "kac",
+        "WebIdentityToken": token,
+    }
+    remedy = "Check that the role trusts this identity and its audience (sts.amazonaws.com)."
+    try:
+        status, body = _posted(url, urlencode(form).encode("ascii"), limit)
+    except OSError as error:
+        raise no_token(f"{source}: {urlsplit(url).netloc} was not reached: {_why(error)}", remedy) from None
+    answer = {name: _element(body, name) for name in ("AccessKeyId", "SecretAccessKey", "SessionToken", "Expiration")}
+    if status != 200 or not all(answer.values()):
+        code = re.sub(r"[^A-Za-z.]", "", _element(body, "Code"))[:80]
+        raise no_token(f"{source}: {urlsplit(url).netloc} answered {status} {code}".rstrip(), remedy)
+    return _in_answer(json.dumps(answer).encode(), source, {"token": "SessionToken"}, remedy)
+
+
+def _token_service(ask: Ask, region: str | None) -> str:
+    """The region's own, as Amazon advises; AWS_ENDPOINT_URL_STS, for a VPC's endpoint, is https or on this host."""
+    given = ask.get("AWS_ENDPOINT_URL_STS")
+    if given is None:
+        suffix = ".cn" if (region or "").startswith("cn-") else ""
+        return f"https://sts.{region}.amazonaws.com{suffix}/" if region else "https://sts.amazonaws.com/"
+    parts = urlsplit(given)
+    if parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _THIS_HOST):
+        return given.rstrip("/") + "/"
+    raise no_token(f"AWS_ENDPOINT_URL_STS names {parts.hostname} without TLS", "It is https, or http on this host.")
+
+
+def _posted(url: str, form: bytes, limit: float) -> tuple[int, bytes]:
+    """The status and the answer to a form, by the environment's proxy: TLS keeps it from reading the token."""
+    from http.client import HTTPException
+    from urllib.error import HTTPError
+    from urllib.request import ProxyHandler, Request, build_opener
+
+    plain = urlsplit(url).scheme != "https"
+    try:
+        with build_opener(*([ProxyHandler({})] if plain else [])).open(Request(url, form), timeout=limit) as answer:  # noqa: S310
+            return answer.status, answer.read(LARGEST_ANSWER)
+    except HTTPError as refused:
+        with refused:
+            return refused.code, refused.read(LARGEST_ANSWER)
+    except (HTTPException, ValueError) as error:
+        raise OSError(str(error)) from error
+
+
+def _element(body: bytes, name: str) -> str:
+    """The text of the first element of this name in XML whose texts are plain words; "" if there is none."""
+    found = re.search(rf"<{name}>\s*([^<&]*?)\s*</{name}>".encode("ascii"), body)
+    return found[1].decode("ascii", "replace") if found else ""
 
 
 def _container_uri(ask: Ask) -> str | None:

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from kafka.net.sasl.msk import AwsMskIamClient  # type: ignore[import-untyped]
 
 from console.admin.aws import AwsLogin, AwsTokens, IamAuthenticator, bearer_token, mechanism_payload
-from console.admin.aws_keys import Ask, AwsKeys, keys_of, region_of
+from console.admin.aws_keys import Ask, AwsKeys, _token_service, keys_of, region_of
 from console.admin.connections import sasl_login
 from console.admin.errors import AdminError, AuthenticationFailed
 from console.admin.link import Link
@@ -87,7 +87,7 @@ def test_the_environment(tmp_path: Path) -> None:
     assert keys_of(Ask(environ | {"AWS_SESSION_TOKEN": "t"}), None, 5).token == Secret("t")
     del environ["AWS_ACCESS_KEY_ID"]
     assert "lack AWS_ACCESS_KEY_ID" in refusal(Ask(environ))
-    assert "no AWS credentials found: environment, profile, container, instance" in refusal(
+    assert "no AWS credentials found: environment, web identity, profile, container, instance" in refusal(
         Ask({"HOME": str(tmp_path), **NOWHERE})
     )
 
@@ -187,6 +187,106 @@ def test_a_container(metadata: Metadata, tmp_path: Path) -> None:
     assert f"authorization token {token} can't be read" in refusal(Ask(environ))
     elsewhere = environ | {"AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://metadata.example/x"}
     assert "names metadata.example, which is not a container's service" in refusal(Ask(elsewhere))
+
+
+class TokenService:
+    """AWS' token service as its reference has it: XML, a code for each refusal. `asked`: the forms."""
+
+    ROLE = "arn:aws:iam::123456789012:role/kafka-ops"
+
+    def __init__(self) -> None:
+        self.asked: list[dict[str, str]] = []
+        self.url = ""
+
+    def answer(self, form: dict[str, str]) -> tuple[int, str]:
+        self.asked.append(form)
+        if form.get("WebIdentityToken") != "signed by the cluster":
+            return (
+                400,
+                "<ErrorResponse><Error><Type>Sender</Type><Code>ExpiredTokenException</Code></Error></ErrorResponse>",
+            )
+        ends = datetime.fromtimestamp(time.time() + 3600, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        keys = {"SessionToken": "t/+=", "SecretAccessKey": SECRET, "Expiration": ends, "AccessKeyId": "ASIAWEB"}
+        inner = "".join(f"<{name}>{value}</{name}>\n" for name, value in keys.items())
+        return 200, (
+            '<AssumeRoleWithWebIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/">'
+            f"<AssumeRoleWithWebIdentityResult><Credentials>\n{inner}</Credentials></AssumeRoleWithWebIdentityResult>"
+            "</AssumeRoleWithWebIdentityResponse>"
+        )
+
+
+@pytest.fixture
+def token_service() -> Iterator[TokenService]:
+    service = TokenService()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            form = self.rfile.read(int(self.headers["Content-Length"])).decode()
+            status, body = service.answer(dict(parse_qsl(form)))
+            self.send_response(status)
+            self.end_headers()
+            self.wfile.write(body.encode())
+
+        def log_message(self, *_: object) -> None:
+            """Quiet."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    service.url = f"http://127.0.0.1:{server.server_port}"
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    yield service
+    server.shutdown()
+    server.server_close()
+
+
+def test_the_web_identity_of_a_pod(token_service: TokenService, tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("signed by the cluster\n")
+    environ = {
+        "HOME": str(tmp_path),
+        "AWS_ROLE_ARN": TokenService.ROLE,
+        "AWS_WEB_IDENTITY_TOKEN_FILE": str(token),
+        "AWS_ENDPOINT_URL_STS": token_service.url,
+        "http_proxy": "http://127.0.0.1:1",
+    }
+    found = keys_of(Ask(environ), None, 5)
+    assert (found.access_key, found.secret, found.token) == ("ASIAWEB", Secret(SECRET), Secret("t/+="))
+    assert found.ends is not None
+    assert 3500 < found.ends - time.time() <= 3600
+    assert found.source == f"the web identity of role {TokenService.ROLE}"
+    asked = {"Action": "AssumeRoleWithWebIdentity", "Version": "2011-06-15", "RoleArn": TokenService.ROLE}
+    assert token_service.asked == [{**asked, "RoleSessionName": "kac", "WebIdentityToken": "signed by the cluster"}]
+
+    folder = tmp_path / ".aws"
+    folder.mkdir()
+    profile = f"[profile irsa]\nrole_arn={TokenService.ROLE}\nweb_identity_token_file={token}\nrole_session_name=me\n"
+    (folder / "config").write_text(profile)
+    elsewhere = {"HOME": str(tmp_path), "AWS_ENDPOINT_URL_STS": token_service.url}
+    assert keys_of(Ask(elsewhere), "irsa", 5).access_key == "ASIAWEB"
+    assert token_service.asked[-1]["RoleSessionName"] == "me"
+
+    token.write_text("of yesterday")
+    said = refusal(Ask(environ))
+    assert "answered 400 ExpiredTokenException" in said
+    assert "of yesterday" not in said
+    token.unlink()
+    assert f"its token {token} can't be read" in refusal(Ask(environ))
+    token.write_text("signed by the cluster")
+    clear = environ | {"AWS_ENDPOINT_URL_STS": "http://sts.example"}
+    assert "names sts.example without TLS" in refusal(Ask(clear))
+    nobody = environ | {"AWS_ENDPOINT_URL_STS": "http://127.0.0.1:1"}
+    assert "127.0.0.1:1 was not reached" in refusal(Ask(nobody))
+
+
+@pytest.mark.parametrize(
+    ("region", "url"),
+    [
+        ("eu-central-1", "https://sts.eu-central-1.amazonaws.com/"),
+        ("cn-north-1", "https://sts.cn-north-1.amazonaws.com.cn/"),
+        (None, "https://sts.amazonaws.com/"),
+    ],
+)
+def test_the_token_service_is_that_of_the_region(region: str | None, url: str) -> None:
+    assert _token_service(Ask({}), region) == url
 
 
 def test_an_instance_by_imds_v2(metadata: Metadata, tmp_path: Path) -> None:
