@@ -39,7 +39,7 @@ SERVE = "--serve"
 LIMITS = {100: 8.0, 1_000: 60.0}
 """Seconds for a poll of so many clusters."""
 QUERY_SECONDS = 0.5
-CLUSTERS, LOOK_MINUTES, CHANGES_A_DAY = 100, 5, 10
+CLUSTERS, LOOK_MINUTES, CHANGES_A_DAY, FILE_DAYS = 100, 5, 10, 3
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -103,8 +103,9 @@ def measure(count: int, rounds: int) -> None:
 
 
 def make_year(where: str, days: int) -> None:
-    """A lake of so many days as it is after `kac lake build` and `compact` of each night: a file for each cluster and
-    day of `snapshot` and `change_event`, one for each cluster of `history`, and those of `poll` as polls leave them."""
+    """A lake of so many days as it is after `kac lake build` and `compact` of each night: a file for each cluster of
+    `history`, those of `poll` as polls leave them; and of the last days a file for each cluster and day of `snapshot`
+    and `change_event`, of which queries on polled clusters open none."""
     lake = Lake.create(where)
     with writing(lake, "build") as write:
         looks = days * 24 * 60 // LOOK_MINUTES
@@ -119,7 +120,7 @@ def make_year(where: str, days: int) -> None:
             write.add_arrow("poll", pa.table(columns, schema=arrow_schema(POLL)))
         for table in (SNAPSHOT, CHANGE_EVENT):
             made: dict[str, list[str]] = {}
-            for number in range(CLUSTERS * days):
+            for number in range(CLUSTERS * max(0, days - FILE_DAYS), CLUSTERS * days):
                 cluster, day = f"cluster-{number % CLUSTERS}", BEGAN + timedelta(days=number // CLUSTERS)
                 (partition,) = write.put_arrow(table.name, _changes(table, cluster, day)).items()
                 made.setdefault(partition[0], []).extend(partition[1])
@@ -127,14 +128,13 @@ def make_year(where: str, days: int) -> None:
         of_days = [BEGAN + timedelta(days=day) for day in range(days)]
         made = {}
         for number in range(CLUSTERS):
-            rows_of = pa.concat_tables([_changes(HISTORY, f"cluster-{number}", day) for day in of_days])
-            made |= write.put_arrow(HISTORY.name, rows_of)
+            made |= write.put_arrow(HISTORY.name, _changes(HISTORY, f"cluster-{number}", *of_days))
         write.replace(HISTORY.name, made)
         write.commit()
 
 
-def _changes(table: Table, cluster: str, day: datetime) -> pa.Table:
-    """The changes of a cluster and day."""
+def _changes(table: Table, cluster: str, *days: datetime) -> pa.Table:
+    """The changes of a cluster on these days."""
     column = next(each.name for each in table.columns if each.type == "timestamp")
     more = {"entity_type": "topic", "kind": "state", "source": "snapshot", "new_value": "1", "op": "set"}
     filled = {"string": "x", "int": 1, "bigint": 1, "double": 1.0, "boolean": True, "timestamp": None}
@@ -145,6 +145,7 @@ def _changes(table: Table, cluster: str, day: datetime) -> pa.Table:
             "entity_key": f"topic-{number}",
             column: day + timedelta(hours=number + 1),
         }
+        for day in days
         for number in range(CHANGES_A_DAY)
     ]
     return pa.Table.from_pylist(rows, schema=arrow_schema(table))
