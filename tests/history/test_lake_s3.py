@@ -19,7 +19,7 @@ from console.contexts.lake_files import lake_files
 from console.history.jobs.status import status
 from console.history.reader.queries import Wanted, timeline
 from console.history.reader.tables import Tables
-from console.history.schema import CHANGE_EVENT
+from console.history.schema import CHANGE_EVENT, KRAFT_RECORD
 from console.history.store import Lake, LakeBusy, LakeError, LeaseLost, parquet_files
 from console.history.store.commit import put_table
 from console.history.store.delta_log import listed
@@ -138,8 +138,15 @@ def test_more_than_a_page_of_objects(where: str) -> None:
 def test_a_lake_is_written_and_read(where: str, capsys: pytest.CaptureFixture[str]) -> None:
     lake = sample_lake.make_lake(where, files=opened(where))
     local = sample_lake.make_lake(f"{os.environ['HOME']}/lake")
+    for each in (lake, local):  # not built yet
+        fields = {"resourceType": 2, "resourceName": "orders", "name": "retention.ms", "value": "1000"}
+        row = {"cluster_id": sample_lake.CLUSTER, "record_type": "ConfigRecord", "payload": json.dumps(fields)}
+        with writing(each, "follow") as write:
+            write.add_arrow(KRAFT_RECORD.name, arrow_rows(KRAFT_RECORD, [row | {"record_ts": sample_lake.NOON}]))
+            write.commit()
     there, here = Tables(where, opened(where)), Tables(local.where)
     assert timeline(there, Wanted()) == timeline(here, Wanted()) != []
+    assert {each.is_built for each in timeline(there, Wanted())} == {True, False}
     there.close()
     here.close()
     assert [(table.name, table.rows) for table in status(lake).tables] == [

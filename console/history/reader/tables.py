@@ -138,18 +138,21 @@ class Tables:
 
     def files(self, table: Table, partitions: Iterable[str] | None = None) -> list[str]:
         """The Parquet files of these partitions."""
-        found = self._lake.files(self.release, table, None if partitions is None else list(partitions))
-        try:
-            return self._lake.filesystem.here(found)
-        except OSError as error:
-            raise Unreadable(self.where, error) from error
+        return self._here(self._lake.files(self.release, table, None if partitions is None else list(partitions)))
 
     def files_since(self, table: Table, cluster_id: str, column: str, since: datetime) -> list[str]:
         """The Parquet files of a cluster that may have rows with this time or later ones in a column of times."""
         text = since.isoformat(timespec="seconds")[:19]
         chosen = self.release.table(table).of(self.partitions(table, cluster_id))
         newest = {path: json.loads(file.stats or "{}").get("maxValues", {}) for path, file in chosen.items()}
-        return [self._lake.path(path) for path, most in newest.items() if most.get(column, text) >= text]
+        return self._here([self._lake.path(path) for path, most in newest.items() if most.get(column, text) >= text])
+
+    def _here(self, paths: list[str]) -> list[str]:
+        """Where DuckDB reads these files."""
+        try:
+            return self._lake.filesystem.here(paths)
+        except OSError as error:
+            raise Unreadable(self.where, error) from error
 
     def built(self, table: Table, partitions: Iterable[str]) -> datetime | None:
         """When the newest files of these partitions were written."""
