@@ -29,7 +29,7 @@ from console.present.lake_rows import limit_text, rate_text, waited
 SPARK_WIDTH = 20
 
 
-def history_table(changes: Sequence[Change], *, clusters: bool, first_polls: Mapping[str, datetime | None]) -> Table:
+def history_table(changes: Sequence[Change], *, clusters: bool, first_polls: Mapping[str, datetime]) -> Table:
     """A timeline. clusters: tell whose each is. first_polls: by cluster, where some changes may be what they showed."""
     columns = ("When", *(("Cluster",) if clusters else ()), "Entity", "Key", "Was", "Became", "Who", "Known by")
     rows = tuple(_history_row(change, clusters, first_polls.get(change.cluster_id)) for change in changes)

@@ -193,20 +193,23 @@ def _changes_where(wanted: Wanted) -> Where:
 
 def first_poll(tables: Tables, cluster_id: str) -> datetime | None:
     """The time of the first poll of a cluster; None: never polled."""
-    files = tables.files(HISTORY, tables.partitions(HISTORY, cluster_id))
-    if not files:
-        return None
-    where = Where().equal("cluster_id", cluster_id).add("list_contains(?, source)", list(POLL_SOURCES))
-    where.add("attr <> ?", UNOBSERVED)
-    sql = f"SELECT epoch_us(min(valid_from)) FROM {FILES} {where.sql}"  # noqa: S608
-    ((found,),) = tables.ask(sql, [files, *where.parameters])
-    return time(found)
+    return _first_polls(tables, [cluster_id]).get(cluster_id)
 
 
-def first_polls(tables: Tables, changes: Iterable[Change]) -> dict[str, datetime | None]:
+def first_polls(tables: Tables, changes: Iterable[Change]) -> dict[str, datetime]:
     """`first_poll` by cluster, for the clusters with changes that it may have shown."""
     clusters = {change.cluster_id for change in changes if change.is_first_seen(change.valid_from)}
-    return {cluster_id: first_poll(tables, cluster_id) for cluster_id in clusters}
+    return _first_polls(tables, sorted(clusters))
+
+
+def _first_polls(tables: Tables, clusters: Sequence[str]) -> dict[str, datetime]:
+    files = tables.files(HISTORY, [part for cluster in clusters for part in tables.partitions(HISTORY, cluster)])
+    if not files:
+        return {}
+    where = Where().add("list_contains(?, source)", POLL_SOURCES).add("list_contains(?, cluster_id)", clusters)
+    where.add("attr <> ?", UNOBSERVED)
+    sql = f"SELECT cluster_id, epoch_us(min(valid_from)) FROM {FILES} {where.sql} GROUP BY cluster_id"  # noqa: S608
+    return {cluster: known_time(found) for cluster, found in tables.ask(sql, [files, *where.parameters])}
 
 
 def gaps(tables: Tables, cluster_id: str | None, since: datetime | None = None) -> list[Gap]:
