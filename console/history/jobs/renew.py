@@ -294,8 +294,9 @@ class _Renewal:
             whole = [path for each in self._partitions(table, self.touched.clusters) for path in files.of([each])]
             if not found and not whole:
                 return frozenset()
-            here = self.lake.filesystem.here([self.lake.path(path) for path in files.files])
-            places = dict(zip(here, files.files, strict=True))
+            seen = files.of(self._partitions(table, beside))
+            here = self.lake.filesystem.here([self.lake.path(path) for path in seen])
+            places = dict(zip(here, seen, strict=True))
             changed = {_named(each, places) for row in found for each in row["paths"]}
             changed |= _in_many_folders(files.files, changed)
             kept = self._without(table, sorted(changed), differing.where(F.col("old") > 0).select(*names))

@@ -40,6 +40,9 @@ _EVERYWHERE = {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    # Most of a small build is the planning of its large expressions: a third of that is for these.
+    "spark.sql.constraintPropagation.enabled": "false",
+    "spark.sql.lightweightPlanChangeValidation": "false",
 }
 _ON_THIS_MACHINE = {
     "spark.driver.host": "127.0.0.1",
