@@ -155,7 +155,7 @@ def _build(options: argparse.Namespace) -> int:
         files = lake_files(where)
         if (files is not None or "://" not in where) and (report := nothing_to_build(Lake.open(where, files))):
             return _told(options, report)
-    return with_spark(options, where, job, _bytes_in)
+    return with_spark(options, where, job, bytes_in)
 
 
 def _verify(options: argparse.Namespace) -> int:
@@ -168,7 +168,7 @@ def _verify(options: argparse.Namespace) -> int:
         Printer(options.output)(findings_result(findings))
         return FAILED if findings else DONE
 
-    return with_spark(options, lake_of_options(options), job, _bytes_in)
+    return with_spark(options, lake_of_options(options), job, bytes_in)
 
 
 def _compact(options: argparse.Namespace) -> int:
@@ -177,7 +177,7 @@ def _compact(options: argparse.Namespace) -> int:
 
         return _told(options, compact(spark, lake, shown.step, keep=keep_of(options)))
 
-    return with_spark(options, lake_of_options(options), job, _bytes_in)
+    return with_spark(options, lake_of_options(options), job, bytes_in)
 
 
 def with_spark(
@@ -282,7 +282,8 @@ def keep_of(options: argparse.Namespace) -> int:
     return getattr(options, "keep", KEEP)
 
 
-def _bytes_in(release: Release | None) -> int | None:
+def bytes_in(release: Release | None) -> int | None:
+    """The bytes of all tables; None where it is not known what there is."""
     return None if release is None else sum(table.bytes for table in release.tables.values())
 
 

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from console.cli.lake import lake_of_options, seconds_between, write_metrics
-from console.cli.lake_jobs import keep_of, log_failure, of_spark, report_text, sources_of, words
+from console.cli.lake_jobs import bytes_in, keep_of, log_failure, of_spark, report_text, sources_of, words
 from console.cli.opening import DONE, USAGE, open_log_file
 from console.terminal import complain, put
 
@@ -119,9 +119,9 @@ class _Rounds:
         return self._sources.inputs()
 
     def _take_in(self, inputs: Inputs) -> Report | None:
-        from console.history.jobs.plan_inputs import nothing_new
+        from console.history.jobs.plan_inputs import anything_new
 
-        if nothing_new(self._lake, inputs, record=False) is not None:
+        if not anything_new(self._lake, inputs):
             return None
         from console.history.jobs.ingest import ingest
         from console.history.jobs.record import MAX_BAD_RATIO
@@ -141,11 +141,15 @@ class _Rounds:
 
     def _started(self) -> Any:
         """Spark's session."""
+        from console.lake.sources import bytes_for_java
         from console.lake.spark_session import lake_session
 
         if self._spark is None:
+            read = 0 if self._sources is None else bytes_for_java(self._sources)
+            size = None if read is None else read + (bytes_in(self._lake.current()) or 0)
             master = getattr(self._options, "master", None)
-            self._spark = self._session.enter_context(lake_session(os.environ, master=master, say=self._progress.say))
+            opened = lake_session(os.environ, master=master, input_bytes=size, say=self._progress.say)
+            self._spark = self._session.enter_context(opened)
         return self._spark
 
     def _did(self, name: str, job: Callable[[], Report | None]) -> bool:

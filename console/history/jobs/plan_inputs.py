@@ -21,21 +21,21 @@ from console.history.requests.files import LogChangedError
 from console.history.requests.lines import line_times
 from console.history.requests.parts import BrokerLog
 from console.history.requests.progress import CutInPlaceError, Span
-from console.history.store import Lake
+from console.history.store import Lake, Release
 from console.history.store.sweep import KEEP
-from console.history.store.write import Write, writing
+from console.history.store.write import writing
 
 # What is new in metadata logs, and whose they are; without Spark.
 
 REMEMBERED = "kraft_log:"
 
 
-def plan_metadata_logs(write: Write, logs: Sequence[MetadataLog]) -> list[NewOfLog]:
+def plan_metadata_logs(release: Release, logs: Sequence[MetadataLog]) -> list[NewOfLog]:
     """What is new in these logs; several folders of one cluster, as of its controllers, are one log. UnreadableInput: a
     folder is no metadata log, or may be another cluster's; OSError."""
     try:
-        refuse_another(write, logs)
-        return [NewOfLog(write, cluster_id, folders) for cluster_id, folders in folders_of(logs).items()]
+        refuse_another(release, logs)
+        return [NewOfLog(release, cluster_id, folders) for cluster_id, folders in folders_of(logs).items()]
     except NoMetadataLogError as wrong:
         raise UnreadableInput(str(wrong)) from wrong
 
@@ -58,12 +58,12 @@ def folders_of(logs: Sequence[MetadataLog]) -> dict[str, list[str]]:
     return {cluster_id: [each.path for each in folders] for cluster_id, folders in made.items()}
 
 
-def refuse_another(write: Write, logs: Sequence[MetadataLog]) -> None:
+def refuse_another(release: Release, logs: Sequence[MetadataLog]) -> None:
     """Raises UnreadableInput where a folder says for itself that it is of a cluster, and that cluster's log was read
     from other folders before; NoMetadataLogError, OSError."""
     named = {log.cluster_id for log in logs}
     for cluster_id, folders in folders_of(logs).items():
-        former = write.release.inputs.get(f"{REMEMBERED}{cluster_id}", {}).get("folders", folders)
+        former = release.inputs.get(f"{REMEMBERED}{cluster_id}", {}).get("folders", folders)
         if cluster_id not in named and not set(former) & set(folders):
             raise UnreadableInput(
                 f"{' and '.join(folders)} says that it is of the cluster {cluster_id}, whose metadata log was read "
@@ -75,10 +75,10 @@ def refuse_another(write: Write, logs: Sequence[MetadataLog]) -> None:
 class NewOfLog:
     """The log of one cluster, and what of it is new."""
 
-    def __init__(self, write: Write, cluster_id: str, folders: list[str]) -> None:
+    def __init__(self, release: Release, cluster_id: str, folders: list[str]) -> None:
         self.cluster_id = cluster_id
         self.folders = folders
-        self.start = int(write.release.inputs.get(f"{REMEMBERED}{cluster_id}", {}).get("next_offset", 0))
+        self.start = int(release.inputs.get(f"{REMEMBERED}{cluster_id}", {}).get("next_offset", 0))
         self.plan: LogPlan = plan_log(folders, cluster_id=cluster_id, start_offset=self.start)
         self.next_offset = self.plan.next_offset.get(cluster_id, self.start)
 
@@ -222,35 +222,53 @@ JOB = "ingest"
 JOURNAL_REMEMBERED = "journal:"
 
 
-def nothing_new(lake: Lake, inputs: Inputs, *, keep: int = KEEP, record: bool = True) -> Report | None:
-    """The report of a run that took in nothing; None where there is something, or where something is damaged: then
-    nothing is written. record: commit the run, and how far files of new names were read. UnreadableInput, LakeBusy,
-    OSError."""
+def nothing_new(lake: Lake, inputs: Inputs, *, keep: int = KEEP) -> Report | None:
+    """The report of a run that took in nothing, which it commits; None where there is something, or where something is
+    damaged: then nothing is written. UnreadableInput, LakeBusy, OSError."""
     began = time.monotonic()
     read = inputs.as_json()
     with writing(lake, JOB, keep=keep, inputs=read) as write:
-        logs = plan_metadata_logs(write, inputs.metadata_logs)
-        if any(each.plan.splits or each.plan.troubles for each in logs):
+        found = _look(write.release, inputs)
+        if found is None:
             return None
-        requests = plan_request_logs(write.release.inputs, owned(inputs))
-        if requests.logs:
-            return None
-        known = {
-            key.removeprefix(JOURNAL_REMEMBERED): value
-            for key, value in write.release.inputs.items()
-            if key.startswith(JOURNAL_REMEMBERED)
-        }
-        rows, bad, now = read_journals([each.path for each in inputs.journals], known)
-        if rows.num_rows or bad.num_rows:
-            return None
-        if record:
-            write.remember(remembered(logs))
-            write.remember(requests.remember)
-            write.remember({f"{JOURNAL_REMEMBERED}{path}": value for path, value in now.items()})
-            write.commit(inputs=read)
-    unchanged = len(logs) + requests.unchanged + sum(known.get(path) == value for path, value in now.items())
+        write.remember(found.remember)
+        write.commit(inputs=read)
     notes = (f"Took over the lock of a run that died: {write.taken_over}.",) if write.taken_over else ()
-    return Report(write.run_id, JOB, {}, 0, unchanged, time.monotonic() - began, notes)
+    return Report(write.run_id, JOB, {}, 0, found.unchanged, time.monotonic() - began, notes)
+
+
+def anything_new(lake: Lake, inputs: Inputs) -> bool:
+    """Whether a run would take anything in; writes nothing. UnreadableInput, OSError."""
+    return _look(lake.current(), inputs) is None
+
+
+@dataclass(frozen=True)
+class _Nothing:
+    """How far inputs are read, under the names that they have now; how many have nothing new."""
+
+    remember: Mapping[str, Any]
+    unchanged: int
+
+
+def _look(release: Release, inputs: Inputs) -> _Nothing | None:
+    """None: there is something new."""
+    logs = plan_metadata_logs(release, inputs.metadata_logs)
+    if any(each.plan.splits or each.plan.troubles for each in logs):
+        return None
+    requests = plan_request_logs(release.inputs, owned(inputs))
+    if requests.logs:
+        return None
+    known = {
+        key.removeprefix(JOURNAL_REMEMBERED): value
+        for key, value in release.inputs.items()
+        if key.startswith(JOURNAL_REMEMBERED)
+    }
+    rows, bad, now = read_journals([each.path for each in inputs.journals], known)
+    if rows.num_rows or bad.num_rows:
+        return None
+    journals = {f"{JOURNAL_REMEMBERED}{path}": value for path, value in now.items()}
+    unchanged = len(logs) + requests.unchanged + sum(known.get(path) == value for path, value in now.items())
+    return _Nothing({**remembered(logs), **requests.remember, **journals}, unchanged)
 
 
 def owned(inputs: Inputs) -> list[RequestLog]:

@@ -73,7 +73,7 @@ def take_metadata_logs(spark: SparkSession, write: Write, logs: Sequence[Metadat
     spark.dataSource.register(KraftLog)
     spark.dataSource.register(KraftLogQuarantine)
     key = write.lake.key()
-    plans = plan_metadata_logs(write, logs)
+    plans = plan_metadata_logs(write.release, logs)
     new = [each for each in plans if each.plan.splits]
     # Damaged batches; those of former runs are among them as long as the log has them.
     bad = quarantine_arrow(write, trouble_rows(trouble for each in plans for trouble in each.plan.troubles))
