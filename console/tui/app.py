@@ -26,7 +26,6 @@ from console.log_file import INTERNAL
 from console.plan.edits import Edit
 from console.present.changed import Changed, changes
 from console.present.failures import failure_text, left_out_text, staged_text
-from console.present.names import plural
 from console.present.text import Line, clean
 from console.session.snapshot_reader import PlanChanged, Progress, Refused, SessionEvent, SnapshotChanged
 from console.terminal import for_clipboard
@@ -37,7 +36,6 @@ from console.tui.frame import Frame
 from console.tui.key_order import PASSING, TYPING, KeysInOrder
 from console.tui.keymap import BY_ID, GLOBAL, Key, KeyState, keys_of, reason
 from console.tui.navigator import Navigator
-from console.tui.operating import Operating
 from console.tui.panes.view import View, bindings
 from console.tui.past import Journal, OpenLake
 from console.tui.places import Place, pane
@@ -57,6 +55,7 @@ if TYPE_CHECKING:
     from console.session.session import Applied, Session
     from console.tui.applying import Applying
     from console.tui.bar import Bar
+    from console.tui.operating import Operating
     from console.tui.prefetch import FirstReads
     from console.tui.watch import Watch
     from widgets.command_bar import CommandBar
@@ -100,7 +99,6 @@ class Console(KeysInOrder["Context"]):
         self.frame = Frame(self)
         self.reading = Reading(session, lambda: self.view, self.post_message, self.settings.refresh)
         self.journal = Journal(self, self.frame.write_header)
-        self.operating = Operating(self)
         self.body = Container(id="body")
         self._history, self._prefetched = history, prefetched
         self.animation_level = "none"
@@ -244,8 +242,7 @@ class Console(KeysInOrder["Context"]):
             await self.navigator.goto(pane(keymap.PANE_KEYS.index(action) + 1))
             return
         name = f"do_{action.replace('-', '_')}"
-        owners = self.view, self.navigator, self.operating, self
-        carry_out = next(getattr(who, name) for who in owners if hasattr(who, name))
+        carry_out = next(getattr(who, name) for who in (self.view, self.navigator, self) if hasattr(who, name))
         if inspect.isawaitable(done := carry_out()):
             await done
         self.frame.write_footer()
@@ -282,16 +279,6 @@ class Console(KeysInOrder["Context"]):
     def go_to_time(self, text: str) -> None:  # noqa: ARG002 - a replay has times
         """Say that there is only the present."""
         self.say("only a record has times to go to: kac replay FILE", "failed")
-
-    def do_undo(self) -> None:
-        """Take back the last change to the plan."""
-        self.session.undo()
-        self.say(f"undone; {plural(len(self.session.plan), 'edit')} staged")
-
-    def do_redo(self) -> None:
-        """Put back what was undone."""
-        self.session.redo()
-        self.say(f"done again; {plural(len(self.session.plan), 'edit')} staged")
 
     def show_text(self, title: str, make: Callable[[int], Sequence[Line]]) -> None:
         """Show something to read above the panes; `make` gives the lines for a width."""
@@ -361,6 +348,13 @@ class Console(KeysInOrder["Context"]):
         from console.tui.applying import Applying
 
         return Applying(self)
+
+    @cached_property
+    def operating(self) -> Operating:
+        """Operations that begin here, and the one that is worked on."""
+        from console.tui.operating import Operating
+
+        return Operating(self)
 
     @cached_property
     def triage(self) -> Watch:

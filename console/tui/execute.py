@@ -95,14 +95,6 @@ class ExecutorHost(PaneHost, Protocol):
         """In a replay, show another time of the record."""
         ...
 
-    def do_undo(self) -> None:
-        """Undo the last change to the plan."""
-        ...
-
-    def do_redo(self) -> None:
-        """Redo what was undone."""
-        ...
-
 
 class Executor:
     """Runs the statements of one line, in order; the first that fails ends the line and is shown in the bar."""
@@ -179,9 +171,9 @@ class Executor:
                 count = session.discard(entity.subject if entity else None, key.name if key else None)
                 app.say(f"taken out of the plan: {count}; `u` puts back")
             case Undo():
-                app.do_undo()
+                app.navigator.do_undo()
             case Redo():
-                app.do_redo()
+                app.navigator.do_redo()
             case Revert(change=change):
                 await app.journal.revert(change, statement.span)
             case History(entity=entity, filter=text):

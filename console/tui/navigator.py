@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from textual.containers import Container
 
@@ -14,11 +14,15 @@ from console.model.changes import BrokerTarget, FeatureTarget, GroupOffsetTarget
 from console.model.codes import TOPIC
 from console.model.config import ConfigResource, topic_resource
 from console.model.quota import QuotaEntity
+from console.present.names import plural
 from console.tui import keymap
 from console.tui.panes import make_view
 from console.tui.panes.view import PaneHost, View
 from console.tui.places import NODES, SECTIONS, BackStack, Place, pane_named
 from widgets.line_view import LineView
+
+if TYPE_CHECKING:
+    from console.tui.operating import Operating
 
 
 class NavigatorHost(PaneHost, Protocol):
@@ -27,6 +31,11 @@ class NavigatorHost(PaneHost, Protocol):
     @property
     def body(self) -> Container:
         """The container of the views."""
+        ...
+
+    @property
+    def operating(self) -> Operating:
+        """Operations that are worked on here."""
         ...
 
     def batch_update(self) -> AbstractContextManager[None]:
@@ -66,6 +75,22 @@ class Navigator:
         from console.tui.keep_record import keep_record
 
         await keep_record(self._host)
+
+    def do_work(self) -> None:
+        """Work on the operation that is open."""
+        self._host.operating.do_work()
+
+    def do_undo(self) -> None:
+        """Take back the last change to the plan."""
+        session = self._host.session
+        session.undo()
+        self._host.say(f"undone; {plural(len(session.plan), 'edit')} staged")
+
+    def do_redo(self) -> None:
+        """Put back what was undone."""
+        session = self._host.session
+        session.redo()
+        self._host.say(f"done again; {plural(len(session.plan), 'edit')} staged")
 
     def show(self) -> None:
         """Show the current place in its view, and give the view the keys."""

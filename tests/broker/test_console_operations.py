@@ -1,0 +1,125 @@
+"""A drain and a replacement from the screen, in a real terminal on four real brokers, with the console killed in the
+middle of each: from the alarm to green."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from console.admin.client import AdminClient
+from console.admin.settings import ConnectionSettings
+from tests.broker.test_operation_deaths import fill
+from tests.broker.test_operations import RACKS, kac_on, nothing_is_left, replicas
+from tests.support.forked_runs import ROOT
+from tests.support.kafka_cluster import KafkaCluster
+from tests.support.kafka_jars import KAFKA_4_3
+from tests.support.real_clusters import running
+from tests.support.tmux import Tmux, has_tmux
+
+THROTTLE = "2MB/s"
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[KafkaCluster]:
+    """Four brokers in three racks, two of them in the last; replicas that are behind for 5 s leave the ISR."""
+    racks = {broker: {"broker.rack": rack} for broker, rack in RACKS.items()}
+    yield from running(lambda: KafkaCluster(KAFKA_4_3, brokers=4, controllers=1, broker_properties=racks))
+
+
+class Screens:
+    """The console in a terminal, and what stood on its screen at each turn."""
+
+    def __init__(self, tmux: Tmux, bootstrap: str, kept: Path) -> None:
+        self.tmux = tmux
+        self._command = (sys.executable, "-m", "console", "-b", bootstrap)
+        self._kept = kept
+        self._pid = 0
+
+    def opened(self) -> None:
+        self._pid = self.tmux.run(self._command)
+        self.tmux.shows("Brok")
+
+    def killed(self) -> None:
+        self.tmux.kill(self._pid)
+
+    def shows(self, text: str) -> None:
+        """Wait for it, and keep the screen."""
+        screen = self.tmux.shows(text)
+        with self._kept.open("a", encoding="utf-8") as file:
+            file.write(f"--- {text}\n{screen}\n")
+
+    def agrees(self, what: str) -> None:
+        self.shows(f": {what}?")
+        self.tmux.press("y")
+        self.shows("running")
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not has_tmux(), reason="tmux is not installed")
+async def test_a_drain_and_a_replacement_from_the_screen(cluster: KafkaCluster, own_home: Path, tmp_path: Path) -> None:
+    """The short form is on an embedded cluster: tests/tui/test_console_operations.py. SCREENS names a file for what
+    stood on the screen."""
+    kept = Path(os.environ.get("SCREENS", tmp_path / "screens"))
+    with (
+        AdminClient(ConnectionSettings(bootstrap=cluster.addresses)) as client,
+        Tmux(tmp_path, {"HOME": str(own_home), "PYTHONPATH": str(ROOT)}) as tmux,
+    ):
+        await fill(cluster, client)
+        screens = Screens(tmux, cluster.bootstrap, kept)
+        await asyncio.to_thread(drained, cluster, screens)
+        assert all(3 not in each for each in await replicas(client))
+        await asyncio.to_thread(cluster.restart, 3)
+        await asyncio.to_thread(replaced, screens)
+        assert all(4 not in each for each in await replicas(client))
+        async with kac_on(cluster, own_home, tmp_path) as kac:
+            await nothing_is_left(kac, cluster, client, tmp_path)
+
+
+def drained(cluster: KafkaCluster, screens: Screens) -> None:
+    """From the alarm: the broker is dead, and stays so."""
+    screens.opened()
+    screens.shows("healthy: ")
+    cluster.kill(3)
+    screens.shows("broker 3 is down")
+    screens.tmux.press("F")
+    screens.shows(": drain broker 3")
+    screens.tmux.type(f" throttle {THROTTLE}")
+    screens.agrees("drain 3")
+    screens.killed()
+    screens.opened()
+    screens.shows("operation 1 (drain 3) is open: W goes on with it here")
+    screens.tmux.press("W")
+    screens.shows("op 1 running")
+    screens.tmux.press("w")
+    screens.shows("this console")
+    screens.shows("operation 1 (drain 3) is done")
+
+
+def replaced(screens: Screens) -> None:
+    """The broker is back, with nothing on it, and takes over from another. The same console is still open."""
+    screens.tmux.press(".")
+    screens.tmux.press(":")
+    screens.tmux.type(f"replace broker 4 by 3 throttle {THROTTLE}")
+    screens.agrees("replace 4 by 3")
+    screens.killed()
+    screens.opened()
+    screens.shows("(replace 4 by 3) is open: W goes on with it here")
+    screens.tmux.press("W")
+    screens.shows("(replace 4 by 3) is done")
+    screens.shows("broker 3 does not lead")  # it leads again what it prefers once that is elected
+    screens.tmux.hides("replication throttles")  # of a look at which they were not taken off yet
+    screens.tmux.press("F")
+    screens.shows("staged: 2 edits")
+    screens.tmux.press("7")
+    screens.shows("leader of orders/")
+    screens.tmux.press("A")
+    screens.shows("y checks the plan, and sends it")
+    screens.tmux.press("y")
+    screens.shows("applied: ")
+    screens.tmux.press(".")
+    screens.shows("healthy: ")

@@ -1,0 +1,93 @@
+"""A program in a terminal of tmux, of which a test sees what stands on the screen. On a server of its own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from shlex import join
+from types import TracebackType
+from typing import Self
+
+from tests.support.patience import PATIENCE
+
+_EVERY = 0.1
+
+
+def has_tmux() -> bool:
+    """Whether tmux is installed."""
+    return shutil.which("tmux") is not None
+
+
+class Tmux:
+    """A terminal of 80×24. A context manager. folder: for its socket. environ: of what runs in it."""
+
+    def __init__(self, folder: Path, environ: Mapping[str, str], columns: int = 80, rows: int = 24) -> None:
+        self._socket = folder / "tmux"
+        self._environ = {**os.environ, **environ, "TERM": "xterm-256color", "LANG": "C.UTF-8"}
+        self._size = ("-x", str(columns), "-y", str(rows))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._call("kill-server", check=False)
+
+    def run(self, command: Sequence[str]) -> int:
+        """Start a program in a new window; its process id."""
+        self._call("-f", "/dev/null", "new-session", "-d", *self._size, f"exec {join(command)}")
+        return int(self._call("list-panes", "-F", "#{pane_pid}"))
+
+    def kill(self, pid: int) -> None:
+        """End a program as kill -9 does, and wait until its window is gone."""
+        os.kill(pid, signal.SIGKILL)
+        self._until(lambda: not self._call("list-sessions", check=False), "the window did not close")
+
+    def press(self, *keys: str) -> None:
+        """Keys by tmux' names, or text."""
+        self._call("send-keys", *keys)
+
+    def type(self, text: str) -> None:
+        """A text, as it is, and Enter."""
+        self._call("send-keys", "-l", text)
+        self._call("send-keys", "Enter")
+
+    @property
+    def screen(self) -> str:
+        """What stands on the screen."""
+        return self._call("capture-pane", "-p")
+
+    def shows(self, text: str) -> str:
+        """Wait until a text is on the screen; the screen. Raises TimeoutError with what was there."""
+        self._until(lambda: text in self.screen, f"{text!r} is not on the screen")
+        return self.screen
+
+    def hides(self, text: str) -> None:
+        """Wait until a text is on the screen no more. Raises TimeoutError with what was there."""
+        self._until(lambda: text not in self.screen, f"{text!r} stays on the screen")
+
+    def _until(self, holds: Callable[[], bool], why: str) -> None:
+        deadline = time.monotonic() + PATIENCE
+        while not holds():
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{why}:\n{self._call('capture-pane', '-p', check=False)}")
+            time.sleep(_EVERY)
+
+    def _call(self, *words: str, check: bool = True) -> str:
+        done = subprocess.run(
+            ("tmux", "-S", str(self._socket), *words),
+            env=self._environ,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+        if check and done.returncode:
+            raise RuntimeError(f"tmux {words[0]}: {done.stderr.strip()}")
+        return done.stdout
