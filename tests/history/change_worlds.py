@@ -334,7 +334,7 @@ def _record(
         "record_type": type_,
         "api_key": 0,
         "version": 0,
-        "payload": json.dumps(fields),
+        "payload": json.dumps(fields, separators=(",", ":")),
         "value_hmac": hmac,
         "file": "log",
         "run_id": "r1",

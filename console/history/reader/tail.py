@@ -337,4 +337,23 @@ def _state(tables: Tables, cluster_id: str, entities: set[tuple[str, str]]) -> S
         for type_, key, attr, value, since, is_deleted in tables.ask(sql, [files, keys, cluster_id]):
             if (type_, key) in entities:
                 found[type_, key][attr] = Value(value, value, known_time(since), not is_deleted)
+    secrets = {entity for entity, of in found.items() for each in of.values() if _is_by_hmac(entity[0], each)}
+    for type_, key, attr, digest in _digests(tables, cluster_id, secrets):
+        was = found.get((type_, key), {}).get(attr)
+        if was is not None and _is_by_hmac(type_, was):
+            found[type_, key][attr] = was._replace(digest=digest)
     return found
+
+
+def _is_by_hmac(type_: str, each: Value) -> bool:
+    """Whether the log has more of a value than `history`, so that its HMAC says whether it is another."""
+    return each.is_set and (each.value is None or type_ == "scram")
+
+
+def _digests(tables: Tables, cluster_id: str, entities: set[tuple[str, str]]) -> list[tuple[str, str, str, str]]:
+    """Entity, attribute, and what the log's last change of it has for an HMAC."""
+    files = tables.files(CHANGE_EVENT, tables.partitions(CHANGE_EVENT, cluster_id)) if entities else []
+    sql = f"""SELECT entity_type, entity_key, attr, arg_max(value_sha256, log_offset) FROM {FILES}
+ JOIN (SELECT DISTINCT unnest(?) AS key) ON entity_key = key
+ WHERE cluster_id = ? AND op = 'set' AND log_offset IS NOT NULL GROUP BY ALL"""  # noqa: S608
+    return tables.ask(sql, [files, [key for _, key in entities], cluster_id]) if files else []
