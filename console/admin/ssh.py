@@ -4,13 +4,15 @@ ssh runs as the master of its own multiplexing. Each connection asks it for a ch
 pair (PROTOCOL.mux of OpenSSH, MUX_C_NEW_STDIO_FWD: what `ssh -W` does, without a process for each connection). So the
 far side resolves the names, the answer says whether the connection was made (`ssh -D` accepts a SOCKS request before it
 knows), and there is no port here that other users could connect to. The configuration, the keys, the agent and the jump
-hosts are ssh's own.
+hosts are ssh's own. Where the user has an open master to that host (ControlMaster), channels are that one's: no second
+login, and it is never ended from here.
 """
 
 from __future__ import annotations
 
 import asyncio
 import atexit
+import errno
 import os
 import re
 import shutil
@@ -38,6 +40,8 @@ START_SECONDS = 8
 what is reported."""
 HOLD_SECONDS = 30.0
 """A refused login is not tried again for so long: hosts block addresses that fail often."""
+CONFIG_SECONDS = 3.0
+"""For ssh to tell its configuration."""
 END_SECONDS = 1.0
 LEFT_SECONDS = 3600.0
 """A folder without a socket belongs to an ssh that has ended, or to one that asks for a password meanwhile."""
@@ -46,6 +50,9 @@ MAX_LOG = 1 << 18
 LONGEST_PLACE = 70
 """Bytes of the path in which the folder is made: a socket's path has at most 107 (unix(7)), of which the folder and the
 socket take 19, and ssh 17 for a temporary name."""
+
+_PEER: int | None = getattr(socket, "SO_PEERCRED", None)
+"""Linux's way to the user behind a socket. Our own is in a folder of ours, the user's may be anywhere."""
 
 # Of PROTOCOL.mux, version 4.
 _VERSION, _REQUEST = 4, 1
@@ -75,6 +82,7 @@ class SshWay:
     def __init__(self, host: SshHost) -> None:
         self._host = host
         self._folder: Path | None = None
+        self._users: Path | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._starting = threading.Lock()
         self._failed: tuple[float, SshFailed] | None = None
@@ -88,6 +96,9 @@ class SshWay:
         """
         with self._starting:
             if self._answers():
+                return
+            self._users = users_master(self._host)
+            if self._users is not None:
                 return
             if self._failed is not None and time.monotonic() < self._failed[0] + HOLD_SECONDS:
                 raise SshFailed(self._failed[1].failure)
@@ -127,10 +138,11 @@ class SshWay:
         self._folder = None
 
     def _answers(self) -> bool:
-        with suppress(OSError), socket.socket(socket.AF_UNIX) as control:
-            control.connect(str(self._paths() / "s"))
-            return True
-        return False
+        return _is_answered(self._socket())
+
+    def _socket(self) -> Path:
+        """The master's: the user's own, else ours."""
+        return self._users or self._paths() / "s"
 
     def _paths(self) -> Path:
         """The folder of ssh's socket and log; only this user can enter it."""
@@ -192,7 +204,8 @@ class SshWay:
             control = socket.socket(socket.AF_UNIX)
             try:
                 control.setblocking(False)
-                await loop.sock_connect(control, str(self._paths() / "s"))
+                await loop.sock_connect(control, str(self._socket()))
+                _require_own(control)
             except OSError:
                 control.close()
                 if attempt == 2:
@@ -253,10 +266,48 @@ class SshWay:
         return channel
 
     def _log(self) -> str:
-        """The end of what ssh has logged since it was started last."""
+        """The end of what ssh has logged since it was started last; nothing where it is the user's own."""
+        if self._users is not None:
+            return ""
         with (self._paths() / "log").open("rb") as log:
             log.seek(max(self._log_start, log.seek(0, os.SEEK_END) - MAX_LOG))
             return log.read().decode(errors="replace")
+
+
+def users_master(host: SshHost) -> Path | None:
+    """The socket of an open master of this user's to the host, by ssh's own configuration; None if there is none."""
+    if _PEER is None:
+        return None
+    asked = ["ssh", "-G", *_destination(host)]
+    try:
+        done = subprocess.run(  # noqa: S603 - ssh with checked arguments
+            asked, stdin=subprocess.DEVNULL, capture_output=True, timeout=CONFIG_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    for line in done.stdout.decode(errors="surrogateescape").splitlines():
+        name, _, value = line.partition(" ")
+        if name == "controlpath" and value != "none":
+            return path if _is_answered(path := Path(value)) else None
+    return None
+
+
+def _is_answered(path: Path) -> bool:
+    """Whether a process of this user's listens at the socket."""
+    with suppress(OSError), socket.socket(socket.AF_UNIX) as control:
+        control.connect(str(path))
+        _require_own(control)
+        return True
+    return False
+
+
+def _require_own(control: socket.socket) -> None:
+    """Raises PermissionError where another user's process is behind a socket: it would read what is sent."""
+    if _PEER is None:
+        return
+    _, user, _ = struct.unpack("3i", control.getsockopt(socket.SOL_SOCKET, _PEER, struct.calcsize("3i")))
+    if user != os.getuid():
+        raise PermissionError(errno.EPERM, "the socket of ssh is another user's")
 
 
 def _remove_left(place: Path) -> None:
@@ -295,7 +346,11 @@ def command(host: SshHost, folder: Path, *, ask: bool) -> list[str]:
     }
     made = ["ssh", "-v", "-E", str(folder / "log"), "-S", str(folder / "s").replace("%", "%%"), "-NTxa"]
     made += [argument for name, value in options.items() for argument in ("-o", f"{name}={value}")]
-    made += ["-p", str(host.port)] if host.port is not None else []
+    return [*made, *_destination(host)]
+
+
+def _destination(host: SshHost) -> list[str]:
+    made = ["-p", str(host.port)] if host.port is not None else []
     made += ["-l", host.user] if host.user is not None else []
     return [*made, "--", host.host]
 

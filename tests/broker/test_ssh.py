@@ -110,6 +110,41 @@ def test_nouns_configs_the_shell_and_a_context_go_by_ssh(far: Reached, tmp_path:
     assert "SASL_SSL SCRAM-SHA-256 via ssh:edge" in out
 
 
+def test_an_open_master_of_the_user_s_is_used_and_left_open(far: Reached, tmp_path: Path) -> None:
+    folder = far.network.folder
+    (folder / "with-master").write_text(f"Host *\n ControlPath {folder}/m-%C\n{(folder / 'config').read_text()}")
+    ssh = tmp_path / "bin" / "ssh"
+    ssh.parent.mkdir()
+    ssh.write_text(f'#!/bin/sh\nexec {shutil.which("ssh")} -F {folder / "with-master"} "$@"\n')
+    ssh.chmod(0o755)
+    path = f"{ssh.parent}{os.pathsep}{os.environ['PATH']}"
+
+    def logins() -> int:
+        return far.network.log("edge").count("Accepted publickey")
+
+    def listed() -> None:
+        code, out, complaint = far.kac(
+            tmp_path, "run", *far.cluster, "--via", far.network.edge, "-e", "list brokers", PATH=path
+        )
+        assert code == 0, complaint
+        assert "broker2.inside" in out
+
+    def control(what: str) -> int:
+        return subprocess.run([ssh, "-O", what, "edge"], check=False, capture_output=True, timeout=PATIENCE).returncode
+
+    begun = logins()
+    subprocess.run([ssh, "-M", "-N", "-f", "edge"], check=True, stderr=subprocess.DEVNULL, timeout=PATIENCE)
+    try:
+        listed()
+        listed()
+        assert control("check") == 0
+        assert logins() == begun + 1
+    finally:
+        assert control("exit") == 0
+    listed()
+    assert logins() == begun + 2
+
+
 def test_two_jump_hosts_are_ssh_s_own_matter(far: Reached, tmp_path: Path) -> None:
     before = [far.network.log(name).count("Accepted publickey") for name in ("middle", "inner")]
     code, out, complaints = far.kac(tmp_path, "run", *far.cluster, "--via", far.network.inner, "-e", "list brokers")
