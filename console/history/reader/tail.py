@@ -28,7 +28,7 @@ from console.history.redact import HIDDEN
 from console.history.schema import CHANGE_EVENT, HISTORY, KRAFT_RECORD
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 
-MOST = 50_000
+MOST = 20_000
 """Records that are read at most, those of snapshots last: without them an old value may be missing."""
 ONE_CHANGE = timedelta(seconds=1)
 """How far the records of one topic's partitions may be apart, as `transforms.kraft_facts` has it."""
