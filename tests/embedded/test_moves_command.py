@@ -149,6 +149,8 @@ def configs_of(cluster: EmbeddedCluster) -> dict[str, dict[str, str]]:
         ("--run", 2, "a goal is missing"),
         ("--throttle 1MB/s", 2, "goes with a goal"),
         ("--operation 3", 2, "add --throttle"),
+        ("--give-up", 2, "--give-up needs --operation"),
+        ("--operation 9 --give-up", 1, "no operation 9 is open"),
         ("drain 3 --continue", 2, "take no goal"),
         ("--cancel 9", 1, "no operation 9 is open"),
         ("back 9 --run --yes", 1, "has no operation 9"),
