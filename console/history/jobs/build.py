@@ -107,11 +107,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser(JOB, "Makes tables of what was taken in.")
     options.add_argument("tables", nargs="*", metavar="TABLE", help="which (default: all)")
     options.add_argument("--since", type=moment, help="only days and hours from then on, where a table is cut by time")
+    options.add_argument("--all", action="store_true", help="everything again, not only what follows from what is new")
     given = options.parse_args(argv)
 
     def run(spark: SparkSession) -> Report:
         lake = lake_at(spark, given.lake)
-        return build(spark, lake, given.tables or None, given.since, keep=given.keep)
+        return build(spark, lake, given.tables or None, given.since, whole=given.all, keep=given.keep)
 
     return submitted(JOB, run)
 
