@@ -153,6 +153,7 @@ SMALL = 256 * MIB
 """Inputs of so many bytes are small: Java without its second compiler is faster for them."""
 MOST_LOG = 2 * MIB
 PARTITIONS_FOR_A_CORE = 4
+HEAP_FOR_A_BYTE = 16
 _LOCK = ".lock"
 
 
@@ -215,7 +216,7 @@ def lake_session(
     with scratch_folder(Path(tempfile.gettempdir())) as scratch, _log(environ) as log:
         settings = Settings(
             master=master,
-            memory=memory(machine) if local else None,
+            memory=memory(machine, input_bytes) if local else None,
             shuffle_partitions=partitions(cores(master, machine), input_bytes) if local else None,
             # Spark creates folders there, which a killed run leaves.
             java_options=(*options, f"-Djava.io.tmpdir={scratch}") if local else options,
@@ -333,9 +334,10 @@ def archived(java: Java, environ: Mapping[str, str], say: Notify) -> ClassArchiv
     return archive
 
 
-def memory(machine: Machine) -> str:
-    """The heap as Spark spells it."""
-    return f"{machine.for_spark // MIB}m"
+def memory(machine: Machine, input_bytes: int | None = None) -> str:
+    """The heap as Spark spells it. Java takes what it may have before it tidies up: small inputs get little."""
+    most = machine.for_spark
+    return f"{(most if input_bytes is None else min(most, LEAST_MEMORY + HEAP_FOR_A_BYTE * input_bytes)) // MIB}m"
 
 
 def cores(master: str, machine: Machine) -> int:
