@@ -7,24 +7,24 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
+from console.history.columns import (
+    ATTR,
+    CLUSTER_ID,
+    ENTITY_KEY,
+    ENTITY_TYPE,
+    RUN_ID,
+    Column,
+    Type,
+    column,
+    maybe,
+    unless_several,
+)
 from console.model.quota import CONSUMER_BYTE_RATE, PRODUCER_BYTE_RATE, REQUEST_PERCENTAGE
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Type = Literal["string", "int", "bigint", "double", "boolean", "timestamp"]
 Layer = Literal["bronze", "silver", "gold", "record"]
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column. type: as in Spark's SQL; timestamps are UTC with microseconds. nullable: may be empty, and `doc` says
-    what that means."""
-
-    name: str
-    type: Type
-    doc: str
-    nullable: bool = False
 
 
 @dataclass(frozen=True)
@@ -53,32 +53,7 @@ class Table:
         return ", ".join(f"{column.name} {column.type.upper()}" for column in self.columns)
 
 
-def column(name: str, type: Type, doc: str) -> Column:
-    """A column that always has a value."""
-    return Column(name, type, doc)
-
-
-def maybe(name: str, type: Type, doc: str) -> Column:
-    """A column that may be empty."""
-    return Column(name, type, doc, nullable=True)
-
-
-CLUSTER_ID = column("cluster_id", "string", "The cluster's id, as its brokers report it.")
-ENTITY_TYPE = column(
-    "entity_type",
-    "string",
-    "The entity's type: topic, broker, group, client-metrics, quota, acl, scram, feature, cluster.",
-)
-ENTITY_KEY = column("entity_key", "string", "The entity's key, as console.history.entities spells it.")
-ATTR = column("attr", "string", "The config's or quota's key; other attributes begin with a colon, as `:partitions`.")
-RUN_ID = column("run_id", "string", "The run that wrote the row.")
-
-
 # -- bronze: what was read, row for row, without secrets -------------------------------------------------------------
-
-
-def _maybe(of: Column) -> Column:
-    return maybe(of.name, of.type, f"{of.doc} Empty if the row is about several.")
 
 
 SNAPSHOT = Table(
@@ -96,8 +71,8 @@ SNAPSHOT = Table(
             "versions of kac wrote them here.",
         ),
         ENTITY_TYPE,
-        _maybe(ENTITY_KEY),
-        _maybe(ATTR),
+        unless_several(ENTITY_KEY),
+        unless_several(ATTR),
         maybe("value", "string", "The value. Empty if it is sensitive: it is set to an unknown value."),
         maybe(
             "source", "string", "Where the value is set, by Kafka's names: DYNAMIC_TOPIC_CONFIG, STATIC_BROKER_CONFIG …"
@@ -123,7 +98,7 @@ POLL = Table(
             "`heartbeat`: all resources of these types were read; `failed`: they were not, `value` has the error.",
         ),
         column("entity_type", "string", "The type; of a heartbeat all of them, with commas."),
-        _maybe(ENTITY_KEY),
+        unless_several(ENTITY_KEY),
         maybe("value", "string", "The error. Empty for a heartbeat."),
         RUN_ID,
     ),

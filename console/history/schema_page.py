@@ -6,7 +6,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
-from console.history.schema import TABLES, Column, Table
+from console.history.columns import Column
+from console.history.schema import TABLES, Table
 
 _LAYERS = {
     "bronze": "What was read, row for row",
