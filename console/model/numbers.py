@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, TypeVar
 
 _WHOLE = re.compile(r"[+-]?[0-9]{1,30}")
@@ -95,6 +96,11 @@ def long_number(text: str | None) -> int | None:
 def commas(ids: Iterable[int]) -> str:
     """Ids, as of a partition's replicas, in the form that Kafka's own tools print: ``3,1,2``."""
     return ",".join(map(str, ids))
+
+
+def time_of_day(at: datetime) -> str:
+    """The local time of day, as ``14:02:31``: absolute, so that it never needs to be drawn again."""
+    return at.astimezone().strftime("%H:%M:%S")
 
 
 def json_text(data: object, **options: Any) -> str:

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from console.model.changes import Outcome, Status, Target
 from console.model.failure import Failure
+from console.model.numbers import time_of_day
 from console.model.snapshot import Snapshot
 from console.plan.conflicts import Conflict
 from console.plan.current_state import current_state, verdict
@@ -185,7 +186,7 @@ class InFlight(Struct, frozen=True):
         """What is waited for, and since when."""
         number = f"change {self.change}: " if self.change is not None else ""
         edits = f"{self.edits:,} {'edit' if self.edits == 1 else 'edits'}"
-        at = self.since.astimezone().strftime("%H:%M:%S")
+        at = time_of_day(self.since)
         seconds = max(0, int((now - self.since).total_seconds()))
         return f"{number}{self.api} with {edits} was sent at {at}, {seconds} s ago, and is not answered yet"
 

@@ -12,7 +12,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Generic, Literal, NamedTuple, TypeVar
 
-from console.model.numbers import Data
+from console.model.numbers import Data, time_of_day
 from console.model.rates import Rate
 from console.plan.amounts import Unit, duration, size
 from console.present.names import NOTHING
@@ -132,8 +132,8 @@ class Columns(Generic[R]):
 
 
 def clock(at: datetime | None) -> str:
-    """The local time of day, absolute: it never needs to be drawn again."""
-    return "" if at is None else at.astimezone().strftime("%H:%M:%S")
+    """The local time of day, empty if it is unknown."""
+    return "" if at is None else time_of_day(at)
 
 
 def overrides_cell(count: int | None) -> Cell:

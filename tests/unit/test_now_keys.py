@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import time
+from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
@@ -72,3 +75,24 @@ def _shown(course: Course) -> dict[object, object]:
         row = CauseRow(each)
         shown[each.claim.cause, each.claim.subject] = CAUSES.cells(row), details(row, verdict, staging, 78)
     return shown
+
+
+@pytest.fixture
+def far_east(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """This host's clock is nine hours ahead of UTC."""
+    with monkeypatch.context() as patched:
+        patched.setenv("TZ", "Asia/Tokyo")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+@pytest.mark.usefixtures("far_east")
+@pytest.mark.parametrize(("cause", "subject", "change", "how"), CASES, ids=[f"{c[0]}-{n}" for n, c in enumerate(CASES)])
+def test_times_of_day_are_all_of_this_hosts_clock(
+    cause: str, subject: Subject, change: Change, how: dict[str, object]
+) -> None:
+    course = watched(change, **{name: value for name, value in how.items() if name != "beside"})  # type: ignore[arg-type]
+    texts = str(_shown(course))
+    assert {at[:2] for at in re.findall(r"\b\d\d:\d\d:\d\d\b", texts)} == {"12"}
+    assert all(zone == " UTC" for zone in re.findall(r"\d{4}-\d\d-\d\d \d\d:\d\d(.{4})", texts))

@@ -10,6 +10,7 @@ from statistics import median
 
 from console.model.certificates import WEEK
 from console.model.cluster import Partition, Topic
+from console.model.numbers import time_of_day
 from console.model.transactions import minutes
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Prediction, Severity, of
 from console.triage.course import Course, Spell
@@ -206,8 +207,8 @@ def _rhythm(spells: tuple[Spell, ...]) -> str:
     text = f"went away {len(spells)} times"
     if ended and gaps:
         text += f", {median(ended):.0f} s of every {median(gaps):.0f} s"
-    up = f", up again {last.ended:%H:%M:%S}" if last.ended is not None else ""
-    return f"{text}; last {last.began:%H:%M:%S}{up}"
+    up = f", up again {time_of_day(last.ended)}" if last.ended is not None else ""
+    return f"{text}; last {time_of_day(last.began)}{up}"
 
 
 def _unresponsive(course: Course) -> Iterator[Claim]:
@@ -255,7 +256,7 @@ def _replication(course: Course) -> Iterator[Claim]:
                 Evidence(f"broker {broker} answers, and is missing in the ISR of {shown}", "Metadata"),
                 Evidence(f"led by {from_}, which answer too", "Metadata"),
                 *(
-                    (Evidence(f"it came back at {back:%H:%M:%S}, and may be catching up", "DescribeCluster"),)
+                    (Evidence(f"it came back at {time_of_day(back)}, and may be catching up", "DescribeCluster"),)
                     if back
                     else ()
                 ),
@@ -431,7 +432,7 @@ def _certificates(course: Course) -> Iterator[Claim]:
             severity=Severity.CRITICAL if ended else Severity.HIGH if left < soon else Severity.WARNING,
             certainty=Certainty.CERTAIN,
             title=f"broker {broker}: the certificate of its listener{name} "
-            + (f"ended at {each.ends:%Y-%m-%d %H:%M}" if ended else f"ends in {days}"),
+            + (f"ended at {each.ends:%Y-%m-%d %H:%M} UTC" if ended else f"ends in {days}"),
             since=each.ends if ended else course.since(Symptom(CERTIFICATE_ENDS, subject)),
             evidence=(
                 Evidence(

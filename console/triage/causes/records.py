@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
+from console.model.numbers import time_of_day
 from console.model.transactions import OpenTransaction, Standing, Verdict, minutes
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, of
 from console.triage.course import Course
@@ -120,7 +121,11 @@ def _deletion(topic: str, losses: tuple[Loss, ...]) -> Claim:
                 worst.why if change is None else first.why, "ListOffsets" if change is None else "DescribeConfigs"
             ),
             *(
-                (Evidence(f"changed between {change.after:%H:%M:%S} and {change.at:%H:%M:%S}", "DescribeConfigs"),)
+                (
+                    Evidence(
+                        f"changed between {time_of_day(change.after)} and {time_of_day(change.at)}", "DescribeConfigs"
+                    ),
+                )
                 if change
                 else ()
             ),
@@ -158,7 +163,7 @@ def _future(course: Course) -> Iterator[Claim]:
             since=course.since(Symptom(FUTURE_TIMESTAMP, subject)),
             evidence=(
                 Evidence(
-                    f"record {newest.offset:,} of partition {number} is of {at:%Y-%m-%d %H:%M}, {early} ahead",
+                    f"record {newest.offset:,} of partition {number} is of {at:%Y-%m-%d %H:%M} UTC, {early} ahead",
                     "ListOffsets, the highest timestamp",
                 ),
             ),

@@ -10,7 +10,7 @@ from console.model.cluster import Group, PartitionLag, Topic
 from console.model.codes import BROKER, TOPIC
 from console.model.config import ConfigResource, broker_resource
 from console.model.elections import partition_in
-from console.model.numbers import long_number
+from console.model.numbers import long_number, time_of_day
 from console.model.quota import CLIENT_ID, QuotaEntity, QuotaPart
 from console.model.rates import WINDOW, Rates
 from console.model.snapshot import Snapshot
@@ -152,13 +152,13 @@ def _change(changes: list[ConfigChange], hit: list[Symptom], authors: Mapping[Co
         evidence=tuple(
             Evidence(
                 f"{each.key} was {_shown(each.was, each.held)}, and is {_shown(each.became, each.holds)} "
-                f"since {each.after:%H:%M:%S} to {at:%H:%M:%S}",
+                f"since {time_of_day(each.after)} to {time_of_day(at)}",
                 "DescribeConfigs, two looks",
             )
             for each in changes
         )
         + tuple(
-            Evidence(f"{author.who} set it: change {author.number}, {author.at:%H:%M:%S}", "this host's journal")
+            Evidence(f"{author.who} set it: change {author.number}, {time_of_day(author.at)}", "this host's journal")
             for author in dict.fromkeys(authors.get((each.resource, each.key, each.became)) for each in changes)
             if author is not None
         ),

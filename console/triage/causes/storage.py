@@ -7,6 +7,7 @@ from datetime import timedelta
 
 from console.model.cluster import LogDir
 from console.model.disk_trend import SOON, foreseen, seconds_left
+from console.model.numbers import time_of_day
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, of
 from console.triage.course import Course
 from console.triage.odd_configs import odd_keys
@@ -216,7 +217,7 @@ def _unstable(course: Course) -> Iterator[Claim]:
         title="the controller changes again and again",
         since=course.epochs[1][1],
         times=len(course.epochs) - 1,
-        evidence=(Evidence(f"leader epoch {first[0]} at {first[1]:%H:%M:%S}, {last[0]} now", "DescribeQuorum"),),
+        evidence=(Evidence(f"leader epoch {first[0]} at {time_of_day(first[1])}, {last[0]} now", "DescribeQuorum"),),
         predicted=of(EPOCH_JUMPS, VOTER_BEHIND),
         next=(Next("look at the controllers: garbage collection, disk, the network between them"),),
     )
@@ -247,7 +248,7 @@ def _quorum_stands(course: Course) -> str:
     if quorum is None or quorum.leader_id < 0:
         return ""
     began = course.epochs[-1][1] if course.epochs else course.began
-    return f"controller {quorum.leader_id} leads since {began:%H:%M:%S} or before, epoch {quorum.leader_epoch}"
+    return f"controller {quorum.leader_id} leads since {time_of_day(began)} or before, epoch {quorum.leader_epoch}"
 
 
 def _dirs_stand(course: Course) -> str:

@@ -13,6 +13,7 @@ from textual.app import ComposeResult
 from console.language.unparse import subject_text
 from console.model.changes import Target
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
+from console.model.numbers import time_of_day
 from console.model.quota import QuotaEntity
 from console.plan.compile import compile_plan
 from console.plan.diff import diff
@@ -132,7 +133,7 @@ class PlanView(View):
         applied = self.host.session.applied
         if applied is None:
             return []
-        at = applied.at.astimezone().strftime("%H:%M:%S")
+        at = time_of_day(applied.at)
         return [
             DiffGroup(
                 AppliedKey(group.key), f"{group.title}   applied {at}", [_applied_line(row) for row in group.rows]
