@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from console.admin.jwt import no_token
+from console.model.numbers import json_text
 from console.model.secret import Secret
 from console.programs import ProgramFailed, output_of
 
@@ -181,7 +182,7 @@ def _of_web_identity(identity: WebIdentity, region: str | None, ask: Ask, limit:
     if status != 200 or not all(answer.values()):
         code = re.sub(r"[^A-Za-z.]", "", _element(body, "Code"))[:80]
         raise no_token(f"{source}: {urlsplit(url).netloc} answered {status} {code}".rstrip(), remedy)
-    return _in_answer(json.dumps(answer).encode(), source, {"token": "SessionToken"}, remedy)
+    return _in_answer(json_text(answer).encode(), source, {"token": "SessionToken"}, remedy)
 
 
 def _token_service(ask: Ask, region: str | None) -> str:

@@ -223,8 +223,8 @@ def test_a_metadata_log_from_another_place_has_to_be_named(lake: Lake, tmp_path:
     clone = metadata_log(tmp_path / "clone")
     with writing(lake, "ingest") as write:
         with pytest.raises(UnreadableInput, match="was read from /kafka/meta before"):
-            refuse_another(write, [MetadataLog(clone)])
-        refuse_another(write, [MetadataLog(clone, HONEST)])
+            refuse_another(write.draft, [MetadataLog(clone)])
+        refuse_another(write.draft, [MetadataLog(clone, HONEST)])
 
 
 NAMES, IDS = st.sampled_from("abcd"), st.sampled_from(["x", "y"])

@@ -174,9 +174,10 @@ async def test_a_broker_goes_down_while_it_is_watched(cluster: ThreadedCluster) 
         assert "CRIT" in line
         assert "start" not in line, "it began while the console watched"
         await it.shows("6 under-replicated")
+        assert "its process, host, disk, network" in it.line("Look at")
         await it.press("F")
-        await it.shows("outside of Kafka: look at")
-        await it.press("enter")
+        await it.shows(": drain broker 3")
+        await it.press("escape", "enter")
         await it.shows("active controller")
         cluster.run(lambda running: running.broker_up(3))
         await it.press("full_stop")

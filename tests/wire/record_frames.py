@@ -37,6 +37,7 @@ from tests.wire.recorded_requests import (
     TOPIC,
     Build,
     abort_markers,
+    alter_dirs,
     alter_quotas,
     alter_scram,
     api_versions,
@@ -230,12 +231,13 @@ async def _quotas_acls_scram(ask: Ask) -> None:
     await ask("scram altered", "alter_user_scram_credentials", alter_scram)
     await ask("all scram", "describe_user_scram_credentials", describe_scram(), until=lambda answer: answer.results)
     await ask("scram of two", "describe_user_scram_credentials", describe_scram("alice", "nobody"))
-    await ask(
+    dirs = await ask(
         "log dirs",
         "describe_log_dirs",
         lambda kio: kio.DescribeLogDirsRequest(topics=None),
         until=lambda answer: sum(len(t.partitions) for t in answer.results[0].topics) == 7,
     )
+    await ask("log dirs altered", "alter_replica_log_dirs", alter_dirs(dirs.results[0].log_dir, "/elsewhere"))
 
 
 async def _groups(ask: Ask, cluster: KafkaCluster) -> None:

@@ -224,6 +224,22 @@ def cancel_reassignment(kio: ModuleType) -> Any:
     return for_version(kio.AlterPartitionReassignmentsRequest, topics=(topic,), timeout=LIMIT)
 
 
+def alter_dirs(*paths: str) -> Build:
+    """A partition for each directory."""
+
+    def build(kio: ModuleType) -> Any:
+        return kio.AlterReplicaLogDirsRequest(
+            dirs=tuple(
+                kio.AlterReplicaLogDir(
+                    path=path, topics=(kio.AlterReplicaLogDirTopic(name="orders", partitions=(number,)),)
+                )
+                for number, path in enumerate(paths)
+            )
+        )
+
+    return build
+
+
 def elect(kio: ModuleType) -> Any:
     orders = kio.TopicPartitions(topic="orders", partitions=(0, 9))
     return kio.ElectLeadersRequest(election_type=0, topic_partitions=(orders,), timeout=LIMIT)

@@ -125,7 +125,10 @@ def _down(course: Course) -> Iterator[Claim]:
             predicted=_follows(broker),
             next=(
                 Next(f"look at {_address(course, broker)}: its process, host, disk, network"),
-                Next(f"where it does not come back, kac moves drain {broker}", f"drain broker {broker}"),
+                Next(
+                    f"if it does not come back (outside the console: kac moves drain {broker})",
+                    f"drain broker {broker}",
+                ),
             ),
         )
 

@@ -131,7 +131,10 @@ def _filling(course: Course) -> Iterator[Claim]:
             predicted=of(DIR_NEARLY_FULL, subject=subject),
             next=(
                 Next("find what grows: topics by size, retention"),
-                Next(f"or move the broker's replicas to others, kac moves drain {broker}", f"drain broker {broker}"),
+                Next(
+                    f"move replicas to other brokers (outside the console: kac moves drain {broker})",
+                    f"drain broker {broker}",
+                ),
             ),
         )
 
