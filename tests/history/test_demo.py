@@ -138,9 +138,8 @@ def test_metadata_logs_and_journals_are_whole(demo: Demo) -> None:
 
 def test_looks_have_the_hours_of_the_day(demo: Demo) -> None:
     looks: dict[str, set[datetime]] = {}
-    for row in rows_of(demo.lake, "snapshot"):
-        if row["kind"] == "heartbeat":
-            looks.setdefault(row["cluster_id"], set()).add(row["observed_ts"])
+    for row in rows_of(demo.lake, "poll"):
+        looks.setdefault(row["cluster_id"], set()).add(row["observed_ts"])
     every_hour = {END - timedelta(hours=hours) for hours in range(25)}
     assert looks["demo-production"] == looks["demo-staging"] == every_hour
     ((since, until),) = NOT_POLLED["old"]
