@@ -9,7 +9,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -104,8 +103,9 @@ def change(context: Context, edits: Sequence[Edit]) -> None:
 
 
 def rows_of(lake: Lake, run_id: str) -> list[dict[str, Any]]:
-    files = lake.files(lake.current(), "snapshot")
-    rows = pa.concat_tables([pq.read_table(file, partitioning=None) for file in files]).to_pylist()
+    """Of the states and of the polls."""
+    files = [file for table in ("snapshot", "poll") for file in lake.files(lake.current(), table)]
+    rows = [row for file in files for row in pq.read_table(file, partitioning=None).to_pylist()]
     return [row for row in rows if row["run_id"] == run_id]
 
 
