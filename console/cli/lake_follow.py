@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import argparse
 import threading
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from console.cli.lake import lake_of_options
 from console.cli.opening import DONE, FAILED, USAGE, client_of, complain, context_of, open_log_file
+from console.model.numbers import time_of_day
 from console.terminal import put
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def _say(found: Taken | Failure) -> None:
     """A line for each run, and for each failure; it goes on after both."""
     from console.model.failure import Failure
 
-    at = datetime.now().astimezone().strftime("%H:%M:%S")
+    at = time_of_day(datetime.now(UTC))
     if isinstance(found, Failure):
         complain(" ".join((f"{at}  {found}.", *filter(None, (found.remedy,)), "It is tried again.")))
         return

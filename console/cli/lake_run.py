@@ -8,12 +8,13 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from console.cli.lake import lake_of_options, seconds_between, write_metrics
 from console.cli.lake_jobs import bytes_in, keep_of, log_failure, of_spark, report_text, sources_of, words
 from console.cli.opening import DONE, USAGE, open_log_file
+from console.model.numbers import time_of_day
 from console.terminal import complain, put
 
 if TYPE_CHECKING:
@@ -164,16 +165,16 @@ class _Rounds:
             line = words(error).rstrip(".")
             if self._failed.get(name) != line:
                 log_failure(name, error)
-                complain(f"{_clock()}  {name}: {line}. It is tried again.")
+                complain(f"{time_of_day(datetime.now(UTC))}  {name}: {line}. It is tried again.")
             self._failed[name] = line
             if of_spark(error):  # Java may have ended
                 self._session.close()
                 self._spark = None
             return False
         if self._failed.pop(name, None) is not None:
-            put(f"{_clock()}  {name}: it works again\n")
+            put(f"{time_of_day(datetime.now(UTC))}  {name}: it works again\n")
         if report is not None:
-            put(f"{_clock()}  {report_text(self._options, report)}")
+            put(f"{time_of_day(datetime.now(UTC))}  {report_text(self._options, report)}")
         return True
 
 
@@ -199,7 +200,3 @@ def _parts(inputs: Inputs) -> Iterator[Inputs]:
     for each in inputs.request_logs:
         yield Inputs(metadata_logs=() if each.cluster_id else inputs.metadata_logs, request_logs=(each,))
     yield from (Inputs(journals=(journal,)) for journal in inputs.journals)
-
-
-def _clock() -> str:
-    return datetime.now().astimezone().strftime("%H:%M:%S")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from console.cli.opening import USAGE, with_session
-from console.model.numbers import natural_number, option
+from console.model.numbers import natural_number, option, time_of_day
 from console.terminal import complain, put
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def _recorded(session: Session, recorder: Recorder | None) -> Iterator[None]:
 
     async def write() -> None:
         try:
-            put(f"{_clock()}  .  {await write_record(session)}\n")
+            put(f"{time_of_day(datetime.now(UTC))}  .  {await write_record(session)}\n")
         except OSError as error:
             complain(f"no record was written: {error.filename}: {error.strerror}")
 
@@ -199,13 +199,13 @@ async def watch_verdicts(looker: Looker, options: argparse.Namespace) -> Verdict
                 if not options.watch and time.monotonic() - began >= options.seconds:
                     raise
                 if options.watch and not lost:
-                    put(f"{_clock()}  !  no broker answers: {error.failure}\n")
+                    put(f"{time_of_day(datetime.now(UTC))}  !  no broker answers: {error.failure}\n")
                     _write_metrics(options.prometheus, None)
                 lost = True
                 continue
             break
         if options.watch and lost:
-            put(f"{_clock()}  !  brokers answer again\n")
+            put(f"{time_of_day(datetime.now(UTC))}  !  brokers answer again\n")
         lost = False
 
 
@@ -226,7 +226,7 @@ def _tell_changes(verdict: Verdict, told: dict[str, str] | None) -> dict[str, st
 
     now = {cause_id(named.claim): clean(named.claim.title, 200) for named in verdict.causes}
     now |= {each.symptom: f"{each.symptom}: {each.count:,}, unexplained" for each in verdict.unexplained}
-    at = f"{verdict.at.astimezone():%H:%M:%S}"
+    at = time_of_day(verdict.at)
     if told is None and not now:
         put(f"{at}  healthy\n")
     for key, title in now.items():
@@ -236,10 +236,6 @@ def _tell_changes(verdict: Verdict, told: dict[str, str] | None) -> dict[str, st
         if key not in now:
             put(f"{at}  -  {title}\n")
     return now
-
-
-def _clock() -> str:
-    return f"{datetime.now(UTC).astimezone():%H:%M:%S}"
 
 
 def _write_metrics(file: Path | None, verdict: Verdict | None) -> None:

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -144,6 +145,18 @@ class Metadata:
         return (200, "broker-role") if path == roles else (200, json.dumps(keys))
 
 
+@contextmanager
+def served(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+    """The address at which it answers."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
 @pytest.fixture
 def metadata() -> Iterator[Metadata]:
     service = Metadata()
@@ -162,12 +175,8 @@ def metadata() -> Iterator[Metadata]:
         def log_message(self, *_: object) -> None:
             """Quiet."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    service.url = f"http://127.0.0.1:{server.server_port}"
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-    yield service
-    server.shutdown()
-    server.server_close()
+    with served(Handler) as service.url:
+        yield service
 
 
 def test_a_container(metadata: Metadata, tmp_path: Path) -> None:
@@ -230,12 +239,8 @@ def token_service() -> Iterator[TokenService]:
         def log_message(self, *_: object) -> None:
             """Quiet."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    service.url = f"http://127.0.0.1:{server.server_port}"
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-    yield service
-    server.shutdown()
-    server.server_close()
+    with served(Handler) as service.url:
+        yield service
 
 
 def test_the_web_identity_of_a_pod(token_service: TokenService, tmp_path: Path) -> None:
