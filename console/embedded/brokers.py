@@ -21,6 +21,7 @@ from console.embedded.config_alter import begin_configs
 from console.embedded.context import CloseConnection, Cluster, Session
 from console.embedded.faults import Fault, Faults
 from console.embedded.group_coordinator import drop_offsets_of_deleted_topics
+from console.embedded.replica_dirs import resume_copies
 from console.embedded.replicas import broker_back, broker_lost, resume_moves
 from console.embedded.request_pipeline import Counters, Dispatcher, RequestPipeline, advertised
 from console.embedded.sasl import ScramHash, credential_of
@@ -241,6 +242,7 @@ class EmbeddedCluster(Cluster):
             raise
         self.state.subscribe(self._changed)
         resume_moves(self)
+        resume_copies(self)
         if self.spec.live and self._scenario is not None and self._scenario.live is not None:
             self.run(self._scenario.live(self))
 

@@ -10,6 +10,7 @@ from kio.schema.errors import ErrorCode
 
 from console.embedded.config_definitions import ConfigDefinition, Definitions, release_configs
 from console.embedded.java import hash_order
+from console.embedded.spec import since
 from console.model.acl import CLUSTER_NAME
 from console.model.codes import APPEND, DELETE, GROUP, SET, SUBTRACT, TOPIC, AlterOp
 from console.model.config import ConfigResource
@@ -47,7 +48,7 @@ NO_PASSWORD_SECRET = "Password encoder secret not configured"  # noqa: S105 - a 
 
 @dataclass(frozen=True, slots=True)
 class ConfigMessages:
-    """Messages that differ between releases; measured on 2.8.2, 3.9.1 and 4.3.0.
+    """Messages that differ between releases, each measured.
 
     key_set: format of a set of keys. lists_as_written: APPEND does not check for duplicates. one_set: all keys of a set
     have one order.
@@ -78,7 +79,7 @@ class ConfigMessages:
         return self.security_key_set.format(", ".join(hash_order(names)))
 
 
-_3_9 = ConfigMessages(
+_3_7 = ConfigMessages(
     duplicate_keys="Error due to duplicate config keys",
     null_values="Null value not supported for : ",
     null_shown="{key}",
@@ -91,9 +92,14 @@ _3_9 = ConfigMessages(
     legacy_loggers="Unknown resource type 8",
     wrong_value="{reason}",
 )
+_4_1 = replace(
+    _3_7,
+    wrong_logger_broker="Unexpected node id. Expected {own}, but received {name}",
+    too_long="The configuration value cannot be added because it exceeds the maximum value size of 32767 bytes.",
+)
 _MESSAGES: Mapping[str, ConfigMessages] = {
     "2.8": replace(
-        _3_9,
+        _3_7,
         duplicate_keys="Error due to duplicate config keys : {keys}",
         null_shown="{operation}:{key}",
         broker_not_number="Broker id must be an integer, but it is: {name}",
@@ -103,22 +109,21 @@ _MESSAGES: Mapping[str, ConfigMessages] = {
         wrong_value="Invalid config value for resource ConfigResource(type={type}, name='{name}'): {reason}",
         lists_as_written=True,
     ),
-    "3.9": _3_9,
+    "3.7": _3_7,
+    "4.1": _4_1,
     "4.3": replace(
-        _3_9,
+        _4_1,
         key_set="[{}]",
         one_set=True,
         security_key_set="[{}]",
         unknown_appended="Unknown config name: {key}",
-        wrong_logger_broker="Unexpected node id. Expected {own}, but received {name}",
-        too_long="The configuration value cannot be added because it exceeds the maximum value size of 32767 bytes.",
     ),
 }
 
 
 def config_messages(release: str) -> ConfigMessages:
     """The messages of a release by its name."""
-    return _MESSAGES[release]
+    return since(_MESSAGES, release)
 
 
 MOST_CHARACTERS = 32767

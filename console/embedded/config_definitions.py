@@ -90,10 +90,8 @@ class ReleaseConfigs:
 
 @cache
 def release_configs(release: str) -> ReleaseConfigs:
-    """The definitions of a release by name (``4.3``), from data/, which tests/support/record_config_definitions.py
-    writes."""
-    file = files("console.embedded") / "data" / f"kafka_{release.replace('.', '_')}.json"
-    data: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    """The definitions of a release by name (``4.3``)."""
+    data = release_data(release)
 
     def definitions(section: str) -> Definitions:
         return _definitions(data.get(section, {}))
@@ -119,6 +117,26 @@ def release_configs(release: str) -> ReleaseConfigs:
         cluster_level_listener=keys("cluster_level_listener"),
         loggers=tuple(data["loggers"]),
     )
+
+
+LIKE = "like"
+"""In a release's file: the release that has what is ``true`` in it."""
+
+
+def release_data(release: str) -> dict[str, Any]:
+    """The file of a release in data/, which tests/support/record_config_definitions.py writes, made whole."""
+    file = files("console.embedded") / "data" / f"kafka_{release.replace('.', '_')}.json"
+    data: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    if LIKE not in data:
+        return data
+    base = release_data(data.pop(LIKE))
+    return {name: _whole(part, base.get(name)) for name, part in data.items()}
+
+
+def _whole(part: Any, base: Any) -> Any:
+    if isinstance(part, dict):
+        return {key: base[key] if value is True else value for key, value in part.items()}
+    return base if part is True else part
 
 
 def _definitions(section: Mapping[str, Mapping[str, Any]]) -> Definitions:
@@ -288,17 +306,18 @@ def _check_metadata_version(name: str, value: ConfigValue, rule: Mapping[str, An
         raise InvalidValue(name, text, f"Version {quote}{text}{quote} is not a valid version")
 
 
-def _check_offset_reset(name: str, value: ConfigValue, _: Mapping[str, Any]) -> None:
-    """ShareGroupAutoOffsetResetStrategy."""
+def _check_offset_reset(name: str, value: ConfigValue, rule: Mapping[str, Any]) -> None:
+    """ShareGroupAutoOffsetResetStrategy. That of 4.0, which names earliest first, has a dot too many in its message."""
     text = str(value)
     kind, colon, duration = text.partition(":")
     if text in ("earliest", "latest") or (kind == "by_duration" and colon and _DURATION.fullmatch(duration)):
         return
+    dot = "." if rule["text"].startswith("[earliest") else ""
     raise InvalidValue(
         name,
         text,
         f"Invalid value `{text}` for configuration {name}. The value must be either 'earliest', 'latest' or of the "
-        "format 'by_duration:<PnDTnHnMn.nS>'.",
+        f"format 'by_duration:<PnDTnHnMn.nS{dot}>'.",
     )
 
 

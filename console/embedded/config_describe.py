@@ -95,7 +95,7 @@ def layers_of(cluster: Cluster, broker_id: int, view: View) -> BrokerLayers:
 
 _INTERNAL_HIDDEN_FROM = (3, 0)
 """Older brokers describe internal keys too once any of their configs was changed (KafkaConfig.nonInternalValues)."""
-_METRICS_DEFAULTS_FROM = (4, 0)
+_METRICS_DEFAULTS_FROM = (4, 1)
 _NOT_NUMBER = "Broker id must be an integer, but it is: {name}"
 UNDOCUMENTED = ""
 """Documentation that is sent even if none is requested."""
@@ -208,7 +208,7 @@ def _default_entries(layers: BrokerLayers) -> Iterator[ConfigEntry]:
 
 
 def _metrics_entries(cluster: Cluster, own: Mapping[str, str]) -> Iterator[ConfigEntry]:
-    """The keys that a subscription sets; since 4.0 also defaults, types and synonyms."""
+    """The keys that a subscription sets; since 4.1 also defaults, types and synonyms."""
     for name, definition in release_configs(cluster.release.name).client_metrics.items():
         text = own.get(name)
         if cluster.release.number < _METRICS_DEFAULTS_FROM:
@@ -221,15 +221,18 @@ def _metrics_entries(cluster: Cluster, own: Mapping[str, str]) -> Iterator[Confi
 
 
 def _group_entries(layers: BrokerLayers, own: Mapping[str, str]) -> Iterator[ConfigEntry]:
+    """All keys of a group. Before 4.3 a broker's value is reported as the key's own default (measured)."""
     for name, definition in layers.configs.group.items():
         text, key = own.get(name), layers.configs.group_synonyms.get(name)
-        default = definition.default if key is None else layers.value(key)
+        broker_key = key or f"group.{name}"
+        default = layers.value(broker_key) if broker_key in layers.configs.broker else definition.default
         synonyms: tuple[Synonym, ...] = () if key is None else layers.synonyms(key)
         if key is None and default is not None:
             synonyms = (Synonym(name, default, DEFAULT_CONFIG),)
         value = default if text is None else canonical_value(definition, text)
         if text is not None:
-            synonyms = (Synonym(name, value, DYNAMIC_GROUP_CONFIG), *synonyms)
+            inherited = synonyms if layers.configs.group_synonyms else ()
+            synonyms = (Synonym(name, value, DYNAMIC_GROUP_CONFIG), *inherited)
         yield _entry(name, value, definition, synonyms, read_only=False)
 
 

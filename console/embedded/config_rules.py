@@ -356,7 +356,7 @@ def check_group(layers: BrokerLayers, own: Mapping[str, str]) -> None:
         _check_bounds(layers, name, int(values[name]))
     for kind in _GROUP_KINDS:
         session, heartbeat = f"{kind}.session.timeout.ms", f"{kind}.heartbeat.interval.ms"
-        if int(values[session]) <= int(values[heartbeat]):
+        if session in values and int(values[session]) <= int(values[heartbeat]):
             raise ConfigProblem(ErrorCode.invalid_config, f"{session} must be greater than {heartbeat}")
 
 

@@ -11,7 +11,6 @@ from functools import cache
 from itertools import count
 from types import ModuleType
 from typing import Protocol
-from uuid import UUID
 
 from console.embedded.acls import StandardAuthorizer
 from console.embedded.clock import Clock
@@ -102,9 +101,7 @@ class Cluster(ABC):
     forwarding: whether brokers forward requests to the controller. advertised: API key -> versions in ApiVersions.
     authorizer: None without ACLs. loggers: log levels by broker. reconfigured: brokers whose own configs changed since
     they started. mechanisms: enabled SASL mechanisms. copies: since when a replica (topic, partition, broker) copies,
-    Unix time, and for how many seconds. replica_dirs: replicas (topic id, partition, broker) that were moved to another
-    directory; dir_copies: those under way, with the directory, since when, and for how long. Everything belongs to the
-    event loop that starts the cluster.
+    Unix time, and for how many seconds. Everything belongs to the event loop that starts the cluster.
     """
 
     def __init__(self, spec: ClusterSpec, clock: Clock, cluster_id: str, advertised: Mapping[int, Range]) -> None:
@@ -124,8 +121,6 @@ class Cluster(ABC):
         self.producer_ids = count(_FIRST_PRODUCER_ID)
         self.reconfigured: set[int] = set()
         self.copies: dict[tuple[str, int, int], tuple[float, float]] = {}
-        self.replica_dirs: dict[tuple[UUID, int, int], str] = {}
-        self.dir_copies: dict[tuple[UUID, int, int], tuple[str, float, float]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property

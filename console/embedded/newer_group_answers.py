@@ -20,9 +20,11 @@ SHARE_MESSAGES: Mapping[int, str] = {
     ErrorCode.topic_authorization_failed: "Topic authorization failed.",
     ErrorCode.group_authorization_failed: "Group authorization failed.",
     ErrorCode.non_empty_group: "The group is not empty.",
+    ErrorCode.unsupported_version: "The version of API is not supported.",
 }
-"""Error code -> message, in answers about share groups; measured on 4.3.0."""
+"""Error code -> message, in answers about share groups; measured on 4.3.0 and 4.1.1."""
 
+_FEATURES = {"consumer": "group.version", "share": "share.version", "streams": "streams.version"}
 _NOT_AUTHORIZED = "The group has described topic(s) that the client is not authorized to describe."
 
 
@@ -35,8 +37,23 @@ class Described(NamedTuple):
     operations: int = NO_OPERATIONS
 
 
+def is_disabled(context: RequestContext, type_: str) -> bool:
+    """Whether the cluster's features don't allow groups of this type: requests for them are of an unsupported
+    version."""
+    return context.state.features.get(_FEATURES[type_], 0) < 1
+
+
+def share_group_error(context: RequestContext, group_id: str, operation: str = "READ") -> int:
+    """The code that a request about a share group's offsets fails with, 0 for none."""
+    if is_disabled(context, "share"):
+        return ErrorCode.unsupported_version
+    return group_error(context, group_id, operation)
+
+
 def described(context: RequestContext, request: Any, group_id: str, type_: str) -> Described:
     """A group of this type, or why it can't be described (GroupMetadataManager.consumerGroup and its siblings)."""
+    if is_disabled(context, type_):
+        return Described(ErrorCode.unsupported_version)
     code = group_error(context, group_id, "DESCRIBE")
     if code:
         has_message = type_ == "share" and code == ErrorCode.not_coordinator

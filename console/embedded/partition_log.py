@@ -84,11 +84,15 @@ class PartitionLog:
                 return moment, max(offset, self.start), batch.leader_epoch
         return None
 
+    def newest_batch(self) -> Batch | None:
+        """The first batch with the highest timestamp; None for an empty log."""
+        return max(self._batches, key=lambda each: each.max_timestamp, default=None)
+
     def newest(self) -> tuple[int, int, int] | None:
         """Timestamp, offset and leader epoch of the record with the highest timestamp; None for an empty log."""
-        if not self._batches:
+        batch = self.newest_batch()
+        if batch is None:
             return None
-        batch = max(self._batches, key=lambda each: each.max_timestamp)
         moment, offset = newest(batch)
         return moment, max(offset, self.start), batch.leader_epoch
 

@@ -15,7 +15,7 @@ from urllib.parse import quote
 from kio.schema.errors import ErrorCode
 
 from console.embedded.java import sized_hash_order
-from console.embedded.spec import Release
+from console.embedded.spec import Release, since
 from console.embedded.tables import PastTable, Source, Table, frozen
 from console.model.quota import (
     CLIENT_ID,
@@ -156,7 +156,7 @@ TOO_MANY_QUOTAS: Final = "Request parameters do not satisfy the configured polic
 
 @dataclass(frozen=True, slots=True)
 class QuotaMessages:
-    """Messages that differ between releases; measured on 2.8.2, 3.9.1 and 4.3.0."""
+    """Messages that differ between releases, each measured."""
 
     mixed_entity: str
     mixed_filter: str
@@ -182,14 +182,13 @@ _BY_RELEASE: Mapping[str, QuotaMessages] = {
         repeated_type="Duplicate {short} filter component entity type",
         unknown_type="Custom entity type '{type}' not supported",
     ),
-    "3.9": _KRAFT,
-    "4.3": _KRAFT,
+    "3.7": _KRAFT,
 }
 
 
 def quota_messages(release: Release) -> QuotaMessages:
     """The messages of a release."""
-    return _BY_RELEASE[release.name]
+    return since(_BY_RELEASE, release.name)
 
 
 _ENTITY_TYPES = (USER, CLIENT_ID, IP)

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from kio.schema.errors import ErrorCode
 
 from console.embedded.context import CloseConnection, RequestContext
-from console.embedded.spec import Release
+from console.embedded.spec import Release, since
 
 DESCRIBE_WITHOUT_AUTHORIZER: Final = "No Authorizer is configured on the broker"
 CLUSTER_NAME_ONLY: Final = "The only valid name for the CLUSTER resource is kafka-cluster"
@@ -21,16 +21,17 @@ TOO_MANY_CHANGES: Final = "Unable to perform excessively large batch operation."
 
 @dataclass(frozen=True, slots=True)
 class RightsMessages:
-    """Messages about ACLs, SCRAM and features that differ between releases; measured on 2.8.2, 3.9.1 and 4.3.0.
+    """Messages about ACLs, SCRAM and features that differ between releases, each measured.
 
     None: no message. refused: missing permission on the cluster. unnamed: an ACL with an unknown number. bad_principal:
-    code and message for a principal without a type. disabled: a change without an authorizer. too_many_deleted: code
-    and message; None without a limit. credential_kept: message of a successful change of a credential.
+    code and message for a principal without a type, None where it is taken. disabled: a change without an authorizer.
+    too_many_deleted: code and message; None without a limit. credential_kept: message of a successful change of a
+    credential.
     """
 
     refused: str
     unnamed: str
-    bad_principal: tuple[int, str | None]
+    bad_principal: tuple[int, str | None] | None
     disabled: str
     too_many_deleted: tuple[int, str | None] | None
     credential_kept: str | None = None
@@ -39,6 +40,13 @@ class RightsMessages:
 _NO_COLON = (
     "Could not parse principal from `{principal}` "
     "(no colon is present separating the principal type from the principal name)"
+)
+_RIGHTS_3_7 = RightsMessages(
+    refused="{request} is not authorized.",
+    unnamed="Invalid {part} UNKNOWN",
+    bad_principal=None,
+    disabled="No Authorizer is configured.",
+    too_many_deleted=(ErrorCode.unknown_server_error, None),
 )
 _RIGHTS_BY_RELEASE: Mapping[str, RightsMessages] = {
     "2.8": RightsMessages(
@@ -49,14 +57,9 @@ _RIGHTS_BY_RELEASE: Mapping[str, RightsMessages] = {
         too_many_deleted=None,
         credential_kept="",
     ),
-    "3.9": RightsMessages(
-        refused="{request} is not authorized.",
-        unnamed="Invalid {part} UNKNOWN",
-        bad_principal=(ErrorCode.invalid_request, _NO_COLON),
-        disabled="No Authorizer is configured.",
-        too_many_deleted=(ErrorCode.unknown_server_error, None),
-    ),
-    "4.3": RightsMessages(
+    "3.7": _RIGHTS_3_7,
+    "3.9": replace(_RIGHTS_3_7, bad_principal=(ErrorCode.invalid_request, _NO_COLON)),
+    "4.1": RightsMessages(
         refused="{request} needs {operation} permission.",
         unnamed="Invalid {part} UNKNOWN",
         bad_principal=(ErrorCode.invalid_request, _NO_COLON),
@@ -71,7 +74,7 @@ _RIGHTS_BY_RELEASE: Mapping[str, RightsMessages] = {
 
 def rights_messages(release: Release) -> RightsMessages:
     """The messages of a release."""
-    return _RIGHTS_BY_RELEASE[release.name]
+    return since(_RIGHTS_BY_RELEASE, release.name)
 
 
 def cluster_refusal_message(context: RequestContext, operation: str) -> str:
@@ -121,7 +124,7 @@ def cluster_refused(context: RequestContext, operation: str) -> Refusal:
 
 @dataclass(frozen=True, slots=True)
 class TopicMessages:
-    """Messages about topics; measured on 4.3.0, 3.9.1 and 2.8.2. None: no message."""
+    """Messages about topics, measured on each release. None: no message."""
 
     twice: str | None = "Duplicate topic name."
     exists: str = "Topic '{name}' already exists."
@@ -133,6 +136,7 @@ class TopicMessages:
         "Topic name is invalid: '{name}' contains one or more characters other than ASCII alphanumerics, '.', '_' "
         "and '-'"
     )
+    metadata_topic_code: int = ErrorCode.invalid_request
     metadata_topic: str = "Creation of internal topic {name} is prohibited."
     create_refused: str | None = "Authorization failed."
     delete_refused: str | None = "Topic authorization failed."
@@ -197,6 +201,9 @@ _TOPICS_3_9 = replace(
         "reached because only {brokers} broker(s) are registered."
     ),
 )
+_TOPICS_3_7 = replace(
+    _TOPICS_3_9, metadata_topic_code=ErrorCode.topic_authorization_failed, metadata_topic="Authorization failed."
+)
 _TOPICS_2_8 = replace(
     _TOPICS_4_3,
     twice="Found multiple entries for this topic.",
@@ -244,9 +251,14 @@ _TOPICS_2_8 = replace(
         "OfflinePartitionLeaderElectionStrategy(true)"
     ),
 )
-TOPIC_MESSAGES: Mapping[str, TopicMessages] = {"4.3": _TOPICS_4_3, "3.9": _TOPICS_3_9, "2.8": _TOPICS_2_8}
+_TOPICS_BY_RELEASE: Mapping[str, TopicMessages] = {
+    "2.8": _TOPICS_2_8,
+    "3.7": _TOPICS_3_7,
+    "3.9": _TOPICS_3_9,
+    "4.3": _TOPICS_4_3,
+}
 
 
 def topic_messages(release: Release) -> TopicMessages:
     """The messages of a release."""
-    return TOPIC_MESSAGES[release.name]
+    return since(_TOPICS_BY_RELEASE, release.name)

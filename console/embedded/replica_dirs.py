@@ -1,20 +1,19 @@
 """In which of its log directories a broker has a replica, and copies from one into another (KIP-113).
 
-Topics are spread over the directories until a client moves a replica. A state file does not keep that.
+Topics are spread over the directories until a client moves a replica.
 """
 
 from __future__ import annotations
 
-from uuid import UUID
-
 from console.embedded.context import Cluster
 from console.embedded.partitions import replica_bytes
-from console.embedded.state import ClusterState
+from console.embedded.state import ClusterState, DirPlace
 from console.embedded.tables import Topic
 from console.model.config import CLUSTER_DEFAULT, broker_resource
 
 BYTES_PER_SECOND = 50_000_000
-"""What a broker copies from one directory into another."""
+"""What a broker copies from one directory into another without a throttle."""
+_THROTTLE = "replica.alter.log.dirs.io.max.bytes.per.second"
 _AT_LEAST = 0.1
 """Seconds that a copy takes."""
 
@@ -22,12 +21,12 @@ _AT_LEAST = 0.1
 def dir_of(cluster: Cluster, topic: Topic, number: int, broker: int) -> str:
     """The directory that has a broker's replica."""
     folders = cluster.state.brokers[broker].log_dirs
-    return cluster.replica_dirs.get((topic.id, number, broker), folders[topic.id.int % len(folders)])
+    return cluster.state.replica_dirs.get((topic.id, number, broker), folders[topic.id.int % len(folders)])
 
 
 def copy_of(cluster: Cluster, topic: Topic, number: int, broker: int) -> tuple[str, float] | None:
     """The directory that a replica is copied into, and the share that is there; None for none."""
-    copy = cluster.dir_copies.get((topic.id, number, broker))
+    copy = cluster.state.dir_copies.get((topic.id, number, broker))
     if copy is None:
         return None
     path, began, seconds = copy
@@ -46,20 +45,38 @@ def cordoned_dirs(state: ClusterState, broker: int) -> frozenset[str]:
 
 def start_copy(cluster: Cluster, topic: Topic, number: int, broker: int, path: str) -> None:
     """Copy a replica into a directory; to the one that it is in: end a copy of it. Another copy of it is dropped."""
-    place = topic.id, number, broker
-    before = cluster.dir_copies.pop(place, None)
+    state, place = cluster.state, (topic.id, number, broker)
+    before = state.dir_copies.pop(place, None)
     if before is not None and before[0] == path:
-        cluster.dir_copies[place] = before
+        state.dir_copies[place] = before
     elif dir_of(cluster, topic, number, broker) != path:
-        seconds = max(replica_bytes(cluster.state, topic, number) / BYTES_PER_SECOND, _AT_LEAST)
-        copy = cluster.dir_copies[place] = (path, cluster.clock.time(), seconds)
-        cluster.run(_copied(cluster, place, copy))
+        seconds = max(replica_bytes(state, topic, number) / _rate(state, broker), _AT_LEAST)
+        state.dir_copies[place] = (path, cluster.clock.time(), seconds)
+        cluster.run(_copied(cluster, place))
+    state.touch()
 
 
-async def _copied(cluster: Cluster, place: tuple[UUID, int, int], copy: tuple[str, float, float]) -> None:
+def resume_copies(cluster: Cluster) -> None:
+    """Go on with the copies of a restored state."""
+    for place in cluster.state.dir_copies:
+        cluster.run(_copied(cluster, place))
+
+
+def _rate(state: ClusterState, broker: int) -> int:
+    """Bytes per second that a broker copies between its directories."""
+    for resource in (broker_resource(broker), CLUSTER_DEFAULT):
+        own = state.configs.get(resource, {}).get(_THROTTLE, "")
+        if own.isdecimal():
+            return min(BYTES_PER_SECOND, max(int(own), 1))
+    return BYTES_PER_SECOND
+
+
+async def _copied(cluster: Cluster, place: DirPlace) -> None:
     """Take the copy in place of the replica once it is whole, unless it was dropped meanwhile."""
-    path, _began, seconds = copy
-    await cluster.clock.sleep(seconds)
-    if cluster.dir_copies.get(place) is copy:
-        del cluster.dir_copies[place]
-        cluster.replica_dirs[place] = path
+    state = cluster.state
+    copy = path, began, seconds = state.dir_copies[place]
+    await cluster.clock.sleep(began + seconds - cluster.clock.time())
+    if state.dir_copies.get(place) is copy:
+        del state.dir_copies[place]
+        state.replica_dirs[place] = path
+        state.touch()

@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from console.model.secret import Secret
 
 if TYPE_CHECKING:
     from console.model.config import ConfigResource
+
+T = TypeVar("T")
 
 LOOPBACK = "127.0.0.1"
 BROKER_LISTENER = "PLAINTEXT"
@@ -21,7 +23,7 @@ ANONYMOUS = "User:ANONYMOUS"
 METADATA_VERSION = "metadata.version"
 """The feature whose level is the version of the metadata log."""
 
-RELEASE_NAMES = ("2.8", "3.9", "4.3")
+RELEASE_NAMES = ("2.8", "3.7", "3.9", "4.0", "4.1", "4.2", "4.3")
 SCENARIO_NAMES = ("quiet", "incident", "groups", "transactions", "fleet", "large")
 _SCENARIO_MODULES: Mapping[str, str] = {
     "quiet": "quiet",
@@ -73,12 +75,12 @@ class SaslSpec:
 class ClusterSpec:
     """How to make a cluster.
 
-    brokers: how many, with ids from 1. versions: the Kafka release: 2.8 (with ZooKeeper), 3.9 or 4.3. proposals:
-    whether the proposals' own formats are advertised too. port: of the first broker, the others follow; 0 for free
-    ones. authorizer: whether ACLs are kept and enforced. super_users: principals that may do everything. sasl: None for
-    no authentication, then everybody is ANONYMOUS. propagation_delay: seconds until a change reaches the brokers that
-    are not the controller. forwarding: whether these forward requests to the controller; None as the release does.
-    racks: by broker id. static_configs: configs of each broker's file. scenario: what the cluster holds at the start.
+    brokers: how many, with ids from 1. versions: the Kafka release, one of RELEASE_NAMES. proposals: whether the
+    proposals' own formats are advertised too. port: of the first broker, the others follow; 0 for free ones.
+    authorizer: whether ACLs are kept and enforced. super_users: principals that may do everything. sasl: None for no
+    authentication, then everybody is ANONYMOUS. propagation_delay: seconds until a change reaches the brokers that are
+    not the controller. forwarding: whether these forward requests to the controller; None as the release does. racks:
+    by broker id. static_configs: configs of each broker's file. scenario: what the cluster holds at the start.
     live: whether the scenario's other clients work in it. state_file: where the state is kept over restarts.
     """
 
@@ -127,8 +129,19 @@ class Release:
     @property
     def number(self) -> tuple[int, int]:
         """The name as numbers, for comparing: ``(4, 3)``."""
-        major, _, minor = self.name.partition(".")
-        return int(major), int(minor)
+        return release_number(self.name)
+
+
+def release_number(name: str) -> tuple[int, int]:
+    """The name of a release as numbers, for comparing: ``(4, 3)``."""
+    major, _, minor = name.partition(".")
+    return int(major), int(minor)
+
+
+def since(table: Mapping[str, T], name: str) -> T:
+    """What is so in a release, of a table by the releases since which something is so. Raises ValueError where the
+    release is older than all of them."""
+    return table[max((each for each in table if release_number(each) <= release_number(name)), key=release_number)]
 
 
 @cache

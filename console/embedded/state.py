@@ -143,14 +143,17 @@ class TopicIndex:
 
 
 Listener = Callable[[Change], None]
+DirPlace = tuple[UUID, int, int]
+"""A replica: topic id, partition, broker."""
 
 
 class ClusterState:
     """The controller's state. Every change goes through it, so that offsets and notifications have one source.
 
     Only for the cluster's own loop: there are no locks, and no change awaits. groups, logs and transactions belong to
-    single brokers and are not replicated; their handlers keep them. Each change of a table returns its offset in the
-    log.
+    single brokers and are not replicated; their handlers keep them. replica_dirs: replicas that were moved to another
+    directory; dir_copies: those that are copied, with the directory, since when, Unix time, and for how many seconds.
+    Each change of a table returns its offset in the log.
     """
 
     def __init__(self, cluster_id: str, release: Release, clock: Clock | None = None) -> None:
@@ -162,6 +165,8 @@ class ClusterState:
         self.groups: dict[str, Group] = {}
         self.logs: dict[tuple[str, int], PartitionLog] = {}
         self.transactions: dict[str, Transaction] = {}
+        self.replica_dirs: dict[DirPlace, str] = {}
+        self.dir_copies: dict[DirPlace, tuple[str, float, float]] = {}
         self.controller_epoch = 1
         self._index = TopicIndex()
         self._past: tuple[tuple[int, int], View] | None = None
@@ -256,7 +261,7 @@ class ClusterState:
         return lambda: self._listeners.remove(listener)
 
     def touch(self) -> None:
-        """Report a change of groups or records, which the log does not hold."""
+        """Report a change of groups, records or directories, which the log does not hold."""
         for listener in tuple(self._touched):
             listener()
 

@@ -117,7 +117,7 @@ KEPT_TOTAL = 4 * 2**20
 
 
 def encode_unlogged(state: ClusterState) -> dict[str, Any]:
-    """Groups, logs and transactions, which are not in the tables.
+    """Groups, logs, transactions and the directories of replicas, which are not in the tables.
 
     Of a log the newest records and its offsets are stored; of a group its offsets and the members without a client. A
     real member joins again by itself.
@@ -140,6 +140,8 @@ def encode_unlogged(state: ClusterState) -> dict[str, Any]:
         "groups": [_group(group) for group in state.groups.values()],
         "logs": logs,
         "transactions": [_transaction(each) for each in state.transactions.values()],
+        "replica_dirs": [[str(id_), *rest, path] for (id_, *rest), path in state.replica_dirs.items()],
+        "dir_copies": [[str(id_), *rest, *copy] for (id_, *rest), copy in state.dir_copies.items()],
     }
 
 
@@ -151,6 +153,13 @@ def restore_unlogged(state: ClusterState, content: dict[str, Any]) -> None:
     for fields in content.get("groups", ()):
         group = _read_group(fields)
         state.groups[group.id] = group
+    state.replica_dirs = {
+        (UUID(id_), number, broker): path for id_, number, broker, path in content.get("replica_dirs", ())
+    }
+    state.dir_copies = {
+        (UUID(id_), number, broker): (path, began, seconds)
+        for id_, number, broker, path, began, seconds in content.get("dir_copies", ())
+    }
     for topic, partition, start, end, older_bytes, encoded in content.get("logs", ()):
         state.logs[topic, partition] = _read_log(start, end, older_bytes, b64decode(encoded))
 

@@ -25,7 +25,7 @@ _CLEANUP_MS = 10_000
 (transaction.abort.timed.out.transaction.cleanup.interval.ms)."""
 _VERIFICATION = "transaction.partition.verification.enable"
 _VERIFIES_FROM = (3, 6)
-_FORGETS_FROM = (4, 0)
+_FORGETS_FROM = (4, 1)
 """The first release in which a producer that starts again has no start time of its last transaction (measured)."""
 _FENCED_FROM = 2
 """The first version of a producer's requests that has PRODUCER_FENCED (KIP-360)."""

@@ -150,7 +150,7 @@ class ClusterInfo(Struct, frozen=True):
 class BrokerVersion(Struct, frozen=True):
     """What one broker speaks, from its ApiVersions answer.
 
-    apis: API key -> (lowest, highest version). release: Kafka's release as far as that shows ("4.3", "3.9", "≥ 4.3").
+    apis: API key -> (lowest, highest version). release: Kafka's release as far as that shows ("4.3", "3.9", "≥ 4.4").
     """
 
     release: str

@@ -39,6 +39,10 @@ class ConfigResource(NamedTuple):
         return self.type == BROKER and self.name == ""
 
 
+ConfigPlace = tuple[ConfigResource, str]
+"""A key of an entity."""
+
+
 CLUSTER_DEFAULT = ConfigResource(BROKER, "")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -132,6 +132,37 @@ def replica_sizes(snapshot: Snapshot) -> Mapping[TopicPartition, int]:
             for topic, partition, size, _lag, is_future in log_dir.replicas:
                 if not is_future and size > found.get((topic, partition), -1):
                     found[topic, partition] = size
+    return found
+
+
+ReplicaPlace = tuple[str, int, int]
+"""A topic, a partition of it, and a broker."""
+
+
+class DirCopy(NamedTuple):
+    """A replica that its broker copies from a directory into another. copied, size: bytes there, and of the replica.
+    behind: records that the copy lacks. before: ``""`` if unknown."""
+
+    before: str
+    after: str
+    copied: int
+    size: int
+    behind: int
+
+
+def dir_copies(log_dirs: Mapping[int, Sequence[LogDir]]) -> Mapping[ReplicaPlace, DirCopy]:
+    """The copies that are under way."""
+    found: dict[ReplicaPlace, DirCopy] = {}
+    for broker, dirs in sorted(log_dirs.items()):
+        if not any(each.replicas.moving for each in dirs):
+            continue
+        there = [(each, one) for each in dirs for one in each.replicas]
+        held = {(one.topic, one.partition): (each.path, one.size) for each, one in there if not one.is_future}
+        for each, one in there:
+            if one.is_future:
+                before, size = held.get((one.topic, one.partition), ("", 0))
+                copy = DirCopy(before, each.path, one.size, size, one.offset_lag)
+                found[one.topic, one.partition, broker] = copy
     return found
 
 

@@ -14,7 +14,7 @@ from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.embedded.spec import ClusterSpec, SaslSpec
 from console.model.secret import Secret
 from tests.contract import acls
-from tests.contract.recorded import LIVE, RECORD, Recorded, Recorder, answers, case, keep, recorded_functions
+from tests.contract.recorded import LIKE, LIVE, RECORD, Recorded, Recorder, case, keep, recorded_functions, tape_of
 from tests.contract.target import ADMIN, ALICE, Server, Target
 from tests.contract.verbs import (
     BROKER,
@@ -30,10 +30,10 @@ from tests.contract.verbs import (
     quotas,
     values,
 )
-from tests.support.real_clusters import REAL, KafkaCluster
+from tests.support.real_clusters import RARE, REAL, KafkaCluster
 from tests.support.server_properties import NodePorts, server_properties, zookeeper_mode_properties
 
-BROKERS = {"2.8": 2, "3.9": 1, "4.3": 3}
+BROKERS = {"2.8": 2, "3.7": 1, "3.9": 1, "4.0": 3, "4.1": 3, "4.2": 3, "4.3": 3}
 RECORDING = os.environ.get(RECORD)
 """Read before each test has an environment of its own."""
 USERS = {name: Secret(f"password of {name}") for name in (ADMIN, ALICE)}
@@ -149,19 +149,24 @@ def beside_real(function: str) -> list[object]:
         is_recorded = function in recorded_functions(release)
         if is_recorded:
             found.append(pytest.param(("recorded", release), id=f"recorded-{release}"))
-        marks = [pytest.mark.broker, *([pytest.mark.long] if is_recorded else [])]
+        marks = [pytest.mark.broker, *([pytest.mark.long] if is_recorded or release in RARE else [])]
         found.append(pytest.param(("real", release), id=f"real-{release}", marks=marks))
     return found
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Each release embedded alone, unless a test only compares; then beside the real one."""
+    """Each release embedded alone, unless a test only compares or the release is rare and recorded; then beside the
+    real one."""
     if "target" not in metafunc.fixturenames:
         return
-    alone = [pytest.param(("embedded", release), id=f"embedded-{release}") for release in REAL]
+    function = f"{metafunc.definition.path.stem}::{metafunc.function.__name__}"
+    alone = [
+        pytest.param(("embedded", release), id=f"embedded-{release}")
+        for release in REAL
+        if not (release in RARE and function in recorded_functions(release))
+    ]
     if metafunc.definition.get_closest_marker("compares"):
         alone = []
-    function = f"{metafunc.definition.path.stem}::{metafunc.function.__name__}"
     metafunc.parametrize("target", [*alone, *beside_real(function)], indirect=True)
 
 
@@ -179,7 +184,7 @@ def target(
         return
     own = case(request.node, release)
     if kind == "recorded":
-        yield Target(release, server, thread, Recorded(BROKERS[release], release != "2.8", answers(release)[own]))
+        yield Target(release, server, thread, Recorded(BROKERS[release], release != "2.8", tape_of(release, own)))
         return
     cluster: KafkaCluster = request.getfixturevalue(REAL[release])
     if release not in real_servers:
@@ -200,7 +205,7 @@ def target(
 @pytest.fixture
 def name(request: pytest.FixtureRequest) -> str:
     """A name that nothing else has, the same in each run: requests are compared with recorded ones."""
-    whose = re.sub("(recorded|real)-", "", request.node.nodeid)
+    whose = re.sub(r"(?:recorded|real)-(\d\.\d)", lambda found: LIKE.get(found[1], found[1]), request.node.nodeid)
     return f"contract-{hashlib.sha256(whose.encode()).hexdigest()[:8]}"
 
 

@@ -24,11 +24,15 @@ ON_PURPOSE: Mapping[str, str] = {
     "broker did.",
 }
 
+_KRAFT = frozenset({25, 28, 38, 39, 40, 41, 68})
+_4_1 = _KRAFT | {76, *range(78, 82), *range(83, 88)}
 NOT_SERVED: Mapping[str, Set[int]] = {
     "2.8": {4, 5, 6, 7, 25, 28, 38, 39, 40, 41, 56},
-    "3.9": {25, 28, 38, 39, 40, 41, 68, 80, 81},
-    "4.3": {25, 28, 38, 39, 40, 41, 68, 76, *range(78, 82), *range(83, 89)},
+    "3.7": _KRAFT,
+    "3.9": _KRAFT | {80, 81},
+    "4.1": _4_1,
+    "4.2": _4_1 | {88},
 }
-"""API keys by release: what brokers say to each other, delegation tokens, offsets in transactions, voters of the
-quorum, share and streams groups. The console has no use for them, nor have the
-clients that are to work here; what is not told is not asked for."""
+"""API keys by the first release: what brokers say to each other, delegation tokens, offsets in transactions, voters of
+the quorum, share and streams groups. The console has no use for them, nor have the clients that are to work here; what
+is not told is not asked for."""

@@ -1,18 +1,20 @@
 """Answers of real brokers, kept with the version that gave them, and given again without a broker.
 
-``python -m tests.contract.recorded`` runs the suite on real brokers and writes the files again (some minutes). A test
-whose requests are no longer the recorded ones fails and names that command.
+``python -m tests.contract.recorded [RELEASE …]`` runs the suite on real brokers and writes the files again (some
+minutes for each release). A test whose requests are no longer the recorded ones fails and names that command.
+
+A release that is like another one is asked the same, under the same names; its file holds what was answered otherwise.
 """
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
+import lzma
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
@@ -25,13 +27,17 @@ from console.wire.frames import encode_payload
 from console.wire.schemas import request_module
 from tests.contract.client import Build, NoAnswer
 from tests.contract.target import Server
-from tests.support.kafka_jars import KAFKA_2_8, KAFKA_3_9, KAFKA_4_3
+from tests.support.kafka_jars import RELEASES
+from tests.support.real_clusters import REAL
 
 FOLDER = Path(__file__).parent / "answers"
 RECORD = "CONTRACT_ANSWERS"
 """Environment variable: the folder into which a run on real brokers writes what they answered."""
-VERSIONS = {"2.8": KAFKA_2_8, "3.9": KAFKA_3_9, "4.3": KAFKA_4_3}
+LIKE = {"3.7": "3.9", "4.0": "4.3", "4.1": "4.3", "4.2": "4.3"}
+"""Release -> the one that its file is a difference to."""
 _TIME = "$time"
+_SAME = "same"
+"""In place of the answers of a test: they are those of the other release."""
 LIVE = "live"
 """In place of the answers of a test that is marked so: it needs a broker each time."""
 
@@ -118,30 +124,39 @@ def case(node: pytest.Item, release: str) -> str:
     """What a test is called in the files: without the kind of its target."""
     name = node.name
     for kind in ("recorded", "real"):
-        name = name.replace(f"{kind}-{release}", release)
+        name = name.replace(f"{kind}-{release}", LIKE.get(release, release))
     return f"{node.path.stem}::{name}"
 
 
+Tape = list[list[str]]
+"""What was asked, and the answer as JSON, each."""
+
+
 @cache
-def answers(release: str) -> Mapping[str, Any]:
-    """Case -> its tape, or LIVE; empty where nothing was recorded for the version that is tested today."""
-    file = FOLDER / f"{release}.json.gz"
+def _tapes(release: str) -> tuple[tuple[str, ...], Mapping[str, Any]]:
+    """The answers as JSON, and case -> its tape by their places, or LIVE; empty where nothing was recorded for the
+    version that is tested today."""
+    file = FOLDER / f"{release}.json.xz"
     if not file.exists():
-        return {}
-    kept = json.loads(gzip.decompress(file.read_bytes()))
-    if kept["version"] != VERSIONS[release]:
-        return {}
-    pool = kept["answers"]
-    return {
-        name: tape if tape == LIVE else [[asked, json.loads(pool[at], object_hook=_decoded)] for asked, at in tape]
-        for name, tape in kept["cases"].items()
-    }
+        return (), {}
+    kept = json.loads(lzma.decompress(file.read_bytes()))
+    if kept["version"] != RELEASES[release]:
+        return (), {}
+    others, same = _tapes(LIKE[release]) if release in LIKE else ((), {})
+    cases = {name: same[name] if tape == _SAME else tape for name, tape in kept["cases"].items()}
+    return (*others, *kept["answers"]), cases
+
+
+def tape_of(release: str, name: str) -> list[list[Any]]:
+    """What was asked in a case, and the answer, each. Raises KeyError where it was not recorded."""
+    pool, cases = _tapes(release)
+    return [[asked, json.loads(pool[at], object_hook=_decoded)] for asked, at in cases[name]]
 
 
 @cache
 def recorded_functions(release: str) -> frozenset[str]:
     """``module::function`` of the tests that need no broker, all of their cases."""
-    found = answers(release)
+    _, found = _tapes(release)
     functions = {name.partition("[")[0] for name in found}
     return frozenset(functions - {name.partition("[")[0] for name, tape in found.items() if tape == LIVE})
 
@@ -163,33 +178,50 @@ def keep(folder: str, release: str, name: str, tape: object) -> None:
     file.write_text(json.dumps([release, name, tape]))
 
 
-def _write(folder: Path) -> None:
-    """Put the tests' tapes into a file for each release; equal answers stand once."""
-    cases: dict[str, dict[str, Any]] = {release: {} for release in VERSIONS}
+def _write(folder: Path, recorded: Sequence[str]) -> None:
+    """Put the tests' tapes into a file for each release that was recorded, and for those that are like it; equal
+    answers stand once."""
+    cases: dict[str, dict[str, Tape | str]] = {release: {} for release in recorded}
     for file in folder.iterdir():
         release, name, tape = json.loads(file.read_text())
         cases[release][name] = tape
+    for release, like in LIKE.items():
+        if like in cases and release not in cases:
+            pool, kept = _tapes(release)
+            cases[release] = {
+                name: tape if tape == LIVE else [[asked, pool[at]] for asked, at in tape] for name, tape in kept.items()
+            }
     FOLDER.mkdir(exist_ok=True)
-    for release, found in cases.items():
-        pool: dict[str, int] = {}
-        kept = {
-            name: tape if tape == LIVE else [[asked, pool.setdefault(answer, len(pool))] for asked, answer in tape]
-            for name, tape in sorted(found.items())
-        }
-        text = json.dumps({"version": VERSIONS[release], "answers": list(pool), "cases": kept}, indent=0)
-        (FOLDER / f"{release}.json.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
-        print(f"Kafka {VERSIONS[release]}: {len(found)} cases, {len(pool)} answers")
+    for release in sorted(cases, key=lambda each: each in LIKE):
+        _write_release(release, cases[release])
+        _tapes.cache_clear()
+
+
+def _write_release(release: str, cases: Mapping[str, Tape | str]) -> None:
+    others, same = _tapes(LIKE[release]) if release in LIKE else ((), {})
+    pool = {answer: at for at, answer in enumerate(others)}
+    kept: dict[str, Any] = {
+        name: tape if isinstance(tape, str) else [[asked, pool.setdefault(answer, len(pool))] for asked, answer in tape]
+        for name, tape in sorted(cases.items())
+    }
+    kept = {name: _SAME if tape == same.get(name) else tape for name, tape in kept.items()}
+    answers = list(pool)[len(others) :]
+    text = json.dumps({"version": RELEASES[release], "answers": answers, "cases": kept}, indent=0)
+    (FOLDER / f"{release}.json.xz").write_bytes(lzma.compress(text.encode(), preset=9))
+    print(f"Kafka {RELEASES[release]}: {len(kept)} cases, {len(answers)} answers")
 
 
 def main() -> int:
-    """Run the suite on real brokers; write the files only where all of it passed."""
+    """Run the suite on real brokers of the named releases, or of all; write the files where all of it passed."""
     import tempfile
 
+    releases = sys.argv[1:] or list(REAL)
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "pytest", str(Path(__file__).parent), "-k", "real", "-q", *sys.argv[1:]]
+        wanted = " or ".join(f"real-{release}" for release in releases)
+        command = [sys.executable, "-m", "pytest", str(Path(__file__).parent), "-k", wanted, "-q"]
         status = subprocess.run(command, env={**os.environ, RECORD: folder}, check=False).returncode
         if status == 0:
-            _write(Path(folder))
+            _write(Path(folder), releases)
     return status
 
 

@@ -12,7 +12,9 @@ from itertools import islice
 from typing import Any
 
 from console.embedded.brokers import ThreadedCluster
+from console.embedded.spec import release, release_number, since
 from console.model.secret import Secret
+from console.wire.schemas import api_key
 from tests.contract.answers import differences, plain
 from tests.contract.client import Build, Client, NoAnswer
 from tests.contract.differences import ON_PURPOSE
@@ -109,7 +111,9 @@ class Target:
 
     def controller(self) -> int:
         """Where changes go: with ZooKeeper the controller, on both sides the same broker; else broker 1."""
-        if self.kraft or self.real is None:
+        if self.kraft:
+            return 1
+        if self.real is None:
             return self._controller or self.thread.call(lambda cluster: cluster.state.controller_id)
         told = self.real.ask("metadata", 7, lambda m: m.MetadataRequest(topics=()), 1, ADMIN)
         controller: int = told["controller_id"]
@@ -126,8 +130,17 @@ class Target:
         return [server for server in (self.real, self.embedded) if server is not None]
 
     def by_release(self, **values: Any) -> Any:
-        """The value for this release: ``v2_8=…, v3_9=…, v4_3=…``."""
-        return values["v" + self.release.replace(".", "_")]
+        """The value for this release, of those since a release: ``v2_8=…, v3_7=…, v4_0=…``."""
+        return since({name.removeprefix("v").replace("_", "."): value for name, value in values.items()}, self.release)
+
+    def has(self, api: str, version: int) -> bool:
+        """Whether brokers of this release have an API in that version."""
+        low, high = release(self.release).apis.get(api_key(api), (0, -1))
+        return low <= version <= high
+
+    def is_since(self, release: str) -> bool:
+        """Whether this release is that one or newer."""
+        return release_number(self.release) >= release_number(release)
 
     @contextmanager
     def differing(self, name: str) -> Iterator[bool]:

@@ -326,13 +326,13 @@ def test_offsets_without_members(target: Target, name: str, topic: str) -> None:
 def test_groups_that_are_not_there_or_of_another_kind(target: Target, name: str, topic: str) -> None:
     def story(tell: Teller) -> None:
         tell.describe()
-        if tell.release == "4.3":
+        if tell.release not in ("2.8", "3.7", "3.9"):
             tell.describe(6)
-        if tell.release != "2.8":
+        if newer := tell.release not in ("2.8", "3.7"):
             tell.describe_newer()
             tell.commit(5, "", 3, version=9)
         tell.commit(5)
-        if tell.release != "2.8":
+        if newer:
             tell.describe_newer()
             tell.listed(5)
             tell.listed(5, types_filter=("classic",))

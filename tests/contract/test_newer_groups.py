@@ -17,10 +17,10 @@ from tests.contract.answers import differences
 from tests.contract.target import ADMIN, SETTLED, Server, Target
 
 HOST, CLIENT = "/127.0.0.1", "contract"
-NEWEST = "4.3"
-DESCRIBES = ("consumer_group_describe", "share_group_describe", "streams_group_describe")
 OTHERS = {"consumer": "share", "share": "streams", "streams": "consumer"}
 VERSIONS = {"consumer": 1, "share": 1, "streams": 0}
+FIRST = {"consumer": "4.0", "share": "4.2", "streams": "4.2"}
+"""The releases from which on the protocols are enabled."""
 MOVES = ("NOT_COORDINATOR", "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE")
 
 
@@ -178,8 +178,8 @@ def as_data(cluster: EmbeddedCluster, kind: str, group: str, topic: str, member:
 @pytest.mark.compares
 @pytest.mark.parametrize("kind", ["consumer", "share", "streams"])
 def test_a_group_is_described_as_a_real_one(target: Target, name: str, kind: str) -> None:
-    if target.release != NEWEST or target.real is None:
-        return  # the protocols are not enabled before 4.0
+    if not target.is_since(FIRST[kind]) or target.real is None:
+        return
     topic = f"{name}-{kind}"
     target.ask(
         "create_topics",
@@ -194,42 +194,43 @@ def test_a_group_is_described_as_a_real_one(target: Target, name: str, kind: str
     join(target.real, kind, group, topic, member)
     real = describe(target.real, f"{kind}_group_describe", VERSIONS[kind], group)
     target.thread.call(lambda cluster: as_data(cluster, kind, group, topic, member, real["groups"][0]))
-    asked: list[tuple[Any, Any]] = []
-    for server in (target.real, target.embedded):
-        other = OTHERS[kind]
-        asked.append(
-            (
-                server,
-                {
-                    "described": describe(server, f"{kind}_group_describe", VERSIONS[kind], group),
-                    "as another": describe(server, f"{other}_group_describe", VERSIONS[other], group),
-                    "as classic": describe_classic(server, 6, group),
-                    "as classic before": describe_classic(server, 5, group),
-                    "listed": listed(server, group),
-                    "listed by type": listed(server, group, types_filter=(kind,)),
-                    "listed by another": listed(server, group, types_filter=(other,)),
-                    "listed by state": listed(server, group, states_filter=("Stable",)),
-                    "offsets": committed(server, group),
-                    "share offsets": share_offsets(server, 1, group) if kind != "share" else None,
-                },
-            )
-        )
-    (_, told), (_, found) = asked
+    other = OTHERS[kind]
+    another = f"{other}_group_describe"
+    has_another, has_share = target.has(another, VERSIONS[other]), target.has("describe_share_group_offsets", 1)
+    told, found = (
+        {
+            "described": describe(server, f"{kind}_group_describe", VERSIONS[kind], group),
+            "as another": describe(server, another, VERSIONS[other], group) if has_another else None,
+            "as classic": describe_classic(server, 6, group),
+            "as classic before": describe_classic(server, 5, group),
+            "listed": listed(server, group),
+            "listed by type": listed(server, group, types_filter=(kind,)),
+            "listed by another": listed(server, group, types_filter=(other,)),
+            "listed by state": listed(server, group, states_filter=("Stable",)),
+            "offsets": committed(server, group),
+            "share offsets": share_offsets(server, 1, group) if has_share and kind != "share" else None,
+        }
+        for server in (target.real, target.embedded)
+    )
     seen = [f"{what}{each}" for what, answer in told.items() for each in differences(answer, found[what])]
-    assert not seen, "Kafka 4.3 and the embedded cluster differ:\n  " + "\n  ".join(seen)
+    assert not seen, f"Kafka {target.release} and the embedded cluster differ:\n  " + "\n  ".join(seen)
     assert told["described"]["groups"][0]["members"][0]["member_id"] == member
 
 
 def test_groups_that_are_not_there(target: Target, name: str) -> None:
-    if target.release != NEWEST:
+    if not target.is_since("4.0"):
         return
     missing = f"{name}-missing"
     for server in target.servers:
         coordinator(server, missing)
-    for api in DESCRIBES:
-        told = [describe(server, api, 0 if api.startswith("streams") else 1, missing) for server in target.servers]
+    for kind, version in VERSIONS.items():
+        api = f"{kind}_group_describe"
+        if not target.has(api, version):
+            continue
+        told = [describe(server, api, version, missing) for server in target.servers]
         assert all(not list(differences(told[0], each)) for each in told), told
-        assert told[0]["groups"][0]["error_code"] == "GROUP_ID_NOT_FOUND"
-    for version in (0, 1):
+        expected = "GROUP_ID_NOT_FOUND" if target.is_since(FIRST[kind]) else "UNSUPPORTED_VERSION"
+        assert told[0]["groups"][0]["error_code"] == expected
+    for version in (each for each in (0, 1) if target.has("describe_share_group_offsets", each)):
         told = [share_offsets(server, version, missing) for server in target.servers]
         assert all(not list(differences(told[0], each)) for each in told), told

@@ -81,7 +81,7 @@ def test_configs_that_may_not_be_read(target: Target, topic: str) -> None:
     assert sorted(refused) == [NO_CLUSTER] * 3 + [NO_TOPIC] * 2
     if target.kraft:
         assert [error(each) for each in describe(target, [(CLIENT_METRICS, "m")], user=ALICE)] == [NO_CLUSTER]
-    if target.release == "4.3":
+    if target.is_since("4.0"):
         (refused_group,) = describe(target, [(GROUP_CONFIGS, "contract-g")], user=ALICE)
         assert error(refused_group) == ("GROUP_AUTHORIZATION_FAILED", "Group authorization failed.")
 
@@ -133,7 +133,7 @@ def test_acls(target: Target) -> None:
 
     def refused(operation: str) -> Error:
         newest = f"It needs {operation} permission."
-        return CLUSTER_CODE, newest if target.release == "4.3" else "It is not authorized."
+        return CLUSTER_CODE, newest if target.is_since("4.1") else "It is not authorized."
 
     assert found(target, user=ALICE) == (refused("DESCRIBE"), set())
     assert create(target, may(TOPIC, "contract", ALL), user=ALICE) == [refused("ALTER")]

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 
 import pytest
 
 from console.embedded.brokers import EmbeddedCluster
-from console.embedded.config_definitions import CLASS, ConfigDefinition, Definitions, release_configs, value_error
+from console.embedded.config_definitions import (
+    CLASS,
+    ConfigDefinition,
+    Definitions,
+    release_configs,
+    release_data,
+    value_error,
+)
 from console.embedded.spec import RELEASE_NAMES, ClusterSpec
 from console.model.codes import CLIENT_METRICS, GROUP, SET, TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource
@@ -17,9 +23,9 @@ from tests.embedded.raw_client import RawClient
 from tests.embedded.test_configs_alter import Ops, altered
 from tests.embedded.test_configs_describe import describe
 from tests.support.kafka_cluster import KafkaCluster
-from tests.support.kafka_jars import BrokersUnavailableError, jars, java
-from tests.support.real_clusters import REAL
-from tests.support.record_config_definitions import VERSIONS, definitions, file_of, verdicts
+from tests.support.kafka_jars import RELEASES, BrokersUnavailableError, jars, java
+from tests.support.real_clusters import EACH, RARE, REAL
+from tests.support.record_config_definitions import definitions, verdicts
 
 pytestmark = pytest.mark.broker
 
@@ -53,12 +59,15 @@ NOT_SENT = {"controller.quorum.voters", "controller.quorum.bootstrap.servers"}
 """Whose validators are not known here: nobody can alter them."""
 
 
-@pytest.fixture(scope="module", params=RELEASE_NAMES)
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(each, marks=[pytest.mark.long] if each in RARE else []) for each in RELEASE_NAMES],
+)
 def release(request: pytest.FixtureRequest) -> str:
     """Each one whose jars are there."""
     name: str = request.param
     try:
-        jars(VERSIONS[name])
+        jars(RELEASES[name])
         java()
     except BrokersUnavailableError as reason:
         if os.environ.get("KAC_REQUIRE_BROKERS") == "1":
@@ -68,7 +77,7 @@ def release(request: pytest.FixtureRequest) -> str:
 
 
 def test_the_definitions_are_kafkas(release: str) -> None:
-    kept = json.loads(file_of(release).read_text())
+    kept = release_data(release)
     assert kept.pop("loggers")
     assert kept == definitions(release)
 
@@ -88,7 +97,7 @@ def test_values_are_judged_as_by_kafka(release: str) -> None:
         assert value_error(getattr(configs, section)[key], value) == real, (section, key, value)
 
 
-@pytest.fixture(params=[("real", release) for release in REAL], ids=REAL)
+@pytest.fixture(params=EACH)
 def real(request: pytest.FixtureRequest) -> tuple[str, Mapping[int, tuple[str, int]]]:
     """A real cluster of each release: its name, and its addresses by broker id."""
     _, release = request.param

@@ -20,6 +20,7 @@ from console.model.codes import BROKER, CLIENT_METRICS, TOPIC
 def test_all_configs_are_valid(scenario: str, release: str) -> None:
     cluster = EmbeddedCluster(ClusterSpec(scenario=scenario, versions=release))
     configs = release_configs(release)
+    modern = cluster.release.number >= (4, 0)
     seen = 0
     for resource, own in islice(cluster.state.configs.items(), 1000):
         if resource.type == TOPIC:
@@ -28,7 +29,7 @@ def test_all_configs_are_valid(scenario: str, release: str) -> None:
             nothing_set = BrokerLayers(configs, NOTHING, NOTHING, NOTHING)
             check_broker_values(nothing_set, own, config_messages(release), own=bool(resource.name))
         elif resource.type == CLIENT_METRICS:
-            check_client_metrics(layers_of(cluster, 1, cluster.state.view), own, modern=release == "4.3")
+            check_client_metrics(layers_of(cluster, 1, cluster.state.view), own, modern=modern)
         else:
             check_group(layers_of(cluster, 1, cluster.state.view), own)
         seen += 1

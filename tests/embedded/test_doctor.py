@@ -135,4 +135,5 @@ async def test_an_advertised_listener_that_is_not_reached_is_named(cluster: Embe
     (bad,) = [each for each in found if each.health is Health.BAD]
     assert bad.name == f"broker 9 advertises {host}:{port}"
     assert "advertised.listeners of broker 9" in bad.remedy
+    assert bad.remedy.endswith("; else --via ssh:USER@HOST goes by a host that reaches it")
     assert "3 of 4 brokers reached of 5" in next(each.found for each in found if each.name == "advertised listeners")

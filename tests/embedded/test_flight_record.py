@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -21,7 +20,6 @@ from console.admin.settings import ConnectionSettings
 from console.cli import main as cli
 from console.contexts import Context
 from console.contexts.context import parse_bootstrap
-from console.embedded import config_definitions
 from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.embedded.spec import ClusterSpec
 from console.flight.anonymous import Anonymous, Pseudonyms
@@ -36,6 +34,7 @@ from console.session.triage_looks import Looker
 from console.wire.frames import decode_body, decode_request
 from console.wire.schemas import api_name, messages
 from tests.support.patience import PATIENCE
+from tests.support.record_harmless_configs import SECTIONS, definitions
 
 
 @pytest.fixture(scope="module")
@@ -166,13 +165,7 @@ def test_an_anonymous_record_is_not_appended_to(
 
 def _known_words() -> set[str]:
     """What is Kafka's own: states and types, and the names of its configs."""
-    folder = Path(config_definitions.__file__).parent / "data"
-    names: set[str] = set(VALUES)
-    for file in folder.glob("kafka_*.json"):
-        definitions = json.loads(file.read_text())
-        for part in ("broker", "broker_dynamic_only", "topic", "group", "client_metrics"):
-            names |= set(definitions.get(part, {}))
-    return names
+    return VALUES.union(*(release.get(section, {}) for release in definitions() for section in SECTIONS))
 
 
 def test_all_names_of_kafkas_configs_stay() -> None:

@@ -14,7 +14,7 @@ from console.embedded.replicas import new_topic
 from console.embedded.spec import ClusterSpec
 from console.model.changes import AlterReassignments
 from console.model.config import broker_resource, topic_resource
-from console.operations.goals import Balance, Drain, Goal, MoveTopic, Replace, Replicate, goal_of
+from console.operations.goals import Balance, Drain, DrainDir, Goal, MoveIntoDir, MoveTopic, Replace, Replicate, goal_of
 from tests.embedded.apply_fronts import Kac, commands_on
 
 PLACES = ((1, 2), (3, 1), (2, 3), (3, 2))
@@ -99,6 +99,8 @@ def test_what_has_to_wait_is_named_and_has_its_exit_code(kac: Kac, cluster: Thre
         ("replace 3 with 4", 2, "expected drain ID"),
         ("replace 3 by 9", 1, "broker 9 is not in the cluster"),
         ("replication none 2", 1, "there is no topic none"),
+        ("drain 3 dir", 2, "drain ID dir PATH"),
+        ("drain 3 dir /nowhere", 1, "broker 3 has no log directory /nowhere; it has "),
     ],
 )
 def test_a_goal_that_is_none_is_refused(kac: Kac, words: str, code: int, why: str) -> None:
@@ -108,17 +110,21 @@ def test_a_goal_that_is_none_is_refused(kac: Kac, words: str, code: int, why: st
 
 
 @pytest.mark.parametrize(
-    "goal", [Drain((1, 2)), Replace(1, 2), Balance(), MoveTopic("a b", (1, 2)), Replicate("t", 3)], ids=str
+    ("words", "goal"),
+    [
+        (["drain", "1,2"], Drain((1, 2))),
+        (["replace", "1", "by", "2"], Replace(1, 2)),
+        (["balance"], Balance()),
+        (["topic", "a b", "to", "1,2"], MoveTopic("a b", (1, 2))),
+        (["replication", "t", "3"], Replicate("t", 3)),
+        (["drain", "1", "dir", "/a b"], DrainDir(1, "/a b")),
+        (["topic", "a b", "broker", "1", "to", "dir", "/a b"], MoveIntoDir("a b", 1, "/a b")),
+        (["topic", "t", "partition", "0", "broker", "1", "to", "dir", "/a"], MoveIntoDir("t", 1, "/a", 0)),
+    ],
 )
-def test_a_goal_is_read_as_it_is_written(goal: Goal) -> None:
-    words = {
-        "drain": ["drain", "1,2"],
-        "replace": ["replace", "1", "by", "2"],
-        "balance": ["balance"],
-        "topic": ["topic", "a b", "to", "1,2"],
-        "replication": ["replication", "t", "3"],
-    }[str(goal).split()[0]]
+def test_a_goal_is_read_as_it_is_written(words: list[str], goal: Goal) -> None:
     assert goal_of(words) == goal
+    assert str(goal).split() == " ".join(words).split()
 
 
 def test_a_goal_is_run_and_listed(kac: Kac, cluster: ThreadedCluster) -> None:

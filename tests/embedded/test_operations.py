@@ -15,13 +15,18 @@ from console.contexts.context import Context
 from console.embedded.brokers import EmbeddedCluster
 from console.embedded.clock import ManualClock
 from console.embedded.partition_log import PartitionLog
+from console.embedded.replica_dirs import dir_of, start_copy
 from console.embedded.replicas import is_moving, new_topic, start_move
 from console.embedded.spec import ClusterSpec
 from console.model.config import broker_resource, topic_resource
-from console.operations.goals import Drain, Goal, MoveTopic, Replicate
-from console.operations.operation import State
-from console.plan.stale_throttles import LISTS, RATES
-from console.session.operating import Pace, ask_of, begin, read_operations, way_back, work_on
+from console.operations.forecast import forecast
+from console.operations.goals import Drain, DrainDir, Goal, MoveIntoDir, MoveTopic, Replicate
+from console.operations.operation import Progress, State
+from console.operations.placement import placement_of
+from console.operations.planner import propose
+from console.plan.stale_throttles import LISTS, LOG_DIRS_RATE, RATES
+from console.session.operating import NEEDS, Pace, ask_of, begin, read_operations, way_back, work_on
+from console.session.reading import read_needs
 from console.session.session import Session
 from console.session.snapshot_reader import Clock, Refused
 
@@ -59,9 +64,29 @@ class World:
     def moving(self) -> int:
         return sum(is_moving(each) for topic in self.cluster.state.topics.values() for each in topic.partitions)
 
+    def leaders(self) -> list[int]:
+        return [each.leader for each in self.cluster.state.topics["orders"].partitions]
+
+    def put_into(self, number: int, broker: int, path: str) -> None:
+        """Have a replica of orders in this directory."""
+        self.cluster.state.replica_dirs[self.cluster.state.topics["orders"].id, number, broker] = path
+
+    def copy(self, number: int, broker: int, path: str) -> None:
+        """Begin a copy as another tool does."""
+        start_copy(self.cluster, self.cluster.state.topics["orders"], number, broker, path)
+
+    def dirs(self, broker: int) -> list[str]:
+        """Where the replicas of orders are on a broker."""
+        topic = self.cluster.state.topics["orders"]
+        some = range(len(topic.partitions))
+        return [dir_of(self.cluster, topic, n, broker) for n in some if broker in topic.partitions[n].replicas]
+
+    def copying(self) -> int:
+        return len(self.cluster.state.dir_copies)
+
     def throttles(self) -> dict[tuple[str, str], str]:
         """All replication throttles that are set, by entity and key."""
-        keys = {*RATES, *LISTS}
+        keys = {*RATES, *LISTS, LOG_DIRS_RATE}
         return {
             (resource.name, key): value
             for resource, configs in self.cluster.state.configs.items()
@@ -272,3 +297,122 @@ async def test_the_throttle_of_a_broker_that_does_not_come_back_is_given_up(worl
     owners = await owners_of(world.session, found)
     assert {each.edit.key for each in found} == set(RATES)
     assert {owners[each].number for each in found} == {number}
+
+
+# -- between the directories of a broker -----------------------------------------------------------------------------
+
+DIRS = ("/data1", "/data2", "/data3")
+
+
+@pytest.fixture
+async def disks() -> AsyncIterator[World]:
+    """Brokers with three directories; the replicas of broker 1 are in two of them."""
+    spec = ClusterSpec(brokers=4, racks=RACKS, static_configs={"log.dirs": ",".join(DIRS)})
+    async with world_of(spec) as made:
+        made.holds(LAYOUT)
+        for number in range(len(LAYOUT)):
+            made.put_into(number, 1, DIRS[number // 2])
+        yield made
+
+
+async def test_a_directory_is_drained_and_nothing_is_left(disks: World) -> None:
+    """Its others have what was in it; the broker's throttle is set meanwhile; the way back is its own."""
+    number = await begin(disks.session, DrainDir(1, DIRS[0]), 10_000_000)
+    rates: list[dict[tuple[str, str], str]] = []
+    far: list[Progress] = []
+
+    async def look(seconds: float) -> None:
+        rates.append(disks.throttles())
+        await disks.wait(seconds)
+
+    done = await work_on(disks.session, number, pace=Pace(sleep=look), looked=far.append)
+    assert done.state is State.DONE
+    assert rates[0] == {("1", LOG_DIRS_RATE): "10000000"}
+    assert disks.throttles() == {}
+    assert len({each.copied for each in far if each.copied + each.left == 2 * 10**8}) > 2, far
+    assert DIRS[0] not in disks.dirs(1)
+    assert disks.replicas() == list(LAYOUT)
+    back = await way_back(disks.session, number)
+    assert await disks.reached(back) is State.DONE
+    assert disks.dirs(1) == [DIRS[0], DIRS[0], DIRS[1], DIRS[1]]
+
+
+async def test_a_copy_between_directories_is_cancelled(disks: World) -> None:
+    """What had been copied before stays."""
+    before = disks.dirs(1)
+    number = await begin(disks.session, MoveIntoDir("orders", 1, DIRS[2], 0), RATE)
+
+    async def cancel(_seconds: float) -> None:
+        if disks.copying():
+            await ask_of(disks.session, number, cancel=True)
+
+    over = await work_on(disks.session, number, pace=Pace(sleep=cancel))
+    assert over.state is State.CANCELLED
+    assert (disks.dirs(1), disks.copying(), disks.throttles()) == (before, 0, {})
+
+
+async def test_a_copy_of_another_tool_is_waited_for(disks: World) -> None:
+    """Into the directory that is drained: it is left alone, and said."""
+    disks.copy(2, 1, DIRS[0])
+    number = await begin(disks.session, DrainDir(1, DIRS[0]), None)
+    said: list[str] = []
+
+    async def ends(seconds: float) -> None:
+        await disks.wait(seconds)
+
+    done = await work_on(disks.session, number, said.append, Pace(first=0.1, most=1.0, sleep=ends))
+    assert done.state is State.DONE
+    assert any("broker 1 copies it into /data1, which has to end" in line for line in said), said
+    assert DIRS[0] not in disks.dirs(1)
+
+
+async def test_a_directory_that_is_cordoned_or_a_broker_that_is_down_is_waited_for(disks: World) -> None:
+    disks.cluster.state.alter_config(broker_resource(1), {"cordoned.log.dirs": ",".join(DIRS[1:])})
+    number = await begin(disks.session, DrainDir(1, DIRS[0]), None)
+    stalled = await work_on(disks.session, number, pace=disks.pace)
+    assert stalled.progress is not None
+    assert stalled.progress.waits == ("no other log directory of broker 1 is online and takes replicas",)
+    disks.cluster.state.alter_config(broker_resource(1), {"cordoned.log.dirs": None})
+    await disks.cluster.broker_down(1)
+    stalled = await work_on(disks.session, number, pace=disks.pace)
+    assert stalled.progress is not None
+    assert "the log directories of broker 1 are unknown: it has to answer first" in stalled.progress.waits
+    await disks.cluster.broker_up(1)
+    assert (await work_on(disks.session, number, pace=disks.pace)).state is State.DONE
+    assert DIRS[0] not in disks.dirs(1)
+
+
+# -- leaders -----------------------------------------------------------------------------------------------------------
+
+
+async def test_preferred_leaders_of_what_it_moved_are_elected_at_the_end(world: World) -> None:
+    """Of what it did not touch none is; the forecast says how many each leads then."""
+    await world.cluster.broker_down(1)
+    await world.cluster.broker_up(1)
+    before = world.leaders()
+    assert before == [2, 3, 2, 2]
+    await read_needs(world.session, NEEDS)
+    placement = placement_of(world.session.snapshot)
+    said = forecast(propose(Drain((4,)), placement), placement)
+    number = await begin(world.session, Drain((4,)), RATE)
+    told: list[str] = []
+    done = await work_on(world.session, number, told.append, world.pace)
+    assert done.state is State.DONE
+    assert world.leaders() == [2, 3, 2, 1]
+    assert {each.id: each.leads for each in said.brokers} == {1: (0, 1), 2: (3, 2), 3: (1, 1), 4: (0, 0)}
+    assert [step.elects for step in done.steps] == [(), (("orders", 3),)]
+    assert "step 2: 1 preferred leaders to elect" in told
+
+
+async def test_a_preferred_replica_that_is_down_is_not_waited_for(world: World) -> None:
+    """The goal is reached without it."""
+    number = await begin(world.session, Drain((4,)), None)
+
+    async def dies(seconds: float) -> None:
+        if 1 in world.cluster.state.alive():
+            await world.cluster.broker_down(1)
+        await world.wait(seconds)
+
+    assert (await work_on(world.session, number, pace=Pace(sleep=dies))).state is State.DONE
+    assert 4 not in world.replicas()[3]
+    assert 1 not in world.leaders()

@@ -84,7 +84,7 @@ def test_what_is_no_terminal_gets_no_screen(tmp_path: Path) -> None:
         env=environment(TERM="xterm", LANG="C.UTF-8"),
     )
     assert (done.returncode, done.stdout) == (2, b"")
-    assert b"standard input and standard output and standard error are none" in done.stderr
+    assert b"standard input, output and error are not one" in done.stderr
     assert b"kac shell" in done.stderr
 
 

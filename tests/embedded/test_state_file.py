@@ -13,6 +13,10 @@ from typing import Any
 import pytest
 
 from console.embedded.brokers import EmbeddedCluster
+from console.embedded.clock import ManualClock
+from console.embedded.partition_log import PartitionLog
+from console.embedded.replica_dirs import BYTES_PER_SECOND, copy_of, dir_of, start_copy
+from console.embedded.replicas import new_topic
 from console.embedded.spec import ClusterSpec, clusters_of
 from console.embedded.state_file import CODECS, StateFileError, encode_state, write_state
 from console.model.config import topic_resource
@@ -44,6 +48,36 @@ async def test_everything_is_there_after_a_restart(tmp_path: Path, scenario: str
         assert again.state.topic_name(topic_id) == "checkout.carts"
     assert (tmp_path / "state").stat().st_mode & 0o777 == 0o600
     assert names_in(tmp_path) == ["state"]
+
+
+async def test_replicas_are_in_their_directories_after_a_restart(tmp_path: Path) -> None:
+    """Also one that was being copied: the broker goes on, by the time that has passed."""
+    dirs, clock = ("/data1", "/data2"), ManualClock()
+    spec = ClusterSpec(brokers=1, static_configs={"log.dirs": ",".join(dirs)}, state_file=tmp_path / "state")
+    async with EmbeddedCluster(spec, clock) as cluster:
+        cluster.state.put_topic(new_topic("orders", ((1,), (1,)), (1,)))
+        topic = cluster.state.topics["orders"]
+        (there,) = {*dirs} - {dir_of(cluster, topic, 0, 1)}
+        for number in (0, 1):
+            cluster.state.logs["orders", number] = PartitionLog(older_bytes=(number + 1) * BYTES_PER_SECOND)
+            start_copy(cluster, topic, number, 1, there)
+        await a_copy_ends(cluster, clock)
+    async with EmbeddedCluster(spec, clock) as again:
+        topic = again.state.topics["orders"]
+        assert (dir_of(again, topic, 0, 1), copy_of(again, topic, 0, 1)) == (there, None)
+        assert copy_of(again, topic, 1, 1) == (there, 0.5)
+        await a_copy_ends(again, clock)
+        assert (dir_of(again, topic, 1, 1), copy_of(again, topic, 1, 1)) == (there, None)
+
+
+async def a_copy_ends(cluster: EmbeddedCluster, clock: ManualClock) -> None:
+    """Turn the clock on by a second, and wait for it."""
+    touched = asyncio.Event()
+    await clock.asleep()
+    cluster.state.when_touched(touched.set)
+    clock.advance(1)
+    async with asyncio.timeout(PATIENCE):
+        await touched.wait()
 
 
 def test_a_write_that_fails_leaves_the_file_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

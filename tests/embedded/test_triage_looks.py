@@ -7,6 +7,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,7 +22,15 @@ from console.contexts.context import Context, parse_bootstrap
 from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
+from console.journal.operations import Over, operation_line
+from console.model.config import broker_resource
 from console.model.failure import Failure
+from console.operations.goals import Drain
+from console.operations.operation import State, Step
+from console.operations.throttle import Throttles
+from console.plan.stale_throttles import RATES
+from console.session.operating import begin as begin_operation
+from console.session.recording import journal_of
 from console.session.session import Session
 from console.session.snapshot_reader import Refused
 from console.session.triage_looks import Looker
@@ -218,3 +227,22 @@ async def test_without_brokers_there_is_no_verdict(cluster: ThreadedCluster) -> 
         await until_raised(looker)
         with pytest.raises(AdminError):
             await watch_verdicts(looker, options)
+
+
+async def test_throttles_of_an_operation_are_no_leftovers_until_they_are(cluster: ThreadedCluster) -> None:
+    """While it works, nor after its end by configs that were read before; by newer ones what it left is."""
+    cluster.call(lambda c: c.state.alter_config(broker_resource(1), {RATES[0]: "5000"}))
+    async with looking(cluster) as (looker, _, session):
+
+        async def causes(*parts: str) -> list[str]:
+            looker._due.update(dict.fromkeys(parts, 0.0))
+            return [each.claim.cause for each in diagnose(begin(await looker.look(whole=True))).causes]
+
+        assert await causes() == ["replication-throttled"]
+        number, now = await begin_operation(session, Drain((3,)), 5_000), datetime.now(UTC)
+        journal = await journal_of(session)
+        journal.note(operation_line(number, now, Step(now, now, sets=Throttles(5_000, ((1, RATES[0]),)))))
+        assert await causes("reassignments") == []
+        journal.note(operation_line(number, now, Over(State.DONE)))
+        assert await causes("reassignments") == []
+        assert await causes("configs") == ["replication-throttled"]

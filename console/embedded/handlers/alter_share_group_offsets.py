@@ -8,9 +8,9 @@ from kio.schema.errors import ErrorCode
 
 from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
-from console.embedded.group_coordinator import get_or_create_group, group_error, topic_error, visible_group
+from console.embedded.group_coordinator import get_or_create_group, topic_error, visible_group
 from console.embedded.groups import Committed
-from console.embedded.newer_group_answers import SHARE_MESSAGES
+from console.embedded.newer_group_answers import SHARE_MESSAGES, share_group_error
 from console.embedded.newer_groups import NewerGroup
 
 _SHARE: Literal["share"] = "share"
@@ -20,7 +20,7 @@ _NOT_SHARE = "Group {} is not a share group."
 async def handle(request: Any, context: RequestContext) -> Any:
     """v0."""
     schema = context.schema
-    code = group_error(context, request.group_id)
+    code = share_group_error(context, request.group_id)
     message = SHARE_MESSAGES.get(code)
     group = visible_group(context, request.group_id)
     if not code and group is not None:

@@ -5,21 +5,17 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from kio.schema.errors import ErrorCode
-
 from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
-from console.embedded.newer_group_answers import Described, described, described_group, topic_partitions
+from console.embedded.newer_group_answers import described, described_group, topic_partitions
 from console.embedded.newer_groups import NewerMember, Partitions
 from console.wire.schemas import for_version
 
-_ENABLED_FROM = (4, 0)
 _CONSUMER_MEMBER = 1
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0-1. For a group of another type, the error lets clients ask DescribeGroups. Before 4.0 the protocol is
-    disabled."""
+    """v0-1. For a group of another type, the error lets clients ask DescribeGroups."""
     return context.schema.ConsumerGroupDescribeResponse(
         throttle_time=NO_TIME, groups=tuple(_group(request, context, group_id) for group_id in request.group_ids)
     )
@@ -27,8 +23,6 @@ async def handle(request: Any, context: RequestContext) -> Any:
 
 def _group(request: Any, context: RequestContext, group_id: str) -> Any:
     found = described(context, request, group_id, "consumer")
-    if context.cluster.release.number < _ENABLED_FROM:
-        found = Described(ErrorCode.unsupported_version)
     assignor = found.group.assignor if found.group else ""
     return described_group(context, found, group_id, partial(_member, context), assignor_name=assignor)
 

@@ -112,7 +112,7 @@ def _problem(acl: Acl, messages: RightsMessages) -> _Result | None:
     ):
         if not number.known:
             return _Result(ErrorCode.invalid_request, messages.unnamed.format(part=part))
-    if ":" not in acl.principal:
+    if ":" not in acl.principal and messages.bad_principal is not None:
         code, message = messages.bad_principal
         return _Result(code, message and message.format(principal=acl.principal))
     return None

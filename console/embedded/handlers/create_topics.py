@@ -113,7 +113,7 @@ def _unacceptable(context: RequestContext, wanted: Sequence[WantedTopic]) -> Res
         if count > 1:
             results[name] = Refusal(ErrorCode.invalid_request, texts.twice)
         elif name == METADATA_TOPIC and kraft:
-            results[name] = Refusal(ErrorCode.invalid_request, texts.metadata_topic.format(name=name))
+            results[name] = Refusal(texts.metadata_topic_code, texts.metadata_topic.format(name=name))
         elif not everything and not context.allowed("CREATE", "TOPIC", name):
             results[name] = Refusal(ErrorCode.topic_authorization_failed, texts.create_refused)
     return results

@@ -8,9 +8,9 @@ from kio.schema.errors import ErrorCode
 
 from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
-from console.embedded.group_coordinator import group_error, topic_error, visible_group
+from console.embedded.group_coordinator import topic_error, visible_group
 from console.embedded.groups import Group
-from console.embedded.newer_group_answers import SHARE_MESSAGES
+from console.embedded.newer_group_answers import SHARE_MESSAGES, share_group_error
 
 _SHARE = "share"
 _NOT_SHARE, _NOT_FOUND = "Group {} is not a share group.", "Group {} not found."
@@ -19,7 +19,7 @@ _NOTHING = "There is no offset information to delete."
 
 async def handle(request: Any, context: RequestContext) -> Any:
     """v0."""
-    code = group_error(context, request.group_id, "DELETE")
+    code = share_group_error(context, request.group_id, "DELETE")
     message = SHARE_MESSAGES.get(code)
     group = visible_group(context, request.group_id)
     if not code and (group is None or group.type != _SHARE):

@@ -9,9 +9,9 @@ from kio.schema.errors import ErrorCode
 
 from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
-from console.embedded.group_coordinator import group_error, visible_group
+from console.embedded.group_coordinator import visible_group
 from console.embedded.groups import Group
-from console.embedded.newer_group_answers import SHARE_MESSAGES
+from console.embedded.newer_group_answers import SHARE_MESSAGES, share_group_error
 from console.embedded.partition_log import PartitionLog
 from console.wire.schemas import for_version
 
@@ -39,7 +39,7 @@ def _group(context: RequestContext, asked: Any) -> Any:
 
 def _error(context: RequestContext, asked: Any) -> int:
     """Why the group is refused. Any broker reports offsets of named topics, the coordinator those of all (measured)."""
-    code = group_error(context, asked.group_id, "DESCRIBE")
+    code = share_group_error(context, asked.group_id, "DESCRIBE")
     return 0 if code == ErrorCode.not_coordinator and asked.topics is not None else code
 
 

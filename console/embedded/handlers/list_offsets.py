@@ -11,6 +11,7 @@ from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
 from console.embedded.partition_log import NO_OFFSET, PartitionLog
 from console.embedded.partitions import AskedTopic, LedPartition, NotServed, apply_retention, asked_topic, led_partition
+from console.embedded.spec import since
 from console.embedded.transactions import expire
 from console.wire.schemas import for_version
 
@@ -21,7 +22,12 @@ ANY_REPLICA = -2
 """ListOffsetsRequest.DEBUGGING_REPLICA_ID."""
 READ_COMMITTED = 1
 """The isolation level at which a log ends at its last stable offset."""
-_CHECKED_FROM, _NEVER = (3, 0), 1000
+_NEVER = 1000
+_CHECKED_FROM = _EXACT_FROM = (3, 8)
+"""Older releases don't check that a version has a special timestamp, and as the offset of the newest record they return
+that of its batch's last one (KAFKA-16310); measured on 2.8 and 3.7, which differ from 3.9."""
+_SPECIAL = {"2.8": {LATEST, EARLIEST}, "3.7": {LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL}, "3.9": set(_SINCE)}
+"""The special timestamps of a release. Others below 0 are earlier than any record."""
 _NO_TIME = _NO_EPOCH = -1
 
 
@@ -78,7 +84,7 @@ def _partitions(context: RequestContext, item: Any, asker: int, *, stable: bool)
 
 
 def _known(context: RequestContext, timestamp: int) -> bool:
-    """Whether a negative timestamp is a special one. Kafka 2.8 takes all but two for timestamps."""
+    """Whether this version may have a negative timestamp."""
     return context.cluster.release.number < _CHECKED_FROM or context.version >= _SINCE.get(timestamp, _NEVER)
 
 
@@ -87,8 +93,12 @@ def _place(context: RequestContext, named: AskedTopic, part: Any, *, stable: boo
     if isinstance(found, NotServed):
         return _Place(found.code)
     apply_retention(context, found)
-    older = context.cluster.release.number < _CHECKED_FROM and part.timestamp not in (LATEST, EARLIEST)
-    return _at(found, max(part.timestamp, 0) if older else part.timestamp, stable=stable)
+    release = context.cluster.release
+    is_special = part.timestamp in since(_SPECIAL, release.name)
+    if is_special and part.timestamp == MAX_TIMESTAMP and release.number < _EXACT_FROM:
+        newest = found.log.newest_batch()
+        return _Place(0) if newest is None else _Place(0, newest.max_timestamp, newest.last_offset, newest.leader_epoch)
+    return _at(found, part.timestamp if is_special else max(part.timestamp, 0), stable=stable)
 
 
 def _place_of_replica(context: RequestContext, named: AskedTopic, part: Any) -> _Place:

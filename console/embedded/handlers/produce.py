@@ -33,6 +33,7 @@ from console.embedded.record_batch import (
     produced_batch,
     record_times,
 )
+from console.embedded.spec import since
 from console.embedded.tables import NO_LEADER
 from console.embedded.transactions import add, own, verified
 from console.wire.compression import Codec
@@ -134,20 +135,19 @@ _MESSAGES: Mapping[str, _Words] = {
         "Compacted topic cannot accept message without key in topic partition {where}.",
         "One or more records have been rejected",
     ),
-    "3.9": _Words("Compacted topic cannot accept message without key in topic partition {where}", _ALL),
-    "4.3": _Words("Compacted topic cannot accept message without key in topic partition {where}", _ALL),
+    "3.7": _Words("Compacted topic cannot accept message without key in topic partition {where}", _ALL),
 }
 
 
 def keyless_message(release: str, where: str) -> str:
     """The message for a record without a key in a compacted topic. where: ``orders-0``."""
-    return _MESSAGES[release].keyless.format(where=where)
+    return since(_MESSAGES, release).keyless.format(where=where)
 
 
 def rejected_message(release: str, errors: Sequence[tuple[int, str]]) -> str:
     """The summary of the invalid records of a batch."""
     shown = ", ".join(f"RecordError(batchIndex={place}, message='{text}')" for place, text in errors[:_SHOWN])
-    return _MESSAGES[release].rejected.format(count=len(errors), shown=shown)
+    return since(_MESSAGES, release).rejected.format(count=len(errors), shown=shown)
 
 
 _FOREVER = 2**63 - 1

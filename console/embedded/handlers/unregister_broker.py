@@ -11,7 +11,7 @@ from console.embedded.context import RequestContext
 from console.embedded.refusals import DONE, Refusal, cluster_refused
 from console.embedded.replicas import broker_lost
 
-_MESSAGES_FROM = (4, 0)
+_MESSAGES_FROM = (4, 1)
 
 
 async def handle(request: Any, context: RequestContext) -> Any:

@@ -15,6 +15,7 @@ from console.wire.schemas import for_version
 
 _UPGRADE, _SAFE, _UNSAFE = 1, 2, 3
 _ALL_OR_NONE_FROM = (4, 0)
+_NAMES_BOTH_FROM = (4, 2)
 _FAILED = "The update failed for all features since the following feature had an error: "
 _NOT_SUPPORTED = "Could not apply finalized feature update because the provided feature is not supported."
 _NOT_SAFE = "Refusing to perform the requested downgrade because it might delete metadata information."
@@ -75,7 +76,7 @@ def _reason(context: RequestContext, feature: str, level: int, kind: int) -> str
         )
     if feature == METADATA_VERSION and why_no_way_back(feature, level, now):
         refusal = _NOT_SAFE if kind == _SAFE else _NOT_UNSAFE
-        if modern:
+        if release.number >= _NAMES_BOTH_FROM:
             return f"Unsupported {METADATA_VERSION} downgrade from {now} to {level}. {refusal}"
         return f"Invalid {METADATA_VERSION} {level}. {refusal}"
     return None
