@@ -44,22 +44,23 @@ CLUSTER_VERBS = (
             "move topic NAME partition N to ID,ID,… [resize]",
             "move topic NAME partition N broker ID to dir PATH",
             "move topic NAME to ID,ID,… [throttle RATE]",
+            "move topic NAME [partition N] broker ID to dir PATH [throttle RATE]",
         ),
         "Stage that a partition's replicas move to these brokers, the first to lead; or one to another directory",
         "Brokers copy it and then drop the replicas that are not named. Another number of replicas takes resize. With "
         "dir the broker copies its own replica into another of its log directories, and then drops the former one; to "
         "the directory that it is in ends such a copy. "
-        "Without a partition an operation begins, which moves all replicas of the topic to these brokers: in the "
-        "command bar only.",
+        "Without a partition, or with a throttle, an operation begins, which moves all replicas of the topic to these "
+        "brokers, or those of a broker into its directory: in the command bar only.",
         ("move topic orders partition 4 to 3,1,2", "move topic orders partition 4 broker 3 to dir /data2"),
     ),
     Verb(
         "drain",
         CHANGE,
-        ("drain broker ID,ID,… [throttle RATE]",),
-        "Begin an operation that leaves no replica on these brokers",
+        ("drain broker ID,ID,… [throttle RATE]", "drain broker ID dir PATH [throttle RATE]"),
+        "Begin an operation that leaves no replica on these brokers, or in a log directory of one",
         _OPERATION + "A broker that is down can be drained, too: what it has is copied from the leaders.",
-        ("drain broker 3", "drain broker 3,4 throttle 50MB/s"),
+        ("drain broker 3", "drain broker 3,4 throttle 50MB/s", "drain broker 3 dir /data2"),
         Where.BAR,
     ),
     Verb(
@@ -96,6 +97,16 @@ CLUSTER_VERBS = (
         "Begin an operation that moves back what one that ended has moved",
         _OPERATION,
         ("back 7 throttle 50MB/s",),
+        Where.BAR,
+    ),
+    Verb(
+        "operation",
+        CHANGE,
+        ("operation N throttle RATE", "operation N give-up"),
+        "Ask something of the operation that is open: another throttle, 0 for none, or not to wait for brokers",
+        "Who works on it does that with its next look. give-up ends it without its throttles on brokers that do not "
+        "answer, and kac leftovers finds them when they do. x in the pane Moves cancels it.",
+        ("operation 7 throttle 200MB/s", "operation 7 give-up"),
         Where.BAR,
     ),
     Verb(

@@ -387,6 +387,7 @@ _PARSERS: Mapping[str, Callable[[Reader, str], Statement]] = MappingProxyType(
         "replace": lambda reader, _verb: move_grammar.replace_broker(reader),
         "balance": lambda reader, _verb: move_grammar.balance(reader),
         "replication": lambda reader, _verb: move_grammar.replication(reader),
+        "operation": lambda reader, _verb: move_grammar.operation(reader),
         "back": lambda reader, _verb: move_grammar.back(reader),
         "unregister": lambda reader, _verb: change_grammar.unregister(reader),
         "feature": lambda reader, _verb: change_grammar.feature(reader),

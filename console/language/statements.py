@@ -200,10 +200,18 @@ class MoveToDir(_Statement, frozen=True):
 
 
 class BeginOperation(_Statement, frozen=True):
-    """``drain``, ``replace``, ``balance``, ``replication``, ``back``, and ``move`` of a whole topic. throttle: bytes
-    per second that each broker copies, and is read, at most; None for no throttle."""
+    """``drain``, ``replace``, ``balance``, ``replication``, ``back``, and ``move`` of a whole topic or with a throttle.
+    throttle: bytes per second that each broker copies, and is read, at most; None for no throttle."""
 
     goal: Goal
+    throttle: int | None = None
+
+
+class AskOfOperation(_Statement, frozen=True):
+    """``operation``. throttle: bytes per second, 0 for none; None to end without the throttles of brokers that do not
+    answer."""
+
+    number: int
     throttle: int | None = None
 
 
@@ -467,5 +475,5 @@ EditStatement = (
 )
 QueryStatement = Show | List | EffectiveQuota | Explain
 PlanStatement = ShowPlan | Check | Apply | Discard | Undo | Redo | Revert | History
-BarStatement = BeginOperation | View | UseContext | Record | AtTime | Help | Quit
+BarStatement = BeginOperation | AskOfOperation | View | UseContext | Record | AtTime | Help | Quit
 Statement = EditStatement | QueryStatement | Records | PlanStatement | BarStatement

@@ -22,6 +22,7 @@ from console.language.statements import (
     Access,
     Alter,
     Apply,
+    AskOfOperation,
     Assign,
     AtTime,
     BeginOperation,
@@ -72,7 +73,7 @@ from console.language.statements import (
 from console.model.config import ConfigResource
 from console.model.numbers import commas
 from console.model.quota import CLIENT_ID
-from console.operations.goals import Balance, Drain, Goal, MoveTopic, Replace, Replicate, Restore
+from console.operations.goals import Balance, Drain, DrainDir, Goal, MoveIntoDir, MoveTopic, Replace, Replicate, Restore
 from console.plan.amounts import duration_text
 from console.present.names import resource_word
 
@@ -190,6 +191,10 @@ def _plan_or_bar(statement: Statement) -> str:
             # A text that looks like an entity's keyword is quoted.
             written = quoted if statement.filter in ENTITY_WORDS else quote
             return _join("history", _entity(statement.entity), written(statement.filter) if statement.filter else "")
+        case AskOfOperation(number=number, throttle=throttle):
+            return f"operation {number} {f'throttle {throttle}' if throttle is not None else 'give-up'}"
+        case BeginOperation(goal=MoveIntoDir() as goal, throttle=None) if goal.partition is not None:
+            return f"{_goal(goal)} throttle 0"  # without the word it is an edit
         case BeginOperation(goal=goal, throttle=throttle):
             return _join(_goal(goal), f"throttle {throttle}" if throttle is not None else "")
         case View():
@@ -216,6 +221,11 @@ def _goal(goal: Goal) -> str:
             return f"replace broker {broker} by {by}"
         case MoveTopic(topic=topic, brokers=brokers):
             return f"move topic {quote(topic)} to {commas(brokers)}"
+        case DrainDir(broker=broker, path=path):
+            return f"drain broker {broker} dir {quote(path)}"
+        case MoveIntoDir(topic=topic, broker=broker, path=path, partition=number):
+            one = _partition(number) if number is not None else ""
+            return _join("move topic", quote(topic), one, f"broker {broker} to dir {quote(path)}")
         case Replicate(topic=topic, replicas=replicas):
             return f"replication topic {quote(topic)} {replicas}"
         case Restore(operation=operation):

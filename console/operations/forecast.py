@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from console.model.snapshot import dir_copies
+from console.operations.directories import free_bytes
 from console.operations.placement import Placed, Placement, replica_counts
-from console.operations.planner import Proposal, Relocation
+from console.operations.proposal import DirMove, Proposal, Relocation
 
 
 class BrokerForecast(NamedTuple):
-    """A broker before and after. leads: partitions of which it is the first replica. bytes: that its replicas hold.
-    copied: bytes that it copies. read: bytes that others copy from it. free: bytes left once all is copied, -1 if
-    unknown; what it drops afterwards is not counted."""
+    """A broker before and after. leads: partitions that it leads. bytes: that its replicas hold. copied: bytes that it
+    copies from others. read: bytes that others copy from it. free: bytes left once all is copied, -1 if unknown; what
+    it drops afterwards is not counted."""
 
     id: int
     replicas: tuple[int, int]
@@ -26,12 +29,25 @@ class BrokerForecast(NamedTuple):
     free: int
 
 
+class DirForecast(NamedTuple):
+    """A log directory of a broker before and after. bytes: that its replicas hold. copied: bytes that are copied into
+    it. free: bytes left once all is copied, -1 if unknown; what is dropped afterwards is not counted."""
+
+    broker: int
+    path: str
+    replicas: tuple[int, int]
+    bytes: tuple[int, int]
+    copied: int
+    free: int
+
+
 class Forecast(Struct, frozen=True):
     """What a proposal does.
 
-    partitions: that move. bytes: to copy. seconds: at the throttle, None without one or if no size is known.
-    fewer_racks: (topic, partition) of those that are in fewer racks afterwards. brokers: all of them, in the order of
-    their ids, those that are not in the cluster any more too.
+    partitions: that move. replicas: that move into another directory of their broker. bytes: to copy. seconds: at the
+    throttle, None without one or if no size is known. fewer_racks: (topic, partition) of those that are in fewer racks
+    afterwards. brokers: all of them, in the order of their ids, those that are not in the cluster any more too. dirs:
+    those of the brokers that copy between them.
     """
 
     partitions: int
@@ -39,6 +55,8 @@ class Forecast(Struct, frozen=True):
     seconds: float | None
     fewer_racks: tuple[tuple[str, int], ...]
     brokers: tuple[BrokerForecast, ...]
+    replicas: int = 0
+    dirs: tuple[DirForecast, ...] = ()
 
 
 def forecast(proposal: Proposal, placement: Placement, throttle: int | None = None) -> Forecast:
@@ -50,9 +68,9 @@ def forecast(proposal: Proposal, placement: Placement, throttle: int | None = No
     copied, read = traffic(proposal.moves, placement)
     seconds = None
     if throttle and proposal.bytes:
-        seconds = max((*copied.values(), *read.values()), default=0) / throttle
+        seconds = max((*copied.values(), *read.values(), *_within(proposal.dirs).values()), default=0) / throttle
     moved: Mapping[tuple[str, int], Relocation] = {(each.topic, each.number): each for each in proposal.moves}
-    left = tuple(_moved(each, moved.get((each.topic, each.number))) for each in placement.partitions)
+    after = tuple(_moved(each, moved.get((each.topic, each.number))) for each in placement.partitions)
     return Forecast(
         len(proposal.moves),
         proposal.bytes,
@@ -62,7 +80,9 @@ def forecast(proposal: Proposal, placement: Placement, throttle: int | None = No
             for each in proposal.moves
             if placement.racks(each.after) < placement.racks(each.before)
         ),
-        _brokers(placement, left, copied, read),
+        _brokers(placement, after, copied, read),
+        len(proposal.dirs),
+        tuple(_dirs(proposal.dirs, placement)),
     )
 
 
@@ -77,37 +97,75 @@ def traffic(moves: tuple[Relocation, ...], placement: Placement) -> tuple[Counte
     return copied, read
 
 
-def _moved(each: Placed, move: Relocation | None) -> tuple[tuple[int, ...], int]:
-    return (each.replicas if move is None else move.after), each.size
+def _within(dirs: tuple[DirMove, ...]) -> Counter[int]:
+    """Bytes by broker that it copies between its directories."""
+    copied = Counter[int]()
+    for move in dirs:
+        copied[move.broker] += move.size
+    return copied
+
+
+def _dirs(moves: tuple[DirMove, ...], placement: Placement) -> Iterator[DirForecast]:
+    count, size, copied = Counter[tuple[int, str]](), Counter[tuple[int, str]](), Counter[tuple[int, str]]()
+    for move in moves:
+        for path, by in ((move.before, -1), (move.after, 1)):
+            count[move.broker, path] += by
+            size[move.broker, path] += by * move.size
+        copied[move.broker, move.after] += move.size
+    copies = dir_copies(placement.log_dirs)
+    for broker in sorted({move.broker for move in moves}):
+        dirs = placement.log_dirs[broker]
+        free = free_bytes(dirs, copies, broker)
+        for each in dirs:
+            at = broker, each.path
+            whole = [replica.size for replica in each.replicas if not replica.is_future]
+            left = free[each.path] - copied[at] if free[each.path] >= 0 else -1
+            yield DirForecast(
+                *at, (len(whole), len(whole) + count[at]), (sum(whole), sum(whole) + size[at]), copied[at], left
+            )
+
+
+def _moved(each: Placed, move: Relocation | None) -> Placed:
+    """A partition as it is then. It is led by its preferred replica, which is elected once the goal is reached, as far
+    as that is in sync."""
+    if move is None:
+        return each
+    synced = [broker for broker in move.after if broker in each.isr or broker in move.added]
+    leader = each.leader if each.leader in synced else next(iter(synced), -1)
+    return replace(each, replicas=move.after, leader=move.after[0] if move.after[0] in synced else leader)
 
 
 def _brokers(
-    placement: Placement, after: tuple[tuple[tuple[int, ...], int], ...], copied: Counter[int], read: Counter[int]
+    placement: Placement, after: tuple[Placed, ...], copied: Counter[int], read: Counter[int]
 ) -> tuple[BrokerForecast, ...]:
-    before = replica_counts(placement.partitions)
-    leads = Counter(each.replicas[0] for each in placement.partitions if each.replicas)
-    held, now, leads_now, held_now = Counter[int](), Counter[int](), Counter[int](), Counter[int]()
-    for each in placement.partitions:
-        for broker in each.replicas:
-            held[broker] += each.size
-    for replicas, size in after:
-        leads_now.update(replicas[:1])
-        for broker in replicas:
-            now[broker] += 1
-            held_now[broker] += size
+    counts = replica_counts(placement.partitions), replica_counts(after)
+    leads = _leads(placement.partitions), _leads(after)
+    held = _bytes(placement.partitions), _bytes(after)
     found = []
-    for broker in sorted({*placement.hosts, *before}):
+    for broker in sorted({*placement.hosts, *counts[0]}):
         host = placement.hosts.get(broker)
         free = host.free if host is not None else -1
         found.append(
             BrokerForecast(
                 broker,
-                (before[broker], now[broker]),
-                (leads[broker], leads_now[broker]),
-                (held[broker], held_now[broker]),
+                (counts[0][broker], counts[1][broker]),
+                (leads[0][broker], leads[1][broker]),
+                (held[0][broker], held[1][broker]),
                 copied[broker],
                 read[broker],
                 free - copied[broker] if free >= 0 else -1,
             )
         )
     return tuple(found)
+
+
+def _leads(partitions: tuple[Placed, ...]) -> Counter[int]:
+    return Counter(each.leader for each in partitions if each.leader >= 0)
+
+
+def _bytes(partitions: tuple[Placed, ...]) -> Counter[int]:
+    held = Counter[int]()
+    for each in partitions:
+        for broker in each.replicas:
+            held[broker] += each.size
+    return held

@@ -58,18 +58,47 @@ class Replicate(Struct, frozen=True, tag="replication"):
         return f"replication {self.topic} {self.replicas}"
 
 
+class DrainDir(Struct, frozen=True, tag="drain-dir"):
+    """No replica is left in a log directory of a broker: its others have them."""
+
+    broker: int
+    path: str
+
+    def __str__(self) -> str:
+        return f"drain {self.broker} dir {self.path}"
+
+
+class MoveIntoDir(Struct, frozen=True, tag="dir"):
+    """A broker's replicas of a topic are in one of its log directories. partition: of this one alone; None for all."""
+
+    topic: str
+    broker: int
+    path: str
+    partition: int | None = None
+
+    def __str__(self) -> str:
+        one = f" partition {self.partition}" if self.partition is not None else ""
+        return f"topic {self.topic}{one} broker {self.broker} to dir {self.path}"
+
+
 class Restore(Struct, frozen=True, tag="back"):
-    """Each partition that an operation moved has the replicas that it had before, in their order. replicas: (topic,
-    partition, replicas)."""
+    """Each partition that an operation moved has the replicas that it had before, in their order, or each replica is
+    in its former directory. replicas: (topic, partition, replicas). dirs: (topic, partition, broker, directory)."""
 
     operation: int
     replicas: tuple[tuple[str, int, tuple[int, ...]], ...] = ()
+    dirs: tuple[tuple[str, int, int, str], ...] = ()
 
     def __str__(self) -> str:
         return f"back {self.operation}"
 
 
-Goal = Drain | Replace | Balance | MoveTopic | Replicate | Restore
+Goal = Drain | Replace | Balance | MoveTopic | Replicate | DrainDir | MoveIntoDir | Restore
+
+
+def within_a_broker(goal: Goal) -> bool:
+    """Whether it concerns the directories of brokers, and no replica leaves its broker."""
+    return isinstance(goal, DrainDir | MoveIntoDir) or (isinstance(goal, Restore) and bool(goal.dirs))
 
 
 FORMS = (
@@ -78,6 +107,8 @@ FORMS = (
     "balance",
     "topic NAME to ID[,ID…]",
     "replication NAME N",
+    "drain ID dir PATH",
+    "topic NAME [partition N] broker ID to dir PATH",
     "back OPERATION",
 )
 """How goals are written."""
@@ -99,6 +130,12 @@ def goal_of(words: Sequence[str]) -> Goal:
             return MoveTopic(name, _brokers(brokers))
         case ["replication", name, number] if name:
             return Replicate(name, _broker(number))
+        case ["drain", broker, "dir", path] if path:
+            return DrainDir(_broker(broker), path)
+        case ["topic", name, "broker", broker, "to", "dir", path] if name and path:
+            return MoveIntoDir(name, _broker(broker), path)
+        case ["topic", name, "partition", number, "broker", broker, "to", "dir", path] if name and path:
+            return MoveIntoDir(name, _broker(broker), path, _broker(number))
         case ["back", number]:
             return Restore(natural_number(number))
         case _:
@@ -108,7 +145,7 @@ def goal_of(words: Sequence[str]) -> Goal:
 def _broker(text: str) -> int:
     number = natural_number(text)
     if number >= 2**31:
-        raise ValueError("broker ids and numbers of replicas are below 2147483648")
+        raise ValueError("broker ids, partitions and numbers of replicas are below 2147483648")
     return number
 
 

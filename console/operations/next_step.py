@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime, timedelta
 
 from msgspec import Struct
 
+from console.model.elections import needs_preferred, partition_in, why_not_preferred
 from console.model.numbers import commas
-from console.model.snapshot import Snapshot
+from console.model.snapshot import ReplicaPlace, Snapshot
 from console.operations.forecast import forecast
-from console.operations.goals import Drain, MoveTopic, Replace, Replicate, Restore
-from console.operations.operation import Operation, State, Step, moves_in
-from console.operations.placement import Placement, placement_of
-from console.operations.planner import Proposal, Relocation, UnknownPlace, propose
+from console.operations.goals import Drain, MoveTopic, Replace, Replicate, Restore, within_a_broker
+from console.operations.operation import Operation, State, Step
+from console.operations.placement import Placement, placement_of, read_log_dirs
+from console.operations.planner import propose
+from console.operations.proposal import DirMove, Proposal, Relocation, UnknownPlace
 from console.operations.throttle import ThrottleChange, foreign_text, throttle_change
 from console.plan.edits import Edit
-from console.plan.kinds.moves import CancelMove, MoveReplicas
+from console.plan.kinds.leaders import ElectPreferred
+from console.plan.kinds.moves import CancelMove, MoveReplicas, moves_in
+from console.plan.kinds.replica_dirs import MoveReplicaDir
 
 PARTITIONS_AT_ONCE = 100
 """Moves of an operation that are under way at most. The next ones start when half of them are done."""
 BYTES_PER_SECOND = 10_000_000
 """What is copied per second, for a deadline without a throttle."""
+MOST_ELECTIONS = 3
+"""Elections of the same partition: a broker may refuse one, and the process may die right before it is sent."""
 MOST_REASONS = 5
 """Lines of what is waited for."""
 BLOCKING = frozenset({"cluster", "topics", "reassignments"})
@@ -56,59 +63,105 @@ def next_step(operation: Operation, snapshot: Snapshot, now: datetime) -> Decisi
     """What to do next. snapshot: with `placement.PARTS` and the configs of all topics and brokers, just read."""
     unread = tuple(_unread(snapshot))
     if unread:
-        return Wait(bool(operation.running(snapshot)), unread)
+        return Wait(bool(operation.running(snapshot) or operation.copying(snapshot)), unread)
     if operation.cancelling:
         return _cancel(operation, snapshot, now)
     placement = placement_of(snapshot)
     running = tuple(operation.running(snapshot).values())
+    copying = operation.copying(snapshot)
     waits: tuple[str, ...] = ()
     try:
         proposal = propose(operation.goal, placement)
     except UnknownPlace as error:
         proposal, waits = Proposal(), (f"{error}: kac moves --cancel {operation.number} gives the goal up",)
-    guards = tuple(_below_min_isr(placement, proposal.moves))
-    room = PARTITIONS_AT_ONCE - len(running)
-    new = proposal.moves[:room] if not guards and len(running) <= PARTITIONS_AT_ONCE // 2 else ()
-    later = bool(running) and not new and operation.throttle is not None
+    guards = tuple(_below_min_isr(placement, proposal))
+    under_way = len(running) + len(copying)
+    new = Proposal()
+    if not guards and under_way <= PARTITIONS_AT_ONCE // 2:
+        room = PARTITIONS_AT_ONCE - under_way
+        new = Proposal(proposal.moves[:room], dirs=proposal.dirs[:room])
+    later = bool(under_way) and new.reached and operation.throttle is not None
+    mine = operation.dir_moves()
     change = throttle_change(
-        snapshot, operation.owned(), (*running, *new), operation.throttle, later=later, gives_up=operation.gives_up
+        snapshot,
+        operation.owned(),
+        (*running, *new.moves),
+        (*(mine[place] for place in copying), *new.dirs),
+        operation.throttle,
+        later=later,
+        gives_up=operation.gives_up,
     )
-    waits += (*(guards if proposal.moves else ()), *_waits(operation, snapshot, proposal, running, change, now))
-    if new or change.edits:
-        step = Step(now, now + _patience(new, placement, operation.throttle), new, change.sets)
-        return Send(step, (*change.edits, *map(_edit, new)), waits)
-    if not running and not waits and proposal.reached:
+    waits += (*guards, *proposal.waits, *_waits(operation, snapshot, proposal, running, copying, change, now))
+    elects = tuple(_elections(operation, snapshot)) if proposal.reached and not under_way else ()
+    if not new.reached or change.edits or elects:
+        patience = _patience(new, placement, operation.throttle)
+        places = tuple((each.topic, each.partition) for each in elects)
+        step = Step(now, now + patience, new.moves, change.sets, new.dirs, places)
+        return Send(step, (*change.edits, *map(_edit, new.moves), *map(_dir_edit, new.dirs), *elects), waits)
+    if not under_way and not waits and proposal.reached:
         return End(State.DONE)
-    return Wait(bool(running), waits)
+    return Wait(bool(under_way), waits)
 
 
 def _edit(move: Relocation) -> MoveReplicas:
     return MoveReplicas(move.topic, move.number, move.after, len(move.after) != len(move.before))
 
 
-def _patience(moves: tuple[Relocation, ...], placement: Placement, throttle: int | None) -> timedelta:
+def _dir_edit(move: DirMove) -> MoveReplicaDir:
+    return MoveReplicaDir(move.topic, move.number, move.broker, move.after)
+
+
+def _patience(new: Proposal, placement: Placement, throttle: int | None) -> timedelta:
     """Twice the time of the forecast, and an hour."""
-    said = forecast(Proposal(moves), placement, throttle or BYTES_PER_SECOND)
+    said = forecast(new, placement, throttle or BYTES_PER_SECOND)
     return timedelta(hours=1, seconds=2 * (said.seconds or 0))
+
+
+def _elections(operation: Operation, snapshot: Snapshot) -> Iterator[ElectPreferred]:
+    """For the partitions that it moved and that another than the preferred replica leads. One whose preferred replica
+    is down, or not in sync, keeps its leader: the goal is reached, and nothing here brings that replica back."""
+    tries = Counter(place for step in operation.steps for place in step.elects)
+    for topic, number in operation.moves():
+        known = partition_in(snapshot.topics.get(topic), number)
+        if known is None or not needs_preferred(known) or why_not_preferred(known):
+            continue
+        if tries[topic, number] < MOST_ELECTIONS:
+            yield ElectPreferred(topic, number)
 
 
 # -- cancelling --------------------------------------------------------------------------------------------------------
 
 
 def _cancel(operation: Operation, snapshot: Snapshot, now: datetime) -> Decision:
-    """Cancel what is under way; put the replicas of what was cancelled into their former order; take off throttles."""
-    running = operation.running(snapshot)
-    change = throttle_change(snapshot, operation.owned(), (), None, gives_up=operation.gives_up)
-    if running:
-        edits = tuple(CancelMove(*place) for place in running)
-        return Send(Step(now, now + timedelta(hours=1)), (*change.edits, *edits))
+    """Cancel what is under way; put the replicas of what was cancelled into their former order; take off throttles. A
+    copy between directories ends where its replica is moved to where it is (ReplicaManager.alterReplicaLogDirs)."""
+    running, copying = operation.running(snapshot), operation.copying(snapshot)
+    change = throttle_change(snapshot, operation.owned(), (), (), None, gives_up=operation.gives_up)
+    if running or copying:
+        edits = (
+            *(CancelMove(*place) for place in running),
+            *(MoveReplicaDir(*place, copy.before) for place, copy in copying.items()),
+        )
+        return Send(Step(now, now + timedelta(hours=1), sets=change.sets), (*change.edits, *edits))
     back = tuple(_orders(operation, snapshot))
     if back or change.edits:
         step = Step(now, now + timedelta(hours=1), back, change.sets)
         return Send(step, (*change.edits, *map(_edit, back)))
-    if change.unread:
-        return Wait(False, (_unread_text(change.unread, operation.number),))
-    return End(State.CANCELLED)
+    waits: tuple[str, ...] = (_unread_text(change.unread, operation.number),) if change.unread else ()
+    if silent := _silent(operation, snapshot):
+        gone = f"kac moves --operation {operation.number} --give-up ends without that"
+        waits += (f"broker {commas(silent)} does not answer: what it copies is cancelled when it is back; {gone}",)
+    return Wait(False, waits) if waits else End(State.CANCELLED)
+
+
+def _silent(operation: Operation, snapshot: Snapshot) -> tuple[int, ...]:
+    """Brokers of which it is unknown whether they copy between their directories for the operation."""
+    if operation.gives_up:
+        return ()
+    read = read_log_dirs(snapshot)
+    gone = {broker.id for broker in snapshot.cluster.brokers} if snapshot.cluster.shows_fenced else None
+    asked = {broker for _, _, broker in operation.dir_moves()} - read.keys()
+    return tuple(sorted(broker for broker in asked if gone is None or broker in gone))
 
 
 def _orders(operation: Operation, snapshot: Snapshot) -> Iterator[Relocation]:
@@ -116,12 +169,11 @@ def _orders(operation: Operation, snapshot: Snapshot) -> Iterator[Relocation]:
     which they moved them. It copies nothing."""
     moving = moves_in(snapshot)
     for (topic, number), before in operation.originals().items():
-        known = snapshot.topics.get(topic)
-        for each in known.partitions if known is not None else ():
-            if each.number != number or (topic, number) in moving or each.replicas == before:
-                continue
-            if set(each.replicas) == set(before):
-                yield Relocation(topic, number, each.replicas, before)
+        known = partition_in(snapshot.topics.get(topic), number)
+        if known is None or (topic, number) in moving or known.replicas == before:
+            continue
+        if set(known.replicas) == set(before):
+            yield Relocation(topic, number, known.replicas, before)
 
 
 # -- waiting -----------------------------------------------------------------------------------------------------------
@@ -137,15 +189,16 @@ def _unread(snapshot: Snapshot) -> Iterator[str]:
             yield f"{place} could not be read: {failed.failure.message}"
 
 
-def _below_min_isr(placement: Placement, moves: Sequence[Relocation]) -> Iterator[str]:
+def _below_min_isr(placement: Placement, proposal: Proposal) -> Iterator[str]:
     """Partitions below min ISR whose replicas could catch up, if they were not in the way of copies. Moves that mend
-    one do not wait for it."""
-    mended = {(move.topic, move.number) for move in moves}
+    one do not wait for it; copies between directories wait for replicas on their own broker alone."""
+    mended = {(move.topic, move.number) for move in proposal.moves}
+    within = {move.broker for move in proposal.dirs}
     for each in placement.partitions:
         if each.moving or not 0 < len(each.isr) < each.min_isr or (each.topic, each.number) in mended:
             continue
         behind = [b for b in each.replicas if b not in each.isr and b in placement.hosts and placement.hosts[b].takes]
-        if behind:
+        if behind and (mended or not within.isdisjoint(behind)):
             yield f"{each.topic}/{each.number} is below min ISR: broker {commas(behind)} has to catch up first"
 
 
@@ -154,6 +207,7 @@ def _waits(
     snapshot: Snapshot,
     proposal: Proposal,
     running: Sequence[Relocation],
+    copying: Collection[ReplicaPlace],
     change: ThrottleChange,
     now: datetime,
 ) -> Iterator[str]:
@@ -161,15 +215,21 @@ def _waits(
     for place, move in moves_in(snapshot).items():
         if place not in own and _concerns(operation, place[0], move.replicas):
             yield f"{place[0]}/{place[1]}: another tool moves it; it has to end, or to be cancelled there"
+    said = {(topic, number) for topic, number, _ in copying} if within_a_broker(operation.goal) else moves_in(snapshot)
     for held in proposal.held:
-        if (held.topic, held.number) not in moves_in(snapshot):
+        if (held.topic, held.number) not in said:
             yield f"{held.topic}/{held.number}: {held.why}"
     alive = {broker.id for broker in snapshot.cluster.brokers if not broker.fenced}
     for each in running:
         dead = [broker for broker in each.added if broker not in alive]
         if dead:
             yield f"{each.topic}/{each.number}: broker {commas(dead)}, to which it moves, is not alive"
-    late = [step for step in operation.steps if step.deadline < now and any(move in running for move in step.moves)]
+    late = [
+        step
+        for step in operation.steps
+        if step.deadline < now
+        and (any(move in running for move in step.moves) or any(move.place in copying for move in step.dirs))
+    ]
     if late:
         begun, due = (f"{at:%Y-%m-%d %H:%M} UTC" for at in (late[0].at, late[0].deadline))
         yield f"the step of {begun} should have been done by {due}"
@@ -190,8 +250,8 @@ def _concerns(operation: Operation, topic: str, replicas: Sequence[int]) -> bool
             return name == topic
         case Restore(replicas=wanted):
             return any(name == topic for name, _, _ in wanted)
-        case _:
-            return True
+        case goal:
+            return not within_a_broker(goal)  # what is held says it there
 
 
 def _unread_text(brokers: Sequence[int], number: int) -> str:

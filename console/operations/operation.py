@@ -12,13 +12,12 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from console.model.cluster import Reassignment
 from console.model.journal_lines import Origin, Who
-from console.model.snapshot import Snapshot, TopicPartition, replica_sizes
+from console.model.snapshot import DirCopy, ReplicaPlace, Snapshot, TopicPartition, dir_copies, replica_sizes
 from console.operations.goals import Goal
-from console.operations.planner import Relocation
+from console.operations.proposal import DirMove, Relocation
 from console.operations.throttle import Owned, Throttles
-from console.plan.kinds.moves import destination, is_move
+from console.plan.kinds.moves import destination, moves_in
 
 
 class State(StrEnum):
@@ -34,16 +33,19 @@ class State(StrEnum):
 
 
 class Step(Struct, frozen=True):
-    """A batch of moves, or a change of throttles. It is in the journal before its change is.
+    """A batch of moves, a change of throttles, or elections. It is in the journal before its change is.
 
     deadline: it should be done by then. moves: with the replicas before and after. sets: the throttles that it sets, so
-    that they are known to be this operation's; they are taken off once nothing uses them.
+    that they are known to be this operation's; they are taken off once nothing uses them. dirs: moves between
+    directories of a broker. elects: partitions whose preferred replica is to lead.
     """
 
     at: datetime
     deadline: datetime
     moves: tuple[Relocation, ...] = ()
     sets: Throttles = Throttles()
+    dirs: tuple[DirMove, ...] = ()
+    elects: tuple[TopicPartition, ...] = ()
 
 
 class Progress(Struct, frozen=True):
@@ -104,6 +106,28 @@ class Operation(Struct, frozen=True):
                 found.setdefault((move.topic, move.number), move.before)
         return found
 
+    def dir_moves(self) -> Mapping[ReplicaPlace, DirMove]:
+        """Its last move of each replica into another directory."""
+        return {move.place: move for step in self.steps for move in step.dirs}
+
+    def dir_originals(self) -> Mapping[ReplicaPlace, str]:
+        """The directory of each replica before its first move."""
+        found: dict[ReplicaPlace, str] = {}
+        for step in self.steps:
+            for move in step.dirs:
+                found.setdefault(move.place, move.before)
+        return found
+
+    @property
+    def has_moves(self) -> bool:
+        """Whether it has moved anything, or was about to."""
+        return any(step.moves or step.dirs for step in self.steps)
+
+    @property
+    def bytes(self) -> int:
+        """That its moves copy."""
+        return sum(move.bytes for move in self.moves().values()) + sum(move.size for move in self.dir_moves().values())
+
     def owned(self) -> Owned:
         """All throttles that it has set."""
         return Owned.of(step.sets for step in self.steps)
@@ -117,21 +141,34 @@ class Operation(Struct, frozen=True):
             if place in mine and destination(move) == mine[place].after
         }
 
+    def copying(self, snapshot: Snapshot) -> Mapping[ReplicaPlace, DirCopy]:
+        """Its copies between directories that are under way. A copy into another directory than it asked for is another
+        tool's."""
+        mine = self.dir_moves()
+        if not mine:
+            return {}
+        copies = dir_copies(snapshot.log_dirs)
+        return {place: copy for place, copy in copies.items() if place in mine and copy.after == mine[place].after}
 
-def moves_in(snapshot: Snapshot) -> Mapping[TopicPartition, Reassignment]:
-    """The moves that are under way, of all clients."""
-    return {(each.topic, each.partition): each for each in snapshot.reassignments if is_move(each)}
+
+def copied_bytes(
+    snapshot: Snapshot, places: Iterable[TopicPartition], copies: Iterable[DirCopy] = ()
+) -> tuple[int, int]:
+    """How many bytes the new replicas of moving partitions, and copies between directories, have, and how many they
+    lack. A replica of which no size is known lacks all."""
+    between, left = _copied_between(snapshot, places)
+    some = tuple(copies)
+    within = sum(min(each.copied, each.size) for each in some)
+    return between + within, left + sum(each.size for each in some) - within
 
 
-def copied_bytes(snapshot: Snapshot, places: Iterable[TopicPartition]) -> tuple[int, int]:
-    """How many bytes the new replicas of moving partitions have, and how many they lack. A replica of which no size is
-    known lacks all."""
+def _copied_between(snapshot: Snapshot, places: Iterable[TopicPartition]) -> tuple[int, int]:
     moves = moves_in(snapshot)
     wanted = {place: frozenset(moves[place].adding) for place in places if place in moves}
     if not wanted:
         return 0, 0
     whole = replica_sizes(snapshot)
-    have = copied = 0
+    copied = 0
     for broker, dirs in snapshot.log_dirs.items():
         for log_dir in dirs:
             for topic, number, size, _lag, is_future in log_dir.replicas:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from console.model.cluster import Broker, LogDir, Partition, Reassignment
 from console.model.config import min_isr
 from console.model.snapshot import Snapshot, TopicPartition, replica_sizes
-from console.plan.kinds.moves import destination, is_move
+from console.plan.kinds.moves import destination, moves_in
 
 PARTS = frozenset({"cluster", "topics", "reassignments", "log_dirs"})
 """The parts of a snapshot that a placement is made of; with them the configs of all topics, for min ISR."""
@@ -47,10 +47,11 @@ class Placed(Struct, frozen=True):
 
 
 class Placement(Struct, frozen=True):
-    """All brokers and all partitions."""
+    """All brokers and all partitions. log_dirs: of the brokers whose log directories could be read."""
 
     hosts: Mapping[int, Host]
     partitions: tuple[Placed, ...]
+    log_dirs: Mapping[int, tuple[LogDir, ...]] = field(default_factory=dict)
 
     def rack(self, broker: int) -> str:
         """The broker's rack; a broker without one, or that is unknown, is a rack of its own."""
@@ -65,7 +66,7 @@ class Placement(Struct, frozen=True):
 def placement_of(snapshot: Snapshot) -> Placement:
     """The placement of a snapshot in which `PARTS` were read. A broker whose log directories are unknown takes
     replicas, and has room of unknown size."""
-    moves = {(each.topic, each.partition): each for each in snapshot.reassignments if is_move(each)}
+    moves = moves_in(snapshot)
     sizes = replica_sizes(snapshot)
     owed = _owed(snapshot, moves, sizes)
     wanted = {name: min_isr(snapshot.configs, name) or 1 for name in snapshot.topics}
@@ -79,7 +80,14 @@ def placement_of(snapshot: Snapshot) -> Placement:
             for name, topic in snapshot.topics.items()
             for each in topic.partitions
         ),
+        read_log_dirs(snapshot),
     )
+
+
+def read_log_dirs(snapshot: Snapshot) -> Mapping[int, tuple[LogDir, ...]]:
+    """The log directories by broker, of those brokers that answered when they were last asked."""
+    silent = {each.entity for each in snapshot.failures if each.part == "log_dirs"}
+    return {broker: dirs for broker, dirs in snapshot.log_dirs.items() if f"broker {broker}" not in silent}
 
 
 def _owed(

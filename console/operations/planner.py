@@ -11,67 +11,23 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from msgspec import Struct
-
 from console.operations.balance import balanced
-from console.operations.goals import Balance, Drain, Goal, MoveTopic, Replace, Replicate, Restore
+from console.operations.directories import propose_dirs
+from console.operations.goals import Balance, Drain, DrainDir, Goal, MoveIntoDir, MoveTopic, Replace, Replicate, Restore
 from console.operations.placement import Placed, Placement, replica_counts
-
-
-class Relocation(NamedTuple):
-    """A partition's replicas before and after. size: bytes that each new replica copies."""
-
-    topic: str
-    number: int
-    before: tuple[int, ...]
-    after: tuple[int, ...]
-    size: int = 0
-
-    @property
-    def added(self) -> tuple[int, ...]:
-        """The brokers that get a replica."""
-        return tuple(each for each in self.after if each not in self.before)
-
-    @property
-    def bytes(self) -> int:
-        """Bytes to copy."""
-        return self.size * len(self.added)
-
-
-class Held(NamedTuple):
-    """A partition that the goal concerns and that can't be moved now. why: with what has to happen first."""
-
-    topic: str
-    number: int
-    why: str
-
-
-class Proposal(Struct, frozen=True):
-    """What to do for a goal now. It is reached when both are empty."""
-
-    moves: tuple[Relocation, ...] = ()
-    held: tuple[Held, ...] = ()
-
-    @property
-    def reached(self) -> bool:
-        """Whether nothing is left to do."""
-        return not self.moves and not self.held
-
-    @property
-    def bytes(self) -> int:
-        """Bytes to copy."""
-        return sum(each.bytes for each in self.moves)
-
-
-class UnknownPlace(ValueError):
-    """A goal names a broker or a topic that the cluster does not have; the text says which."""
+from console.operations.proposal import Held, Proposal, Relocation, UnknownPlace
 
 
 def propose(goal: Goal, placement: Placement) -> Proposal:
     """What brings the placement to the goal. Raises UnknownPlace."""
     check(goal, placement)
+    if isinstance(goal, DrainDir | MoveIntoDir):
+        return propose_dirs(goal, placement)
     found = _balance(placement) if isinstance(goal, Balance) else _Filling(placement).proposal(goal)
-    return Proposal(tuple(found.moves), tuple(found.held))
+    if not isinstance(goal, Restore) or not goal.dirs:
+        return Proposal(tuple(found.moves), tuple(found.held))
+    within = propose_dirs(goal, placement)
+    return Proposal(tuple(found.moves), (*found.held, *within.held), within.dirs, within.waits)
 
 
 def check(goal: Goal, placement: Placement) -> None:

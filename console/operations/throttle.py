@@ -1,6 +1,7 @@
 """The edits that limit what moves copy: rates on the brokers, and on the topics the replicas that they hold for. Pure.
 
-As ReassignPartitionsCommand sets them: the replicas that are read are those before a move, those that copy are new.
+As ReassignPartitionsCommand sets them: the replicas that are read are those before a move, those that copy are new. A
+broker that copies between its directories has a rate of its own for that (KIP-113), without a list.
 """
 
 from __future__ import annotations
@@ -11,15 +12,18 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from console.model.codes import TOPIC
-from console.model.config import ConfigResource, broker_resource, topic_resource
+from console.model.config import ConfigPlace, ConfigResource, broker_resource, topic_resource
 from console.model.numbers import commas
 from console.model.snapshot import Snapshot
-from console.operations.planner import Relocation
+from console.operations.proposal import DirMove, Relocation
 from console.plan.amounts import parse_amount, unit_of
 from console.plan.edits import SetConfig, UnsetConfig
-from console.plan.stale_throttles import LISTS, RATES, StaleThrottle
+from console.plan.stale_throttles import LISTS, LOG_DIRS_RATE, RATES, StaleThrottle
 from console.plan.values import own_text, parts_of
 
+_RATES = (*RATES, LOG_DIRS_RATE)
+Rated = tuple[int, str]
+"""A broker, and the key of a rate of it."""
 Items = Mapping[str, Sequence[str]]
 """Topic -> replicas as brokers write them: ``partition:broker``."""
 
@@ -33,21 +37,21 @@ def rate_of(text: str) -> int:
     return rate
 
 
-def throttle_edits(moves: Iterable[Relocation], rate: int) -> tuple[SetConfig, ...]:
+def throttle_edits(moves: Iterable[Relocation], dirs: Iterable[DirMove], rate: int) -> tuple[SetConfig, ...]:
     """An edit for each topic and side, then for each broker that copies or is read. rate: bytes per second of a broker
-    on each side."""
-    brokers, sides = _wanted(moves)
+    on each side, and between its directories."""
+    rated, sides = _wanted(moves, dirs)
     lists = (
         SetConfig(topic_resource(topic), key, ",".join(places))
         for key, side in zip(LISTS, sides, strict=True)
         for topic, places in side.items()
     )
-    rates = (SetConfig(broker_resource(broker), key, str(rate)) for broker in sorted(brokers) for key in RATES)
+    rates = (SetConfig(broker_resource(broker), key, str(rate)) for broker, key in rated)
     return (*lists, *rates)
 
 
-def _wanted(moves: Iterable[Relocation]) -> tuple[set[int], tuple[Items, Items]]:
-    """The brokers that copy or are read, and the replicas that are read and that copy."""
+def _wanted(moves: Iterable[Relocation], dirs: Iterable[DirMove]) -> tuple[Sequence[Rated], tuple[Items, Items]]:
+    """The brokers that copy or are read, with the keys of their rates; and the replicas that are read and that copy."""
     read: dict[str, list[str]] = {}
     copied: dict[str, list[str]] = {}
     brokers: set[int] = set()
@@ -57,17 +61,24 @@ def _wanted(moves: Iterable[Relocation]) -> tuple[set[int], tuple[Items, Items]]
         brokers.update(move.before, move.added)
         read.setdefault(move.topic, []).extend(f"{move.number}:{broker}" for broker in move.before)
         copied.setdefault(move.topic, []).extend(f"{move.number}:{broker}" for broker in move.added)
-    return brokers, (read, copied)
+    within = {move.broker for move in dirs}
+    rated = [
+        (broker, key)
+        for broker in sorted(brokers | within)
+        for key in _RATES
+        if broker in (within if key == LOG_DIRS_RATE else brokers)
+    ]
+    return rated, (read, copied)
 
 
 # -- throttles that belong to an operation -----------------------------------------------------------------------------
 
 
 class Throttles(Struct, frozen=True):
-    """Throttles that are set. rate: bytes per second. rates: (broker, key). lists: (topic, key, replicas)."""
+    """Throttles that are set. rate: bytes per second. rates: by broker and key. lists: (topic, key, replicas)."""
 
     rate: int = 0
-    rates: tuple[tuple[int, str], ...] = ()
+    rates: tuple[Rated, ...] = ()
     lists: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
 
     def __bool__(self) -> bool:
@@ -78,14 +89,14 @@ class Owned(NamedTuple):
     """What an operation has ever set. rates: the values by broker and key. lists: the replicas by topic and key.
     latest: the rates that may be set now."""
 
-    rates: Mapping[tuple[int, str], frozenset[str]]
+    rates: Mapping[Rated, frozenset[str]]
     lists: Mapping[tuple[str, str], frozenset[str]]
-    latest: frozenset[tuple[int, str]] = frozenset()
+    latest: frozenset[Rated] = frozenset()
 
     @classmethod
     def of(cls, steps: Iterable[Throttles]) -> Owned:
         """What the steps of an operation have set, in their order."""
-        rates: dict[tuple[int, str], set[str]] = {}
+        rates: dict[Rated, set[str]] = {}
         lists: dict[tuple[str, str], set[str]] = {}
         some = tuple(steps)
         for each in some:
@@ -98,6 +109,11 @@ class Owned(NamedTuple):
             {place: frozenset(items) for place, items in lists.items()},
             frozenset(some[-1].rates) if some else frozenset(),
         )
+
+    def places(self) -> frozenset[ConfigPlace]:
+        """The entities and keys."""
+        rates = ((broker_resource(broker), key) for broker, key in self.rates)
+        return frozenset((*rates, *((topic_resource(topic), key) for topic, key in self.lists)))
 
     def has(self, throttle: StaleThrottle) -> bool:
         """Whether a throttle that nothing uses is the operation's, all of it."""
@@ -128,6 +144,7 @@ def throttle_change(
     snapshot: Snapshot,
     owned: Owned,
     moves: Iterable[Relocation],
+    dirs: Iterable[DirMove],
     rate: int | None,
     *,
     later: bool = False,
@@ -140,7 +157,7 @@ def throttle_change(
 
     snapshot: with the configs of all topics and brokers. A broker whose configs are unknown gets no rate.
     """
-    brokers, sides = _wanted(moves) if rate is not None else (set[int](), ({}, {}))
+    rated, sides = _wanted(moves, dirs) if rate is not None else ([], ({}, {}))
     edits: list[SetConfig | UnsetConfig] = []
     lists: list[tuple[str, str, tuple[str, ...]]] = []
     for key, side in zip(LISTS, sides, strict=True):
@@ -152,11 +169,11 @@ def throttle_change(
             edits += edit
             if added:
                 lists.append((topic, key, added))
-    rates: list[tuple[int, str]] = []
+    rates: list[Rated] = []
     foreign: list[int] = []
     unread: list[int] = []
     listed = {broker.id for broker in snapshot.cluster.brokers}
-    for broker in sorted(brokers | {broker for broker, _ in owned.rates}):
+    for broker in sorted({broker for broker, _ in (*rated, *owned.rates)}):
         resource = broker_resource(broker)
         if broker not in listed and snapshot.cluster.shows_fenced:
             continue  # it is not registered any more
@@ -165,16 +182,17 @@ def throttle_change(
             rates += sorted(carried)
             unread += [broker] if carried else []
             continue
-        for key in RATES:
+        for key in _RATES:
             now, mine = _own(snapshot, resource, key), owned.rates.get((broker, key), frozenset())
+            is_wanted = (broker, key) in rated
             if now is not None and now not in mine:
-                foreign += [broker] if broker in brokers else []
+                foreign += [broker] if is_wanted else []
                 continue
-            if broker in brokers or now is not None:
+            if is_wanted or now is not None:
                 rates.append((broker, key))
-            if broker in brokers and now != str(rate):
+            if is_wanted and now != str(rate):
                 edits.append(SetConfig(resource, key, str(rate)))
-            elif broker not in brokers and now is not None and not later:
+            elif not is_wanted and now is not None and not later:
                 edits.append(UnsetConfig(resource, key))
     sets = Throttles(rate or 0, tuple(rates), tuple(lists))
     return ThrottleChange(tuple(edits), sets, tuple(dict.fromkeys(foreign)), tuple(unread))

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from console.log_file import state_directory
+from console.model.numbers import time_of_day
 from console.plan.amounts import size as shown_size
 from console.safe_files import private_folder
 
@@ -55,8 +56,8 @@ async def write_record(session: Session, path: str = "") -> str:
         size, began_ms = await asyncio.wrap_future(recorder.run(write))
     except OSError as error:
         raise OSError(error.errno, error.strerror or str(error), str(file)) from error
-    since = datetime.fromtimestamp(began_ms / 1000, UTC).astimezone()
-    return f"the record since {since:%H:%M:%S} is {file} ({shown_size(size)}): kac replay"
+    since = time_of_day(datetime.fromtimestamp(began_ms / 1000, UTC))
+    return f"the record since {since} is {file} ({shown_size(size)}): kac replay"
 
 
 def _file(path: str, context: str, environ: Mapping[str, str]) -> Path:

@@ -32,6 +32,7 @@ from console.model.changes import Status
 from console.model.codes import BROKER, TOPIC
 from console.model.failure import Failure
 from console.model.journal_lines import Origin
+from console.model.numbers import time_of_day
 from console.operations.goals import Goal, Restore
 from console.operations.next_step import MOST_REASONS, End, Send, next_step
 from console.operations.operation import Operation, Progress, State, Step, copied_bytes
@@ -169,7 +170,11 @@ async def way_back(session: Session, number: int) -> Restore:
     if found.ended is None:
         failure = Failure("OPERATION_OPEN", f"operation {number} is open", f"Cancel it: kac moves --cancel {number}")
         raise Refused(failure)
-    return Restore(number, tuple((topic, at, before) for (topic, at), before in found.originals().items()))
+    return Restore(
+        number,
+        tuple((topic, at, before) for (topic, at), before in found.originals().items()),
+        tuple((*place, path) for place, path in found.dir_originals().items()),
+    )
 
 
 # -- work --------------------------------------------------------------------------------------------------------------
@@ -231,7 +236,7 @@ class _Work:
                     "HELD",
                     f"process {by.pid} on {by.host} works on operations of this cluster",
                     "kac moves shows how far it is; end it to go on here. "
-                    f"Where it hangs, its lease ends at {holder.until:%H:%M:%S} UTC.",
+                    f"Where it hangs, its lease ends at {time_of_day(holder.until)} by this host's clock.",
                 )
             )
 
@@ -333,8 +338,13 @@ class _Course:
             session.discard()
             return refused or ("nothing of the step is left to do",)
         await self._work.note(self._number, step)  # before the change: its throttles are known to be ours whatever dies
-        if step.moves:
-            self._tell(f"step {len(operation.steps) + 1}: {len(step.moves):,} partitions begin to move")
+        for count, what in (
+            (len(step.moves), "partitions to move"),
+            (len(step.dirs), "replicas to copy into other directories"),
+            (len(step.elects), "preferred leaders to elect"),
+        ):
+            if count:
+                self._tell(f"step {len(operation.steps) + 1}: {count:,} {what}")
         session.former_told = True
         try:
             reports = await apply_flow(session, Unattended(), DEFAULTS, _ASKS, Flags())
@@ -354,9 +364,9 @@ class _Course:
     async def _stalled(self, operation: Operation, waits: tuple[str, ...], copies: bool) -> bool:
         """Write down how far it is. Returns whether nothing went on for too long."""
         snapshot, now = self._session.snapshot, self._clock()
-        running = operation.running(snapshot)
-        copied, left = copied_bytes(snapshot, running)
-        mark = (frozenset(running), copied)
+        running, copying = operation.running(snapshot), operation.copying(snapshot)
+        copied, left = copied_bytes(snapshot, running, copying.values())
+        mark = (frozenset(running), frozenset(copying), copied)
         if mark != self._mark:
             self._mark, self._moved_at = mark, now
         stalled = now - self._moved_at >= self._pace.patience
@@ -364,7 +374,7 @@ class _Course:
         if len(waits) > MOST_REASONS:
             some += (f"and {len(waits) - MOST_REASONS:,} more",)
         if stalled and not some:
-            some = tuple(_still(operation, len(running), now - self._moved_at))
+            some = tuple(_still(operation, len(running), len(copying), now - self._moved_at))
         state = State.STALLED if stalled else State.RUNNING if copies else State.WAITING
         progress = Progress(self._session.clock.now(), state, copied, left, some)
         self._looked(progress)
@@ -377,11 +387,12 @@ class _Course:
         return stalled
 
 
-def _still(operation: Operation, partitions: int, seconds: float) -> Iterator[str]:
+def _still(operation: Operation, partitions: int, copies: int, seconds: float) -> Iterator[str]:
     """What to say where nothing else says why nothing goes on. Brokers count what in-sync replicas of a throttled
     partition fetch against the leader's rate, too (KIP-73): below what producers write nothing is left for new ones."""
-    yield f"no byte was copied for {seconds:.0f} s; {partitions:,} partitions move"
-    if operation.throttle is not None:
+    what = f"{copies:,} replicas are copied into other directories" if copies else f"{partitions:,} partitions move"
+    yield f"no byte was copied for {seconds:.0f} s; {what}"
+    if operation.throttle is not None and partitions:
         yield (
             "the throttle may be below what producers write: "
             f"kac moves --operation {operation.number} --throttle RATE raises it"

@@ -16,6 +16,7 @@ from console.language.needs import needs_of_script
 from console.language.statements import (
     Alter,
     Apply,
+    AskOfOperation,
     AtTime,
     BarStatement,
     BeginOperation,
@@ -235,7 +236,7 @@ class Runner(Struct):
                 await self._revert(change, statement)
             case History():
                 await self._history(statement)
-            case BeginOperation() | View() | UseContext() | Record() | AtTime() | Help() | Quit():
+            case BeginOperation() | AskOfOperation() | View() | UseContext() | Record() | AtTime() | Help() | Quit():
                 await self._elsewhere(statement)
             case _:
                 from console.language.interpret import to_edits

@@ -19,6 +19,7 @@ from console.model.cluster import Silence
 from console.model.config import CLUSTER_DEFAULT, broker_resource, topic_resource
 from console.model.failure import Failure
 from console.model.snapshot import Snapshot
+from console.session.own_throttles import OwnThrottles
 from console.session.slow_looks import SlowLooks
 from console.session.snapshot_reader import Refused
 from console.triage.symptoms import Look
@@ -84,6 +85,7 @@ class Looker:
         self._began = float("-inf")
         self._asking: asyncio.TimerHandle | None = None
         self._slow = slow or SlowLooks(session, request_logs)
+        self._own = OwnThrottles(session)
         self._parts = (
             _Part("cluster", 1.5, session.read_cluster, (), quick=True),
             _Part("silent", ASK_EVERY, self._ask_brokers, quick=True),
@@ -91,7 +93,7 @@ class Looker:
             _Part("topics", 2, session.read_topics),
             _Part("groups", 2, session.read_groups),
             _Part("offsets", 2.5, self._read_offsets, ("groups",)),
-            _Part("reassignments", 10, session.read_reassignments),
+            _Part("reassignments", 10, self._read_reassignments),
             _Part("log_dirs", 10, session.read_log_dirs),
             _Part("configs", 60, self._read_configs, ("topics",)),
             *(_Part(part.name, part.every, part.read, ("topics",)) for part in self._slow.parts),
@@ -144,7 +146,8 @@ class Looker:
             raise why
         silent, refusing = self._silence
         unread = tuple(part.name for part in self._parts if part.name not in self._read)
-        return Look(at, self._with_failures(self._session.snapshot), silent, refusing, unread, self._slow.facts)
+        snapshot = self._with_failures(self._session.snapshot)
+        return Look(at, snapshot, silent, refusing, unread, self._slow.facts, self._own.held)
 
     def _take_known(self) -> None:
         """Count brokers and topics as read where the session read them a moment ago: the screen's first rows are."""
@@ -264,13 +267,22 @@ class Looker:
         if places := _behind(self._session.snapshot, chosen):
             await self._session.read_log_ranges(places)
 
+    async def _read_reassignments(self) -> None:
+        """Read what moves, and then which operations work on it."""
+        await self._session.read_reassignments()
+        await self._own.read()
+
     async def _read_configs(self) -> None:
-        """Read the configs of all topics, and of the brokers that can be asked."""
+        """Read the configs of all topics, and of the brokers that can be asked; then the journal: an operation is there
+        before its throttles are set, and ends after they are taken off."""
+        over = self._own.over
         snapshot = self._session.snapshot
         silent = self._silence.brokers
         brokers = [each.id for each in snapshot.cluster.brokers if not each.fenced and each.id not in silent]
         resources = [*map(topic_resource, snapshot.topics), *map(broker_resource, brokers)]
         await self._session.read_configs([*resources, CLUSTER_DEFAULT], at_once=True)
+        await self._own.read()
+        self._own.forget(over)
 
     def _with_failures(self, snapshot: Snapshot) -> Snapshot:
         """The snapshot with what could not be read as a whole. The session's own is left alone: no other reader takes

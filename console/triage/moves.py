@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import NamedTuple
 
-from console.model.snapshot import Snapshot
+from console.model.snapshot import Snapshot, dir_copies
+from console.plan.stale_throttles import RATES
 
 MOST = 500
 """Replicas that are followed."""
@@ -23,9 +24,9 @@ ENOUGH = 50_000_000
 """Bytes per second to which a throttle is raised that holds up a copy; twice what it is where that is more."""
 
 
-def raised_throttle(broker: int, rate: int) -> str:
+def raised_throttle(broker: int, rate: int, key: str = RATES[1]) -> str:
     """The command that raises a broker's throttle for a time. rate: what it is, bytes per second."""
-    return f"set broker {broker} follower.replication.throttled.rate={max(ENOUGH, 2 * rate)} for 2h"
+    return f"set broker {broker} {key}={max(ENOUGH, 2 * rate)} for 2h"
 
 
 class Copy(NamedTuple):
@@ -66,15 +67,36 @@ def copies_after(
         return known
     adding = [(each.topic, each.partition, broker) for each in now.reassignments for broker in each.adding][:MOST]
     sizes = _sizes(now, {(topic, partition) for topic, partition, _ in adding})
-    found: dict[Replica, Copy] = {}
+    seen: dict[Replica, tuple[int, int]] = {}
     for replica in adding:
         held = sizes.get(replica[:2], {})
         new = {broker for topic, partition, broker in adding if (topic, partition) == replica[:2]}
         whole = max((size for broker, size in held.items() if broker not in new), default=0)
         size = held.get(replica[2])
-        if size is None or not whole:
-            continue
+        if size is not None:
+            seen[replica] = size, whole
+    return _followed(known, seen, at)
+
+
+def dir_copies_after(
+    known: Mapping[Replica, Copy], before: Snapshot, now: Snapshot, at: datetime
+) -> Mapping[Replica, Copy]:
+    """The copies between directories of a broker after another look."""
+    if now.log_dirs is before.log_dirs and known:
+        return known
+    copies = dir_copies(now.log_dirs).items()
+    return _followed(known, {place: (copy.copied, copy.size) for place, copy in copies}, at)
+
+
+def _followed(
+    known: Mapping[Replica, Copy], seen: Mapping[Replica, tuple[int, int]], at: datetime
+) -> Mapping[Replica, Copy]:
+    """The copies by what is there of each, and of the whole."""
+    found: dict[Replica, Copy] = {}
+    for replica, (size, whole) in seen.items():
         was = known.get(replica)
+        if not whole:
+            continue
         if was is None or size < was.size:
             found[replica] = Copy(size, whole, at, size, at, at)
         else:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from msgspec import Struct, field
 
 from console.model.cluster import Group, GroupLag, LogDir, LogRange, Partition, Quorum, Topic
-from console.model.config import ConfigResource, ConfigSet, min_isr, topic_resource
+from console.model.config import ConfigPlace, ConfigResource, ConfigSet, min_isr, topic_resource
 from console.model.lag_trend import LagTrend
 from console.model.log_course import Newest
 from console.model.numbers import long_number
@@ -29,7 +29,6 @@ NOT_PREFERRED = "not-preferred"
 MOVING = "moving"
 DIR_ERROR = "dir-error"
 DIR_NEARLY_FULL = "dir-nearly-full"
-STALE_THROTTLE = "stale-throttle"
 NO_QUORUM_LEADER = "no-quorum-leader"
 VOTER_BEHIND = "voter-behind"
 EPOCH_JUMPS = "epoch-jumps"
@@ -106,8 +105,8 @@ Key = tuple[str, Subject]
 
 class Look(Struct, frozen=True):
     """What was read at one time. at: UTC. silent: listed brokers that did not answer in time; refusing: those of them
-    whose hosts refuse connections. unread: parts that were never read so far. facts: what is read
-    now and then."""
+    whose hosts refuse connections. unread: parts that were never read so far. facts: what is read now
+    and then. own_throttles: that operations of this host's journal hold."""
 
     at: datetime
     snapshot: Snapshot
@@ -115,6 +114,7 @@ class Look(Struct, frozen=True):
     refusing: frozenset[int] = frozenset()
     unread: tuple[str, ...] = ()
     facts: Facts = field(default_factory=Facts)
+    own_throttles: frozenset[ConfigPlace] = frozenset()
 
 
 def symptoms(look: Look) -> Iterator[Symptom]:

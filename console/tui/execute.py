@@ -17,6 +17,7 @@ from console.language.secret_values import SecretSlot, resolve_secrets
 from console.language.statements import (
     Alter,
     Apply,
+    AskOfOperation,
     AtTime,
     BeginOperation,
     Check,
@@ -182,6 +183,8 @@ class Executor:
                 await self._view(_PANE_OF.get(name, name), text)
             case BeginOperation(goal=goal, throttle=throttle):
                 app.operating.ask_and_begin(goal, throttle)
+            case AskOfOperation(number=number, throttle=throttle):
+                app.operating.do_ask(number, throttle=throttle, give_up=throttle is None)
             case UseContext(name=name):
                 app.applying.ask_and_switch(name)
             case Record(file=file):

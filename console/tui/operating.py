@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from console.operations.forecast import Forecast
     from console.operations.goals import Goal
     from console.operations.operation import Progress
-    from console.operations.planner import Proposal
+    from console.operations.proposal import Proposal
     from console.session.session import Session
     from console.tui.past import Journal
 
@@ -88,7 +88,7 @@ class Operating:
     async def _begin(self, goal: Goal, throttle: int | None) -> None:
         from console.answers.moves import forecast_lines
         from console.operations.goals import Restore
-        from console.operations.planner import UnknownPlace
+        from console.operations.proposal import UnknownPlace
         from console.session.operating import begin, refuse_a_second, way_back
         from console.tui.screens import Confirm
 
@@ -155,6 +155,30 @@ class Operating:
             first = known.open[0]
             self._work(first.number, f"operation {first.number} goes on: {first.goal}; w shows it")
 
+    # -- asking --------------------------------------------------------------------------------------------------------
+
+    def do_ask(self, number: int, *, cancel: bool = False, throttle: int | None = None, give_up: bool = False) -> None:
+        """Ask something of an operation; where no process works on it, cancel it here. throttle: as `ask_of`."""
+        ask = partial(self._ask, number, cancel, throttle, give_up)
+        self._app.start(partial(self._reported, ask), group="command", name="command")
+
+    async def _ask(self, number: int, cancel: bool, throttle: int | None, give_up: bool) -> None:
+        from console.plan.amounts import byte_rate
+        from console.session.operating import ask_of, read_operations
+
+        session = self._app.session
+        await ask_of(session, number, cancel=cancel, throttle=throttle, give_up=give_up)
+        what = "to cancel" if cancel else "to end without brokers that do not answer"
+        if throttle is not None:
+            what = f"to copy at {byte_rate(throttle)}" if throttle else "to copy without a throttle"
+        told = f"operation {number} is asked {what}"
+        if (await read_operations(session)).holder is None and not self.at_work:
+            if cancel:
+                self.do_work()
+            else:
+                told += "; no process works on it: W goes on with it here"
+        self._app.say(told, "pending")
+
     def _own_session(self) -> Session:
         from console.session.session import Session
 
@@ -198,7 +222,7 @@ class Operating:
         operation = await work_on(session, number, self._told, Pace(leaves=False), looked)
         if operation.ended is None or not self._app.is_running:
             return
-        back = f"; the way back is :back {operation.number}" if operation.moves() else ""
+        back = f"; the way back is :back {operation.number}" if operation.has_moves else ""
         self._app.say(
             clean(f"operation {operation.number} ({operation.goal}) is {operation.state.value}{back}", 400), "ok"
         )

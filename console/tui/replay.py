@@ -15,6 +15,7 @@ from console.admin.link import Link
 from console.admin.recorded import InstantLoop
 from console.contexts.configured import Given
 from console.contexts.console_settings import ConsoleSettings
+from console.model.numbers import time_of_day
 from console.model.snapshot import Snapshot
 from console.present.header import State
 from console.present.text import clean
@@ -151,9 +152,10 @@ class ReplayFrame(Frame):
 
     def _state(self) -> State:
         app = self._replayed
-        time = moment(app.record.client.at_ms).astimezone()
         lost = app.triage.lost is not None
-        return State(f"REPLAY {time:%H:%M:%S}", "stale" if lost else "pending", current=not lost)
+        return State(
+            f"REPLAY {time_of_day(moment(app.record.client.at_ms))}", "stale" if lost else "pending", current=not lost
+        )
 
 
 class ReplayConsole(Console):

@@ -221,7 +221,10 @@ class Confirm(ModalScreen[bool]):
             )
         else:
             lines.append([("  y", "strong"), (f" {self._yes}   ", ""), ("Esc", "strong"), (" goes back", "")])
-        shown = [*lines[:-1], *wrap(lines[-1], max(20, self.size.width - 2), indent=4)]
+        width = max(20, self.size.width - 2)
+        shown = [part for line in lines for part in wrap(line, width, indent=4)]
+        if len(shown) > self.size.height - 2:  # what is asked stays on the screen
+            shown = [*lines[:-1], *wrap(lines[-1], width, indent=4)]
         self._text.styles.height = len(shown)
         self._text.set(*shown)
 

@@ -105,6 +105,23 @@ async def test_the_pane_shows_a_change_by_itself_before_any_build(
     assert {release.job for release in lake.releases()} == {"follow"}
 
 
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+async def test_rounds_build_what_the_controllers_write(plain_cluster: KafkaCluster, tmp_path: Path, name: str) -> None:
+    lake = Lake.create(str(tmp_path / "lake"))
+    with AdminClient(ConnectionSettings(bootstrap=plain_cluster.addresses)) as client:
+        process = await _started(plain_cluster, lake, "run", "--every", "5s", "--master", "local[1]")
+        try:
+            await client.run(send, CreateTopics((NewTopic(name, 2, 1),)), validate_only=False)
+            await until(lambda: _built(lake, name, ":partitions"))
+            await _set(client, name, 1)
+            await until(lambda: _built(lake, name, "retention.ms"))
+        finally:
+            process.send_signal(signal.SIGINT)
+            assert await process.wait() == 0
+            await client.run(send, DeleteTopics((name,)), validate_only=False)
+
+
 async def test_it_goes_on_after_what_fails_and_says_it_once(plain_cluster: KafkaCluster, tmp_path: Path) -> None:
     lake = Lake.create(str(tmp_path / "lake"))
     told: list[Taken | Failure] = []
@@ -130,9 +147,9 @@ async def test_it_goes_on_after_what_fails_and_says_it_once(plain_cluster: Kafka
     assert not _rows(lake)
 
 
-async def _started(cluster: KafkaCluster, lake: Lake) -> asyncio.subprocess.Process:
+async def _started(cluster: KafkaCluster, lake: Lake, job: str = "follow", *more: str) -> asyncio.subprocess.Process:
     controllers = ",".join(f"{host}:{port}" for host, port in cluster.controller_addresses)
-    words = ("lake", "follow", "-b", cluster.bootstrap, "--controller", controllers, "--lake", lake.where)
+    words = ("lake", job, "-b", cluster.bootstrap, "--controller", controllers, "--lake", lake.where, *more)
     return await asyncio.create_subprocess_exec(
         sys.executable, "-m", "console", *words, stdout=asyncio.subprocess.DEVNULL, env=dict(os.environ)
     )
@@ -152,6 +169,10 @@ async def until(is_so: Callable[[], bool]) -> None:
 
 def _has(lake: Lake, topic: str, number: int) -> bool:
     return any(_is_of(row, topic, number) for row in _rows(lake))
+
+
+def _built(lake: Lake, topic: str, attribute: str) -> bool:
+    return any(topic in row and attribute in row for row in rows_of(lake, "history"))
 
 
 def _is_of(row: dict[str, Any], topic: str, number: int) -> bool:

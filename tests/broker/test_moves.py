@@ -25,7 +25,8 @@ from console.model.snapshot import Snapshot
 from console.operations.forecast import forecast
 from console.operations.goals import Drain
 from console.operations.placement import PARTS, placement_of
-from console.operations.planner import Relocation, propose
+from console.operations.planner import propose
+from console.operations.proposal import Relocation
 from console.operations.throttle import throttle_edits
 from console.plan.compile import predict, runbook
 from console.plan.diff import diff
@@ -121,7 +122,7 @@ async def test_a_broker_is_drained_under_load(cluster: KafkaCluster, client: Adm
     assert drained.replicas[1] == drained.leads[1] == drained.bytes[1] == 0
     assert await valid_beside_kafka(cluster, tmp_path, session.snapshot, proposal.moves)
 
-    throttles = throttle_edits(proposal.moves, 5_000_000)
+    throttles = throttle_edits(proposal.moves, proposal.dirs, 5_000_000)
     edits = (*throttles, *(MoveReplicas(each.topic, each.number, each.after) for each in proposal.moves))
     parsed = [parse(command_of(each))[0] for each in edits]
     await read_needs(session, needs_of_script(parsed))

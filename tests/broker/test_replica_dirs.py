@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import NamedTuple
@@ -30,11 +31,16 @@ from console.model.changes import (
     ReplicaTarget,
     Status,
 )
-from console.model.codes import SET
-from console.model.config import broker_resource
+from console.model.codes import DELETE, SET
+from console.model.config import broker_resource, is_override
+from console.model.snapshot import dir_copies
+from console.operations.goals import DrainDir
+from console.operations.operation import Progress, State
 from console.plan.kinds.replica_dirs import MoveReplicaDir
 from console.plan.settle import ApplyReport
+from console.plan.stale_throttles import LOG_DIRS_RATE
 from console.session.applying import apply_plan
+from console.session.operating import NEEDS, Pace, ask_of, begin, way_back, work_on
 from console.session.reading import read_needs
 from console.session.session import Session
 from tests.support.kafka_cluster import KafkaCluster
@@ -83,13 +89,13 @@ async def session_on(where: TwoDirs) -> AsyncIterator[Session]:
         client.close()
 
 
-async def with_records(session: Session, where: TwoDirs, topic: str) -> None:
+async def with_records(session: Session, where: TwoDirs, topic: str, records: int = 20) -> None:
     made = NewTopic(topic, assignments=((1,), (1,)))
     assert all(each.ok for each in await session.client.run(send, CreateTopics((made,)), validate_only=False))
     producer = AIOKafkaProducer(bootstrap_servers=where.bootstrap, acks="all")
     await producer.start()
     try:
-        for _ in range(20):
+        for _ in range(records):
             await producer.send_and_wait(topic, RECORD, partition=0)
     finally:
         await producer.stop()
@@ -161,3 +167,58 @@ async def test_a_cordoned_directory_takes_none(two_dirs: TwoDirs) -> None:
         target = ReplicaTarget(topic, 0, 1)
         (outcome,) = await session.client.run(send, AlterReplicaDirs(1, {target: there}), validate_only=False)
         assert outcome.status is Status.FAILED, outcome
+        change = AlterConfigs({broker_resource(1): (ConfigOp("cordoned.log.dirs", DELETE, None),)}, broker=1)
+        assert all(each.ok for each in await session.client.run(send, change, validate_only=False))
+
+
+async def test_a_directory_is_drained_by_an_operation(two_dirs: TwoDirs) -> None:
+    """All that is in it goes to the other one, under a throttle that is gone at the end; then back. One that is
+    cancelled leaves the replicas where they are."""
+    topic = f"{TOPIC}-drained"
+    megabytes = 10  # brokers copy one at a time, and for ten seconds before a throttle holds them (KIP-73)
+    full, free = two_dirs.dirs
+    async with session_on(two_dirs) as session:
+        await with_records(session, two_dirs, topic, 20 * megabytes)
+        for number in (0, 1):
+            await carried_out(session, f"move topic {topic} partition {number} broker 1 to dir {full}")
+        in_full = {(0, False): full, (1, False): full}
+        await until_settled(lambda: places(session, topic), lambda now: now == in_full, within=60, attempts=600)
+
+        async def rates() -> list[str | None]:
+            await session.read_configs([broker_resource(1)])
+            entry = session.snapshot.configs[broker_resource(1)].get(LOG_DIRS_RATE)
+            return [entry.value] if entry is not None and is_override(entry, broker_resource(1)) else []
+
+        seen: list[list[str | None]] = []
+        far: list[Progress] = []
+
+        async def look(seconds: float) -> None:
+            seen.append(await rates())
+            await asyncio.sleep(seconds)
+
+        number = await begin(session, DrainDir(1, full), 400_000)
+        done = await work_on(session, number, pace=Pace(sleep=look), looked=far.append)
+        assert done.state is State.DONE, done
+        assert seen[0] == ["400000"]
+        assert await rates() == []
+        assert any(0 < each.copied < each.copied + each.left for each in far), [
+            (each.copied, each.left) for each in far
+        ]
+        assert await places(session, topic) == {(0, False): free, (1, False): free}
+        listing = await session.client.run(describe_log_dirs, [1])
+        assert [len(each.replicas) for each in listing.dirs[1] if each.path == full] == [0]
+
+        number = await begin(session, await way_back(session, number), 100_000)
+        copying: list[int] = []
+
+        async def cancel(seconds: float) -> None:
+            await read_needs(session, NEEDS)
+            copying.append(len(dir_copies(session.snapshot.log_dirs)))
+            await ask_of(session, number, cancel=True)
+            await asyncio.sleep(seconds)
+
+        over = await work_on(session, number, pace=Pace(sleep=cancel))
+        assert over.state is State.CANCELLED
+        assert copying[0] > 0
+        assert (await places(session, topic))[0, False] == free
+        assert await rates() == []

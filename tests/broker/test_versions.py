@@ -13,17 +13,15 @@ from console.contexts.console_settings import ConsoleSettings
 from console.session.session import Session
 from console.tui.app import Console
 from tests.support.kafka_cluster import KafkaCluster
-from tests.support.real_clusters import REAL, running
+from tests.support.real_clusters import EACH, REAL, running
 from tests.support.versions import RELEASES, cluster_of, kept, tried_on
 from tests.tui.console_app import Driven
 
 
 @pytest.fixture(
     params=[
-        pytest.param(("real", each), id=each)
-        if each in REAL
-        else pytest.param(("own", each), id=each, marks=pytest.mark.long)
-        for each in RELEASES
+        *EACH,
+        *(pytest.param(("own", each), id=each, marks=pytest.mark.long) for each in RELEASES if each not in REAL),
     ]
 )
 def release(request: pytest.FixtureRequest) -> str:

@@ -37,6 +37,11 @@ def shown(it: Driven) -> tuple[object, ...]:
     return it.lines, it.app.place, it.app.bar.line.is_open, len(it.app.screen_stack), it.app.session.plan
 
 
+def asks(it: Driven) -> bool:
+    """Whether something is under way that may end with a question."""
+    return any(worker.name == "question" and not worker.is_finished for worker in it.app.workers)
+
+
 @pytest.fixture
 def brokers() -> Iterator[ThreadedCluster]:
     """With something in each pane."""
@@ -58,6 +63,8 @@ async def test_every_key_of_every_view_does_something_or_says_why_not(brokers: T
                 it.app.frame.forget()
                 before = shown(it)
                 await it.press(key.keys.split(",")[0])
+                # A key that first reads what it asks about has no answer yet.
+                await it.until(lambda before=before: shown(it) != before or not asks(it))  # type: ignore[misc]
                 if shown(it) != before:
                     pressed.add(key.id)
                 elif key.id not in SILENT and key.id not in pressed:

@@ -36,14 +36,20 @@ def moving() -> Iterator[ThreadedCluster]:
 
 
 async def on(cluster: ThreadedCluster, number_of: str) -> int:
-    """Begin a drain as another process does, or count what is open."""
+    """Begin a drain as another process does, or read what is open and what was asked of it."""
     addresses = tuple((host, int(port)) for host, port in (a.rsplit(":", 1) for a in cluster.bootstrap.split(",")))
     with AdminClient(ConnectionSettings(addresses)) as client:
         session = Session(client, Context("test", "tests", client.settings), "moves")
         if number_of == "begun":
             return await begin(session, Drain((3,)), 10_000)
         open_ = (await read_operations(session)).open
-        return len(open_) if number_of == "open" else sum(each.cancelling for each in open_)
+        counts = {
+            "open": len(open_),
+            "cancelling": sum(each.cancelling for each in open_),
+            "gives up": sum(each.gives_up for each in open_),
+            "throttle": sum(each.throttle or 0 for each in open_),
+        }
+        return counts[number_of]
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
@@ -93,6 +99,38 @@ async def test_an_operation_is_in_the_header_and_asked_to_cancel(moving: Threade
         await it.press("x")
         await it.shows(f"operation {number} (drain 3) is cancelled")
         assert await on(moving, "open") == 0
+
+
+async def test_the_throttle_of_an_operation_is_changed_and_given_up_by_keys(moving: ThreadedCluster) -> None:
+    """Through the command bar: what is asked for is seen before it is. It counts with the next look of who works."""
+    number = await on(moving, "begun")
+    async with driven_on(moving) as it:
+        await it.shows(f"op {number} waiting")
+        await it.press("w")
+        await it.shows("10 kB/s; t changes it")
+        await it.press("t")
+        assert it.app.bar.line.text == f"operation {number} throttle 10kB/s"
+        await it.press(*["backspace"] * 6, "2", "M", "B", "enter")
+        await it.shows(f"operation {number} is asked to copy at 2 MB/s; no process works on it: W goes on")
+        await it.shows("2 MB/s; t changes it")
+        assert await on(moving, "throttle") == 2_000_000
+        await it.press("K")
+        assert it.app.bar.line.text == f"operation {number} give-up"
+        assert await on(moving, "gives up") == 0
+        await it.press("enter")
+        await it.shows(f"operation {number} is asked to end without brokers that do not answer")
+        assert await on(moving, "gives up") == 1
+        await it.command(f"operation {number + 1} throttle 0")
+        await it.shows(f"no operation {number + 1} is open")
+
+
+async def test_a_key_for_an_operation_says_where_there_is_none(moving: ThreadedCluster) -> None:
+    async with driven_on(moving) as it:
+        await it.command("moves")
+        await it.shows("! orders/0")
+        await it.press("t")
+        await it.shows("no operation of this host's journal is under the cursor")
+        assert not it.app.bar.line.is_open
 
 
 async def test_a_throttle_that_holds_up_a_copy_is_raised(moving: ThreadedCluster) -> None:

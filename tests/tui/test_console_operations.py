@@ -10,6 +10,7 @@ from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.embedded.partition_log import PartitionLog
 from console.embedded.replicas import is_moving, new_topic
 from console.embedded.spec import ClusterSpec
+from console.plan.kinds.replica_dirs import MoveReplicaDir
 from console.plan.stale_throttles import LISTS, RATES
 from tests.tui.console_app import Driven, driven_on
 
@@ -56,6 +57,18 @@ async def test_a_goal_shows_what_it_does_and_is_asked(cluster: ThreadedCluster) 
         assert replicas(cluster) == list(PLACES)
         assert it.app.operating.at_work == ""
         assert len(it.app.session.plan) == 0
+
+
+async def test_why_it_has_to_wait_is_read_to_its_end(cluster: ThreadedCluster) -> None:
+    cluster.run(lambda c: c.broker_down(4))
+    async with driven_on(cluster) as it:
+        await it.command("drain broker 3")
+        await it.shows("Begin on test: drain 3?")
+        await it.shows("no replica can move yet")
+        told = " ".join(it.text.split())
+        why = "has to wait: orders/0: no broker is left that is alive, takes replicas and has none of it, and 2 more"
+        assert why in told, told
+        await it.press("escape")
 
 
 async def test_a_drain_from_the_alarm_to_its_end(cluster: ThreadedCluster) -> None:
@@ -151,3 +164,31 @@ async def test_a_read_only_context_begins_nothing(cluster: ThreadedCluster) -> N
     async with driven_on(cluster, read_only=True) as it:
         await it.command("drain broker 3")
         await it.shows("context test is read-only")
+
+
+async def test_a_directory_is_drained_and_its_copies_are_seen() -> None:
+    """The forecast names directories; the pane has a row for each copy, and x on it stages that it stays."""
+    with run_in_thread(ClusterSpec(brokers=2, static_configs={"log.dirs": "/data1,/data2"})) as running:
+        running.call(lambda c: c.state.put_topic(new_topic("orders", ((1, 2),), (1, 2))))
+        running.call(lambda c: c.state.logs.update({("orders", 0): PartitionLog(older_bytes=SIZE)}))
+        running.call(lambda c: c.state.replica_dirs.update({(c.state.topics["orders"].id, 0, 1): "/data1"}))
+        async with driven_on(running) as it:
+            await it.command("drain broker 1 dir /data1 throttle 20kB/s")
+            await it.shows("Begin on test: drain 1 dir /data1?")
+            await it.shows("1 replica, ≈ 2.86 MiB to copy; at least 150 s at the throttle")
+            assert it.line("/data1  ").split()[:4] == ["/data1", "1", "→", "0"]
+            await it.press("y")
+            await it.shows("op 1 running")
+            await it.press("w")
+            await it.until(lambda: "orders/0 on 1" in it.text)
+            row = it.line("orders/0 on 1").split()
+            assert row[3:5] == ["/data1", "/data2"], row
+            await it.press("j")
+            await it.shows("throttle between directories of broker 1 is 20 kB/s")
+            await it.press("x")
+            await it.until(lambda: len(it.app.session.plan) == 1)
+            assert [each.edit for each in it.app.session.plan.staged] == [MoveReplicaDir("orders", 0, 1, "/data1")]
+            await it.press("u")
+            await it.press("k", "x", "x")
+            await it.shows("operation 1 (drain 1 dir /data1) is cancelled")
+        assert running.call(lambda c: dict(c.state.dir_copies)) == {}

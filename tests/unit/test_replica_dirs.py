@@ -115,4 +115,5 @@ def test_copies_under_way_are_listed() -> None:
         "copied": 1_500,
         "of": 6_000,
         "behind": 7,
+        "operation": None,
     }

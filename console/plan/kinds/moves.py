@@ -12,7 +12,7 @@ from console.model.cluster import Partition, Reassignment
 from console.model.elections import NOBODY, partition_in
 from console.model.inheritance import Inheritance
 from console.model.numbers import commas, json_text
-from console.model.snapshot import Snapshot, replica_sizes
+from console.model.snapshot import Snapshot, TopicPartition, replica_sizes
 from console.plan.amounts import byte_count
 from console.plan.edit_kind import Batch, EditKind, Json, Reversal
 from console.plan.edits import DeleteTopic, Edit, Slot
@@ -64,6 +64,11 @@ def destination(move: Reassignment) -> tuple[int, ...]:
 def is_move(found: Reassignment) -> bool:
     """Whether it moves; else it says where the partition is."""
     return bool(found.adding or found.removing)
+
+
+def moves_in(snapshot: Snapshot) -> Mapping[TopicPartition, Reassignment]:
+    """The moves that are under way, of all clients."""
+    return {(each.topic, each.partition): each for each in snapshot.reassignments if is_move(each)}
 
 
 def moves_of(snapshot: Snapshot, topic: str) -> tuple[CancelMove, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -204,24 +204,27 @@ def _with_copy(there: LogDir, edit: MoveReplicaDir) -> LogDir:
 
 def _commands(lines: Sequence[DiffLine]) -> Iterator[Command]:
     """kafka-reassign-partitions --execute, with the same replicas and a directory for one of them."""
-    partitions: dict[tuple[str, int], dict[str, Any]] = {}
-    for line in lines:
-        edit, was = line.edit, line.staged.was
-        if not isinstance(edit, MoveReplicaDir) or not isinstance(was, ReplicaDir) or edit.broker not in was.replicas:
-            continue
-        known = partitions.setdefault(
-            (edit.topic, edit.partition),
-            {
-                "topic": edit.topic,
-                "partition": edit.partition,
-                "replicas": was.replicas,
-                "log_dirs": ["any"] * len(was.replicas),
-            },
-        )
-        known["log_dirs"][was.replicas.index(edit.broker)] = edit.path
+    partitions = directories_of(
+        (line.edit.topic, line.edit.partition, line.staged.was.replicas, line.edit.broker, line.edit.path)
+        for line in lines
+        if isinstance(line.edit, MoveReplicaDir) and isinstance(line.staged.was, ReplicaDir)
+    )
     words = ("kafka-reassign-partitions", "--execute", "--additional", "--reassignment-json-file", STDIN)
     if partitions:
-        yield Command(words, json_text({"version": 1, "partitions": list(partitions.values())}) + "\n")
+        yield Command(words, json_text({"version": 1, "partitions": partitions}) + "\n")
+
+
+def directories_of(moves: Iterable[tuple[str, int, Sequence[int], int, str]]) -> list[Json]:
+    """As kafka-reassign-partitions reads it. moves: topic, partition, its replicas, a broker of them, its directory;
+    what is not named stays in ``any``. A broker that is not among the replicas is left out."""
+    partitions: dict[tuple[str, int], dict[str, Any]] = {}
+    for topic, number, replicas, broker, path in moves:
+        if broker not in replicas:
+            continue
+        anywhere = ["any"] * len(replicas)
+        found = {"topic": topic, "partition": number, "replicas": replicas, "log_dirs": anywhere}
+        partitions.setdefault((topic, number), found)["log_dirs"][replicas.index(broker)] = path
+    return list(partitions.values())
 
 
 # -- JSON and records --------------------------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ from console.triage.symptoms import (
     UNCLEAN_LEADER,
     UNDER_MIN_ISR,
     UNDER_REPLICATED,
+    Look,
     Subject,
     Symptom,
 )
@@ -143,9 +144,13 @@ def _list(brokers: tuple[int, ...] | list[int]) -> str:
     return ", ".join(map(str, brokers)) or "none"
 
 
-def _stale(snapshot: Snapshot) -> tuple[StaleThrottle, ...]:
-    is_read = "reassignments" in snapshot.read_at
-    return _stale_of(snapshot.configs, snapshot.reassignments, snapshot.log_dirs, snapshot.cluster) if is_read else ()
+def _stale(look: Look) -> tuple[StaleThrottle, ...]:
+    """Those of operations of this host are taken off by these."""
+    snapshot = look.snapshot
+    if "reassignments" not in snapshot.read_at:
+        return ()
+    found = _stale_of(snapshot.configs, snapshot.reassignments, snapshot.log_dirs, snapshot.cluster)
+    return tuple(each for each in found if (each.edit.resource, each.edit.key) not in look.own_throttles)
 
 
 @remembered
@@ -165,7 +170,7 @@ _READ = {"reassignments": datetime.min}
 
 
 def _throttles(course: Course) -> Iterator[Claim]:
-    found = _stale(course.last.snapshot)
+    found = _stale(course.last)
     if not found:
         return
     topics = sorted({each.edit.resource.name for each in found if each.edit.resource.type == TOPIC})
@@ -281,7 +286,7 @@ CAUSES = (
     CauseRule(
         "replication-throttled",
         _throttles,
-        lambda c: "" if _stale(c.last.snapshot) else "no leftover replication throttle",
+        lambda c: "" if _stale(c.last) else "no leftover replication throttle",
     ),
     CauseRule("reassignment-stalled", lambda course: _moves(course, stalled=True)),
     CauseRule("reassignment-running", lambda course: _moves(course, stalled=False)),

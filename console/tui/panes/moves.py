@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from console.language.quoting import quote
 from console.model.config import ConfigResource, broker_resource, topic_resource
+from console.model.snapshot import dir_copies
+from console.operations.goals import within_a_broker
+from console.plan.amounts import byte_rate
 from console.plan.kinds.moves import CancelMove
+from console.plan.kinds.replica_dirs import MoveReplicaDir
+from console.plan.stale_throttles import LOG_DIRS_RATE, RATES
 from console.present.columns import rate_order
 from console.present.moves import MOVES, MoveRow, Replica, detail_lines, limit_text, move_rows, summary
 from console.present.text import Cell, Line
-from console.triage.moves import Copy, copies_after, raised_throttle
+from console.triage.moves import ENOUGH, Copy, copies_after, dir_copies_after, raised_throttle
 from console.tui import keymap
 from console.tui.electing import elect_in
 from console.tui.panes.details import DetailsView
 from console.tui.panes.view import PaneHost, bindings
 
 if TYPE_CHECKING:
-    from console.model.snapshot import Snapshot
+    from console.model.snapshot import Snapshot, TopicPartition
+    from console.operations.operation import Operation
     from console.session.operating import Operations
     from console.tui.operating import Operating
 
@@ -37,7 +42,8 @@ class MovesHost(PaneHost, Protocol):
 
 
 class MovesView(DetailsView[MoveRow]):
-    """One row for each open operation, and for each partition that moves."""
+    """One row for each open operation, for each partition that moves, and for each replica that a broker copies into
+    another of its directories."""
 
     NAME = keymap.MOVES
     PARTS = frozenset({"reassignments", "log_dirs"})
@@ -51,6 +57,7 @@ class MovesView(DetailsView[MoveRow]):
         super().__init__(host)
         self._operating = host.operating
         self._copies: Mapping[Replica, Copy] = NONE
+        self._within: Mapping[Replica, Copy] = NONE
         self._looked: Snapshot | None = None
         self._operations: Operations | None = None
         self._asked: int | None = None
@@ -63,7 +70,8 @@ class MovesView(DetailsView[MoveRow]):
     def inputs(self) -> tuple[object, ...]:
         """What moves, how far it is, the operations."""
         snapshot = self.snapshot
-        return snapshot.reassignments, self._copies, self._operations, snapshot.configs, snapshot.topics
+        moves = snapshot.reassignments, self._copies, self._within
+        return *moves, self._operations, snapshot.configs, snapshot.topics
 
     async def read(self) -> None:
         """The journal, what moves; then the sizes of the copies and the throttles."""
@@ -71,14 +79,24 @@ class MovesView(DetailsView[MoveRow]):
         before = self._looked if self._looked is not None else self.snapshot
         await self._read_operations()
         await session.read_reassignments()
-        if moves := self.snapshot.reassignments:
+        moves = self.snapshot.reassignments
+        if moves or self._copies_within():
             await session.read_log_dirs()
-            brokers = sorted({broker for move in moves for broker in move.adding} & set(self.answering()))
+            copying = {broker for _, _, broker in dir_copies(self.snapshot.log_dirs)}
+            brokers = sorted(copying.union(*(move.adding for move in moves)) & set(self.answering()))
             await session.read_configs([broker_resource(broker) for broker in brokers])
-        self._copies = copies_after(self._copies, before, self.snapshot, session.clock.now())
+        now = session.clock.now()
+        self._copies = copies_after(self._copies, before, self.snapshot, now)
+        self._within = dir_copies_after(self._within, before, self.snapshot, now)
         self._looked = self.snapshot
         self._was_read = True
         self.update()
+
+    def _copies_within(self) -> bool:
+        """Whether brokers copy between their directories, or may: all directories of a large cluster are long."""
+        known = self._operations
+        mine = known is not None and any(within_a_broker(each.goal) for each in known.open)
+        return mine or not self._was_read or bool(dir_copies(self.snapshot.log_dirs))
 
     async def _read_operations(self) -> None:
         from console.session.former_changes import any_journal
@@ -107,7 +125,8 @@ class MovesView(DetailsView[MoveRow]):
             worker = "this console"
         elif known is not None and known.holder is not None:
             worker = f"process {known.holder.by.pid} on {known.holder.by.host}"
-        return move_rows(self.snapshot, self._copies, known.open if known is not None else (), worker)
+        open_ = known.open if known is not None else ()
+        return move_rows(self.snapshot, self._copies, self._within, open_, worker)
 
     def key(self, row: MoveRow) -> Hashable:
         """The partition, or the operation."""
@@ -116,7 +135,8 @@ class MovesView(DetailsView[MoveRow]):
     def words(self, row: MoveRow) -> str:
         """The name, the brokers."""
         goal = str(row.operation.goal) if row.operation is not None else ""
-        return f"{row.name} {row.before} {row.after} {goal} {'stuck' if row.stuck else ''}"
+        within = f"{row.within[1]} {row.within[2]}" if row.within is not None else ""
+        return f"{row.name} {row.before} {row.after} {within} {goal} {'stuck' if row.stuck else ''}"
 
     def in_trouble(self, row: MoveRow) -> bool:
         """One that is stuck."""
@@ -162,30 +182,43 @@ class MovesView(DetailsView[MoveRow]):
         if row is None:
             return
         if row.place is not None:
-            self.host.stage([CancelMove(*row.place)])
+            self._stage_cancel(row.place, row)
         elif row.operation is not None:
-            self.host.start(partial(self._cancel, row.operation.number), group="command", name="command")
+            self._cancel(row.operation.number)
 
-    async def _cancel(self, number: int) -> None:
-        from console.admin.errors import AdminError
-        from console.present.failures import failure_text
-        from console.session.operating import ask_of
-        from console.session.snapshot_reader import Refused
+    def _stage_cancel(self, place: TopicPartition, row: MoveRow) -> None:
+        """A replica that stays on its broker is moved to where it is, which ends its copy."""
+        if row.within is None:
+            self.host.stage([CancelMove(*place)])
+        else:
+            broker, before, _ = row.within
+            self.host.stage([MoveReplicaDir(*place, broker, before)])
 
+    def _cancel(self, number: int) -> None:
         if self._asked != number:
             self._asked = number
             self.host.say(f"x once more cancels operation {number}: what it moves now goes back", "pending")
-            return
-        self._asked = None
-        try:
-            await ask_of(self.host.session, number, cancel=True)
-        except (AdminError, Refused) as error:
-            self.host.say(failure_text(error.failure), "failed")
-            return
-        known = self._operations
-        if known is None or known.holder is None:
-            self._operating.do_work()
-        self.host.say(f"operation {number} is asked to cancel", "pending")
+        else:
+            self._asked = None
+            self._operating.do_ask(number, cancel=True)
+
+    def do_throttle(self) -> None:
+        """Another throttle for the operation, in the command bar."""
+        if (operation := self._operation()) is not None:
+            self.host.prefill(f"operation {operation.number} throttle {_rate_word(operation.throttle or 0)}")
+
+    def do_give_up(self) -> None:
+        """End the operation without its throttles on brokers that do not answer, in the command bar."""
+        if (operation := self._operation()) is not None:
+            self.host.prefill(f"operation {operation.number} give-up")
+
+    def _operation(self) -> Operation | None:
+        """The operation under the cursor, or of the move there; says so where there is none."""
+        row = self.row()
+        found = row.operation if row is not None else None
+        if found is None:
+            self.host.say("no operation of this host's journal is under the cursor", "muted")
+        return found
 
     def do_fix(self) -> None:
         """Stage what mends a move that is stuck."""
@@ -193,13 +226,13 @@ class MovesView(DetailsView[MoveRow]):
         if row is None or row.place is None or not row.stuck:
             self.host.say("it is not stuck", "muted")
         elif row.dead or not row.limits:
-            self.host.stage([CancelMove(*row.place)])
+            self._stage_cancel(row.place, row)
         elif row.operation is not None:
-            number = row.operation.number
-            raises = f"kac moves --operation {number} --throttle RATE"
-            self.host.say(f"its throttle is operation {number}'s: {raises}", "pending")
+            rate = max(ENOUGH, 2 * min(rate for _, rate in row.limits))
+            self.host.prefill(f"operation {row.operation.number} throttle {_rate_word(rate)}")
         else:
-            self.host.prefill(raised_throttle(*min(row.limits, key=lambda limit: limit[1])))
+            key = LOG_DIRS_RATE if row.within is not None else RATES[1]
+            self.host.prefill(raised_throttle(*min(row.limits, key=lambda limit: limit[1]), key))
 
     def do_move(self) -> None:
         """Move the partition elsewhere, in the command bar."""
@@ -214,3 +247,9 @@ class MovesView(DetailsView[MoveRow]):
     def do_elect(self) -> None:
         """Stage the elections of preferred leaders."""
         elect_in(self.host, self.snapshot.topics)
+
+
+def _rate_word(rate: int) -> str:
+    """A rate as the command bar reads it, ``50MB/s``."""
+    text = byte_rate(rate)
+    return str(rate) if text.startswith("≈") else text.replace(" ", "")
