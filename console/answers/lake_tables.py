@@ -18,13 +18,15 @@ from console.present.lake import (
     drift_sides,
     entity_text,
     level_text,
+    limit_text,
     pair_text,
+    rate_text,
     sides,
     spark,
     typed_text,
+    waited,
     who_text,
 )
-from console.present.lake_rows import limit_text, rate_text, waited
 
 SPARK_WIDTH = 20
 

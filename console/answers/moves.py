@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import ceil
 
 from console.answers.results import Column, Row, Table
@@ -10,13 +10,17 @@ from console.language.interpret import command_of
 from console.model.numbers import Data, commas, json_text
 from console.model.snapshot import ReadFailure
 from console.operations.forecast import BrokerForecast, Forecast
-from console.operations.goals import Goal
-from console.operations.planner import Proposal, Relocation
+from console.operations.goals import Goal, within_a_broker
+from console.operations.proposal import DirMove, Proposal, Relocation
 from console.operations.throttle import throttle_edits
 from console.plan.amounts import byte_count, duration
 from console.plan.kinds.moves import MoveReplicas
+from console.plan.kinds.replica_dirs import MoveReplicaDir, directories_of
+from console.present.names import plural
 
 _MOVES = tuple(map(Column, ("Topic", "Partition", "From", "To", "Copies")))
+_DIR_MOVES = tuple(map(Column, ("Topic", "Partition", "Broker", "From", "To", "Copies")))
+_DIRS = tuple(map(Column, ("Broker", "Directory", "Replicas", "Holds", "Copies", "Free then")))
 _HELD = tuple(map(Column, ("Topic", "Partition", "Waits")))
 _BROKERS = tuple(map(Column, ("Broker", "Replicas", "Leads", "Holds", "Copies", "Is read", "Free then")))
 
@@ -24,11 +28,58 @@ _BROKERS = tuple(map(Column, ("Broker", "Replicas", "Leads", "Holds", "Copies", 
 def moves_tables(
     goal: Goal, proposal: Proposal, said: Forecast, problems: tuple[ReadFailure, ...] = ()
 ) -> tuple[Table, ...]:
-    """The moves, the partitions that have to wait, and the brokers."""
+    """The moves, the partitions that have to wait, and the brokers, or their directories."""
     waiting = (Table("held", _HELD, tuple(map(_held_row, proposal.held)), "has to wait"),) if proposal.held else ()
+    notes = (*_notes(said), *(f"! {line}" for line in proposal.waits))
+    if within_a_broker(goal):
+        rows = tuple(map(_dir_move_row, proposal.dirs))
+        moves = Table("dir_moves", _DIR_MOVES, rows, str(goal), "no replica has to move", notes, problems)
+        return (moves, *waiting, Table("dirs", _DIRS, tuple(_dir_rows(said)), "directories before → after"))
     rows = tuple(map(_move_row, proposal.moves))
-    moves = Table("moves", _MOVES, rows, str(goal), "no replica has to move", tuple(_notes(said)), problems)
+    moves = Table("moves", _MOVES, rows, str(goal), "no replica has to move", notes, problems)
     return (moves, *waiting, Table("brokers", _BROKERS, tuple(_broker_rows(said)), "brokers before → after"))
+
+
+def _dir_move_row(move: DirMove) -> Row:
+    cells = (move.topic, str(move.number), str(move.broker), move.before, move.after, byte_count(move.size))
+    data: dict[str, Data] = {
+        "topic": move.topic,
+        "partition": move.number,
+        "broker": move.broker,
+        "from": move.before,
+        "to": move.after,
+        "bytes": move.size,
+    }
+    return Row(cells, data)
+
+
+def _dir_rows(said: Forecast) -> Iterator[Row]:
+    for each in said.dirs:
+        cells = (
+            str(each.broker),
+            each.path,
+            _before_after(each.replicas),
+            f"{byte_count(each.bytes[0])} → {byte_count(each.bytes[1])}",
+            byte_count(each.copied),
+            _free(each.free),
+        )
+        data: dict[str, Data] = {
+            "broker": each.broker,
+            "directory": each.path,
+            "replicas": list(each.replicas),
+            "bytes": list(each.bytes),
+            "copied": each.copied,
+            "free": each.free if each.free >= 0 else None,
+        }
+        yield Row(cells, data)
+
+
+def _before_after(counts: tuple[int, int]) -> str:
+    return f"{counts[0]:,} → {counts[1]:,}"
+
+
+def _free(free: int) -> str:
+    return byte_count(free) if free >= 0 else "unknown"
 
 
 def _move_row(move: Relocation) -> Row:
@@ -52,9 +103,9 @@ def _held_row(held: tuple[str, int, str]) -> Row:
 
 
 def _notes(said: Forecast) -> Iterator[str]:
-    if not said.partitions:
+    if not said.partitions and not said.replicas:
         return
-    line = f"{said.partitions:,} partitions, {byte_count(said.bytes)} to copy"
+    line = f"{moved_text(said)}, {byte_count(said.bytes)} to copy"
     if said.seconds is not None:
         line += f"; at least {duration(ceil(said.seconds) * 1000)} at the throttle"
     yield line
@@ -64,12 +115,16 @@ def _notes(said: Forecast) -> Iterator[str]:
         yield f"! {topic}/{number}{others}: in fewer racks than before, since no other rack is left"
 
 
+def moved_text(said: Forecast) -> str:
+    """``3 partitions``, or ``3 replicas`` that stay on their broker."""
+    return plural(said.replicas, "replica") if said.replicas else plural(said.partitions, "partition")
+
+
 def _broker_rows(said: Forecast) -> Iterator[Row]:
     for each in said.brokers:
-        free = byte_count(each.free) if each.free >= 0 else "unknown"
         held = f"{byte_count(each.bytes[0])} → {byte_count(each.bytes[1])}"
-        counts = (f"{before:,} → {after:,}" for before, after in (each.replicas, each.leads))
-        cells = (str(each.id), *counts, held, byte_count(each.copied), byte_count(each.read), free)
+        counts = map(_before_after, (each.replicas, each.leads))
+        cells = (str(each.id), *counts, held, byte_count(each.copied), byte_count(each.read), _free(each.free))
         data: dict[str, Data] = {
             "broker": each.id,
             "replicas": list(each.replicas),
@@ -90,14 +145,13 @@ def forecast_lines(proposal: Proposal, said: Forecast, throttle: int | None) -> 
     """What a question says before an operation begins: what it costs, who gets what, what has to wait. Within 76 cells
     unless names are long."""
     lines = [line.removeprefix("! ") for line in _notes(said)] or ["no replica can move yet"]
+    lines += proposal.waits
     lines += ["no throttle: copies take what disks and network give"] if throttle is None and said.bytes else []
-    changed = [row for each, row in zip(said.brokers, _broker_rows(said), strict=True) if _changes(each)]
-    shown = [_BRIEF, *((row.cells[0], *row.cells[1:3], row.cells[4], row.cells[6]) for row in changed[:MOST_LINES])]
-    widths = [max(len(cells[place]) for cells in shown) for place in range(len(_BRIEF))]
-    if changed:
-        lines += ["  ".join(cell.rjust(width) for cell, width in zip(cells, widths, strict=True)) for cells in shown]
-    if len(changed) > MOST_LINES:
-        lines.append(f"and {len(changed) - MOST_LINES:,} more brokers")
+    if said.dirs:
+        lines += _columns(_BRIEF_DIRS, [row.cells[1:] for row in _dir_rows(said)], "directories")
+    else:
+        changed = [row for each, row in zip(said.brokers, _broker_rows(said), strict=True) if _changes(each)]
+        lines += _columns(_BRIEF, [(*row.cells[:3], row.cells[4], row.cells[6]) for row in changed], "brokers")
     if proposal.held:
         topic, number, why = proposal.held[0]
         others = f", and {len(proposal.held) - 1:,} more partitions" if len(proposal.held) > 1 else ""
@@ -105,6 +159,19 @@ def forecast_lines(proposal: Proposal, said: Forecast, throttle: int | None) -> 
     return lines
 
 
+def _columns(head: Sequence[str], rows: Sequence[Sequence[str]], what: str) -> Iterator[str]:
+    """Rows below their head, right-aligned."""
+    if not rows:
+        return
+    shown = [head, *rows[:MOST_LINES]]
+    widths = [max(len(cells[place]) for cells in shown) for place in range(len(head))]
+    for cells in shown:
+        yield "  ".join(cell.rjust(width) for cell, width in zip(cells, widths, strict=True))
+    if len(rows) > MOST_LINES:
+        yield f"and {len(rows) - MOST_LINES:,} more {what}"
+
+
+_BRIEF_DIRS = ("Directory", "Replicas", "Holds", "Copies", "Free then")
 _BRIEF = ("Broker", "Replicas", "Leads", "Copies", "Free then")
 
 
@@ -121,10 +188,14 @@ def moves_script(proposal: Proposal, throttle: int | None, said: Forecast) -> st
     lines = []
     if throttle is not None:
         hours = 1 + ceil(2 * (said.seconds or 0) / 3600)
-        lines = [f"{command_of(each)} for {hours}h\n" for each in throttle_edits(proposal.moves, throttle)]
+        lines = [
+            f"{command_of(each)} for {hours}h\n" for each in throttle_edits(proposal.moves, proposal.dirs, throttle)
+        ]
     for move in proposal.moves:
         resize = len(move.after) != len(move.before)
         lines.append(f"{command_of(MoveReplicas(move.topic, move.number, move.after, resize))}\n")
+    for each in proposal.dirs:
+        lines.append(f"{command_of(MoveReplicaDir(*each.place, each.after))}\n")
     return "".join(lines)
 
 
@@ -133,4 +204,5 @@ def moves_json(proposal: Proposal) -> str:
     partitions = [
         {"topic": move.topic, "partition": move.number, "replicas": list(move.after)} for move in proposal.moves
     ]
-    return json_text({"version": 1, "partitions": partitions}) + "\n"
+    within = directories_of((each.topic, each.number, each.replicas, each.broker, each.after) for each in proposal.dirs)
+    return json_text({"version": 1, "partitions": [*partitions, *within]}) + "\n"

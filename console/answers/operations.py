@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import ceil
+from types import MappingProxyType
 
 from console.answers.results import Column, Row, Table
-from console.model.cluster import LogDir, ReplicaSize
 from console.model.journal_lines import Origin
 from console.model.numbers import Data, commas
-from console.model.snapshot import ReadFailure, Snapshot, TopicPartition
-from console.operations.operation import Operation, copied_bytes, moves_in
+from console.model.snapshot import ReadFailure, ReplicaPlace, Snapshot, TopicPartition, dir_copies
+from console.operations.operation import Operation, copied_bytes
 from console.plan.amounts import byte_count, duration
-from console.plan.kinds.moves import destination, original
+from console.plan.kinds.moves import destination, moves_in, original
 from console.present.columns import clock
 
 _OPERATIONS = tuple(map(Column, ("Operation", "Goal", "State", "Throttle", "Steps", "Copied", "Left", "Begun")))
 _MOVES = tuple(map(Column, ("Topic", "Partition", "From", "To", "Copied", "Left", "Operation")))
 UNKNOWN_OWNER = "not of this host's journal"
+_NO_OWNERS: Mapping[ReplicaPlace, int] = MappingProxyType({})
 
 
 def operations_table(some: Sequence[Operation], holder: Origin | None) -> Table:
@@ -35,14 +36,13 @@ def operations_table(some: Sequence[Operation], holder: Origin | None) -> Table:
 def _row(operation: Operation, holder: Origin | None) -> Row:
     far = operation.progress
     copied, left = (far.copied, far.left) if far is not None and operation.ended is None else (0, 0)
-    moved = byte_count(sum(move.bytes for move in operation.moves().values()))
     cells = (
         str(operation.number),
         str(operation.goal),
         operation.state.value,
         throttle_text(operation.throttle),
         str(len(operation.steps)),
-        byte_count(copied) if operation.ended is None else moved,
+        byte_count(copied if operation.ended is None else operation.bytes),
         byte_count(left) if operation.ended is None else "",
         clock(operation.at),
     )
@@ -53,6 +53,7 @@ def _row(operation: Operation, holder: Origin | None) -> Row:
         "throttle": operation.throttle,
         "steps": len(operation.steps),
         "partitions": len(operation.moves()),
+        "replicas": len(operation.dir_moves()),
         "copied": copied,
         "left": left,
         "begun": operation.at.isoformat(),
@@ -113,37 +114,40 @@ def running_moves_table(
     return Table("moves", _MOVES, tuple(rows), "moving now", "no partition moves", problems=problems)
 
 
-_COPIES = tuple(map(Column, ("Topic", "Partition", "Broker", "From", "To", "Copied", "Of", "Behind")))
+_COPIES = tuple(map(Column, ("Topic", "Partition", "Broker", "From", "To", "Copied", "Of", "Behind", "Operation")))
 
 
-def dir_copies_table(snapshot: Snapshot) -> Table:
-    """Replicas that brokers copy from one log directory into another. behind: records that the copy lacks."""
+def dir_copies_table(snapshot: Snapshot, owners: Mapping[ReplicaPlace, int] = _NO_OWNERS) -> Table:
+    """Replicas that brokers copy from one log directory into another. behind: records that the copy lacks. owners: the
+    operations of those that this host's journal knows."""
     rows = []
-    for broker, dirs in sorted(snapshot.log_dirs.items()):
-        if not any(each.replicas.moving for each in dirs):
-            continue
-        held = {(each.topic, each.partition): (log_dir.path, each.size) for log_dir, each in _replicas(dirs, False)}
-        for log_dir, each in _replicas(dirs, True):
-            path, whole = held.get((each.topic, each.partition), ("", 0))
-            sizes = byte_count(each.size), byte_count(whole)
-            cells = (each.topic, str(each.partition), str(broker), path, log_dir.path, *sizes, str(each.offset_lag))
-            data: dict[str, Data] = {
-                "topic": each.topic,
-                "partition": each.partition,
-                "broker": broker,
-                "from": path,
-                "to": log_dir.path,
-                "copied": each.size,
-                "of": whole,
-                "behind": each.offset_lag,
-            }
-            rows.append(Row(cells, data))
+    for (topic, number, broker), copy in dir_copies(snapshot.log_dirs).items():
+        owner = owners.get((topic, number, broker))
+        cells = (
+            topic,
+            str(number),
+            str(broker),
+            copy.before,
+            copy.after,
+            byte_count(copy.copied),
+            byte_count(copy.size),
+            str(copy.behind),
+            str(owner) if owner is not None else UNKNOWN_OWNER,
+        )
+        data: dict[str, Data] = {
+            "topic": topic,
+            "partition": number,
+            "broker": broker,
+            "from": copy.before,
+            "to": copy.after,
+            "copied": copy.copied,
+            "of": copy.size,
+            "behind": copy.behind,
+            "operation": owner,
+        }
+        rows.append(Row(cells, data))
     title = "copied between directories of a broker"
     return Table("dir_copies", _COPIES, tuple(rows), title, "no replica is copied between directories of a broker")
-
-
-def _replicas(dirs: Sequence[LogDir], is_future: bool) -> Iterator[tuple[LogDir, ReplicaSize]]:
-    return ((log_dir, each) for log_dir in dirs for each in log_dir.replicas if each.is_future is is_future)
 
 
 def time_left(left: int, rate: float) -> str:

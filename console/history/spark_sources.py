@@ -37,9 +37,9 @@ from console.history.jobs.quarantine import KRAFT_LOG, trouble_rows
 from console.history.kraft.decoder import ROW_SCHEMA, Trouble
 from console.history.kraft.metadata_log import SPLIT_BYTES, LogPlan, Split, plan_log, read_splits
 from console.history.requests.counted import COUNTED_DDL
-from console.history.requests.parts import PART_BYTES, BrokerLog, Part, parts_of, read_part
+from console.history.requests.parts import PART_BYTES, BrokerLog, parts_of, read_part
 from console.history.schema import KRAFT_RECORD, QUARANTINE, Table
-from console.model.numbers import is_natural, json_text
+from console.model.numbers import is_natural
 
 # -- metadata logs ---------------------------------------------------------------------------------------------------
 
@@ -206,71 +206,40 @@ def _ddl(table: Table) -> str:
 
 # -- request logs: a part is read, decoded and added up where it lies; Spark gets sums, changes and damaged lines -----
 
-FORMAT = "request_log"
+_TASKS_FOR_A_CORE = 8
+"""Enough that no core waits long for the last one."""
 
 
 def counted_requests(spark: SparkSession, logs: Sequence[BrokerLog], *, part_bytes: int = PART_BYTES) -> DataFrame:
     """`counted.COUNTED` of these logs: the sums of `lines` and `damaged` cover all lines. Raises what `parts.parts_of`
     raises; on an executor without msgspec the task fails."""
-    parts = [part.as_list() for part in parts_of(logs, part_bytes)]
-    spark.dataSource.register(RequestLogSource)
-    return spark.read.format(FORMAT).option("parts", json_text(parts)).load()
+    parts = parts_of(logs, part_bytes)
 
+    def read(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in numbers:
+            for number in batch.column(0).to_pylist():
+                yield from read_part(parts[number])
 
-@dataclass
-class PartToRead(InputPartition):
-    """One part, for an executor."""
-
-    part: Part
+    # A task costs about as much as ten thousand lines, whatever it reads.
+    tasks = max(1, min(len(parts), spark.sparkContext.defaultParallelism * _TASKS_FOR_A_CORE))
+    # Not by a data source: for one Spark starts three more Pythons, which cost more than a hundred megabytes of log.
+    return spark.range(0, len(parts), numPartitions=tasks).mapInArrow(read, COUNTED_DDL)
 
 
 class RequestLogSource(DataSource):
-    """``spark.read.format("request_log")``. Option: `parts`, JSON of `Part.as_list`. The same second and key may come
-    several times."""
+    """``spark.readStream.format("request_log")``. The same second and key may come several times."""
 
     @classmethod
     def name(cls) -> str:
         """The format's name."""
-        return FORMAT
+        return "request_log"
 
     def schema(self) -> str:
         """`COUNTED`."""
         return COUNTED_DDL
 
-    def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002 - Spark's
-        """The reader of these options."""
-        return RequestLogReader(_parts(self.options))
-
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802 - Spark's
-        """The same as a stream."""
+        """The reader of these options."""
         from console.history.spark_streams import RequestLogStream
 
         return RequestLogStream(self.options)
-
-
-class RequestLogReader(DataSourceReader):
-    """Reads each part as a partition."""
-
-    def __init__(self, parts: Sequence[Part]) -> None:
-        self._parts = parts
-
-    def partitions(self) -> Sequence[InputPartition]:
-        """The parts."""
-        return [PartToRead(part) for part in self._parts]
-
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """What a part has."""
-        return read_request_part(partition)
-
-
-def read_request_part(partition: InputPartition) -> Iterator[pa.RecordBatch]:
-    """What a part has."""
-    # Without parts Spark asks for a partition None.
-    return read_part(partition.part) if isinstance(partition, PartToRead) else iter(())
-
-
-def _parts(options: Mapping[str, str]) -> tuple[Part, ...]:
-    try:
-        return tuple(Part.of(each) for each in json.loads(options["parts"]))
-    except (KeyError, TypeError, ValueError) as wrong:
-        raise ValueError(f"the option parts of {FORMAT} is not as counted_requests writes it: {wrong}") from wrong

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -17,8 +17,8 @@ from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailable
 
 from console.history.jobs.inputs import inputs_from_json
 from console.history.jobs.plan_inputs import owned, plan_request_logs
-from console.history.requests.parts import Part, parts_of
-from console.history.spark_sources import LogPart, Options, PartToRead, read_log_part, read_request_part
+from console.history.requests.parts import Part, parts_of, read_part
+from console.history.spark_sources import LogPart, Options, read_log_part
 from console.model.numbers import json_text
 
 Offset = dict[str, Any]
@@ -75,6 +75,13 @@ class RecordStream(_OnceIfAsked):
         return read_log_part(partition, self._options.key)
 
 
+@dataclass
+class PartToRead(InputPartition):
+    """One part of a request log, for an executor."""
+
+    part: Part
+
+
 class RequestLogStream(_OnceIfAsked):
     """Request logs; option `logs`: the JSON of `request_logs` in inputs.json. Its offset says how far each file was
     read, by the file's identity, and which parts the batch that ends there is made of."""
@@ -104,5 +111,6 @@ class RequestLogStream(_OnceIfAsked):
         return [] if start == end else [PartToRead(Part.of(each)) for each in json.loads(end["parts"])]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """As `RequestLogSource`'s."""
-        return read_request_part(partition)
+        """What a part has."""
+        # Without parts Spark asks for a partition None.
+        return read_part(partition.part) if isinstance(partition, PartToRead) else iter(())

@@ -99,9 +99,18 @@ def _archive(javas: list[Java], environ: Mapping[str, str]) -> Iterator[Check]:
         yield Check(name, Health.OK, f"{archive.file}, {size(sum(each.stat().st_size for each in parts))}")
     elif archive.failed.is_file():
         why = archive.failed.read_text(errors="replace").strip()
-        yield Check(name, Health.NOTE, f"it could not be built: {why}", "kac lake doctor --archive tries again")
+        yield Check(
+            name,
+            Health.NOTE,
+            f"there is none: {why}",
+            "kac lake doctor --archive: the next job that starts Spark tries again",
+        )
     else:
-        yield Check(name, Health.OK, "not built yet: the first job builds it in a minute, and later ones start faster")
+        yield Check(
+            name,
+            Health.OK,
+            "none yet: the first job that starts Spark writes it as it ends, and later ones start faster",
+        )
 
 
 def _memory(machine: Machine) -> Check:

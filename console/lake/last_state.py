@@ -94,11 +94,6 @@ class LastStates:
             self._known[key] = self._kept(*key) or self._rebuilt(release, cluster_id)
         return self._known[key]
 
-    def last_poll(self, release: Release, cluster_id: str) -> datetime | None:
-        """The time of the cluster's last poll; None: never."""
-        remembered = release.inputs.get(_INPUT + cluster_id)
-        return None if remembered is None else datetime.fromisoformat(remembered["at"])
-
     def owners(self, release: Release) -> Mapping[str, Owner]:
         """The context of each cluster that was polled, by the cluster's id."""
         return {

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol, TextIO
 
-from console.lake.spark_session import Notice
 from console.present.text import clean
 from console.terminal import drawn_on
 
@@ -25,7 +24,7 @@ SECONDS_BETWEEN_LINES = 15.0
 class Shown(Protocol):
     """Shows the progress of a run."""
 
-    def say(self, said: Notice) -> None:
+    def say(self, text: str) -> None:
         """Shows a notice before or between the steps."""
 
     def step(self, at: Progress) -> None:
@@ -83,10 +82,9 @@ class Lines:
         self._said = ""
         self._at = self._began = time.monotonic()
 
-    def say(self, said: Notice) -> None:
-        """Writes a notice once, and again every SECONDS_BETWEEN_LINES."""
-        passed = f" ({said.seconds:.0f} s)" if said.seconds else ""
-        self._write(said.text + passed, said.text)
+    def say(self, text: str) -> None:
+        """Writes a notice."""
+        self._write(text, text)
 
     def step(self, at: Progress) -> None:
         """Writes the end of a step with its rows."""
@@ -121,9 +119,9 @@ class Bar:
         self._task: TaskID | None = None
         self._of = ""
 
-    def say(self, said: Notice) -> None:
+    def say(self, text: str) -> None:
         """Shows a bar without an end."""
-        self._show(said.text, said.text, 0.0, None, "")
+        self._show(text, text, 0.0, None, "")
 
     def step(self, at: Progress) -> None:
         """Moves the bar of the whole job."""

@@ -28,13 +28,15 @@ from console.present.lake import (
     entity_text,
     how_sure,
     level_text,
+    limit_text,
     pair_text,
+    rate_text,
     sides,
     typed_text,
     value_text,
+    waited,
     who_text,
 )
-from console.present.lake_rows import limit_text, rate_text, waited
 from console.present.text import clean
 
 HOURS = timedelta(hours=24)

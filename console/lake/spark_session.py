@@ -11,13 +11,13 @@ import stat
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from console.lake.java import ClassArchive, Java, NoJava, build_archive, class_archive, find_java
+from console.lake.java import SECONDS_TO_ARCHIVE, Java, NoJava, archiving, class_archive, find_java
 from console.log_file import state_directory
 from console.model.numbers import is_natural
 from console.safe_files import open_private, private_folder, write_whole
@@ -161,15 +161,8 @@ class NoSpark(Exception):
     """Spark can't be started here; the text says why, and what to do."""
 
 
-@dataclass(frozen=True)
-class Notice:
-    """A message while Spark starts. text: a line. seconds: the time so far, for a long step."""
-
-    text: str
-    seconds: float | None = None
-
-
-Notify = Callable[[Notice], None]
+Notify = Callable[[str], None]
+"""Gets a line about what happens while Spark starts and ends."""
 
 
 def cache_folder(environ: Mapping[str, str]) -> Path:
@@ -190,12 +183,14 @@ def lake_session(
     master: str | None = None,
     input_bytes: int | None = None,
     more: Mapping[str, str] | None = None,
+    archives: bool = False,
     say: Notify = lambda _: None,
 ) -> Iterator[SparkSession]:
-    """A session; nothing of it remains afterwards.
+    """A session; nothing of it remains afterwards but the archive of classes.
 
     master: `local[*]` by default; others are Spark's own (`spark://…`, `yarn`). input_bytes: size of the input, if
-    known. more: further settings of Spark's.
+    known. more: further settings of Spark's. archives: the classes that this session uses are worth to be archived,
+    where there is no archive yet.
 
     Raises:
         NoSpark: what is missing, or Spark's error when it did not start.
@@ -208,26 +203,33 @@ def lake_session(
         raise NoSpark(f"{missing}; run kac lake doctor") from None
     master = master or "local[*]"
     local = master.startswith("local")
-    options = java_options(java, environ, input_bytes, say) if local else ()
+    small = ("-XX:TieredStopAtLevel=1",) if local and is_small(input_bytes) else ()
 
-    from console.history.jobs.session import Settings, session
+    from console.history.jobs.session import SECONDS_TO_END, Settings, session
 
     machine = this_machine()
-    with scratch_folder(Path(tempfile.gettempdir())) as scratch, _log(environ) as log:
+    with (
+        scratch_folder(Path(tempfile.gettempdir())) as scratch,
+        _log(environ) as log,
+        _classes(java, environ, log, archives=archives) if local else nullcontext(((), False)) as (options, archived),
+    ):
         settings = Settings(
             master=master,
             memory=memory(machine, input_bytes) if local else None,
             shuffle_partitions=partitions(cores(master, machine), input_bytes) if local else None,
             # Spark creates folders there, which a killed run leaves.
-            java_options=(*options, f"-Djava.io.tmpdir={scratch}") if local else options,
+            java_options=(*options, *small, f"-Djava.io.tmpdir={scratch}") if local else (),
             more={**_places(local, scratch), **(more or {})},
         )
-        say(Notice("starting Spark"))
-        with _variables(java, local), _explained(log, environ), session(settings, log) as spark:
+        to_end = SECONDS_TO_ARCHIVE if archived else SECONDS_TO_END
+        say("starting Spark")
+        with _variables(java, local), _explained(log, environ), session(settings, log, to_end) as spark:
             if not local:
                 # Executors need it; local ones find kac where it is installed.
                 spark.sparkContext.addPyFile(str(write_package(scratch / "kac-lake.zip")[0]))
             yield spark
+            if archived:
+                say("archiving Spark's classes, once: later starts are faster")
 
 
 @contextmanager
@@ -308,30 +310,22 @@ def _is_of(path: Path, descriptor: int) -> bool:
         return False
 
 
-def java_options(java: Java, environ: Mapping[str, str], input_bytes: int | None, say: Notify) -> tuple[str, ...]:
-    """Options of the driver's Java; builds the archive of classes if it is missing."""
-    archive = archived(java, environ, say)
-    return (
-        *(archive.java_options if archive.there else ()),
-        *(("-XX:TieredStopAtLevel=1",) if is_small(input_bytes) else ()),
-    )
+@contextmanager
+def _classes(
+    java: Java, environ: Mapping[str, str], log: IO[bytes], *, archives: bool
+) -> Iterator[tuple[tuple[str, ...], bool]]:
+    """Options of the driver's Java about the archive of classes, and whether it is written as Java ends."""
+    archive = class_archive(java, cache_folder(environ))
+    if archive.there or archive.failed.is_file() or not archives:
+        yield archive.java_options if archive.there else (), False
+        return
+    with archiving(archive, java, log) as options:
+        yield options, bool(options)
 
 
 def is_small(input_bytes: int | None) -> bool:
     """Whether starting takes longer than the work; unknown sizes are not small."""
     return input_bytes is not None and input_bytes <= SMALL
-
-
-def archived(java: Java, environ: Mapping[str, str], say: Notify) -> ClassArchive:
-    """The archive of classes; builds it if it is missing and no build has failed."""
-    archive = class_archive(java, cache_folder(environ))
-    if not archive.there and not archive.failed.is_file():
-        text = "archiving Spark's classes, once: later starts are faster"
-        say(Notice(text, 0.0))
-        why = build_archive(archive, java, environ, lambda seconds: say(Notice(text, seconds)))
-        if why:
-            say(Notice(f"Spark starts slower: its classes could not be archived: {why}"))
-    return archive
 
 
 def memory(machine: Machine, input_bytes: int | None = None) -> str:

@@ -23,7 +23,7 @@ def main() -> None:
         while True:
             print("began", flush=True)
             began = time.monotonic()
-            build(spark, lake, whole=True, steps=STEPS, keep=2)
+            build(lambda: spark, lake, whole=True, steps=STEPS, keep=2)
             print(time.monotonic() - began, flush=True)
 
 

@@ -1,16 +1,15 @@
-"""The archive of classes: whose it is, and what is done where it can't be built."""
+"""The archive of classes: whose it is, and what is kept of what Java writes."""
 
 from __future__ import annotations
 
-import fcntl
-import os
+from contextlib import suppress
+from io import BytesIO
 from pathlib import Path
 
 import pytest
 
 from console.lake import java as module
-from console.lake.java import Java, build_archive, class_archive, forget_archive
-from console.lake.spark_session import Notice, archived, java_options
+from console.lake.java import Java, archiving, class_archive, forget_archive
 
 
 @pytest.fixture
@@ -49,36 +48,41 @@ def test_it_belongs_to_a_java_and_its_jars(java: Java, jars: Path, tmp_path: Pat
     assert alone.java_options[0] == f"-XX:SharedArchiveFile={alone.base}:{alone.file}"
 
 
-def test_one_that_can_not_be_built_is_said_once(java: Java, jars: Path, tmp_path: Path) -> None:
+def test_a_java_that_can_not_archive_is_not_asked_twice(java: Java, jars: Path, tmp_path: Path) -> None:
     (java.home / "lib" / "server" / "classes.jsa").unlink()
-    environ = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
-    said: list[Notice] = []
-    assert java_options(java, environ, None, said.append) == ()
-    assert "could not be archived" in said[-1].text
-    archive = class_archive(java, tmp_path / "kac")
+    archive = class_archive(java, tmp_path)
+    with archiving(archive, java, BytesIO()) as options:
+        assert options == ()
     assert "-Xshare:dump failed" in archive.failed.read_text()
-    assert [path.suffix for path in archive.file.parent.iterdir() if "new" in path.suffix] == []
-    said.clear()
-    assert not archived(java, environ, said.append).there
-    assert said == []
     forget_archive(archive)
     assert not archive.failed.exists()
 
 
-def test_nobody_waits_for_another_who_builds(java: Java, jars: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("left", "there"), [(b"\xa8\xab\x0b\xf0", True), (bytes(4), False), (None, False)])
+def test_what_java_leaves_is_kept_where_it_is_whole(
+    java: Java, jars: Path, tmp_path: Path, left: bytes | None, there: bool
+) -> None:
     archive = class_archive(java, tmp_path)
-    archive.file.parent.mkdir(parents=True)
-    with archive.file.with_suffix(".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        assert build_archive(archive, java, os.environ) == "another process is building it"
-    assert not archive.failed.exists()
+    with archiving(archive, java, BytesIO()) as (option,):
+        if left is not None:
+            Path(option.removeprefix("-XX:ArchiveClassesAtExit=")).write_bytes(left)
+    assert (archive.there, archive.failed.is_file()) == (there, not there)
+    assert {path.suffix for path in archive.file.parent.iterdir()} == {".jsa" if there else ".failed", ".lock"}
 
 
-@pytest.mark.parametrize(("read", "small"), [(None, False), (1, True), (1 << 40, False)])
-def test_what_is_there_is_used(java: Java, jars: Path, tmp_path: Path, read: int | None, small: bool) -> None:
-    archive = class_archive(java, tmp_path / "kac")
-    archive.file.parent.mkdir(parents=True)
-    archive.file.touch()
-    options = java_options(java, {"XDG_CACHE_HOME": str(tmp_path)}, read, lambda _: None)
-    assert f"-XX:SharedArchiveFile={archive.file}" in options
-    assert ("-XX:TieredStopAtLevel=1" in options) == small
+def test_an_interrupted_run_leaves_nothing(java: Java, jars: Path, tmp_path: Path) -> None:
+    archive = class_archive(java, tmp_path)
+    with suppress(KeyboardInterrupt), archiving(archive, java, BytesIO()) as (option,):
+        Path(option.removeprefix("-XX:ArchiveClassesAtExit=")).write_bytes(b"half of it")
+        raise KeyboardInterrupt
+    assert {path.suffix for path in archive.file.parent.iterdir()} == {".lock"}
+
+
+def test_one_process_writes_it(java: Java, jars: Path, tmp_path: Path) -> None:
+    archive = class_archive(java, tmp_path)
+    with archiving(archive, java, BytesIO()) as (option,):
+        with archiving(archive, java, BytesIO()) as others:
+            assert others == ()
+        assert not archive.failed.exists()
+        Path(option.removeprefix("-XX:ArchiveClassesAtExit=")).write_bytes(b"all of it")
+    assert archive.there

@@ -68,7 +68,7 @@ def test_a_wrong_zone_is_refused_with_the_one_that_fits(spark: SparkSession, tmp
     for zone, off in (("UTC", "1:00 h earlier"), ("Asia/Kolkata", "4:30 h later")):
         inputs = Inputs((MetadataLog(str(meta)),), (RequestLog((str(log),), "", 1, zone),))
         with pytest.raises(UnreadableInput) as refused:
-            ingest(spark, lake, inputs)
+            ingest(lambda: spark, lake, inputs)
         assert f"broker 1 of c is wrong: the metadata log has what 4 of its requests changed {off}" in str(
             refused.value
         )
@@ -76,12 +76,12 @@ def test_a_wrong_zone_is_refused_with_the_one_that_fits(spark: SparkSession, tmp
         assert f"read as {zone}" in str(refused.value)
         assert lake.current().tables == {}
     right = Inputs((MetadataLog(str(meta)),), (RequestLog((str(log),), "", 1, "Europe/Berlin"),))
-    assert ingest(spark, lake, right).rows["alter_request"] == 24
+    assert ingest(lambda: spark, lake, right).rows["alter_request"] == 24
     assert len(rows_of(lake, "alter_request")) == 24
     # The request log first, and the metadata log later: what is there already is named.
     late = Lake.create(str(tmp_path / "late"))
-    ingest(spark, late, Inputs(request_logs=(RequestLog((str(log),), "c", 1, "UTC"),)))
-    (note,) = ingest(spark, late, Inputs((MetadataLog(str(meta)),))).notes
+    ingest(lambda: spark, late, Inputs(request_logs=(RequestLog((str(log),), "c", 1, "UTC"),)))
+    (note,) = ingest(lambda: spark, late, Inputs((MetadataLog(str(meta)),))).notes
     assert "1:00 h earlier" in note
     assert "build the lake again from the start" in note
 

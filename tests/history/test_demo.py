@@ -188,10 +188,10 @@ def test_everything_is_built_and_everybody_is_named(
     lake = with_traffic(demo, tmp_path, hours)
     file = Path(lake.where) / FILE
     sources = read_sources(file.read_text(encoding="utf-8"), str(file), Path(lake.where))
-    report = ingest(spark, lake, sources.inputs())
+    report = ingest(lambda: spark, lake, sources.inputs())
     assert report.quarantined == 0
     assert report.rows["request_1s"] > 500 * hours
-    build(spark, lake)
+    build(lambda: spark, lake)
     history = rows_of(lake, "history")
     for deed in story_changes():
         for edit in deed.edits:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from console.history.entities import POLL_SOURCES
 from console.history.policy_files import read_baseline
 from console.history.schema import DRIFT, arrow_schema
+from console.history.transforms.drift import drift
 from tests.history.gold_rows import at, gone, held, history_table, in_file, snapshot_table
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 BASELINE = """
 version: 1
@@ -108,13 +107,17 @@ EXPECTED = {
 }
 
 
-def found(spark: SparkSession, history: Iterable[dict[str, Any]], **more: Any) -> set[tuple[Any, ...]]:
-    from console.history.transforms.drift import drift
-
-    snapshot = snapshot_table([in_file("one", 1, "log.cleaner.threads", "1")])
-    made = drift(spark.createDataFrame(history_table(list(history))), spark.createDataFrame(snapshot), **more)
-    assert made.columns == list(DRIFT.names)
-    rows = made.toArrow().cast(arrow_schema(DRIFT)).to_pylist()
+def found(history: Iterable[dict[str, Any]], **more: Any) -> set[tuple[Any, ...]]:
+    rows = list(history)
+    polled = [row for row in rows if row["source"] in POLL_SOURCES]
+    first: dict[str, int] = {}
+    for row in polled:
+        at_ts = int(row["valid_from"].timestamp()) * 1_000_000
+        first[row["cluster_id"]] = min(at_ts, first.get(row["cluster_id"], at_ts))
+    seen = snapshot_table([in_file("one", 1, "log.cleaner.threads", "1")])
+    made = drift(history_table([row for row in rows if row["is_current"]]), first, seen, **more)
+    assert made.schema == arrow_schema(DRIFT)
+    rows = made.to_pylist()
     minutes = {at(minute): minute for minute in range(100)}
     told = [
         tuple(minutes.get(value, value) if name == "since" else value for name, value in row.items()) for row in rows
@@ -158,14 +161,14 @@ def odd_by_hand(rows: list[dict[str, Any]]) -> set[tuple[Any, ...]]:
 
 
 @pytest.fixture(scope="module")
-def drifted(spark: SparkSession) -> tuple[set[tuple[Any, ...]], set[tuple[Any, ...]]]:
+def drifted() -> tuple[set[tuple[Any, ...]], set[tuple[Any, ...]]]:
     """What drift says of the cases and of random brokers, in one go; and what a plain count says of the random ones."""
     chosen = random.Random(5)
     worlds = [random_brokers(chosen, f"r{number}") for number in range(150)]
     rows = [row for rows in worlds for row in rows]
     chosen.shuffle(rows)
     cases = [*BROKERS, *CLUSTERS, *BASE]
-    everything = found(spark, [*cases, *rows], baseline=read_baseline(BASELINE))
+    everything = found([*cases, *rows], baseline=read_baseline(BASELINE))
     return everything, {odd for world in worlds for odd in odd_by_hand(world)}
 
 

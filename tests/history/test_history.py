@@ -9,15 +9,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
-import pytest
-from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
-from pyspark.testing import assertDataFrameEqual
 
 from console.history.schema import TABLES, arrow_schema
-from console.history.transforms.history import history
-
-pytestmark = pytest.mark.timeout(600)
+from console.history.transforms.change_event import covers_of, polls_of
+from console.history.transforms.history import gaps, history
 
 AT = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 Row = dict[str, Any]
@@ -154,30 +149,33 @@ GAPS = {
 }
 
 
-def test_rows_of_the_history(spark: SparkSession) -> None:
+def test_rows_of_the_history() -> None:
     cases = list(_cases())
-    every = [*cases, *(case for case, _ in GAPS.values())]
-    frames = [
-        spark.createDataFrame(pa.Table.from_pylist(rows, schema=arrow_schema(TABLES[table])))
-        for table, rows in (
-            ("change_event", [row for case in every for row in case.events]),
-            ("snapshot", [row for case in every for row in case.looks]),
-        )
-    ]
-    rows = spark.createDataFrame(history(*frames, now=_time(5900)).toArrow())
-
+    events = _table("change_event", [row for case in cases for row in case.events])
+    polls = polls_of(_table("snapshot", [row for case in cases for row in case.looks]))
+    rows = history(events, polls, covers_of(events)).to_pylist()
     names = ["cluster_id", "valid_from", "old_value", "new_value", "principal", "attribution", "source"]
-    found = rows.where(
-        F.col("cluster_id").isin([case.name for case in cases]) & ~F.col("attr").isin(":unobserved", "j")
-    )
+    found = [tuple(row[name] for name in names) for row in rows if row["attr"] != "j"]
     wanted = [(case.name, _time(seconds), *more) for case in cases for seconds, *more in case.wanted]
-    assertDataFrameEqual(found.select(*names), spark.createDataFrame(wanted, found.select(*names).schema))
+    assert sorted(found, key=repr) == sorted(wanted, key=repr)
 
-    gaps = rows.where(F.col("cluster_id").isin([case.name for case, _ in GAPS.values()])).where("attr = ':unobserved'")
-    held = gaps.select("cluster_id", "entity_key", "valid_from", "valid_to", "is_current")
-    times = [
-        (case.name, case.name, _time(since), None if until is None else _time(until), until is None)
+
+def test_time_without_polls_and_log_is_a_gap() -> None:
+    cases = [case for case, _ in GAPS.values()]
+    covers = covers_of(_table("change_event", [row for case in cases for row in case.events]))
+    polls = polls_of(_table("snapshot", [row for case in cases for row in case.looks]))
+    until = int(_time(5900).timestamp()) * 1_000_000
+    rows = gaps(polls, covers, now=until).to_pylist()
+    assert {row["attr"] for row in rows} == {":unobserved"}
+    found = [(row["cluster_id"], row["entity_key"], row["valid_from"], row["valid_to"]) for row in rows]
+    wanted = [
+        (case.name, case.name, _time(since), None if end is None else _time(end))
         for case, spans in GAPS.values()
-        for since, until in spans
+        for since, end in spans
     ]
-    assertDataFrameEqual(held, spark.createDataFrame(times, held.schema))
+    assert sorted(found, key=repr) == sorted(wanted, key=repr)
+    assert all(row["is_current"] is (row["valid_to"] is None) for row in rows)
+
+
+def _table(name: str, rows: list[Row]) -> pa.Table:
+    return pa.Table.from_pylist(rows, schema=arrow_schema(TABLES[name]))

@@ -1,4 +1,4 @@
-"""Laws of the history, over many small worlds at once: each is a cluster of its own in one call of Spark."""
+"""Laws of the history, over many small worlds at once: each is a cluster of its own."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from pyspark.sql import DataFrame, SparkSession
 
 from console.history.schema import TABLES, arrow_schema
-from console.history.transforms.change_event import change_event
+from console.history.transforms.change_event import Bronze, change_event, covers_of, polls_of
 from console.history.transforms.history import history
 from tests.history import change_worlds as worlds
 from tests.history.change_worlds import World
@@ -79,35 +78,35 @@ def _once(rows: list[Row]) -> list[Row]:
     return list({tuple(row[name] for name in key): row for row in rows}.values())
 
 
-def tables(spark: SparkSession, told: list[Told], shuffled: int | None = None) -> tuple[list[Row], list[Row]]:
-    """The rows of change_event and history. shuffled: a seed by which the rows come in another order and cut."""
-    frames = []
+def tables(told: list[Told], shuffled: int | None = None) -> tuple[list[Row], list[Row]]:
+    """The rows of change_event and history. shuffled: a seed by which the rows come in another order."""
+    read = []
     for table in BRONZE:
         rows = [row for each in told for row in each.rows[table]]
         if shuffled is not None:
             random.Random(shuffled).shuffle(rows)
-        frame = spark.createDataFrame(pa.Table.from_pylist(rows, schema=arrow_schema(TABLES[table])))
-        frames.append(frame if shuffled is None else frame.repartition(3))
-    events = change_event(*frames).toArrow()
-    made = history(_again(spark, events, shuffled), frames[1]).toArrow()
-    return events.to_pylist(), made.to_pylist()
+        read.append(pa.Table.from_pylist(rows, schema=arrow_schema(TABLES[table])))
+    events = change_event(Bronze(*read))
+    polls = polls_of(read[1])
+    return events.to_pylist(), history(_again(events, shuffled), polls, covers_of(events)).to_pylist()
 
 
-def _again(spark: SparkSession, events: pa.Table, shuffled: int | None) -> DataFrame:
-    frame = spark.createDataFrame(events)
-    return frame if shuffled is None else frame.repartition(5)
+def _again(events: pa.Table, shuffled: int | None) -> pa.Table:
+    places = list(range(events.num_rows))
+    if shuffled is not None:
+        random.Random(shuffled).shuffle(places)
+    return events.take(places)
 
 
 @settings(max_examples=1, phases=[Phase.generate], deadline=None)
 @given(seeds=st.lists(st.integers(0, 10**9), min_size=24, max_size=24, unique=True))
-def test_history_is_what_happened(spark: SparkSession, seeds: list[int]) -> None:
+def test_history_is_what_happened(seeds: list[int]) -> None:
     whole = [all_by_log(seed, by_journal=seed % 2 == 0) for seed in seeds]
     some = [some_of_all(seed) for base in seeds for seed in (base, base + 10**9, base + 2 * 10**9)]
-    events, rows = tables(spark, whole + some)
+    events, rows = tables(whole + some)
     by_cluster: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
-        if row["attr"] != ":unobserved":
-            by_cluster[row["cluster_id"]].append(row)
+        by_cluster[row["cluster_id"]].append(row)
     for told in whole + some:
         _cover_time_once(by_cluster[told.world.cluster_id])
         _agree_with_every_look(told, by_cluster[told.world.cluster_id])
@@ -116,7 +115,7 @@ def test_history_is_what_happened(spark: SparkSession, seeds: list[int]) -> None
     assert len({_key("change_event", row) for row in events}) == len(events)
     assert len({_key("history", row) for row in rows}) == len(rows)
 
-    again_events, again_rows = tables(spark, whole + some, shuffled=seeds[0])
+    again_events, again_rows = tables(whole + some, shuffled=seeds[0])
     assert _sorted(again_events) == _sorted(events)
     assert _sorted(again_rows) == _sorted(rows)
 

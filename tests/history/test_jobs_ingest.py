@@ -8,10 +8,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from pyspark.sql import SparkSession
 
+from console.history.jobs import take
 from console.history.jobs.ingest import ingest
 from console.history.jobs.inputs import Inputs, Journals, MetadataLog, RequestLog, inputs_from_json
 from console.history.jobs.record import Taken, TooMuchIsBad, UnreadableInput, judge
@@ -27,7 +29,7 @@ from console.plan.edits import SetConfig
 from console.plan.staged import UNREAD, Staged
 from tests.history.lake_rows import rows_of
 from tests.history.request_lines import Logged, alter_configs, alter_scram, fetch, log_of, produce
-from tests.support.metadata_log import batch, value
+from tests.support.metadata_log import batch, uvarint, value
 
 PLANTED = ("planted-in-the-log", "planted-salt", "planted-password", "planted-damage", "planted-in-journal")
 TEN = datetime(2026, 11, 21, 10, 0, 0, 123000)
@@ -73,7 +75,7 @@ def inputs(tmp_path: Path) -> Inputs:
 def test_inputs_are_taken_in_once_and_what_is_new_later(
     spark: SparkSession, lake: Lake, inputs: Inputs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    report = ingest(spark, lake, inputs)
+    report = ingest(lambda: spark, lake, inputs)
     assert report.rows == {"kraft_record": 5, "request_1s": 6, "alter_request": 2}
     assert (report.quarantined, report.unchanged) == (0, 0)
     assert {row[0] for table in ("kraft_record", "request_1s", "alter_request") for row in rows_of(lake, table)} == {
@@ -85,19 +87,19 @@ def test_inputs_are_taken_in_once_and_what_is_new_later(
     # The same again is no change, also when a file was renamed and packed meanwhile.
     held = lake.current()
     log = Path(inputs.request_logs[0].paths[0].removesuffix("*"))
-    again = ingest(spark, lake, inputs)
+    again = ingest(lambda: spark, lake, inputs)
     assert (again.rows, again.unchanged) == ({}, 2)
     text = log.read_bytes()
     log.unlink()
     log.with_name("kafka-request.log.1.gz").write_bytes(gzip.compress(text))
-    assert ingest(spark, lake, inputs).rows == {}
+    assert ingest(lambda: spark, lake, inputs).rows == {}
     assert {table: rows_of(lake, table) for table in report.rows} == first
     assert all(lake.current().tables[table] == held.tables[table] for table in report.rows)
     # The same inputs in another lake with the same key are the same rows.
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "hmac.key").write_bytes(lake.key())
     other = Lake.create(str(tmp_path / "other"))
-    ingest(spark, other, inputs)
+    ingest(lambda: spark, other, inputs)
     assert {table: rows_of(other, table, without=("run_id", "file")) for table in first} == {
         table: rows_of(lake, table, without=("run_id", "file")) for table in first
     }
@@ -116,13 +118,13 @@ def test_inputs_are_taken_in_once_and_what_is_new_later(
         file.write(damaged + more)
     too_much = r"1 of 4 records and batches of the source kraft_log can't be read: 25.0%, and 1.0% may"
     with pytest.raises(TooMuchIsBad, match=too_much):
-        ingest(spark, lake, inputs)
+        ingest(lambda: spark, lake, inputs)
     assert partitions(lake, "request_1s") == before
     assert "quarantine" not in lake.current().tables
     failed = status(lake).runs[0]
     assert (failed.status, failed.quarantined) == ("failed", 2)
     assert (failed.rows["quarantine"], failed.rows["kraft_record"]) == (2, 3)
-    taken = ingest(spark, lake, inputs, max_bad_ratio=0.5)
+    taken = ingest(lambda: spark, lake, inputs, max_bad_ratio=0.5)
     assert (taken.quarantined, taken.rows["kraft_record"], taken.rows["quarantine"]) == (2, 3, 2)
     assert [row[1] for row in rows_of(lake, "quarantine")] == ["kraft_log", "request_log"]
     assert [row[1] for row in rows_of(lake, "kraft_record")] == [0, 1, 2, 3, 4, 6, 7, 8]
@@ -133,22 +135,43 @@ def test_inputs_are_taken_in_once_and_what_is_new_later(
     assert after[ten] != before[ten]
     assert (10, "app", 2, 111) in seconds(lake)
     assert sum(row[2] for row in seconds(lake)) == 8
-    assert ingest(spark, lake, inputs).rows == {}
+    assert ingest(lambda: spark, lake, inputs).rows == {}
 
     # The journal: a change, and later how it ended.
     journal = Path(inputs.journals[0].path, f"{CLUSTER}.jsonl")
     change, done = change_and_end()
     journal.write_bytes(change)
-    assert ingest(spark, lake, inputs).rows == {"journal": 1}
+    assert ingest(lambda: spark, lake, inputs).rows == {"journal": 1}
     with journal.open("ab") as file:
         file.write(done)
-    assert ingest(spark, lake, inputs).rows == {"journal": 1}
+    assert ingest(lambda: spark, lake, inputs).rows == {"journal": 1}
     ended = TABLES["journal"].names.index("status")
     assert [row[ended] for row in rows_of(lake, "journal", without=())] == ["applied"]
 
     for place in Path(lake.where).rglob("*"):
         if place.is_file():
             assert not any(secret.encode() in place.read_bytes() for secret in PLANTED), place
+
+
+def test_few_records_need_no_spark_and_are_the_same_rows(
+    spark: SparkSession, lake: Lake, inputs: Inputs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logs = Inputs(inputs.metadata_logs)
+    with Path(logs.metadata_logs[0].path, f"{0:020}.log").open("ab") as file:
+        file.write(batch(5, [uvarint(1) + uvarint(99) + uvarint(0) + b"?" * 9]))
+    report = ingest(no_spark, lake, logs, max_bad_ratio=0.5)
+    assert report.rows == {"kraft_record": 6, "quarantine": 1}
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "hmac.key").write_bytes(lake.key())
+    other = Lake.create(str(tmp_path / "other"))
+    monkeypatch.setattr(take, "FEW_BYTES", 0)
+    assert ingest(lambda: spark, other, logs, max_bad_ratio=0.5).rows == report.rows
+    for table in report.rows:
+        assert rows_of(other, table, without=("run_id",)) == rows_of(lake, table, without=("run_id",))
+
+
+def no_spark() -> NoReturn:
+    pytest.fail("Spark was started")
 
 
 def change_and_end() -> tuple[bytes, bytes]:
@@ -174,12 +197,12 @@ def test_an_input_that_is_none_is_said_to_be_none(
         (Inputs(request_logs=(replace(log, cluster_id="c", time_zone="Mars/Olympus"),)), "no time zone"),
     ):
         with pytest.raises(UnreadableInput, match=said):
-            ingest(spark, lake, wrong)
+            ingest(lambda: spark, lake, wrong)
         assert lake.failed_runs()[0]["message"]
     cut = tmp_path / "cut.log.gz"
     cut.write_bytes(gzip.compress(log_of([produce(1)] * 50))[:-20])
     with pytest.raises(UnreadableInput, match="is cut"):
-        ingest(spark, lake, Inputs(request_logs=(replace(log, cluster_id="c", paths=(str(cut),)),)))
+        ingest(lambda: spark, lake, Inputs(request_logs=(replace(log, cluster_id="c", paths=(str(cut),)),)))
     assert lake.releases() == ()
 
 

@@ -74,9 +74,9 @@ def lake(cluster: KafkaCluster, spark: SparkSession, tmp_path_factory: pytest.Te
         zone=ZONE,
         folder=Path(where),
     )
-    ingest(spark, Lake.open(where), sources.inputs())
+    ingest(lambda: spark, Lake.open(where), sources.inputs())
     UNBUILT[where] = history(where)
-    build(spark, Lake.open(where))
+    build(lambda: spark, Lake.open(where))
     return where
 
 

@@ -22,12 +22,12 @@ from console.cli.main import run
 from console.embedded.brokers import run_in_thread
 from console.embedded.spec import ClusterSpec
 from console.history.jobs.progress import Progress
+from console.history.schema import TABLES
 from console.history.store import Lake, LakeError
 from console.history.store.write import writing
-from console.lake.java import ClassArchive, build_archive, class_archive, find_java, forget_archive
+from console.lake.java import ClassArchive, class_archive, find_java, forget_archive
 from console.lake.progress import Lines, fraction, shown
-from console.lake.spark_session import Notice
-from tests.history.lake_rows import rows_of, snapshot_rows
+from tests.history.lake_rows import arrow_rows, rows_of, snapshot_rows
 from tests.support.cached_folder import cache_home
 
 ROOT = Path(__file__).parents[2]
@@ -35,7 +35,12 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def lake(tmp_path: Path) -> Lake:
-    made = Lake.create(str(tmp_path / "lake"))
+    return polled_lake(tmp_path / "lake")
+
+
+def polled_lake(where: Path) -> Lake:
+    """50 rows of polls."""
+    made = Lake.create(str(where))
     with writing(made, "collect") as write:
         write.add_arrow("snapshot", snapshot_rows(50))
         write.commit()
@@ -58,7 +63,7 @@ def test_each_job_has_its_module_and_its_options() -> None:
         (["collect", "--metadata-log", "/x", "--keep", "3"], 2, "takes no --metadata-log, --keep"),
         (["status", "--lake", "/nowhere"], 1, "There is no lake at /nowhere"),
         (["build", "--lake", "/nowhere"], 1, "There is no lake at /nowhere"),
-        (["build", "--since", "yesterday"], 2, "--since: 'yesterday' is no time"),
+        (["build", "--since", "2d"], 2, "lake build takes no --since"),
         (["ingest", "--lake", "/nowhere"], 2, "write /nowhere/sources.yaml"),
         (["ingest", "--request-log", "1=/x"], 2, "--request-log needs --cluster-id"),
         (["ingest", "--metadata-log", "/not/there"], 1, "there is no folder /not/there"),
@@ -95,7 +100,7 @@ def test_without_the_extra_it_says_what_to_install(
     lake: Lake, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("console.lake.spark_session.find_spec", lambda _: None)
-    assert run(["lake", "build", "--lake", lake.where]) == 1
+    assert run(["lake", "verify", "--lake", lake.where]) == 1
     assert "pip install 'kafka-admin-console[lake]'" in capsys.readouterr().err
 
 
@@ -105,7 +110,7 @@ def test_without_java_it_says_what_to_do(
     monkeypatch.setattr("console.lake.java._bundled", lambda: None)
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.delenv("JAVA_HOME", raising=False)
-    assert run(["lake", "build", "--lake", lake.where]) == 1
+    assert run(["lake", "verify", "--lake", lake.where]) == 1
     said = capsys.readouterr().err
     assert "install Java 17 or newer" in said
     assert "kac lake doctor" in said
@@ -170,9 +175,8 @@ def test_progress_where_there_is_no_terminal() -> None:
     stream = StringIO()
     with shown(stream) as progress:
         assert isinstance(progress, Lines)
-        progress.say(Notice("archiving", 0.0))
-        for seconds in (1.0, 2.0, 3.0):
-            progress.say(Notice("archiving", seconds))
+        for _ in range(4):
+            progress.say("archiving")
         progress.step(Progress("build", "history", 1, 2))
         progress.step(Progress("build", "history", 1, 2, 3, 10))
         progress.step(Progress("build", "history", 1, 2, 10, 10, 12345, ended=True))
@@ -215,15 +219,28 @@ class Typed:
         return found
 
 
+def used_lake(folder: Path) -> Lake:
+    """With polls and requests, so that a build needs Spark."""
+    lake = polled_lake(folder)
+    with writing(lake, "ingest") as write:
+        write.add_arrow("request_1s", arrow_rows(TABLES["request_1s"], [{"api": "PRODUCE"}]))
+        write.commit()
+    return lake
+
+
 @pytest.fixture(scope="module")
-def archive() -> ClassArchive:
-    """Of Spark's classes, in the cache of whoever runs the tests: a minute for the first time."""
-    cache = cache_home()
-    java = find_java(os.environ, cache)
-    made = class_archive(java, cache)
+def archive(tmp_path_factory: pytest.TempPathFactory) -> ClassArchive:
+    """Of Spark's classes, in the cache of whoever runs the tests: the first build that ends leaves it."""
+    made = class_archive(find_java(os.environ, cache_home()), cache_home())
     if not made.there:
         forget_archive(made)
-        assert build_archive(made, java, os.environ) == ""
+        folder = tmp_path_factory.mktemp("archive")
+        lake = used_lake(folder / "lake")
+        built = Typed(["build", "--lake", lake.where, "--master", "local[1]"], folder / "state")
+        _, err = built.process.communicate(timeout=600)
+        assert built.process.returncode == 0, err
+        assert "archiving Spark's classes, once: later starts are faster" in err.splitlines()
+    assert made.there
     return made
 
 
@@ -248,10 +265,11 @@ def test_a_run_is_told_and_leaves_no_java_behind(
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.usefixtures("archive")
-@pytest.mark.parametrize("moment", ["starting Spark", "build 1/1 change_event"])
-def test_ctrl_c_ends_it_all_and_changes_nothing(lake: Lake, tmp_path: Path, moment: str) -> None:
+@pytest.mark.parametrize("moment", ["starting Spark", "build 1/1 quota_usage"])
+def test_ctrl_c_ends_it_all_and_changes_nothing(tmp_path: Path, moment: str) -> None:
+    lake = used_lake(tmp_path / "lake")
     before = rows_of(lake, "snapshot")
-    typed = Typed(["build", "change_event", "--lake", lake.where, "--master", "local[1]"], tmp_path / "state")
+    typed = Typed(["build", "quota_usage", "--lake", lake.where, "--master", "local[1]"], tmp_path / "state")
     assert typed.process.stderr is not None
     for line in typed.process.stderr:
         if moment in line:

@@ -19,7 +19,7 @@ from console.history.store import Lake
 from console.history.store.lock import is_run_id, later_run_id, new_run_id
 from console.history.store.write import writing
 from console.lake.results import prometheus_text
-from tests.history.lake_rows import arrow_rows, rows_of, snapshot_rows
+from tests.history.lake_rows import START, arrow_rows, rows_of, snapshot_rows
 from tests.support.patience import PATIENCE
 
 ROOT = Path(__file__).parents[2]
@@ -32,6 +32,14 @@ def lake(tmp_path: Path) -> Lake:
         write.add_arrow("snapshot", snapshot_rows(20))
         write.commit()
     return made
+
+
+def used(lake: Lake, second: datetime) -> None:
+    """Requests, for whose usage a build needs Spark."""
+    with writing(lake, "ingest") as write:
+        rows = [{"second": second, "api": "PRODUCE"}]
+        write.add_arrow("request_1s", arrow_rows(TABLES["request_1s"], rows))
+        write.commit()
 
 
 def built(lake: Lake) -> None:
@@ -118,7 +126,8 @@ def test_runs_are_told_with_rows_bytes_and_lag(lake: Lake, tmp_path: Path, capsy
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("ended_by", [signal.SIGTERM])
 def test_rounds_go_on_until_they_are_ended(lake: Lake, tmp_path: Path, ended_by: signal.Signals) -> None:
-    """One session for all rounds; a broken input is said once, and the other one is taken in."""
+    """One session for all rounds that need it; a broken input is said once, and the other one is taken in."""
+    used(lake, START)
     (tmp_path / "journals").mkdir()
     (tmp_path / "not-a-log").mkdir()
     Path(lake.where, "sources.yaml").write_text(
@@ -135,6 +144,7 @@ def test_rounds_go_on_until_they_are_ended(lake: Lake, tmp_path: Path, ended_by:
         with writing(lake, "collect") as write:
             write.add_arrow("snapshot", snapshot_rows(3, first=40))
             write.commit()
+        used(lake, START + timedelta(hours=2))
         assert "build " in next(line for line in process.stdout if "rows written" in line)
         process.send_signal(ended_by)
         _, said = process.communicate(timeout=PATIENCE)

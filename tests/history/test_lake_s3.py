@@ -271,7 +271,7 @@ def test_spark_builds_it_without_hadoops_s3(where: str, spark: SparkSession) -> 
         with writing(lake, "collect") as write:
             write.add_arrow("snapshot", snapshot_rows(20, first=20 * look, days=1))
             write.commit()
-    build(spark, lake, ["change_event", "history"])
+    build(lambda: spark, lake, ["change_event", "history"])
     assert compact(spark, lake).rows["snapshot"] == 120
     assert verify(spark, lake) == ()
     tables = Tables(where, lake_files(where))

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING, Any
-
-import pytest
+from typing import Any
 
 from console.history.policy_files import default_policies, read_policies
 from console.history.schema import POLICY_VIOLATION, arrow_schema
+from console.history.transforms.policy_violation import policy_violation
 from tests.history.gold_rows import at, gone, held, history_table
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 MINUTES = 30
 Row = dict[str, Any]
@@ -68,18 +64,16 @@ EXPECTED = {
 }
 
 
-def violations(spark: SparkSession, rows: list[Row], policies: Any) -> list[Row]:
-    from console.history.transforms.policy_violation import policy_violation
-
-    made = policy_violation(spark.createDataFrame(history_table(rows)), policies)
-    assert made.columns == list(POLICY_VIOLATION.names)
+def violations(rows: list[Row], policies: Any) -> list[Row]:
+    made = policy_violation(history_table(rows), policies)
+    assert made.schema == arrow_schema(POLICY_VIOLATION)
     minutes: dict[Any, int | None] = {at(minute): minute for minute in range(1000)} | {None: None}
-    found: list[Row] = made.toArrow().cast(arrow_schema(POLICY_VIOLATION)).to_pylist()
+    found: list[Row] = made.to_pylist()
     return [row | {name: minutes[row[name]] for name in ("first_seen", "last_seen")} for row in found]
 
 
-def test_the_policies_that_come_with_kac(spark: SparkSession) -> None:
-    rows = violations(spark, REAL, default_policies())
+def test_the_policies_that_come_with_kac() -> None:
+    rows = violations(REAL, default_policies())
     names = ("policy_id", "entity_key", "attr", "actual", "severity", "first_seen", "last_seen")
     assert {tuple(row[name] for name in names) for row in rows} == EXPECTED
     assert len(rows) == len(EXPECTED)
@@ -165,19 +159,18 @@ def by_hand(rows: list[Row]) -> set[Violation]:
     return found
 
 
-def test_random_worlds_are_as_judged_minute_by_minute(spark: SparkSession) -> None:
+def test_random_worlds_are_as_judged_minute_by_minute() -> None:
     chosen = random.Random(3)
     worlds = [random_world(chosen, f"w{number}") for number in range(200)]
     rows = [row for world in worlds for row in world]
     chosen.shuffle(rows)
     names = ("cluster_id", "policy_id", "entity_key", "attr", "first_seen", "last_seen")
-    ours = [tuple(row[name] for name in names) for row in violations(spark, rows, read_policies(POLICIES))]
+    ours = [tuple(row[name] for name in names) for row in violations(rows, read_policies(POLICIES))]
     expected = {violation for world in worlds for violation in by_hand(world)}
     assert set(ours) == expected
     assert len(ours) == len(expected)
     assert {violation[1] for violation in expected} == {"isr", "room", "limits", "named", "cleanup"}
 
 
-@pytest.mark.usefixtures("spark")
-def test_without_policies_there_is_nothing(spark: SparkSession) -> None:
-    assert violations(spark, REAL, ()) == []
+def test_without_policies_there_is_nothing() -> None:
+    assert violations(REAL, ()) == []

@@ -9,7 +9,6 @@ import pytest
 
 from console.history.jobs.progress import Progress
 from console.lake.progress import shown
-from console.lake.spark_session import Notice
 
 
 class Terminal(io.StringIO):
@@ -32,7 +31,7 @@ def lines(terminal: Terminal) -> list[str]:
 def test_what_has_no_end_tells_its_time_alone(terminal: Terminal) -> None:
     text = "archiving Spark's classes, once: later starts are faster"
     with shown(terminal) as told:
-        told.say(Notice(text, 0.0))
+        told.say(text)
     (line,) = [line for line in lines(terminal) if text in line][-1:]
     assert re.search(r"━ +0:00:00 *$", line), line
     assert len(line) <= 80

@@ -122,3 +122,15 @@ def test_the_zone_of_a_broker_is_its_own(spark: SparkSession, tmp_path: Path) ->
     shown = sorted(row[0].strftime("%H:%M") for row in rows(made))
     assert shown == ["00:30", "00:59", "01:01", "01:30", "02:00", "23:59"]
     assert [row[0].strftime("%H:%M") for row in rows(made, broker=2)] == ["02:30"]
+
+
+def test_many_parts_are_few_tasks(spark: SparkSession, tmp_path: Path) -> None:
+    from console.history.requests.parts import parts_of
+    from console.history.spark_sources import counted_requests
+    from console.history.transforms.request_logs import request_1s
+
+    logs = [log(tmp_path / "request.log", log_of(BEFORE))]
+    counted = counted_requests(spark, logs, part_bytes=300)
+    tasks = counted.rdd.getNumPartitions()
+    assert tasks == 8 * spark.sparkContext.defaultParallelism < len(parts_of(logs, 300))
+    assert rows(request_1s(counted)) == expected()

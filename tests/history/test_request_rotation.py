@@ -379,14 +379,14 @@ def test_ingest_while_the_log_rotates(spark: SparkSession, tmp_path: Path, monke
     for deed in (rotated, emptied, packed):
         write(40)
         deeds.append(deed)
-        ingest(spark, lake, inputs)
+        ingest(lambda: spark, lake, inputs)
         assert not lake.failed_runs(), deed
-    ingest(spark, lake, inputs)
+    ingest(lambda: spark, lake, inputs)
     assert requests_in(lake) == Counter(f"c{number}" for number in range(written))
     # What is deleted before it is read fails the attempt, and the next one goes without.
     write(10)
     deeds.append(deleted)
-    assert ingest(spark, lake, inputs).rows == {}
+    assert ingest(lambda: spark, lake, inputs).rows == {}
     (failed,) = lake.failed_runs()
     assert f"{live} is not the file any more" in failed["message"]
     assert requests_in(lake) == Counter(f"c{number}" for number in range(written - 10))
@@ -395,7 +395,7 @@ def test_ingest_while_the_log_rotates(spark: SparkSession, tmp_path: Path, monke
     monkeypatch.setattr("console.history.jobs.ingest.ATTEMPTS", 1)
     write(10)
     with pytest.raises(UnreadableInput, match="nothing was taken in"):
-        ingest(spark, lake, inputs)
+        ingest(lambda: spark, lake, inputs)
 
 
 def requests_in(lake: Lake) -> Counter[str]:

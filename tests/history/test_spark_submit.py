@@ -69,8 +69,8 @@ def test_a_cluster_makes_the_same_rows_as_this_machine(spark: SparkSession, tmp_
             assert done.returncode == 0, done.stderr[-4000:]
             assert json.loads(done.stdout.splitlines()[-1])["job"] == arguments[0]
         assert all(count > 0 for count in cluster.executors), "a worker had nothing to do"
-    ingest(spark, Lake.open(str(here)), inputs)
-    build(spark, Lake.open(str(here)), MADE)
+    ingest(lambda: spark, Lake.open(str(here)), inputs)
+    build(lambda: spark, Lake.open(str(here)), MADE)
     for table in sorted(set(TABLES) - {"run"}):
         assert rows_of(Lake.open(str(there)), table) == rows_of(Lake.open(str(here)), table), table
     assert len(rows_of(Lake.open(str(there)), "change_event")) >= 200

@@ -225,7 +225,7 @@ def test_a_build_that_ends_before_any_of_its_writes_leaves_the_former_tables(
         write.add_arrow("snapshot", snapshot_rows(200, days=3))
         write.commit()
     for _ in range(2):  # both kept versions have all tables
-        build(spark, lake, steps=STEPS, keep=2)
+        build(lambda: spark, lake, steps=STEPS, keep=2)
 
     def dying_step(_: SparkSession, dying: Lake, *__: object) -> DataFrame:
         assert isinstance(dying.filesystem, DyingFilesystem)
@@ -235,13 +235,13 @@ def test_a_build_that_ends_before_any_of_its_writes_leaves_the_former_tables(
     # One dies when the first table is written; the others at each of their writes, until one has no more.
     first = Lake(lake.where, DyingFilesystem(0))
     with pytest.raises(Died):
-        build(spark, first, whole=True, steps=(STEPS[0], replace(STEPS[1], make=dying_step)), keep=2)
+        build(lambda: spark, first, whole=True, steps=(STEPS[0], replace(STEPS[1], make=dying_step)), keep=2)
     dead = 0
     while True:
         dying = DyingFilesystem(dead + 1)
         held = lake.current()
         try:
-            build(spark, Lake(lake.where, dying), whole=True, steps=STEPS, keep=2)
+            build(lambda: spark, Lake(lake.where, dying), whole=True, steps=STEPS, keep=2)
         except Died:
             dead += 1
         assert lake.current().created >= held.created

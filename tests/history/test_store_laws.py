@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from pathlib import PurePosixPath
 
 import pytest
@@ -13,7 +13,7 @@ from console.history.schema import TABLES
 from console.history.store import DataFile, Release, TableFiles
 from console.history.store.delta_log import Replayed
 from console.history.store.lock import is_run_id, new_run_id
-from console.history.store.partitions import partition_name, partition_values, time_partitions
+from console.history.store.partitions import partition_name, partition_values
 from console.history.store.release import from_row
 
 names = st.sampled_from(["a", "b", "c"])
@@ -93,23 +93,6 @@ def test_a_partition_has_a_value_for_each_of_its_parts() -> None:
     assert partition_values("") == {}
     with pytest.raises(ValueError, match="partitioned by cluster_id, day:observed_ts"):
         partition_name(TABLES["snapshot"], ["c"])
-
-
-@given(
-    st.datetimes(datetime(1970, 1, 2), datetime(2200, 1, 1)),
-    st.timedeltas(-timedelta(days=3), timedelta(days=3)),
-)
-def test_the_partitions_since_a_time_hold_all_that_is_later(since: datetime, away: timedelta) -> None:
-    since = since.replace(tzinfo=UTC)
-    at = since + away
-    for table, form in (("snapshot", "%Y-%m-%d"), ("request_1s", "%Y-%m-%dT%H")):
-        cut = time_partitions(TABLES[table], since)
-        assert cut is not None
-        assert cut.start <= since
-        assert cut.holds(partition_name(TABLES[table], ["c", at.strftime(form)])) == (at >= cut.start)
-    assert time_partitions(TABLES["history"], since) is None
-    assert cut is not None
-    assert not cut.holds("cluster_id=c/hour=__HIVE_DEFAULT_PARTITION__")
 
 
 def test_names_of_runs_sort_as_they_began() -> None:

@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 from console.answers.lake_tables import history_table
 from console.history.reader.queries import Wanted, timeline
 from console.history.reader.tables import Change, Tables
-from console.history.reader.tail import Names, Record, State, Tail, Value, folded
+from console.history.reader.tail import Record, State, Tail, Value, folded, learned
 from console.history.schema import CHANGE_EVENT, HISTORY, KRAFT_RECORD
 from console.history.store import Lake
 from console.history.store.write import writing
+from console.history.transforms.kraft_facts import Names
 from tests.history import change_worlds as worlds
 from tests.history.change_worlds import World
 from tests.history.lake_rows import arrow_rows
@@ -63,10 +64,7 @@ def state_after(world: World, step: int) -> State:
 
 
 def names_until(world: World, step: int) -> Names:
-    names = Names({}, {})
-    for record in records(worlds.log_rows(world, last=step)):
-        names.learn(record)
-    return names
+    return learned(records(worlds.log_rows(world, last=step)))
 
 
 def told(found: Tail) -> list[tuple[Any, ...]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from console.history.jobs.steps import Source, Step
+from console.history.jobs.steps import Step
 from console.history.schema import TABLES
 from console.history.store import Lake
 
@@ -48,8 +48,8 @@ def _history(_: SparkSession, __: Lake, events: DataFrame) -> DataFrame:
 
 
 STEPS = (
-    Step("change_event", (Source("snapshot", cut=True),), _events),
-    Step("history", (Source("change_event"),), _history),
+    Step("change_event", ("snapshot",), _events),
+    Step("history", ("change_event",), _history),
 )
 
 
@@ -57,5 +57,5 @@ def _fail(_: SparkSession, __: Lake, events: DataFrame) -> DataFrame:
     return events.select(F.raise_error(F.lit("the secret is hunter2")).alias("cluster_id"))
 
 
-FAILING = Step("drift", (Source("history"),), _fail)
+FAILING = Step("drift", ("history",), _fail)
 """Raises, and quotes a row."""

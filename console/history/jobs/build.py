@@ -4,36 +4,34 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
-from datetime import datetime, timedelta
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
-
-from console.history.jobs.plan_build import FORGOTTEN, JOB, last_build, this_build
+from console.history.jobs.gold import make_drift, make_violations
+from console.history.jobs.plan_build import FORGOTTEN, JOB, Built, last_build, this_build
 from console.history.jobs.record import Report, note_versions
-from console.history.jobs.renew import renew
-from console.history.jobs.submit import lake_at, moment, parser, submitted
-from console.history.jobs.tables import read_polls, read_table, write_partitions
-from console.history.schema import SNAPSHOT, TABLES
+from console.history.jobs.renew import Renewal
+from console.history.jobs.usage import newly_used, renew_usage
+from console.history.schema import CHANGE_EVENT, DRIFT, HISTORY, POLICY_VIOLATION, QUOTA_USAGE, SNAPSHOT, TABLES
 from console.history.store.write import writing
 
 from ..store import Lake, LakeError, Release
-from ..store.partitions import time_partitions
 from ..store.sweep import KEEP
 from ..store.write import Write
 from .progress import Listener, Steps, silent
-from .steps import STEPS, Source, Step
+from .steps import STEPS, Step
 
-WARM_UP = timedelta(hours=1)
-"""How much before `since` is read, for rates that reach back."""
+if TYPE_CHECKING:  # a small build starts no Spark
+    from pyspark.sql import DataFrame, SparkSession
+
+Session = Callable[[], "SparkSession"]
+"""Starts Spark, or gives what runs already."""
 
 
 def build(
-    spark: SparkSession,
+    session: Session,
     lake: Lake,
     tables: Sequence[str] | None = None,
-    since: datetime | None = None,
     progress: Listener = silent,
     *,
     whole: bool = False,
@@ -43,32 +41,94 @@ def build(
     """Makes these tables (None: all), each after those it reads, and commits once. A build of all that follows on
     another makes only the rows again that what came in since may change (`renew`).
 
-    whole: make everything again. since: of tables that are cut by time, only the days and hours from then on are made
-    and replaced; its day or hour from the beginning. Others are made whole. The same tables give the same rows,
-    whenever they are made.
+    session: is called where Spark is needed. whole: make everything again. The same tables give the same rows, whenever
+    they are made.
 
     LakeError: a table that is not built. LakeBusy. What a transform raises ends the run without a trace in the
     tables.
     """
     began = time.monotonic()
     chosen = _chosen(steps, tables)
-    inputs = {"tables": [step.table for step in chosen], "since": since.isoformat() if since else None}
+    inputs = {"tables": [step.table for step in chosen]}
     with writing(lake, JOB, keep=keep, inputs=inputs) as write:
-        note_versions(write, spark)
-        watch = Steps(spark, JOB, len(chosen), progress)
-        of_all = tables is None and since is None
-        built = last_build(write.release) if of_all and not whole else None
-        if built is not None:
-            renew(spark, lake, write, built, chosen, watch, lambda step: _make(spark, lake, write, step, None))
-        else:
-            for step in chosen:
-                with watch.step(step.table) as wrote:
-                    wrote(_make(spark, lake, write, step, since))
-        write.remember(this_build(lake, write.run_id).as_input() if of_all else FORGOTTEN)
+        watch = Steps(JOB, len(chosen), progress)
+        built = last_build(write.release) if tables is None and not whole else None
+        _Build(session, lake, write, built).run(chosen, watch)
+        write.remember(this_build(lake, write.run_id).as_input() if tables is None else FORGOTTEN)
+        note_versions(write)
         rows = dict(write.rows)
         write.commit(inputs=inputs)
         notes = (f"took over the lock of a run that died: {write.taken_over}",) if write.taken_over else ()
     return Report(write.run_id, JOB, rows, seconds=time.monotonic() - began, notes=notes)
+
+
+class _Build:
+    """One build. built: the last one, on which it goes on; None: everything is made."""
+
+    def __init__(self, session: Session, lake: Lake, write: Write, built: Built | None) -> None:
+        self._session = session
+        self._lake = lake
+        self._write = write
+        self._built = built
+        self._renewal = Renewal(session, lake, write, built)
+
+    def run(self, steps: Sequence[Step], watch: Steps) -> None:
+        """Makes the tables."""
+        own: Mapping[str, Callable[[], None]] = {
+            CHANGE_EVENT.name: self._renewal.events,
+            HISTORY.name: self._renewal.history,
+            DRIFT.name: self._drift,
+            POLICY_VIOLATION.name: self._violations,
+        }
+        for step in steps:
+            with watch.step(step.table) as wrote:
+                before = self._write.rows.get(step.table, 0)
+                if step.make is None:
+                    own[step.table]()
+                elif self._built is None:
+                    self._make(step)
+                elif step.table == QUOTA_USAGE.name:
+                    self._use_again(self._built)
+                wrote(self._write.rows.get(step.table, 0) - before)
+
+    def _drift(self) -> None:
+        if (
+            self._renewal.differs is None
+            or self._renewal.differs
+            or self._renewal.new(SNAPSHOT.name)
+            or self._file_differs(DRIFT.name)
+        ):
+            make_drift(self._lake, self._write)
+
+    def _violations(self) -> None:
+        differs = self._renewal.differs
+        if differs is None or self._file_differs(POLICY_VIOLATION.name):
+            make_violations(self._lake, self._write, None)
+        elif differs:
+            make_violations(self._lake, self._write, {cluster_id for cluster_id, _ in differs})
+
+    def _file_differs(self, table: str) -> bool:
+        """Whether the operator's file that a table is made with is not as it was."""
+        built = self._built
+        return built is not None and this_build(self._lake, built.run).files[table] != built.files.get(table)
+
+    def _make(self, step: Step) -> None:
+        from console.history.jobs.tables import write_partitions
+
+        assert step.make is not None
+        if not any(self._write.draft.table(TABLES[name]).files for name in step.reads[:1]):
+            self._write.replace(step.table, {}, whole=True)  # nothing was taken in that it is made of
+            return
+        spark = self._session()
+        reads = [_read(spark, self._lake, self._write.draft, name) for name in step.reads]
+        table = TABLES[step.table]
+        made = write_partitions(self._write, table, step.make(spark, self._lake, *reads))
+        self._write.replace(table.name, made, whole=True)
+
+    def _use_again(self, built: Built) -> None:
+        used = newly_used(self._lake, self._write, built, self._renewal.differs or frozenset())
+        if used.clusters:
+            renew_usage(self._session(), self._lake, self._write, used)
 
 
 def _chosen(steps: Sequence[Step], tables: Sequence[str] | None) -> list[Step]:
@@ -78,41 +138,25 @@ def _chosen(steps: Sequence[Step], tables: Sequence[str] | None) -> list[Step]:
     return [step for step in steps if tables is None or step.table in tables]
 
 
-def _make(spark: SparkSession, lake: Lake, write: Write, step: Step, since: datetime | None) -> int:
-    table = TABLES[step.table]
-    reads = [_read(spark, lake, write.draft, source, since) for source in step.reads]
-    rows = step.make(spark, lake, *reads)
-    before = write.rows.get(table.name, 0)
-    cut = None if since is None else time_partitions(table, since)
-    if cut is not None:
-        rows = rows.where(F.col(cut.column) >= F.lit(cut.start))
-    if cut is None:
-        write.replace(table.name, write_partitions(write, table, rows), whole=True)
-    else:
-        former = [each for each in write.draft.table(table).partitions if cut.holds(each)]
-        write.replace(table.name, {**{each: [] for each in former}, **write_partitions(write, table, rows)})
-    return write.rows.get(table.name, 0) - before
+def _read(spark: SparkSession, lake: Lake, release: Release, name: str) -> DataFrame:
+    from console.history.jobs.tables import read_polls, read_table
 
-
-def _read(spark: SparkSession, lake: Lake, release: Release, source: Source, since: datetime | None) -> DataFrame:
-    table = TABLES[source.table]
-    cut = time_partitions(table, since - WARM_UP) if since is not None and source.cut else None
-    wanted = None if cut is None else [each for each in release.table(table).partitions if cut.holds(each)]
-    read = read_polls if table is SNAPSHOT else read_table
-    return read(spark, lake, release, table, wanted)
+    table = TABLES[name]
+    return (read_polls if table is SNAPSHOT else read_table)(spark, lake, release, table)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Under `spark-submit`: the report as JSON on standard output; 0, or 1 with why on standard error."""
+    from console.history.jobs.submit import lake_at, parser, submitted
+
     options = parser(JOB, "Makes tables of what was taken in.")
     options.add_argument("tables", nargs="*", metavar="TABLE", help="which (default: all)")
-    options.add_argument("--since", type=moment, help="only days and hours from then on, where a table is cut by time")
     options.add_argument("--all", action="store_true", help="everything again, not only what follows from what is new")
     given = options.parse_args(argv)
 
     def run(spark: SparkSession) -> Report:
         lake = lake_at(spark, given.lake)
-        return build(spark, lake, given.tables or None, given.since, whole=given.all, keep=given.keep)
+        return build(lambda: spark, lake, given.tables or None, whole=given.all, keep=given.keep)
 
     return submitted(JOB, run)
 

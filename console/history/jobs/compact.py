@@ -27,14 +27,14 @@ def compact(
     """Rewrites the partitions that have more than so many folders, and deletes versions that are not kept. LakeBusy."""
     began = time.monotonic()
     with writing(lake, JOB, keep=keep) as write:
-        note_versions(write, spark)
+        note_versions(write)
         many = {
             name: [partition for partition, found in table.partitions.items() if len(found) > folders]
             for name, table in write.release.tables.items()
             if name in TABLES
         }
         tables = {name: partitions for name, partitions in many.items() if partitions}
-        watch = Steps(spark, JOB, len(tables), progress)
+        watch = Steps(JOB, len(tables), progress)
         for name, partitions in tables.items():
             with watch.step(name) as wrote:
                 rows = read_table(spark, lake, write.release, TABLES[name], partitions)

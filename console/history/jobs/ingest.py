@@ -22,7 +22,7 @@ from console.history.jobs.record import (
     note_versions,
 )
 from console.history.jobs.submit import lake_at, parser, submitted
-from console.history.jobs.take import take_journals, take_metadata_logs, take_request_logs
+from console.history.jobs.take import Session, take_journals, take_metadata_logs, take_request_logs
 from console.history.store.write import writing
 from console.model.numbers import decimal_number, option
 
@@ -37,7 +37,7 @@ ATTEMPTS = 3
 
 
 def ingest(
-    spark: SparkSession,
+    session: Session,
     lake: Lake,
     inputs: Inputs,
     progress: Listener = silent,
@@ -48,8 +48,8 @@ def ingest(
     """Takes in what was not yet: the same inputs again are no change. Where a log is rotated away while it is read,
     nothing of the attempt holds, and all is planned again, `ATTEMPTS` times at most.
 
-    max_bad_ratio: the share of lines or batches, from 0 to 1, of each kind of input that may be unreadable. What is
-    unreadable is in the table `quarantine`, its secrets taken out.
+    session: is called where Spark is needed. max_bad_ratio: the share of lines or batches, from 0 to 1, of each kind of
+    input that may be unreadable. What is unreadable is in the table `quarantine`, its secrets taken out.
 
     TooMuchIsBad: more is; nothing is taken in, and the run is among those that failed. UnreadableInput, OSError: an
     input is not what it should be, or can't be read. LakeBusy.
@@ -57,9 +57,9 @@ def ingest(
     left = ATTEMPTS
     while left := left - 1:
         with suppress(LogChangedError):
-            return _ingest(spark, lake, inputs, progress, max_bad_ratio, keep)
+            return _ingest(session, lake, inputs, progress, max_bad_ratio, keep)
     try:
-        return _ingest(spark, lake, inputs, progress, max_bad_ratio, keep)
+        return _ingest(session, lake, inputs, progress, max_bad_ratio, keep)
     except LogChangedError as changed:
         raise UnreadableInput(
             f"{changed}. It was tried {ATTEMPTS} times, and nothing was taken in. If logs are deleted sooner than they "
@@ -68,27 +68,27 @@ def ingest(
 
 
 def _ingest(
-    spark: SparkSession, lake: Lake, inputs: Inputs, progress: Listener, max_bad_ratio: float, keep: int
+    session: Session, lake: Lake, inputs: Inputs, progress: Listener, max_bad_ratio: float, keep: int
 ) -> Report:
     """An attempt. LogChangedError: a log was rotated away meanwhile; nothing of it holds."""
     began = time.monotonic()
     read = inputs.as_json()
     with writing(lake, JOB, keep=keep, inputs=read) as write:
-        note_versions(write, spark)
+        note_versions(write)
         kinds: list[tuple[str, object, Callable[[], Taken]]] = [
-            ("metadata log", inputs.metadata_logs, lambda: take_metadata_logs(spark, write, inputs.metadata_logs)),
-            ("request log", inputs.request_logs, lambda: take_request_logs(spark, write, owned(inputs))),
+            ("metadata log", inputs.metadata_logs, lambda: take_metadata_logs(session, write, inputs.metadata_logs)),
+            ("request log", inputs.request_logs, lambda: take_request_logs(session, write, owned(inputs))),
             ("journal", inputs.journals, lambda: take_journals(write, inputs.journals)),
         ]
         given = [(name, take) for name, of_kind, take in kinds if of_kind]
-        watch = Steps(spark, JOB, len(given), progress)
+        watch = Steps(JOB, len(given), progress)
         taken = []
         for name, take in given:
             with watch.step(name) as wrote:
                 before = sum(write.rows.values())
                 taken.append(take())
                 wrote(sum(write.rows.values()) - before)
-        told = check_clocks(spark, write, inputs.request_logs)
+        told = check_clocks(write, inputs.request_logs)
         rows = dict(write.rows)
         quarantined = sum(each.bad for each in taken)
         try:
@@ -126,7 +126,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     def run(spark: SparkSession) -> Report:
         lake = lake_at(spark, given.lake, create=True)
-        return ingest(spark, lake, inputs, max_bad_ratio=given.max_bad_ratio, keep=given.keep)
+        return ingest(lambda: spark, lake, inputs, max_bad_ratio=given.max_bad_ratio, keep=given.keep)
 
     return submitted(JOB, run)
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-
-from pyspark.sql import SparkSession
+from typing import Any
 
 SECONDS_BETWEEN = 0.25
 
@@ -41,8 +41,7 @@ def silent(_: Progress) -> None:
 class Steps:
     """The steps of one job, told to a listener."""
 
-    def __init__(self, spark: SparkSession, job: str, steps: int, listener: Listener) -> None:
-        self._spark = spark
+    def __init__(self, job: str, steps: int, listener: Listener) -> None:
         self._job = job
         self._steps = steps
         self._listener = listener
@@ -60,9 +59,11 @@ class Steps:
             rows = count
 
         self._listener(at)
-        group = f"{self._job} {self._number} {name}"
-        context = self._spark.sparkContext
-        context.setJobGroup(group, f"{self._job}: {name}")
+        context = running()
+        # Jobs of a Spark that the step itself starts are in no group.
+        group = None if context is None else f"{self._job} {self._number} {name}"
+        if context is not None:
+            context.setJobGroup(group, f"{self._job}: {name}")
         ended = threading.Event()
         watch = threading.Thread(target=self._watch, args=(at, group, ended), daemon=True)
         watch.start()
@@ -71,22 +72,34 @@ class Steps:
         finally:
             ended.set()
             watch.join()
-            context.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]
-        _, total = _tasks(self._spark, group)  # some of it Spark skips, as it was done before
+            if context is not None:
+                context.setLocalProperty("spark.jobGroup.id", None)
+        _, total = _tasks(group)  # some of it Spark skips, as it was done before
         self._listener(Progress(self._job, name, at.number, at.steps, total, total, rows, ended=True))
 
-    def _watch(self, at: Progress, group: str, ended: threading.Event) -> None:
+    def _watch(self, at: Progress, group: str | None, ended: threading.Event) -> None:
         told = (0, 0)
         while not ended.wait(SECONDS_BETWEEN):
-            now = _tasks(self._spark, group)
+            now = _tasks(group)
             if now != told:
                 told = now
                 self._listener(Progress(at.job, at.step, at.number, at.steps, *now))
 
 
-def _tasks(spark: SparkSession, group: str) -> tuple[int, int]:
-    tracker = spark.sparkContext.statusTracker()
+def running() -> Any:
+    """The context of the Spark that runs in this process; None: none does."""
+    pyspark = sys.modules.get("pyspark")
+    context = None if pyspark is None else getattr(pyspark, "SparkContext", None)
+    active = getattr(context, "_active_spark_context", None)
+    # While it starts, and once it is stopped, it is there without its Java.
+    return active if getattr(active, "_jsc", None) is not None else None
+
+
+def _tasks(group: str | None) -> tuple[int, int]:
     done = total = 0
+    if (context := running()) is None:
+        return done, total
+    tracker = context.statusTracker()
     for number in tracker.getJobIdsForGroup(group):
         job = tracker.getJobInfo(number)
         for stage in job.stageIds if job is not None else ():

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from console.history.jobs.progress import running
 from console.history.store import LakeError
 from console.history.store.write import Write
-
-if TYPE_CHECKING:  # a run that finds nothing new starts no Spark
-    from pyspark.sql import SparkSession
 
 # What a job did.
 
@@ -35,12 +32,11 @@ class Report:
 # Which programs a run was made with, for its record.
 
 
-def note_versions(write: Write, spark: SparkSession) -> None:
-    """Adds Spark's version, and the driver's Java."""
-    write.versions["spark"] = spark.version
-    jvm = spark.sparkContext._jvm
-    if jvm is not None:
-        write.versions["java"] = str(jvm.System.getProperty("java.version"))
+def note_versions(write: Write) -> None:
+    """Adds Spark's version, and the driver's Java, where Spark runs."""
+    if (context := running()) is not None:
+        write.versions["spark"] = context.version
+        write.versions["java"] = str(context._jvm.System.getProperty("java.version"))
 
 
 # What was taken from inputs: counts, and whether too much was unreadable.

@@ -1,383 +1,334 @@
-"""Builds what changed: of what came in since the last build the entities are found, and their rows are made again by
-the same transforms; files in which no row differs stay.
+"""Makes `change_event` and `history`: all of it, or what changed. Of what came in since the last build the entities are
+found, and their rows are made again by the same transforms; files in which no row differs stay.
 
 The rows of an entity follow from all rows of that entity, and from little else of its cluster: the snapshots of its
 log, the time that the log covers, and the times of polls. Where one of these has changed for time before the last
 build, all of the cluster is made again; where it goes on, what had changed in the time that it now reaches.
+
+Up to `MOST_ROWS` rows are made in this process; for more there is Spark (`by_entity`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
-from functools import reduce
-from itertools import chain
-from typing import Any
-from urllib.parse import unquote
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, Row, SparkSession
-from pyspark.sql import functions as F
-from pyspark.storagelevel import StorageLevel
+import pyarrow.compute as pc
 
-from console.history.entities import CLUSTER, POLL_SOURCES
-from console.history.jobs.plan_build import BRONZE, Built, new_files, run_of, this_build
-from console.history.jobs.progress import Steps
-from console.history.jobs.steps import Step
-from console.history.jobs.tables import read_files, read_polls, read_table, write_partitions
-from console.history.schema import CHANGE_EVENT, HISTORY, QUOTA_USAGE, REQUEST_1S, SNAPSHOT, TABLES, Table
-from console.history.store import Lake, Release
-from console.history.store.partitions import partition_values
+from console.history.entities import CLUSTER
+from console.history.jobs.plan_build import BRONZE, Built, new_files
+from console.history.schema import CHANGE_EVENT, HISTORY, KRAFT_RECORD, POLL, SNAPSHOT, TABLES, Table
+from console.history.store import Lake, Release, parquet_files
 from console.history.store.write import Write
 from console.history.transforms.attribution import TOLERANCE
-from console.history.transforms.change_event import change_event
-from console.history.transforms.history import history, log_covers
-from console.history.transforms.kraft_facts import entities_of
-from console.history.transforms.quota_usage import SUGGESTED, used_minutes, with_suggestion
+from console.history.transforms.change_event import (
+    OF_ENTITIES,
+    Bronze,
+    about,
+    change_event,
+    covers_of,
+    entities_of,
+    epochs_of,
+    polls_of,
+)
+from console.history.transforms.coverage import Covered, Polls
+from console.history.transforms.history import gaps, history
+from console.history.transforms.kraft_changes import FIRST_OFFSETS
+from console.history.transforms.rows import rows_of
 from console.history.transforms.touched import ENTITY, Touched
 
+from .gold import clusters_of, partitions_of
+from .replace_rows import replace_rows
+
+if TYPE_CHECKING:  # small builds start no Spark
+    from pyspark.sql import DataFrame, SparkSession
+
+MOST_ROWS = 600_000
+"""Of bronze, which are made in this process: some 1 KB of memory each."""
 MOST_ENTITIES = 2_000
 """More are not named one by one: all of their clusters is made again."""
-MOST_HOURS = 500
-"""The same for hours of usage."""
-MOST_FOLDERS = 8
-"""A partition with more is written as one."""
-_TIME = pa.timestamp("us", "UTC")
+_USED = {KRAFT_RECORD.name: OF_ENTITIES}
+_TOLERANCE = TOLERANCE.total_seconds() * 1e6
 
 
-def renew(
-    spark: SparkSession,
-    lake: Lake,
-    write: Write,
-    built: Built,
-    steps: Iterable[Step],
-    watch: Steps,
-    whole: Callable[[Step], int],
-) -> None:
-    """Makes the tables as a build of everything would. built: the last build. whole: makes one table as a whole."""
-    made = _Renewal(spark, lake, write, built)
-    now = this_build(lake, built.run)
-    renewed: Mapping[str, Callable[[], None]] = {
-        CHANGE_EVENT.name: made.events,
-        HISTORY.name: made.history,
-        QUOTA_USAGE.name: made.usage,
-    }
-    for step in steps:
-        with watch.step(step.table) as wrote:
-            before = write.rows.get(step.table, 0)
-            if step.table in renewed:
-                renewed[step.table]()
-            elif made.differs or now.files[step.table] != built.files[step.table] or made.looks_for(step):
-                whole(step)
-            wrote(write.rows.get(step.table, 0) - before)
+class Renewal:
+    """One build. built: the last one, on which it goes on; None: everything is made. session: starts Spark, or gives
+    what runs already.
 
-
-@dataclass
-class _Renewal:
-    """One build.
-
-    polls: see `_polled`. touched: of which rows are made again; it grows. differs: cluster and entity type of the rows
-    of `history` that are not as they were.
+    touched: of what rows are made; it grows; None: everything. differs: cluster and entity type of the rows of
+    `history` that are not as they were; None: any.
     """
 
-    spark: SparkSession
-    lake: Lake
-    write: Write
-    built: Built
-    polls: list[Row] = field(default_factory=list)
-    touched: Touched = field(default_factory=Touched)
-    differs: frozenset[tuple[str, str]] = frozenset()
+    def __init__(self, session: Callable[[], SparkSession], lake: Lake, write: Write, built: Built | None) -> None:
+        self._session = session
+        self._lake = lake
+        self._write = write
+        self._built = built
+        self.touched: Touched | None = None if built is None else Touched()
+        self.differs: frozenset[tuple[str, str]] | None = None if built is None else frozenset()
 
     def new(self, table: str) -> list[str]:
-        """The files of a table that came since."""
-        return new_files(self.write.release, table, self.built)
-
-    def looks_for(self, step: Step) -> bool:
-        """Whether a table is made of polls, and some came."""
-        return any(each.table == "snapshot" for each in step.reads) and bool(self.new("snapshot"))
+        """The files of a table that came since the last build."""
+        return [] if self._built is None else new_files(self._write.release, table, self._built)
 
     # -- change_event ------------------------------------------------------------------------------------------------
 
     def events(self) -> None:
         """What is new of bronze, and the changes of what it is about."""
-        self._touch()
-        if self.touched:
-            kraft, snapshot, journal, asked = (self._read(name, self.touched.of_clusters) for name in BRONZE)
-            made = change_event(kraft, snapshot, journal, asked, touched=self.touched)
-            self._merge(CHANGE_EVENT, made)
+        if self._built is not None:
+            self.touched = self._touch(self._built)
+        whole = self._whole(BRONZE)
+        polls = self._polls
+        epochs = epochs_of(self._read(KRAFT_RECORD, whole, ["cluster_id", "log_offset", "in_snapshot", "record_ts"]))
 
-    def _touch(self) -> None:
-        """Finds the entities that new rows are about, and the clusters of which all may be other than it was."""
-        fresh = {name: self._new_rows(name) for name in BRONZE}
-        kraft, seen = fresh["kraft_record"], fresh["snapshot"].where(F.col("kind").isin("state", "absent"))
-        plain = [rows.select(*ENTITY) for rows in (seen, fresh["journal"], fresh["alter_request"])]
-        records = self._read("kraft_record", self._clusters("kraft_record", self.new("kraft_record")))
-        about = reduce(DataFrame.unionByName, [entities_of(kraft, records), *plain]).distinct()
-        found = about.limit(MOST_ENTITIES + 1).collect()
-        came = set(chain.from_iterable(self._clusters(name, self.new(name)) for name in BRONZE))
-        before = set(self._clusters(CHANGE_EVENT.name, self.write.release.table(CHANGE_EVENT).files))
-        if len(found) > MOST_ENTITIES:
-            before = set()
-        self.polls = self._polled()
-        late = {row["cluster_id"] for row in self.polls if _is_late(row)}
-        of_all = {row["cluster_id"] for row in found if row["entity_type"] is None}
-        named = ((row[0], row[1], row[2]) for row in found if row["entity_key"] is not None)
-        self.touched = Touched().more((came - before) | late | of_all, named)
+        def make(clusters: Iterable[str]) -> pa.Table:
+            read = (self._read(TABLES[name], clusters, where=_USED.get(name)) for name in BRONZE)
+            return change_event(Bronze(*read), epochs, polls)
 
-    def _polled(self) -> list[Row]:
-        """Of entity types in clusters, where there are new polls: cluster_id, entity_type, last: the last poll before;
-        first_new: the first new row, next: the first new poll; both may be empty."""
-        if not self.new("snapshot") and not self.new("poll"):
-            return []
-        rows = self._read("snapshot")
-        is_new, is_beat = F.col("run_id") > self.built.run, F.col("kind") == "heartbeat"
-        at = F.col("observed_ts")
-        return (
-            rows.groupBy("cluster_id", "entity_type")
-            .agg(
-                F.max(F.when(is_beat & ~is_new, at)).alias("last"),
-                F.min(F.when(is_new, at)).alias("first_new"),
-                F.min(F.when(is_new & is_beat, at)).alias("next"),
-            )
-            .collect()
+        def by_spark(clusters: Iterable[str]) -> DataFrame:
+            from console.history.jobs.by_entity import events_of
+
+            return events_of({name: self._frame(TABLES[name], clusters) for name in BRONZE}, epochs, polls)
+
+        self._make_whole(CHANGE_EVENT, whole, BRONZE, make, by_spark)
+        if self.touched is not None and self.touched.entities:
+            some = sorted({cluster_id for cluster_id, _, _ in self.touched.entities})
+            made = [self._events_about(each, self.touched) for each in some]
+            replace_rows(self._lake, self._write, CHANGE_EVENT, some, self.touched, pa.concat_tables(made))
+
+    def _events_about(self, cluster_id: str, touched: Touched) -> pa.Table:
+        """The changes of what is touched of a cluster."""
+        columns = ["cluster_id", "log_offset", "in_snapshot", "record_ts"]
+        epochs = epochs_of(self._read(KRAFT_RECORD, [cluster_id], columns))
+        entities = {each for each in touched.entities if each[0] == cluster_id}
+        keys = pc.field("entity_key").isin(pa.array({key for _, _, key in entities}, pa.string()))
+        records = about(entities, lambda where: self._read(KRAFT_RECORD, [cluster_id], where=where))
+        others = (self._read(TABLES[name], [cluster_id], where=keys) for name in BRONZE if name != KRAFT_RECORD.name)
+        return change_event(Bronze(records, *others), epochs, self._polls, touched)
+
+    def _touch(self, built: Built) -> Touched:
+        """The entities that new rows are about, and the clusters of which all may be other than it was."""
+        fresh = {name: self._new_rows(TABLES[name], built) for name in BRONZE}
+        came = {each for rows in fresh.values() for each in pc.unique(rows["cluster_id"]).to_pylist()}
+        records, seen = fresh["kraft_record"], fresh["snapshot"]
+        whole = pc.or_(records["in_snapshot"], pc.less(records["log_offset"], FIRST_OFFSETS))
+        of_all = {*pc.unique(records["cluster_id"].filter(whole)).to_pylist(), *self._with_late_polls(built)}
+        before = clusters_of(self._write.release, CHANGE_EVENT)
+        touched = Touched().more((came - before) | of_all)
+        plain = (
+            seen.filter(pc.is_in(seen["kind"], pa.array(("state", "absent")))),
+            fresh["journal"],
+            fresh["alter_request"],
         )
+        found = {each for rows in plain for each in rows_of(rows, *ENTITY)}
+        for cluster_id in sorted(came - touched.clusters):
+            mine = records.filter(pc.equal(records["cluster_id"], cluster_id))
+            found |= entities_of(mine, lambda where, of=cluster_id: self._read(KRAFT_RECORD, [of], where=where))  # type: ignore[misc]
+        touched = touched.more((), found)
+        return touched if len(touched.entities) <= MOST_ENTITIES else touched.more(came)
+
+    def _with_late_polls(self, built: Built) -> set[str]:
+        """The clusters of which something came of polls for time in which polls were seen already, or the first
+        poll."""
+        if not self.new("snapshot") and not self.new("poll"):
+            return set()
+        last: dict[tuple[str, str], int] = {}
+        first: dict[tuple[str, str], int] = {}
+        beats: set[tuple[str, str]] = set()
+        for table in (SNAPSHOT, POLL):
+            rows = self._read(table, None, ["cluster_id", "entity_type", "kind", "observed_ts", "run_id"])
+            is_new, is_beat = pc.greater(rows["run_id"], built.run), pc.equal(rows["kind"], "heartbeat")
+            for place, of, wanted in ((last, "max", pc.and_(is_beat, pc.invert(is_new))), (first, "min", is_new)):
+                groups = rows.filter(wanted).group_by(["cluster_id", "entity_type", "kind"])
+                told = groups.aggregate([("observed_ts", of)])
+                for cluster_id, types, kind, ts in rows_of(told, *told.column_names):
+                    for each in types.split(","):
+                        key = (cluster_id, each)
+                        place[key] = (max if of == "max" else min)(ts, place.get(key, ts))
+                        if of == "min" and kind == "heartbeat":
+                            beats.add(key)
+        return {key[0] for key, ts in first.items() if (ts <= last[key] if key in last else key in beats)}
 
     # -- history -----------------------------------------------------------------------------------------------------
 
     def history(self) -> None:
         """The values of what was touched, and of what polls and the log now reach."""
-        events = self._read(CHANGE_EVENT.name)
-        since = self._since(events)
-        if since:
-            reached = self._reached(events, since)
-            self.touched = self.touched.more(since.keys() if reached is None else (), reached or ())
-        # A gap ends, or lasts, by the polls of all clusters.
-        gaps = {(row["cluster_id"], CLUSTER, row["cluster_id"]) for row in self.polls}
-        self.touched = self.touched.more((), gaps)
-        if self.touched:
-            made = history(events, self._read("snapshot"), touched=self.touched)
-            self.differs = self._merge(HISTORY, made)
+        of_all = [*CHANGE_EVENT.key[:2], "ts_uncertainty_ms", "source"]
+        if self.touched is None:
+            covers = covers_of(self._read(CHANGE_EVENT, None, of_all))
+        else:
+            polled = self.new("snapshot") or self.new("poll")
+            near = self.touched.of_clusters if not polled else clusters_of(self._write.draft, CHANGE_EVENT)
+            covers = covers_of(self._read(CHANGE_EVENT, near | self._clusters_polled, of_all))
+            self.touched = self._reached(self.touched, covers)
+            # A gap ends, or lasts, by the polls of all clusters.
+            if polled:
+                self.touched = self.touched.more((), ((each, CLUSTER, each) for each in self._polls))
+        whole = self._whole((CHANGE_EVENT.name,))
+        polls = self._polls
 
-    def _since(self, events: DataFrame) -> dict[str, dict[str | None, datetime]]:
-        """From when on polls and the log tell more than before, by cluster and entity type (None: any other). Clusters
-        of which all is other become touched."""
-        since: dict[str, dict[str | None, datetime]] = {}
-        for row in self.polls:
-            if row["next"] is not None and row["cluster_id"] not in self.touched.clusters:
-                since.setdefault(row["cluster_id"], {})[row["entity_type"]] = row["last"]
-        mine = self.touched.of_clusters - self.touched.clusters
-        was = self._covers(self._read(CHANGE_EVENT.name, mine, self.write.release))
-        for cluster_id, now in self._covers(events.where(_among(mine))).items():
-            former = was.get(cluster_id)
-            if former == now:
-                continue
-            if former is None or {**former, "to_ts": None} != {**now, "to_ts": None} or former["to_ts"] > now["to_ts"]:
-                self.touched = self.touched.more([cluster_id])
-                since.pop(cluster_id, None)
-                continue
-            found = since.setdefault(cluster_id, {})
-            sure = min([former["to_ts"], *(hole["from_ts"] for hole in former["holes"])])
-            found[None] = sure
-            beat = F.max(F.when(F.col("observed_ts") <= F.lit(sure), F.col("observed_ts"))).alias("sure")
-            beats = self._read("snapshot", [cluster_id]).where(F.col("kind") == "heartbeat")
-            for row in beats.groupBy("entity_type").agg(beat).collect():
-                if row["sure"] is None:  # no poll was sure before
-                    self.touched = self.touched.more([cluster_id])
-                    since.pop(cluster_id, None)
-                    break
-                found[row["entity_type"]] = min(row["sure"], found.get(row["entity_type"]) or row["sure"])
-        return since
+        def make(clusters: Iterable[str]) -> pa.Table:
+            return history(self._read(CHANGE_EVENT, clusters), polls, covers)
 
-    def _covers(self, events: DataFrame) -> dict[str, dict[str, Any]]:
-        found = (row.asDict(recursive=True) for row in log_covers(events).collect())
-        by_time = {row["cluster_id"]: row for row in found}
-        for row in by_time.values():
-            row["holes"].sort(key=lambda hole: (hole["from_ts"], hole["to_ts"]))
-        return by_time
+        def by_spark(clusters: Iterable[str]) -> DataFrame:
+            from console.history.jobs.by_entity import history_of
 
-    def _reached(
-        self, events: DataFrame, since: Mapping[str, Mapping[str | None, datetime]]
-    ) -> set[tuple[str, str, str]] | None:
-        """The entities with changes after those times; None: too many."""
-        rows = [
-            {"cluster_id": cluster_id, "type": entity_type, "since": at}
-            for cluster_id, by_type in since.items()
-            for entity_type, at in by_type.items()
-        ]
-        schema = pa.schema([("cluster_id", pa.string()), ("type", pa.string()), ("since", _TIME)])
-        times = F.broadcast(self.spark.createDataFrame(pa.Table.from_pylist(rows, schema=schema)))
-        own = times.where(F.col("type").isNotNull()).withColumnsRenamed({"type": "entity_type", "since": "own"})
-        other = times.where(F.col("type").isNull()).drop("type").withColumnRenamed("since", "other")
-        found = (
-            events.where(_among(since))
-            .join(own, on=["cluster_id", "entity_type"], how="left")
-            .join(other, on="cluster_id", how="left")
-            .where(
-                F.unix_micros("event_ts") + TOLERANCE.total_seconds() * 1e6 > F.unix_micros(F.coalesce("own", "other"))
-            )
-            .select(*ENTITY)
-            .distinct()
-            .limit(MOST_ENTITIES + 1)
-            .collect()
-        )
-        return None if len(found) > MOST_ENTITIES else {(row[0], row[1], row[2]) for row in found}
+            return history_of(self._frame(CHANGE_EVENT, clusters), polls, covers)
 
-    # -- quota_usage -------------------------------------------------------------------------------------------------
-
-    def usage(self) -> None:
-        """The minutes of hours in which something new was used, and of clusters whose limits differ; what is suggested
-        follows from all minutes of a cluster."""
-        table = self.write.draft.table(REQUEST_1S)
-        hours = {each: _hour(each) for each in table.partitions}
-        new = {hours[table.files[path].partition] for path in self.new(REQUEST_1S.name)}
-        whole = {cluster_id for cluster_id, _ in hours.values()} & self._with_other_limits()
-        if len(new) > MOST_HOURS:
-            whole |= {cluster_id for cluster_id, _ in new}
-        clusters = whole | {cluster_id for cluster_id, _ in new}
-        if not clusters:
+        unobserved = gaps(polls, covers, self.touched)
+        self._make_whole(HISTORY, whole, (CHANGE_EVENT.name,), make, by_spark, unobserved)
+        if self.touched is None:
             return
-        times = {each for each in hours.values() if each[0] in clusters}
-        # A rate reaches back ten seconds: into the hour before, and out of the hour after.
-        wanted = {each for each in times if each[0] in whole or each in new or (each[0], each[1] - 1) in new}
-        read = [each for each, at in hours.items() if at in wanted or (at[0], at[1] + 1) in wanted]
-        seconds = read_table(self.spark, self.lake, self.write.draft, REQUEST_1S, read)
-        hour = F.floor(F.unix_seconds("minute") / 3600)
-        named = [f"{number} {cluster_id}" for cluster_id, number in wanted if cluster_id not in whole]
-        is_new = _among(whole) | (
-            F.concat_ws(" ", hour.cast("string"), "cluster_id").isin(named) if named else F.lit(False)
-        )
-        minutes = used_minutes(seconds, self._read(HISTORY.name, clusters)).where(is_new)
-        old = self._read(QUOTA_USAGE.name, clusters).drop(*SUGGESTED).where(~is_new)
-        made = with_suggestion(minutes.unionByName(old)).select(*QUOTA_USAGE.names)
-        former = {each: list[str]() for each in self._partitions(QUOTA_USAGE, clusters)}
-        self.write.replace(QUOTA_USAGE.name, {**former, **write_partitions(self.write, QUOTA_USAGE, made)})
+        differs = {(each, "quota") for each in self.touched.clusters}
+        if self.touched.entities:
+            some = sorted({cluster_id for cluster_id, _, _ in self.touched.entities})
+            keys = pa.array({key for _, _, key in self.touched.entities}, pa.string())
+            rows = self._read(CHANGE_EVENT, some, where=pc.field("entity_key").isin(keys))
+            made = pa.concat_tables([history(self.touched.cut(rows), polls, covers), unobserved])
+            of_some = made.filter(pc.is_in(made["cluster_id"], pa.array(some)))
+            differs |= replace_rows(self._lake, self._write, HISTORY, some, self.touched, of_some)
+        self.differs = frozenset(differs)
 
-    def _with_other_limits(self) -> set[str]:
-        """Clusters of whose quotas any differs, or the time since when one is known."""
-        found = {cluster_id for cluster_id, entity_type in self.differs if entity_type == "quota"}
-        others = {cluster_id for cluster_id, _ in self.differs} - found
-        was, now = (
-            {
-                row["cluster_id"]: row["first"]
-                for row in self._read(HISTORY.name, others, release)
-                .where(F.col("source").isin(*POLL_SOURCES))
-                .groupBy("cluster_id")
-                .agg(F.min("valid_from").alias("first"))
-                .collect()
-            }
-            for release in (self.write.release, self.write.draft)
-        )
-        return found | {each for each in others if was.get(each) != now.get(each)}
+    def _reached(self, touched: Touched, covers: Mapping[str, Covered]) -> Touched:
+        """With what polls and the log tell more of than before: what had changed in the time that they now reach; all
+        of a cluster where they tell of time before."""
+        release = self._write.release
+        columns = ["cluster_id", "event_ts", "ts_uncertainty_ms", "source"]
+        mine = (touched.of_clusters - touched.clusters) | self._clusters_polled
+        was = covers_of(self._read(CHANGE_EVENT, mine, columns, release=release))
+        before = self._polls_before
+        for cluster_id in sorted(mine - touched.clusters):
+            former, now = was.get(cluster_id), covers.get(cluster_id)
+            polls = self._polls.get(cluster_id)
+            since: dict[str | None, int] = {}
+            for entity_type, times in (polls.times if polls else {}).items():
+                known = before[cluster_id].times.get(entity_type, ()) if cluster_id in before else ()
+                if len(times) > len(known) and known:
+                    since[entity_type] = known[-1]
+            if former != now:
+                touched = touched.more((), [(cluster_id, CLUSTER, cluster_id)])
+                if (
+                    former is None
+                    or now is None
+                    or former.last > now.last
+                    or (former.first, former.holes, former.whole) != (now.first, now.holes, now.whole)
+                ):
+                    touched = touched.more([cluster_id])
+                    continue
+                since[None] = min([former.last, *(begins for begins, _ in former.holes)])
+                for entity_type in polls.times if polls else ():
+                    sure = polls.sure(entity_type, former) if polls else None
+                    if sure is None:  # no poll was sure before
+                        touched = touched.more([cluster_id])
+                        break
+                    since[entity_type] = min(sure, since.get(entity_type, sure))
+            if since and cluster_id not in touched.clusters:
+                found = self._changed_since(cluster_id, since)
+                touched = touched.more([cluster_id]) if len(found) > MOST_ENTITIES else touched.more((), found)
+        return touched
 
-    # -- rows in the place of others -----------------------------------------------------------------------------------
+    def _changed_since(self, cluster_id: str, since: Mapping[str | None, int]) -> set[tuple[str, str, str]]:
+        """The entities with changes after the time of their type (None: of any other)."""
+        first = pa.scalar(int(min(since.values()) - _TOLERANCE), pa.timestamp("us", "UTC"))
+        names = [*ENTITY, "event_ts"]
+        rows = self._read(CHANGE_EVENT, [cluster_id], names, where=pc.field("event_ts") > first)
+        return {
+            (of, entity_type, key)
+            for of, entity_type, key, ts in rows_of(rows, *names)
+            if (at := since.get(entity_type, since.get(None))) is not None and ts + _TOLERANCE > at
+        }
 
-    def _merge(self, table: Table, made: DataFrame) -> frozenset[tuple[str, str]]:
-        """Puts the rows in the place of those that are about what is touched; only files with rows that differ are
-        written again. Gives clusters and entity types of rows that differ; `run_id` does not count."""
-        files = self.write.draft.table(table)
-        names = [name for name in table.names if name != "run_id"]
-        beside = self.touched.of_clusters - self.touched.clusters
-        old = self.touched.rows(self._read(table.name, beside, path=True))
-        nothing, one = F.lit(None).cast("string"), F.lit(1)
-        differing = (
-            old.select(*names, "path", one.alias("old"), F.lit(0).alias("new"))
-            .unionByName(made.select(*names, nothing.alias("path"), F.lit(0).alias("old"), one.alias("new")))
-            .groupBy(*names)
-            .agg(F.sum("old").alias("old"), F.sum("new").alias("new"), F.collect_set("path").alias("paths"))
-            .where(F.col("old") != F.col("new"))
-            .persist(StorageLevel.MEMORY_AND_DISK)
-        )
-        try:
-            paths = F.array_distinct(F.flatten(F.collect_set("paths"))).alias("paths")
-            found = differing.groupBy("cluster_id", "entity_type").agg(paths).collect()
-            whole = [path for each in self._partitions(table, self.touched.clusters) for path in files.of([each])]
-            if not found and not whole:
-                return frozenset()
-            seen = files.of(self._partitions(table, beside))
-            here = self.lake.filesystem.here([self.lake.path(path) for path in seen])
-            places = dict(zip(here, seen, strict=True))
-            changed = {_named(each, places) for row in found for each in row["paths"]}
-            changed |= _in_many_folders(files.files, changed)
-            kept = self._without(table, sorted(changed), differing.where(F.col("old") > 0).select(*names))
-            added = differing.select(*names, F.explode(F.array_repeat(one, F.col("new").cast("int"))).alias("copy"))
-            rows = kept.unionByName(
-                added.drop("copy").withColumn("run_id", F.lit(self.write.run_id)), allowMissingColumns=True
-            )
-            folders = write_partitions(self.write, table, rows.select(*table.names), keep_run_id=True)
-            self.write.rewrite(table.name, {*changed, *whole}, folders)
-        finally:
-            differing.unpersist()
-        types = {(row["cluster_id"], row["entity_type"]) for row in found}
-        return frozenset(types | {(cluster_id, "quota") for cluster_id in self.touched.clusters})
+    # -- whole clusters ------------------------------------------------------------------------------------------------
 
-    def _without(self, table: Table, paths: list[str], gone: DataFrame) -> DataFrame:
-        rows = read_files(self.spark, self.lake, table, [self.lake.path(path) for path in paths]).alias("r")
-        same = reduce(
-            lambda one, other: one & other, (F.col(f"r.{name}").eqNullSafe(F.col(f"g.{name}")) for name in gone.columns)
+    def _whole(self, reads: Iterable[str]) -> list[str]:
+        """The clusters of which everything is made."""
+        if self.touched is not None:
+            return sorted(self.touched.clusters)
+        return sorted({each for name in reads for each in clusters_of(self._write.draft, TABLES[name])})
+
+    def _make_whole(
+        self,
+        table: Table,
+        clusters: Sequence[str],
+        reads: Iterable[str],
+        make: Callable[[Iterable[str]], pa.Table],
+        by_spark: Callable[[Iterable[str]], DataFrame],
+        more: pa.Table | None = None,
+    ) -> None:
+        """Replaces all rows of clusters. more: rows beside what is made, of any cluster."""
+        draft = self._write.draft
+        files = {name: draft.table(TABLES[name]) for name in reads}
+        rows = sum(
+            files[name].files[path].rows
+            for name in reads
+            for path in files[name].of(self._partitions(TABLES[name], clusters))
         )
-        return rows.join(F.broadcast(gone.alias("g")), on=same, how="left_anti")
+        folders: dict[str, list[str]] = {each: [] for each in self._partitions(table, clusters)}
+        if rows > MOST_ROWS:
+            from console.history.jobs.tables import write_partitions
+
+            made = by_spark(clusters)
+            if more is not None and more.num_rows:
+                made = made.unionByName(self._session().createDataFrame(more))
+            folders |= write_partitions(self._write, table, made)
+        else:
+            parts = [make([each]) for each in clusters]
+            if more is not None:
+                parts.append(more.filter(pc.is_in(more["cluster_id"], pa.array(clusters, pa.string()))))
+            if parts:
+                folders |= self._write.put_arrow(table.name, pa.concat_tables(parts))
+        self._write.replace(table.name, folders, whole=self.touched is None)
 
     # -- reading -------------------------------------------------------------------------------------------------------
 
-    def _read(
-        self, name: str, clusters: Iterable[str] | None = None, release: Release | None = None, *, path: bool = False
-    ) -> DataFrame:
-        """A table as the run has left it until now, or as it was; of these clusters alone. path: with that column, of
-        the file that a row is in."""
-        release = release or self.write.draft
-        wanted = None if clusters is None else self._partitions(TABLES[name], clusters, release)
-        if name == SNAPSHOT.name:
-            polls = read_polls(self.spark, self.lake, release, SNAPSHOT, wanted)
-            return polls if clusters is None else polls.where(_among(clusters))
-        return read_table(self.spark, self.lake, release, TABLES[name], wanted, path=path)
+    @cached_property
+    def _polls(self) -> dict[str, Polls]:
+        return self._polls_of(self._write.draft)
 
-    def _new_rows(self, name: str) -> DataFrame:
-        paths = [self.lake.path(path) for path in self.new(name)]
-        return read_files(self.spark, self.lake, TABLES[name], paths).where(F.col("run_id") > self.built.run)
+    @cached_property
+    def _polls_before(self) -> dict[str, Polls]:
+        assert self._built is not None
+        run = pc.field("run_id") <= self._built.run
+        return self._polls_of(self._write.draft, run)
+
+    def _polls_of(self, release: Release, where: pc.Expression | None = None) -> dict[str, Polls]:
+        names = ["cluster_id", "kind", "entity_type", "observed_ts"]
+        snapshot = self._read(SNAPSHOT, None, [*names, "entity_key"], where=where, release=release)
+        return polls_of(snapshot, self._read(POLL, None, names, where=where, release=release))
+
+    @cached_property
+    def _clusters_polled(self) -> set[str]:
+        """The clusters of which a poll came."""
+        names = ("snapshot", "poll")
+        rows = [self._new_rows(TABLES[name], self._built)["cluster_id"] for name in names if self._built is not None]
+        return {each for column in rows for each in pc.unique(column).to_pylist()}
+
+    def _read(
+        self,
+        table: Table,
+        clusters: Iterable[str] | None,
+        columns: Sequence[str] | None = None,
+        *,
+        where: pc.Expression | None = None,
+        release: Release | None = None,
+    ) -> pa.Table:
+        """A table as the run has left it until now, or as it was; of these clusters alone (None: all)."""
+        release = release or self._write.draft
+        wanted = None if clusters is None else self._partitions(table, clusters, release)
+        files = self._lake.filesystem
+        return parquet_files.read(files, self._lake.files(release, table, wanted), table, columns=columns, where=where)
+
+    def _new_rows(self, table: Table, built: Built | None) -> pa.Table:
+        paths = [self._lake.path(path) for path in self.new(table.name)]
+        where = pc.field("run_id") > (built.run if built else "")
+        return parquet_files.read(self._lake.filesystem, paths, table, where=where)
+
+    def _frame(self, table: Table, clusters: Iterable[str]) -> DataFrame:
+        from console.history.jobs.tables import read_table
+
+        return read_table(self._session(), self._lake, self._write.draft, table, self._partitions(table, clusters))
 
     def _partitions(self, table: Table, clusters: Iterable[str], release: Release | None = None) -> list[str]:
-        wanted = frozenset(clusters)
-        there = (release or self.write.draft).table(table).partitions
-        return [each for each in there if partition_values(each)["cluster_id"] in wanted]
-
-    def _clusters(self, name: str, paths: Iterable[str]) -> set[str]:
-        files = self.write.draft.table(TABLES[name]).files
-        found = {partition_values(files[path].partition)["cluster_id"] for path in paths}
-        return {cluster_id for cluster_id in found if cluster_id is not None}
-
-
-def _is_late(row: Row) -> bool:
-    """Whether something came of polls for time in which polls were seen already, or the first poll came."""
-    if row["last"] is None:
-        return row["next"] is not None
-    return row["first_new"] is not None and bool(row["first_new"] <= row["last"])
-
-
-def _among(clusters: Iterable[str]) -> Any:
-    names = sorted(clusters)
-    return F.col("cluster_id").isin(names) if names else F.lit(False)
-
-
-def _hour(partition: str) -> tuple[str, int]:
-    """The cluster of a partition of seconds, and its hour since 1970."""
-    values = partition_values(partition)
-    at = datetime.fromisoformat(f"{values['hour']}:00:00+00:00")
-    return values["cluster_id"] or "", int(at.timestamp()) // 3600
-
-
-def _named(uri: str, places: Mapping[str, str]) -> str:
-    """A file as the lake names it, from how Spark names it. places: by the path that Spark was given."""
-    plain = uri.removeprefix("file:")
-    path = f"/{plain.lstrip('/')}" if plain != uri else uri
-    return places[path] if path in places else places[unquote(path)]
-
-
-def _in_many_folders(files: Mapping[str, Any], changed: Iterable[str]) -> set[str]:
-    """All files of the partitions of these, where a partition has become many folders."""
-    partitions = {files[path].partition for path in changed}
-    runs: dict[str, set[str]] = {}
-    for path, file in files.items():
-        if file.partition in partitions:
-            runs.setdefault(file.partition, set()).add(run_of(path))
-    return {path for path, file in files.items() if len(runs.get(file.partition, ())) >= MOST_FOLDERS}
+        return partitions_of(release or self._write.draft, table, clusters)

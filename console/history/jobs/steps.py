@@ -5,30 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-
-from pyspark.sql import DataFrame, SparkSession
-
-from console.history.jobs.plan_build import own_file
-from console.history.jobs.record import UnreadableInput
+from typing import TYPE_CHECKING
 
 from ..store import Lake
 
-
-@dataclass(frozen=True)
-class Source:
-    """A table that a step reads. cut: in a build since some time, rows before that time may be left out."""
-
-    table: str
-    cut: bool = False
+if TYPE_CHECKING:  # a small build starts no Spark
+    from pyspark.sql import DataFrame, SparkSession
 
 
 @dataclass(frozen=True)
 class Step:
-    """How one table is made. make: gets Spark, the lake, and the DataFrames of `reads` in their order."""
+    """How one table is made. make: gets Spark, the lake, and the DataFrames of `reads` in their order; None: it is made
+    without Spark, or by it where there is much (`build`)."""
 
     table: str
-    reads: tuple[Source, ...]
-    make: Callable[..., DataFrame]
+    reads: tuple[str, ...] = ()
+    make: Callable[..., DataFrame] | None = None
 
 
 def _transform(module: str, function: str) -> Callable[..., DataFrame]:
@@ -41,51 +33,11 @@ def _transform(module: str, function: str) -> Callable[..., DataFrame]:
     return make
 
 
-def _drift(spark: SparkSession, lake: Lake, history: DataFrame, snapshot: DataFrame) -> DataFrame:
-    from console.history.policy_files import BASELINE_FILE, read_baseline
-    from console.model.yaml_places import FileProblem
-
-    text = _text(own_file(lake, BASELINE_FILE))
-    try:
-        baseline = () if text is None else read_baseline(text, lake.path(BASELINE_FILE))
-    except FileProblem as wrong:
-        raise UnreadableInput(str(wrong)) from wrong
-    return _transform("console.history.transforms.drift", "drift")(spark, lake, history, snapshot, baseline)
-
-
-def _policy_violation(spark: SparkSession, lake: Lake, history: DataFrame) -> DataFrame:
-    from console.history.policy_files import POLICIES_FILE, default_policies, read_policies
-    from console.model.yaml_places import FileProblem
-
-    text = _text(own_file(lake, POLICIES_FILE))
-    try:
-        policies = default_policies() if text is None else read_policies(text, lake.path(POLICIES_FILE))
-    except FileProblem as wrong:
-        raise UnreadableInput(str(wrong)) from wrong
-    return _transform("console.history.transforms.policy_violation", "policy_violation")(spark, lake, history, policies)
-
-
-def _text(own: bytes | None) -> str | None:
-    return None if own is None else own.decode("utf-8-sig")
-
-
 STEPS = (
-    Step(
-        "change_event",
-        (Source("kraft_record"), Source("snapshot"), Source("journal"), Source("alter_request")),
-        _transform("console.history.transforms.change_event", "change_event"),
-    ),
-    Step(
-        "history",
-        (Source("change_event"), Source("snapshot")),
-        _transform("console.history.transforms.history", "history"),
-    ),
-    Step("drift", (Source("history"), Source("snapshot")), _drift),
-    Step(
-        "quota_usage",
-        (Source("request_1s", cut=True), Source("history")),
-        _transform("console.history.transforms.quota_usage", "quota_usage"),
-    ),
-    Step("policy_violation", (Source("history"),), _policy_violation),
+    Step("change_event"),
+    Step("history"),
+    Step("drift"),
+    Step("quota_usage", ("request_1s", "history"), _transform("console.history.transforms.quota_usage", "quota_usage")),
+    Step("policy_violation"),
 )
 """In the order in which one needs the other."""

@@ -6,7 +6,6 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from datetime import datetime, timezone
 from importlib import import_module
 
 from pyspark.sql import SparkSession
@@ -29,12 +28,6 @@ def parser(job: str, description: str) -> argparse.ArgumentParser:
         "--keep", type=option(natural_number), default=KEEP, help="versions to keep (default: %(default)s)"
     )
     return made
-
-
-def moment(text: str) -> datetime:
-    """A time as ISO 8601; UTC where it names no zone. ValueError."""
-    read = datetime.fromisoformat(text.replace("Z", "+00:00"))
-    return read if read.tzinfo is not None else read.replace(tzinfo=timezone.utc)
 
 
 def lake_at(spark: SparkSession, where: str, *, create: bool = False) -> Lake:

@@ -25,11 +25,9 @@ def read_table(
     release: Release,
     table: Table,
     partitions: Iterable[str] | None = None,
-    *,
-    path: bool = False,
 ) -> DataFrame:
-    """The table as it is in that version; without rows where it has no files. path: see `read_files`."""
-    return read_files(spark, lake, table, lake.files(release, table, partitions), path=path)
+    """The table as it is in that version; without rows where it has no files."""
+    return read_files(spark, lake, table, lake.files(release, table, partitions))
 
 
 def read_polls(
@@ -53,14 +51,12 @@ def read_folders(spark: SparkSession, lake: Lake, table: Table, folders: Iterabl
     return read_files(spark, lake, table, [name for name in names if name.endswith(".parquet")])
 
 
-def read_files(spark: SparkSession, lake: Lake, table: Table, paths: Sequence[str], *, path: bool = False) -> DataFrame:
-    """The rows of these files of a table. path: with a column `path`, Spark's name of the file that a row is in."""
+def read_files(spark: SparkSession, lake: Lake, table: Table, paths: Sequence[str]) -> DataFrame:
+    """The rows of these files of a table."""
     if not paths:  # known to be empty before anything runs: what is joined with it is left out of the plan
         names = (F.lit(None).cast(column.type).alias(column.name) for column in table.columns)
-        empty = spark.range(0).select(*names).where(F.lit(False))
-        return empty.withColumn("path", F.lit("")) if path else empty
-    own = [F.col("_metadata.file_path").alias("path")] if path else []
-    return spark.read.schema(table.ddl).parquet(*lake.filesystem.here(paths)).select(*table.names, *own)
+        return spark.range(0).select(*names).where(F.lit(False))
+    return spark.read.schema(table.ddl).parquet(*lake.filesystem.here(paths)).select(*table.names)
 
 
 def write_partitions(write: Write, table: Table, rows: DataFrame, *, keep_run_id: bool = False) -> dict[str, list[str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 import pyarrow as pa
@@ -24,6 +24,8 @@ from console.history.jobs.quarantine import KRAFT_LOG, quarantine_arrow, trouble
 from console.history.jobs.record import Taken, UnreadableInput
 from console.history.jobs.tables import read_folders, read_table, write_partitions
 from console.history.journals import merge_journal, read_journals
+from console.history.kraft.decoder import ROW_SCHEMA, ChangedWhileReadError, Trouble
+from console.history.kraft.metadata_log import read_splits
 from console.history.requests.files import LogChangedError
 from console.history.requests.zone import AmbiguousHourError
 from console.history.schema import ALTER_REQUEST, JOURNAL, KRAFT_RECORD, QUARANTINE, REQUEST_1S, Table
@@ -32,6 +34,9 @@ from console.history.store import parquet_files
 from console.history.store.write import Write
 from console.history.transforms.request_logs import alter_request, damaged_request, merge_request_1s, request_1s
 from console.model.numbers import json_text
+
+Session = Callable[[], SparkSession]
+"""Starts Spark, or gives what runs already."""
 
 # Takes in kac's journals; without Spark.
 
@@ -64,22 +69,23 @@ def _merge_lines(write: Write, rows: pa.Table) -> None:
 
 # Takes in metadata logs: what came after the offset that was read to the last time.
 
+FEW_BYTES = 32 << 20
+"""Of metadata logs, which are read in this process: Spark takes longer to plan than these to read (half a million
+records, some 300 MB of memory)."""
 
-def take_metadata_logs(spark: SparkSession, write: Write, logs: Sequence[MetadataLog]) -> Taken:
+
+def take_metadata_logs(session: Session, write: Write, logs: Sequence[MetadataLog]) -> Taken:
     """What is new in these logs; several folders of one cluster, as of its controllers, are one log.
 
-    UnreadableInput: a folder is no metadata log. OSError.
+    UnreadableInput: a folder is no metadata log, or was changed while it was read. OSError.
     """
-    spark.dataSource.register(KraftLog)
-    spark.dataSource.register(KraftLogQuarantine)
-    key = write.lake.key()
     plans = plan_metadata_logs(write.release, logs)
     new = [each for each in plans if each.plan.splits]
     # Damaged batches; those of former runs are among them as long as the log has them.
     bad = quarantine_arrow(write, trouble_rows(trouble for each in plans for trouble in each.plan.troubles))
-    rows, unknown = _write(write, [_read(spark, each, KRAFT_LOG, key) for each in new]) if new else (0, 0)
-    if unknown:
-        bad += quarantine(spark, write, _united([_read(spark, each, f"{KRAFT_LOG}_quarantine", key) for each in new]))
+    few = sum(split.end - split.at for each in new for split in each.plan.splits) <= FEW_BYTES
+    rows, damaged = _take_here(write, new) if few else _take_by_spark(session(), write, new)
+    bad += damaged
     write.remember(remembered(plans))
     notes = tuple(
         f"The metadata log of {cluster_id} ends within a transaction, from offset {offset} on: what follows is taken "
@@ -88,6 +94,30 @@ def take_metadata_logs(spark: SparkSession, write: Write, logs: Sequence[Metadat
         for cluster_id, offset in each.plan.open_at.items()
     )
     return Taken(KRAFT_LOG, "records and batches", rows, bad, len(plans) - len(new), notes)
+
+
+def _take_here(write: Write, new: Iterable[NewOfLog]) -> tuple[int, int]:
+    """Rows written, and what was quarantined, without Spark."""
+    rows, troubles = 0, list[Trouble]()
+    for each in new:
+        try:
+            batches = list(read_splits(each.plan.splits, write.lake.key(), troubles.append))
+        except ChangedWhileReadError as changed:
+            raise UnreadableInput(f"{changed}.") from changed
+        rows += write.add_arrow(KRAFT_RECORD.name, pa.Table.from_batches(batches, ROW_SCHEMA))
+    return rows, quarantine_arrow(write, trouble_rows(troubles))
+
+
+def _take_by_spark(spark: SparkSession, write: Write, new: Sequence[NewOfLog]) -> tuple[int, int]:
+    """The same on executors."""
+    spark.dataSource.register(KraftLog)
+    spark.dataSource.register(KraftLogQuarantine)
+    key = write.lake.key()
+    rows, unknown = _write(write, [_read(spark, each, KRAFT_LOG, key) for each in new])
+    if not unknown:
+        return rows, 0
+    damaged = _united([_read(spark, each, f"{KRAFT_LOG}_quarantine", key) for each in new])
+    return rows, quarantine(spark, write, damaged)
 
 
 def _read(spark: SparkSession, log: NewOfLog, source: str, key: bytes) -> DataFrame:
@@ -133,14 +163,14 @@ NO_MSGSPEC = (
 )
 
 
-def take_request_logs(spark: SparkSession, write: Write, logs: Sequence[RequestLog]) -> Taken:
+def take_request_logs(session: Session, write: Write, logs: Sequence[RequestLog]) -> Taken:
     """What is new in these logs. UnreadableInput: no file is found, a file is cut or of two brokers, a zone is unknown.
     LogChangedError: a file was rotated away while it was read, and is not found; OSError."""
     planned = plan_request_logs(write.release.inputs, logs)
     write.remember(planned.remember)
     if not planned.logs:
         return Taken(REQUEST_LOG, "lines", unchanged=planned.unchanged)
-    seen = Observation("lines")
+    spark, seen = session(), Observation("lines")
     with _changes_told():
         # Three tables come of one reading: what is kept of it is small beside the logs.
         made = counted_requests(spark, planned.logs).persist(StorageLevel.DISK_ONLY)

@@ -37,7 +37,7 @@ def verify(spark: SparkSession, lake: Lake, progress: Listener = silent) -> tupl
     """
     release = lake.current()
     older = [each for each in lake.releases() if each.run_id != release.run_id]
-    watch = Steps(spark, JOB, len(release.versions) + 1, progress)
+    watch = Steps(JOB, len(release.versions) + 1, progress)
     found: list[Finding] = []
     with watch.step("versions"):
         found += [

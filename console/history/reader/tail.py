@@ -11,22 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import Any, NamedTuple
 
-from console.history.entities import (
-    ACL_SET,
-    CONFIG_TYPES,
-    MECHANISMS,
-    acl_attr,
-    acl_key,
-    config_key,
-    named,
-    quota_key,
-    quota_value,
-    scram_value,
-)
 from console.history.reader.tables import FILES, Change, Tables, known_time
-from console.history.redact import HIDDEN
 from console.history.schema import CHANGE_EVENT, HISTORY, KRAFT_RECORD
-from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
+from console.history.transforms.kraft_facts import ALL, Fact, Names, acl_of, facts
 
 MOST = 20_000
 """Records that are read at most, those of snapshots last: without them an old value may be missing."""
@@ -35,8 +22,6 @@ ONE_CHANGE = timedelta(seconds=1)
 SKEW = timedelta(hours=1)
 """How far the clocks of two controllers may be apart: files that are older by more are not read."""
 _MICROSECOND = timedelta(microseconds=1)
-_ALL = ""
-"""Stands for all attributes of an entity that is deleted."""
 
 
 class Record(NamedTuple):
@@ -48,15 +33,6 @@ class Record(NamedTuple):
     type: str
     fields: Mapping[str, Any]
     hmac: str | None
-
-
-class Fact(NamedTuple):
-    """What a record sets, or deletes. value: None if hidden."""
-
-    entity: tuple[str, str]
-    attr: str
-    value: str | None = None
-    is_set: bool = True
 
 
 class Value(NamedTuple):
@@ -80,92 +56,19 @@ class Tail(NamedTuple):
     ended: Mapping[tuple[str, ...], datetime]
 
 
-# -- what a record says: as `transforms.kraft_facts`, to which a test holds it. Pure -----------------------------------
+def learned(records: Iterable[Record]) -> Names:
+    """What the records name."""
+    names = Names({}, {})
+    for record in records:
+        names.learn(record.type, record.fields)
+    return names
 
 
-class Names:
-    """What records name by an id alone: topics, and ACLs with their key and attribute."""
-
-    def __init__(self, topics: Mapping[str, str], acls: Mapping[str, tuple[str, str]]) -> None:
-        self.topics = dict(topics)
-        self.acls = dict(acls)
-
-    def learn(self, record: Record) -> None:
-        """Takes what a record names."""
-        f = record.fields
-        if record.type == "TopicRecord":
-            self.topics[f["topicId"]] = f["name"]
-        elif record.type == "AccessControlEntryRecord":
-            self.acls[f["id"]] = _acl(f)
-
-    def missing(self, records: Iterable[Record]) -> tuple[set[str], set[str]]:
-        """The ids of topics and of ACLs that no record explains."""
-        topics = {each.fields["topicId"] for each in records if "topicId" in each.fields}
-        acls = {each.fields["id"] for each in records if each.type == "RemoveAccessControlEntryRecord"}
-        return topics - self.topics.keys(), acls - self.acls.keys()
-
-
-def _acl(f: Mapping[str, Any]) -> tuple[str, str]:
-    upon = named(AclResourceType.NAMES, f["resourceType"]), named(PatternType.NAMES, f["patternType"])
-    what = named(Permission.NAMES, f["permissionType"]), named(AclOperation.NAMES, f["operation"])
-    return acl_key(*upon, f["resourceName"]), acl_attr(*what, f["principal"], f["host"])
-
-
-def facts(record: Record, names: Names) -> Iterator[Fact]:
-    """What a record sets and deletes; nothing where a name is unknown."""
-    f = record.fields
-    match record.type:
-        case "ConfigRecord":
-            type_ = named(CONFIG_TYPES, f["resourceType"])
-            value = None if record.hmac is not None or f["value"] == HIDDEN else f["value"]
-            yield Fact((type_, config_key(type_, f["resourceName"])), f["name"], value, f["value"] is not None)
-        case "ClientQuotaRecord":
-            key = quota_key({each["entityType"]: each["entityName"] for each in f["entity"]})
-            yield Fact(("quota", key), f["key"], quota_value(float(f["value"])), not f["remove"])
-        case "UserScramCredentialRecord":
-            yield Fact(("scram", f["name"]), named(MECHANISMS, f["mechanism"]), scram_value(f["iterations"]))
-        case "RemoveUserScramCredentialRecord":
-            yield Fact(("scram", f["name"]), named(MECHANISMS, f["mechanism"]), is_set=False)
-        case "FeatureLevelRecord":
-            yield Fact(("feature", f["name"]), ":level", str(f["featureLevel"]), f["featureLevel"] > 0)
-        case "AccessControlEntryRecord" | "RemoveAccessControlEntryRecord" if f["id"] in names.acls:
-            upon, attr = names.acls[f["id"]]
-            yield Fact(("acl", upon), attr, ACL_SET, not record.type.startswith("Remove"))
-        case _ if "topicId" in f:
-            if f["topicId"] in names.topics:
-                yield from _of_topic(record.type, ("topic", names.topics[f["topicId"]]), f)
-        case _:
-            yield from _of_broker(record.type, ("broker", str(f.get("brokerId", f.get("id")))), f)
-
-
-def _of_topic(type_: str, topic: tuple[str, str], f: Mapping[str, Any]) -> Iterator[Fact]:
-    if type_ == "TopicRecord":
-        yield Fact(topic, ":topic_id", f["topicId"])
-    elif type_ == "RemoveTopicRecord":
-        yield Fact(topic, _ALL, is_set=False)
-    elif type_ == "PartitionRecord":
-        yield Fact(topic, ":partitions", str(f["partitionId"] + 1))
-    if f.get("partitionId") == 0 and f.get("replicas") is not None:
-        yield Fact(topic, ":replication", str(len(f["replicas"]) - len(f.get("removingReplicas") or ())))
-
-
-def _of_broker(type_: str, broker: tuple[str, str], f: Mapping[str, Any]) -> Iterator[Fact]:
-    match type_:
-        case "RegisterBrokerRecord":
-            shown = sorted(f"{each['name']}://{each['host']}:{each['port']}" for each in f["endPoints"])
-            yield Fact(broker, ":endpoints", ",".join(shown))
-            yield Fact(broker, ":rack", f.get("rack"), f.get("rack") is not None)
-            yield Fact(broker, ":fenced", _word(f["fenced"]))
-        case "UnregisterBrokerRecord":
-            yield Fact(broker, _ALL, is_set=False)
-        case "FenceBrokerRecord" | "UnfenceBrokerRecord":
-            yield Fact(broker, ":fenced", _word(type_.startswith("Fence")))
-        case "BrokerRegistrationChangeRecord" if f.get("fenced"):  # 1: fenced, -1: no longer, 0: unchanged
-            yield Fact(broker, ":fenced", _word(f["fenced"] > 0))
-
-
-def _word(is_so: bool) -> str:
-    return "true" if is_so else "false"
+def _missing(names: Names, records: Iterable[Record]) -> tuple[set[str], set[str]]:
+    """The ids of topics and of ACLs that no record explains."""
+    topics = {each.fields["topicId"] for each in records if "topicId" in each.fields}
+    acls = {each.fields["id"] for each in records if each.type == "RemoveAccessControlEntryRecord"}
+    return topics - names.topics.keys(), acls - names.acls.keys()
 
 
 # -- changes: what sets another value than there was. Pure -------------------------------------------------------------
@@ -186,7 +89,7 @@ class Fold:
         """One more record, with its facts."""
         for fact in found:
             of_entity = self._state.setdefault(fact.entity, {})
-            if fact.attr == _ALL:
+            if fact.attr == ALL:
                 gone = [attr for attr in of_entity if attr.startswith(":") or fact.entity[0] == "topic"]
                 for attr in gone:
                     self._set(record, fact._replace(attr=attr), of_entity, goes_on=False)
@@ -240,8 +143,8 @@ def folded(cluster_id: str, records: Iterable[Record], names: Names, state: Stat
     """The changes that records make of a state."""
     fold = Fold(cluster_id, state)
     for record in records:
-        names.learn(record)
-        fold.take(record, facts(record, names))
+        names.learn(record.type, record.fields)
+        fold.take(record, facts(record.type, record.fields, record.hmac, names))
     return Tail(fold.changes, fold.ended)
 
 
@@ -266,13 +169,11 @@ def tail(tables: Tables, cluster_id: str) -> Tail:
 
 def _tail(tables: Tables, cluster_id: str) -> Tail:
     records = list(_records(tables, cluster_id))
-    names = Names({}, {})
-    for record in records:
-        names.learn(record)
-    topics, acls = names.missing(records)
+    names = learned(records)
+    topics, acls = _missing(names, records)
     names.topics.update(_topics(tables, cluster_id, topics))
     names.acls.update(_acls(tables, cluster_id, acls))
-    touched = {fact.entity for record in records for fact in facts(record, names)}
+    touched = {fact.entity for record in records for fact in facts(record.type, record.fields, record.hmac, names)}
     return folded(cluster_id, records, names, _state(tables, cluster_id, touched))
 
 
@@ -323,7 +224,7 @@ def _acls(tables: Tables, cluster_id: str, ids: set[str]) -> dict[str, tuple[str
     sql = f"""SELECT payload FROM {FILES} JOIN (SELECT unnest(?) AS id) ON {_ID} = id
  WHERE cluster_id = ? AND record_type = 'AccessControlEntryRecord'"""  # noqa: S608
     made = [json.loads(payload) for (payload,) in tables.ask(sql, [files, sorted(ids), cluster_id])]
-    return {each["id"]: _acl(each) for each in made}
+    return {each["id"]: acl_of(each) for each in made}
 
 
 def _state(tables: Tables, cluster_id: str, entities: set[tuple[str, str]]) -> State:

@@ -20,25 +20,10 @@ from console.history.schema import ALTER_REQUEST, QUARANTINE, REQUEST_1S, Table,
 CHUNK_BYTES = 64 << 20
 CHUNK_ALTERS = 10_000
 SOURCE = "request_log"
+_BITS = INT_MAX.bit_length()
+_MOST_MS = float(INT_MAX)
+"""A float is compared with another many times faster than with an int."""
 _KINDS: Mapping[str, Table] = {"second": REQUEST_1S, "alter": ALTER_REQUEST, "quarantined": QUARANTINE}
-_ALTERED = (
-    "start_ts",
-    "api",
-    "correlation_id",
-    "client_id",
-    "client_host",
-    "principal",
-    "is_forwarded",
-    "validate_only",
-    "entity_type",
-    "entity_key",
-    "attr",
-    "op",
-    "value",
-    "is_sensitive",
-    "error_code",
-)
-"""The columns of `lines.altered`, in its order."""
 
 
 def _fields(table: Table) -> list[pa.Field]:
@@ -110,41 +95,37 @@ def _add(chunk: _Chunk, start: int, text: bytes, fold_at: int | None) -> None:
     for line in requests(start, text, chunk.damaged):
         place, second, _, json, request = line
         lines += 1
-        api = request.request_header.request_api_key_name
+        header = request.request_header
+        api = header.request_api_key_name
         if api in ALTER_APIS:
             chunk.alters.append(Line(*line))
         if not is_clients(request):
             continue
         failed, came, went = used(request, json)
         local, throttled = request.local_time_ms or 0.0, request.throttle_time_ms or 0
-        if (
-            came > INT_MAX
-            or went > INT_MAX
-            or local > INT_MAX
-            or throttled > INT_MAX
-            or came < 0
-            or went < 0
-            or local < 0
-        ):
+        # Of both that are of 32 bits and not negative, nothing is left behind these bits.
+        if (came | went) >> _BITS or throttled > INT_MAX or not 0.0 <= local <= _MOST_MS:
             lines -= 1
             chunk.damaged.append(beyond_bounds(Line(*line)))
             continue
         if second is not current or is_later is not (fold_at is not None and place >= fold_at):
             current, is_later = second, fold_at is not None and place >= fold_at
             _, sums = chunk.seconds.setdefault((second, is_later), (place, {}))
-        key = (request.principal, request.request_header.client_id or "", api)
+        key = (request.principal, header.client_id or "", api)
         found = sums.get(key)
         if found is None:
             sums[key] = [1, int(failed), came, went, local, throttled, throttled]
             continue
         found[0] += 1
-        found[1] += failed
         found[2] += came
         found[3] += went
         found[4] += local
-        found[5] += throttled
-        if throttled > found[6]:
-            found[6] = throttled
+        if failed:
+            found[1] += 1
+        if throttled:
+            found[5] += throttled
+            if throttled > found[6]:
+                found[6] = throttled
     chunk.lines += lines
 
 
@@ -195,17 +176,12 @@ def _seconds(whose: Whose, chunk: _Chunk) -> list[pa.Array]:
 def _alters(whose: Whose, lines: Sequence[Line]) -> list[dict[str, Any]]:
     clocks = [line.second.replace(microsecond=line.millis * 1000) for line in lines]
     ends = _in_utc(whose, clocks, [line.byte_pos for line in lines]).to_pylist()
+    names = [field.name for field in _fields(ALTER_REQUEST)]
     rows = []
     for line, end in zip(lines, ends, strict=True):
-        of_line = {
-            "cluster_id": whose.cluster_id,
-            "broker_id": whose.broker_id,
-            "end_ts": end,
-            "file": whose.file,
-            "byte_pos": line.byte_pos,
-        }
-        told = altered(line.json.decode(), end)
-        rows += [of_line | dict(zip(_ALTERED, map(_encodable, row), strict=True)) for row in told]
+        for row in altered(line.json.decode(), end):
+            told = (whose.cluster_id, whose.broker_id, end, *map(_encodable, row), whose.file, line.byte_pos)
+            rows.append(dict(zip(names, told, strict=True)))
     return rows
 
 

@@ -28,7 +28,7 @@ UNREAD = Change("cluster", "", ":unread", "set", None, False, NO_ANSWER)
 """Another client changed something, and what cannot be told."""
 
 Row = tuple[Any, ...]
-"""start_ts, api, correlation_id, client_id, client_host, principal, is_forwarded, validate_only, then `Change`."""
+"""The columns of ALTER_REQUEST from start_ts to error_code: those of the request, then `Change`."""
 
 
 def altered(text: str, end_ts: datetime) -> list[Row]:
@@ -127,27 +127,30 @@ def requests(start: int, text: bytes, damaged: list[Damaged]) -> Iterator[tuple[
     start: the block's place in its file. damaged: gets the request logger's lines that can't be read. Lines of one
     second share one `second`.
     """
-    all_utf8 = _is_utf8(text)
-    clock, second = b"no clock yet", None
+    head, is_usual, second, millis = b"\n", False, None, 0
     begin, size = 0, len(text)
     # Cut a line at a time: all lines of a block at once are memory that no cache holds.
     while begin <= size:
         end = text.find(b"\n", begin)
         if end < 0:
             end = size
-        if text.startswith(_HEADS, begin + _HEAD_AT) and text.endswith(_TAIL, begin + _JSON_AT, end):
-            if not text.startswith(clock, begin):
-                clock = text[begin : begin + _CLOCK_END]
-                second = _usual_second(clock)
-            millis = text[begin + _CLOCK_END : begin + _HEAD_AT]
-            if second is not None and millis.isdigit() and (all_utf8 or _is_utf8(text[begin:end])):
-                json = text[begin + _JSON_AT : end + _TAIL_CUT]
+        # Lines of one millisecond begin alike.
+        if not text.startswith(head, begin):
+            former, head = head, text[begin : begin + _JSON_AT]
+            if not head.startswith(former[:_CLOCK_END]):
+                second = _usual_second(head[:_CLOCK_END])
+            shown = head[_CLOCK_END:_HEAD_AT]
+            is_usual = head.endswith(_HEADS) and shown.isdigit()
+            millis = int(shown) if is_usual else 0
+        if is_usual and second is not None and text.endswith(_TAIL, begin + _JSON_AT, end):
+            json = text[begin + _JSON_AT : end + _TAIL_CUT]
+            if json.isascii() or _is_utf8(json):
                 try:
                     request = decode(json)
                 except NOT_USUAL:
                     pass
                 else:
-                    yield start + begin, second, int(millis), json, request
+                    yield start + begin, second, millis, json, request
                     begin = end + 1
                     continue
         other = one_line(start + begin, text[begin:end])
@@ -221,8 +224,6 @@ def _usual_second(clock: bytes) -> datetime | None:
 
 
 def _is_utf8(text: bytes) -> bool:
-    if text.isascii():
-        return True
     try:
         text.decode()
     except UnicodeDecodeError:

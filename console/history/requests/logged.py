@@ -14,8 +14,9 @@ from msgspec.json import Decoder
 
 INT_MAX = 2**31 - 1
 """Kafka frames and throttle times are 32-bit: no request has more bytes, or milliseconds."""
-_ANY_ERROR = re.compile(rb'(?<=[eE])rrorCode":[-1-9]')
-"""In the JSON of a request. Within texts a backslash precedes every quote, so this matches fields alone."""
+_ANY_ERROR = re.compile(rb'rrorCode":[-1-9]')
+"""In the JSON of a request: of the fields errorCode and topicErrorCode alike. Within texts a backslash precedes every
+quote, so this matches fields alone. It begins with letters alone, which `re` searches for many times faster."""
 _LITERAL = b'rrorCode":'
 NOT_USUAL = (DecodeError, RecursionError)
 """What `decode` raises."""
@@ -24,11 +25,14 @@ _OWN_ERRORS = frozenset({"PRODUCE", "FETCH"})
 _T = TypeVar("_T")
 
 
+# Fields stand in the order of the log: each is first looked for behind the one before.
+
+
 class Partition(Struct, rename="camel", gc=False):
     """A partition in a request or an answer. records_size_in_bytes: of its record batches."""
 
-    records_size_in_bytes: int = 0
     error_code: int = 0
+    records_size_in_bytes: int = 0
 
 
 class _Topic(Struct, rename="camel", gc=False):
@@ -40,9 +44,9 @@ class _Replica(Struct, rename="camel", gc=False):
 
 
 class _Request(Struct, rename="camel", gc=False):
-    topic_data: list[_Topic] | None = None
     replica_id: int | None = None
     replica_state: _Replica | None = None
+    topic_data: list[_Topic] | None = None
 
 
 class _Answer(Struct, rename="camel", gc=False):
@@ -55,21 +59,21 @@ class _Response(Struct, rename="camel", gc=False):
     responses: list[_Answer] | None = None
 
 
-class _Header(Struct, rename="camel", gc=False):
-    request_api_key_name: str
+class _Header(Struct, rename="camel", gc=False, kw_only=True):
     client_id: str | None = None
+    request_api_key_name: str
 
 
-class Logged(Struct, rename="camel", gc=False):
+class Logged(Struct, rename="camel", gc=False, kw_only=True):
     """A whole request. response: text where none was sent (acks=0)."""
 
-    request_header: _Header
-    principal: str
     is_forwarded: bool | None = None
+    request_header: _Header
     request: _Request | str | None = None
     response: _Response | str | None = None
     local_time_ms: float | None = None
     throttle_time_ms: int | None = None
+    principal: str
 
 
 class _Bare(Struct, rename="camel"):
@@ -106,13 +110,13 @@ def logged(json: bytes) -> Logged | None:
         return None
     local, throttled = bare.local_time_ms, bare.throttle_time_ms
     return Logged(
-        bare.request_header,
-        bare.principal,
-        bare.is_forwarded,
-        _or_none(_REQUEST, bare.request),
-        _or_none(_RESPONSE, bare.response),
-        float(local) if type(local) in (int, float) else None,
-        throttled if type(throttled) is int else None,
+        is_forwarded=bare.is_forwarded,
+        request_header=bare.request_header,
+        request=_or_none(_REQUEST, bare.request),
+        response=_or_none(_RESPONSE, bare.response),
+        local_time_ms=float(local) if type(local) in (int, float) else None,
+        throttle_time_ms=throttled if type(throttled) is int else None,
+        principal=bare.principal,
     )
 
 
@@ -142,15 +146,17 @@ def used(request: Logged, json: bytes) -> tuple[bool, int, int]:
     failed = False
     if type(asked) is _Request and asked.topic_data:
         for topic in asked.topic_data:
-            for partition in topic.partition_data or ():
-                came += partition.records_size_in_bytes
+            if topic.partition_data:
+                for partition in topic.partition_data:
+                    came += partition.records_size_in_bytes
     if type(answer) is _Response:
         failed = answer.error_code != 0
-        for each in answer.responses or ():
-            for partition in each.partitions or each.partition_responses or ():
-                went += partition.records_size_in_bytes
-                if partition.error_code:
-                    failed = True
+        if answer.responses:
+            for each in answer.responses:
+                for partition in each.partitions or each.partition_responses or ():
+                    went += partition.records_size_in_bytes
+                    if partition.error_code:
+                        failed = True
     if request.request_header.request_api_key_name not in _OWN_ERRORS:
         failed = has_error(json)
     return failed, came, went

@@ -6,8 +6,6 @@ Escaped as Spark escapes the names of folders (ExternalCatalogUtils.escapePathNa
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timezone
 from urllib.parse import unquote
 
 from console.history.schema import Table
@@ -57,31 +55,3 @@ def _escaped(value: str | None) -> str:
     if not value:  # Spark, too, takes empty text for no value here
         return NO_VALUE
     return "".join(f"%{ord(each):02X}" if each in _ESCAPED or each < " " else each for each in value)
-
-
-@dataclass(frozen=True)
-class TimeCut:
-    """The partitions of a table from some time on. column: the time; start: where the first of them begins."""
-
-    part: str
-    column: str
-    start: datetime
-
-    @property
-    def first(self) -> str:
-        """The value of the first of them; those after it sort after it."""
-        return self.start.strftime(FORMATS[self.part])
-
-    def holds(self, partition: str) -> bool:
-        """Whether the partition is one of them."""
-        value = partition_values(partition).get(self.part)
-        return value is not None and value >= self.first
-
-
-def time_partitions(table: Table, since: datetime) -> TimeCut | None:
-    """The partitions from the day or hour of `since`; None: the table is not cut by time."""
-    for name, column in parts_of(table):
-        if name in FORMATS:
-            at = since.astimezone(timezone.utc).replace(minute=0, second=0, microsecond=0)
-            return TimeCut(name, column, at.replace(hour=0) if name == "day" else at)
-    return None

@@ -22,7 +22,7 @@ from urllib.parse import quote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 from xml.etree import ElementTree
 
-from console.model.aws_signature import ALGORITHM, signature
+from console.model.aws_signature import authorization
 
 from .errors import StoreError
 
@@ -166,14 +166,8 @@ class Bucket:
         headers = {"host": urlsplit(self.endpoint).netloc, "x-amz-content-sha256": digest, "x-amz-date": stamp}
         if keys.token is not None:
             headers["x-amz-security-token"] = keys.token
-        lines = "".join(f"{name}:{text}\n" for name, text in sorted(headers.items()))
-        names = ";".join(sorted(headers))
-        signed = signature(keys.secret, stamp, scope, "\n".join((method, path, asked, lines, names, digest)))
-        credential = f"{keys.access_key}/{scope}"
-        return {
-            **headers,
-            "authorization": f"{ALGORITHM} Credential={credential}, SignedHeaders={names}, Signature={signed}",
-        }
+        pair = (keys.access_key, keys.secret)
+        return {**headers, "authorization": authorization(pair, stamp, scope, (method, path, asked), headers, digest)}
 
     def _once(
         self, method: str, target: str, headers: Mapping[str, str], body: bytes | Path, into: BinaryIO | None

@@ -7,172 +7,138 @@ that set a value again fits as well as the one that changed it, if both fit in t
 The same content is: a value that is set; for a hidden value, its name alone; for `append` a list that has all items,
 for `subtract` one that has none of them. A topic's deletion deletes all its attributes, its creation also sets its id,
 and ALTER_CONFIGS, which replaces everything, deletes the configs that it does not name. A journal that does not know
-the principal (`certificate`) gives way to requests, which do.
+the principal (`certificate`) gives way to requests, which do. Pure; times are microseconds since 1970.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
+from typing import NamedTuple
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
-
-from console.history.transforms.kraft_changes import ATTRIBUTE
+from console.history.transforms.kraft_changes import Event
+from console.history.transforms.reported import Author
 
 TOLERANCE = timedelta(seconds=2)
 """How far the clocks of brokers and hosts may be apart."""
-STEPS = (timedelta(milliseconds=25), timedelta(milliseconds=250))
-"""How far a change may be from its request: on one host, where a line is logged a little after the request's end and
-its start is computed from there; and in one data centre. Requests that are further off count only if none is as near.
-"""
-_MICROSECOND = timedelta(microseconds=1)
+STEPS = (0, 25_000, 250_000)
+"""How far a change may be from its request, in microseconds: not at all; on one host, where a line is logged a little
+after the request's end and its start is computed from there; and in one data centre. Requests that are further off
+count only if none is as near."""
 _ALL = "*"
 _ALL_CONFIGS = "* configs"
-_OF_LOG = timedelta(minutes=1)
-_OF_POLLS = timedelta(days=1)
-"""Time is cut into pieces of this length, so that changes join authors by equality: a record has one time and requests
-are short, but the time between two polls is long."""
 
 
-def attributed(changes: DataFrame, authors: DataFrame, tolerance: timedelta = TOLERANCE) -> DataFrame:
-    """The changes with principal, client_id, client_host and attribution.
+class _Offered(NamedTuple):
+    """What an author may have changed."""
 
-    changes: of the log and of polls, CHANGE_EVENT's columns without those. authors: rows of `change_event.AUTHOR`.
-    """
-    sought = _sought(changes).alias("c")
-    offered = _offered(authors, tolerance).alias("a")
-    in_time = (F.col("a.from_ts") <= F.col("c.event_ts")) & (F.col("a.to_ts") >= F.col("c.since_ts"))
-    meet = [F.col(f"c.{name}") == F.col(f"a.{name}") for name in (*ATTRIBUTE[:3], "piece", "by_attr")]
-    off = F.greatest(
-        F.unix_micros("a.start_ts") - F.unix_micros("c.event_ts"),
-        F.unix_micros("c.since_ts") - F.unix_micros("a.end_ts"),
-        F.lit(0),
-    )
-    steps = (timedelta(0), *STEPS)
-    author = F.when(
-        F.col("a.principal").isNotNull(),
-        F.struct(
-            sum((F.when(off > step / _MICROSECOND, 1).otherwise(0) for step in steps), F.lit(0)).alias("tier"),
-            *(F.col(f"a.{name}") for name in ("principal", "client_id", "client_host", "told_by", "is_copy")),
-        ),
-    )
-    return (
-        sought.join(offered, on=[*meet, in_time, _same_content()], how="left")
-        .select(*(F.col(f"c.{name}") for name in changes.columns), author.alias("author"))
-        .groupBy(*changes.columns)
-        .agg(F.collect_set("author").alias("authors"))
-        .select(*changes.columns, *_named())
-    )
+    start: int
+    op: str
+    value: str | None
+    author: Author
 
 
-def _sought(changes: DataFrame) -> DataFrame:
-    """The changes, once for each attribute and piece of time by which authors may be found."""
-    deleted = F.col("op") == "delete"
-    by = F.array(
-        F.col("attr"),
-        F.when(deleted & (F.col("entity_type") == "topic"), F.lit(_ALL)),
-        F.when(deleted & ~F.col("attr").startswith(":"), F.lit(_ALL_CONFIGS)),
-    )
-    since = F.timestamp_micros(F.unix_micros("event_ts") - F.col("ts_uncertainty_ms") * 1000)
-    pieces = F.when(F.col("source") == "kraft_log", _pieces("since_ts", "event_ts", _OF_LOG)).when(
-        F.col("ts_uncertainty_ms") >= 0, _pieces("since_ts", "event_ts", _OF_POLLS)
-    )
-    return (
-        changes.withColumn("since_ts", since)
-        .withColumn("by_attr", F.explode(F.array_compact(by)))
-        .withColumn("piece", F.explode_outer(pieces))
-    )
+class _ByTime:
+    """What authors offer for one attribute, in the order of its beginning."""
+
+    def __init__(self, offered: list[_Offered]) -> None:
+        self._offered = sorted(offered, key=lambda each: each.start)
+        self._starts = [each.start for each in self._offered]
+        self._longest = max(each.author.end - each.start for each in offered)
+
+    def within(self, since: int, until: int) -> Iterator[_Offered]:
+        """What overlaps with that time."""
+        first, last = bisect_left(self._starts, since - self._longest), bisect_right(self._starts, until)
+        return (each for each in self._offered[first:last] if each.author.end >= since)
 
 
-def _offered(authors: DataFrame, tolerance: timedelta) -> DataFrame:
-    """The authors, once for each attribute that they may have changed (`by_attr`) and each piece of their widened
-    time."""
-    is_topic = F.col("entity_type") == "topic"
-    deletes_topic = is_topic & (F.col("op") == "delete") & (F.col("attr") == ":topic_id")
+def attributed(changes: Iterable[Event], authors: Sequence[Author], tolerance: int) -> Iterator[Event]:
+    """The changes of the log and of polls with their authors; equal changes are one. All of one entity."""
+    offered: dict[str, list[_Offered]] = defaultdict(list)
+    of_topic = False
+    for change in (distinct := dict.fromkeys(changes)):
+        of_topic = change.entity_type == "topic"
+        break
+    for author in authors:
+        for attr, op, value in _covered(author, of_topic):
+            offered[attr].append(_Offered(author.start, op, value, author))
+    by_attr = {attr: _ByTime(each) for attr, each in offered.items()}
+    for change in distinct:
+        found = set()
+        if by_attr and change.ts_uncertainty_ms >= 0:
+            since = change.event_ts - change.ts_uncertainty_ms * 1000
+            for attr in _sought(change, of_topic):
+                if attr in by_attr:
+                    for each in by_attr[attr].within(since - tolerance, change.event_ts + tolerance):
+                        if each.author.principal is not None and _same_content(each, change):
+                            off = max(each.author.start - change.event_ts, since - each.author.end, 0)
+                            found.add((sum(off > step for step in STEPS), each.author))
+        yield _named(change, found) if found else change
+
+
+def _sought(change: Event, of_topic: bool) -> Iterator[str]:
+    """The attributes by which authors of a change may be found."""
+    yield change.attr
+    if change.op == "delete":
+        if of_topic:
+            yield _ALL
+        if not change.attr.startswith(":"):
+            yield _ALL_CONFIGS
+
+
+def _covered(author: Author, of_topic: bool) -> Iterator[tuple[str, str, str | None]]:
+    """Attribute, operation and value of each thing that an author may have changed."""
+    yield author.attr, author.op, author.value
+    if of_topic and author.op == "delete" and author.attr == ":topic_id":
+        yield _ALL, "delete", None
+    if of_topic and author.op == "set" and author.attr == ":replication" and author.api in (None, "CREATE_TOPICS"):
+        yield ":topic_id", "set", None
     # A topic's replication is that of its first partition; a reassignment names the wanted replicas.
-    reassigns = is_topic & (F.col("op") == "set") & (F.col("attr") == ":reassignment/0")
-    replicas = F.size(F.split("value", ",")).cast("string")
-    creates_topic = is_topic & (F.col("op") == "set") & (F.col("attr") == ":replication")
-    creates_topic &= F.coalesce(F.col("api") == "CREATE_TOPICS", F.lit(True))
-    replaces = F.coalesce(F.col("api") == "ALTER_CONFIGS", F.lit(False))
-    own = _covers(F.col("attr"), F.col("op"), F.col("value"))
-    nothing = F.lit(None).cast("string")
-    covered = F.array(
-        own,
-        F.when(deletes_topic, _covers(F.lit(_ALL), F.lit("delete"), nothing)),
-        F.when(creates_topic, _covers(F.lit(":topic_id"), F.lit("set"), nothing)),
-        F.when(reassigns, _covers(F.lit(":replication"), F.lit("set"), replicas)),
-        F.when(replaces, _covers(F.lit(_ALL_CONFIGS), F.lit("delete"), nothing)),
-    )
-    more = F.expr(f"INTERVAL {int(tolerance.total_seconds() * 1e6)} MICROSECONDS")
-    return (
-        authors.withColumn("covers", F.explode(covered))
-        .where(F.col("covers").isNotNull())
-        .drop("attr", "op", "value")
-        .select("*", "covers.*")
-        .withColumn("from_ts", F.col("start_ts") - more)
-        .withColumn("to_ts", F.col("end_ts") + more)
-        .withColumn(
-            "piece",
-            F.explode(F.concat(_pieces("from_ts", "to_ts", _OF_LOG), _pieces("from_ts", "to_ts", _OF_POLLS))),
-        )
-    )
+    if of_topic and author.op == "set" and author.attr == ":reassignment/0" and author.value is not None:
+        yield ":replication", "set", str(len(author.value.split(",")))
+    if author.api == "ALTER_CONFIGS":
+        yield _ALL_CONFIGS, "delete", None
 
 
-def _covers(attr: Column, op: Column, value: Column) -> Column:
-    return F.struct(attr.alias("by_attr"), op.alias("op"), value.alias("value"))
+def _same_content(offered: _Offered, change: Event) -> bool:
+    was_set = change.op == "set"
+    if offered.op == "delete":
+        return not was_set
+    asked, became = offered.value, change.value
+    if not was_set or asked is None or became is None:
+        return was_set
+    if offered.op == "set":
+        return asked == became
+    items, those = set(asked.split(",")), set(became.split(","))
+    return items <= those if offered.op == "append" else items.isdisjoint(those)
 
 
-def _pieces(first: str, last: str, piece: timedelta) -> Column:
-    """The pieces of time from first to last, by their length and number."""
-    micros = int(piece.total_seconds() * 1e6)
-    numbers = F.sequence(F.floor(F.unix_micros(first) / micros), F.floor(F.unix_micros(last) / micros))
-    return F.transform(numbers, lambda number: F.struct(F.lit(micros).alias("length"), number.alias("number")))
-
-
-def _same_content() -> Column:
-    asked, became = F.col("a.value"), F.col("c.value")
-    was_set = F.col("c.op") == "set"
-    hidden = asked.isNull() | became.isNull()
-    items, those = F.split(asked, ","), F.split(became, ",")
-    return (
-        F.when(F.col("a.op") == "set", was_set & (hidden | (asked == became)))
-        .when(F.col("a.op") == "delete", ~was_set)
-        .when(F.col("a.op") == "append", was_set & (hidden | (F.size(F.array_except(items, those)) == 0)))
-        .when(F.col("a.op") == "subtract", was_set & (hidden | ~F.arrays_overlap(items, those)))
-    )
-
-
-def _named() -> list[Column]:
-    """The author's columns, from all authors that fit."""
-    best = F.array_min(F.transform("authors", lambda each: each["tier"]))
-    fitting = F.filter("authors", lambda each: each["tier"] == best)
-    by_request = F.filter(fitting, lambda each: each["told_by"] == "request")
-    by_journal = F.filter(fitting, lambda each: each["told_by"] == "journal")
-    all_names = _distinct(fitting, "principal")
-    names = F.filter(all_names, lambda each: each.contains(":"))
-    principals = F.when(F.size(names) > 0, names).otherwise(all_names)
+def _named(change: Event, found: set[tuple[int, Author]]) -> Event:
+    """The change with its author. found: all that fit, with their `STEPS`."""
+    best = min(tier for tier, _ in found)
+    fitting = [author for tier, author in found if tier == best]
+    all_names = {author.principal for author in fitting if author.principal is not None}
+    principals = sorted({name for name in all_names if ":" in name} or all_names)
+    by_request = [author for author in fitting if author.told_by == "request"]
+    by_journal = [author for author in fitting if author.told_by == "journal"]
+    alone = len(principals) == 1
     # A forwarded copy may be the one that fits, yet only its original has the client's address.
-    originals = F.filter("authors", lambda each: ~each["is_copy"] & F.array_contains(principals, each["principal"]))
-    own = F.filter(originals, lambda each: each["told_by"] == "request")
-    copies = F.when(F.size(own) > 0, own).otherwise(by_request)
-    hosts = F.when(F.size(copies) > 0, _distinct(copies, "client_host")).otherwise(_distinct(by_journal, "client_host"))
-    alone = F.size(principals) == 1
-    return [
-        F.when(F.size(principals) > 0, F.array_join(F.array_sort(principals), ", ")).alias("principal"),
-        F.when(alone, _only(_distinct(by_request, "client_id"))).alias("client_id"),
-        F.when(alone, _only(hosts)).alias("client_host"),
-        F.when(F.size(principals) == 0, "none")
-        .when(~alone, "several")
-        .when(F.size(by_journal) > 0, "journal")
-        .otherwise("request")
-        .alias("attribution"),
+    own = [
+        author
+        for _, author in found
+        if author.told_by == "request" and not author.is_copy and author.principal in principals
     ]
+    hosts = {author.client_host for author in own or by_request or by_journal}
+    return change._replace(
+        principal=", ".join(principals),
+        client_id=_only({author.client_id for author in by_request}) if alone else None,
+        client_host=_only(hosts) if alone else None,
+        attribution="several" if not alone else "journal" if by_journal else "request",
+    )
 
 
-def _distinct(authors: Column, name: str) -> Column:
-    return F.array_compact(F.array_distinct(F.transform(authors, lambda each: each[name])))
-
-
-def _only(values: Column) -> Column:
-    return F.when(F.size(values) == 1, F.get(values, F.lit(0)))
+def _only(values: set[str | None]) -> str | None:
+    known = values - {None}
+    return known.pop() if len(known) == 1 else None

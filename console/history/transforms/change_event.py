@@ -1,217 +1,272 @@
-"""`change_event`: every change that some source reports, those of the log and of polls with their authors."""
+"""`change_event`: every change that some source reports, those of the log and of polls with their authors. Pure."""
 
 from __future__ import annotations
 
-from datetime import timedelta
+import re
+from array import array
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from console.history.schema import CHANGE_EVENT
+from console.history.entities import DEFAULT, acl_resource, quota_parts
+from console.history.schema import ALTER_REQUEST, CHANGE_EVENT, JOURNAL, KRAFT_RECORD, SNAPSHOT, arrow_schema
 from console.history.transforms.attribution import TOLERANCE, attributed
-from console.history.transforms.kraft_changes import ATTRIBUTE, SINCE_BEFORE, kraft_changes
-from console.history.transforms.kraft_facts import facts
-from console.history.transforms.touched import Touched, cut
-
-# -- polls: the differences between one and the next -----------------------------------------------------------------
-
-_RESOURCE = ("cluster_id", "entity_type", "entity_key")
-
-
-def snapshot_changes(snapshot: DataFrame, touched: Touched | None = None) -> DataFrame:
-    """Changes between polls, in CHANGE_EVENT's columns without those of the author. snapshot: SNAPSHOT's columns.
-
-    The rows of a resource replace its former rows. A change is as old as the poll that first saw it, and at most as old
-    as the poll of that entity type before it; before the first poll nothing is known (`SINCE_BEFORE`).
-    """
-    seen = cut(snapshot, touched).where(F.col("kind").isin("state", "absent"))
-    states = seen.where(F.col("kind") == "state")
-    of_attribute = Window.partitionBy(*ATTRIBUTE).orderBy("observed_ts")
-    neighbours = (
-        states.select(*ATTRIBUTE, "observed_ts", "value", "run_id")
-        .join(_times(seen), on=[*_RESOURCE, "observed_ts"], how="inner")
-        .select(
-            "*",
-            F.lag(F.struct("observed_ts", "value")).over(of_attribute).alias("last"),
-            F.lead("observed_ts").over(of_attribute).alias("next_set_ts"),
-        )
-    )
-    stays = F.coalesce(F.col("next_set_ts") == F.col("then_ts"), F.lit(False))
-    as_before = F.col("last").isNotNull() & (F.col("last.observed_ts") == F.col("former_ts"))
-    same = F.coalesce(as_before, F.lit(False)) & F.col("value").eqNullSafe(F.col("last.value"))
-    changes = F.array(
-        F.when(~same, _change(F.col("observed_ts"), "set", F.col("value"))),
-        F.when(F.col("then_ts").isNotNull() & ~stays, _change(F.col("then_ts"), "delete", F.lit(None))),
-    )
-    return (
-        neighbours.withColumn("change", F.explode(changes))
-        .where(F.col("change").isNotNull())
-        .select(*ATTRIBUTE, "run_id", "change.*")
-        .join(_uncertainties(snapshot), on=["cluster_id", "entity_type", "event_ts"], how="left")
-        .withColumn("log_offset", F.lit(None).cast("bigint"))
-        .withColumn("source", F.lit("snapshot"))
-        .withColumn("ts_uncertainty_ms", F.coalesce("ts_uncertainty_ms", F.lit(SINCE_BEFORE).cast("bigint")))
-    )
-
-
-def _change(ts: Column, op: str, value: Column) -> Column:
-    text = value.cast("string")
-    return F.struct(
-        ts.alias("event_ts"), F.lit(op).alias("op"), text.alias("value"), F.sha2(text, 256).alias("value_sha256")
-    )
-
-
-def _times(seen: DataFrame) -> DataFrame:
-    """The times at which a resource has rows, each with the one before and the one after."""
-    in_order = Window.partitionBy(*_RESOURCE).orderBy("observed_ts")
-    return (
-        seen.select(*_RESOURCE, "observed_ts")
-        .dropDuplicates()
-        .select(
-            "*",
-            F.lag("observed_ts").over(in_order).alias("former_ts"),
-            F.lead("observed_ts").over(in_order).alias("then_ts"),
-        )
-    )
-
-
-def _uncertainties(snapshot: DataFrame) -> DataFrame:
-    """cluster_id, entity_type, event_ts (the time of any row), ts_uncertainty_ms: since the heartbeat before it."""
-    before = (
-        Window.partitionBy("cluster_id", "entity_type").orderBy("event_ts").rowsBetween(Window.unboundedPreceding, -1)
-    )
-    beat = F.max(F.when(F.col("kind") == "heartbeat", F.col("observed_ts")))
-    since = F.unix_millis("event_ts") - F.unix_millis(F.last("beat", ignorenulls=True).over(before))
-    return (
-        snapshot.groupBy("cluster_id", "entity_type", F.col("observed_ts").alias("event_ts"))
-        .agg(beat.alias("beat"))
-        .select("cluster_id", "entity_type", "event_ts", since.alias("ts_uncertainty_ms"))
-    )
-
-
-# -- requests and kac's journal: changes with their authors ----------------------------------------------------------
-
-AUTHOR = (
-    *ATTRIBUTE,
-    "op",
-    "value",
-    "start_ts",
-    "end_ts",
-    "principal",
-    "client_id",
-    "client_host",
-    "told_by",
-    "api",
-    "is_copy",
-    "run_id",
+from console.history.transforms.coverage import LOG, Covered, Polls, log_covers
+from console.history.transforms.kraft_changes import Epochs, Event, kraft_changes
+from console.history.transforms.kraft_facts import (
+    ACL_RECORDS,
+    BROKER_RECORDS,
+    OTHER_RECORDS,
+    TOPIC_RECORDS,
+    Placed,
+    Record,
+    acl_of,
+    placed_facts,
 )
-"""The columns that both have of a change. start_ts, end_ts: the time in which it was made. told_by: request or journal.
-is_copy: whether a row for the original of a forwarded request exists too."""
+from console.history.transforms.reported import (
+    Asked,
+    Noted,
+    Seen,
+    author_changes,
+    authors_of_journal,
+    authors_of_requests,
+    poll_changes,
+)
+from console.history.transforms.rows import rows_of, table_of
+from console.history.transforms.touched import ENTITY, Touched
 
-_NAMELESS = ("certificate", "GSSAPI", "OAUTHBEARER", "AWS_MSK_IAM")
-"""What kac's journal writes if the settings do not determine the principal."""
-_DEFAULT = "-1"
-"""What a topic's creation asks for to get the brokers' default: the value is unknown."""
-_ASKED = ("cluster_id", "principal", "entity_type", "entity_key", "attr", "op", "value", "api")
+MICROSECONDS = 1_000_000
+_ByEntity = tuple[str, str, str]
+_BY_ID = (*TOPIC_RECORDS, *ACL_RECORDS)
+_decode = msgspec.json.Decoder().decode
 
 
-def changes_of_requests(alter_request: DataFrame, tolerance: timedelta) -> DataFrame:
-    """`AUTHOR`'s rows of requests that succeeded. alter_request: ALTER_REQUEST's columns."""
-    done = alter_request.where((F.col("error_code") == 0) & ~F.col("validate_only"))
-    more = F.expr(f"INTERVAL {int(tolerance.total_seconds() * 1e6)} MICROSECONDS")
-    by_start = Window.partitionBy(*_ASKED).orderBy("start_ts", "end_ts", "broker_id", "byte_pos")
-    before = by_start.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    by_end = Window.partitionBy(*_ASKED).orderBy(
-        F.col("start_ts").desc(), F.col("end_ts").desc(), F.col("broker_id").desc(), F.col("byte_pos").desc()
+class Bronze(NamedTuple):
+    """Rows of the bronze tables of these names; the columns that are not needed may be missing."""
+
+    kraft_record: pa.Table = arrow_schema(KRAFT_RECORD).empty_table()
+    snapshot: pa.Table = arrow_schema(SNAPSHOT).empty_table()
+    journal: pa.Table = arrow_schema(JOURNAL).empty_table()
+    alter_request: pa.Table = arrow_schema(ALTER_REQUEST).empty_table()
+
+
+# -- what holds for a whole cluster ----------------------------------------------------------------------------------
+
+
+def epochs_of(records: pa.Table) -> dict[str, Epochs]:
+    """By cluster. records: the columns cluster_id, log_offset, in_snapshot and record_ts of all of its log."""
+    of_snapshot = pc.if_else(records["in_snapshot"], records["log_offset"], pa.scalar(None, pa.int64()))
+    found = (
+        records.select(["cluster_id", "log_offset", "record_ts"])
+        .append_column("of_snapshot", of_snapshot)
+        .group_by(["cluster_id", "of_snapshot"])
+        .aggregate([("record_ts", "max"), ("log_offset", "min")])
     )
-    after = by_end.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    original = ~F.col("is_forwarded")
-    # An original began before the copy and ended no earlier than the copy began, or began while the copy lasted.
-    around = F.max(F.when(original, F.col("end_ts"))).over(before) + more >= F.col("start_ts")
-    within = F.min(F.when(original, F.col("start_ts"))).over(after) - more <= F.col("end_ts")
-    has_original = F.coalesce(around, F.lit(False)) | F.coalesce(within, F.lit(False))
-    default = F.col("attr").isin(":partitions", ":replication") & (F.col("value") == _DEFAULT)
-    return (
-        done.withColumn("is_copy", F.col("is_forwarded") & has_original)
-        .withColumn("value", F.when(~F.coalesce(default, F.lit(False)), F.col("value")))
-        .withColumn("told_by", F.lit("request"))
-        .select(*AUTHOR)
+    snapshots: dict[str, dict[int, int]] = defaultdict(dict)
+    first: dict[str, int] = {}
+    for cluster_id, offset, ts, lowest in rows_of(
+        found, "cluster_id", "of_snapshot", "record_ts_max", "log_offset_min"
+    ):
+        if offset is None:
+            first[cluster_id] = lowest
+        else:
+            snapshots[cluster_id][offset] = ts
+    return {each: Epochs(snapshots[each], first.get(each)) for each in {*first, *snapshots}}
+
+
+def polls_of(snapshot: pa.Table, poll: pa.Table | None = None) -> dict[str, Polls]:
+    """By cluster. snapshot, poll: all rows of these tables, with the columns cluster_id, kind, entity_type and
+    observed_ts, and entity_key of `snapshot`. Eight bytes for each poll."""
+    names = ["cluster_id", "entity_type", "observed_ts"]
+    beats = [
+        rows.filter(pc.equal(rows["kind"], "heartbeat")).select(names) for rows in (snapshot, poll) if rows is not None
+    ]
+    found = pa.concat_tables(beats).group_by(names[:2], use_threads=False).aggregate([("observed_ts", "list")])
+    times: dict[str, dict[str, array[int]]] = defaultdict(dict)
+    for cluster_id, types, when in zip(*(found.column(name) for name in found.column_names), strict=True):
+        of_types = array("q", sorted(set(when.values.cast(pa.int64()).to_pylist())))
+        for each in types.as_py().split(","):
+            of_cluster = times[cluster_id.as_py()]
+            known = of_cluster.get(each)
+            of_cluster[each] = of_types if known is None else array("q", sorted({*known, *of_types}))
+    is_broker = pc.and_(pc.equal(snapshot["kind"], "state"), pc.equal(snapshot["entity_type"], "broker"))
+    seen = snapshot.filter(is_broker).group_by(["cluster_id", "entity_key"]).aggregate([])
+    brokers: dict[str, set[str]] = defaultdict(set)
+    for cluster_id, key in rows_of(seen, "cluster_id", "entity_key"):
+        brokers[cluster_id].add(key)
+    return {each: Polls(times[each], brokers[each]) for each in {*times, *brokers}}
+
+
+def covers_of(events: pa.Table) -> dict[str, Covered]:
+    """The time that the metadata logs cover, by cluster. events: the columns cluster_id, event_ts, ts_uncertainty_ms
+    and source of all rows of `change_event`."""
+    of_log = events.filter(pc.is_in(events["source"], pa.array(LOG)))
+    ends = of_log.group_by("cluster_id").aggregate([("event_ts", "min"), ("event_ts", "max")])
+    by_snapshot = of_log.filter(pc.equal(of_log["source"], "kraft_snapshot"))
+    told = by_snapshot.group_by(["cluster_id", "event_ts", "ts_uncertainty_ms"]).aggregate([])
+    of_snapshots: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for cluster_id, ts, uncertainty in rows_of(told, "cluster_id", "event_ts", "ts_uncertainty_ms"):
+        of_snapshots[cluster_id].append((ts, uncertainty))
+    return {
+        cluster_id: log_covers(first, last, of_snapshots[cluster_id])
+        for cluster_id, first, last in rows_of(ends, "cluster_id", "event_ts_min", "event_ts_max")
+    }
+
+
+# -- which records are about which entities --------------------------------------------------------------------------
+
+OF_ENTITIES = pc.field("record_type").isin(pa.array((*TOPIC_RECORDS, *ACL_RECORDS, *OTHER_RECORDS))) & (
+    (pc.field("record_type") != "PartitionChangeRecord") | pc.match_substring(pc.field("payload"), '"replicas":[')
+)
+"""The records that say something of an entity; most partitions change without their replicas."""
+_NAMING = ("TopicRecord", "AccessControlEntryRecord")
+Reader = Callable[[pc.Expression], pa.Table]
+"""Gives the records of a cluster for which an expression holds."""
+
+
+def entities_of(new: pa.Table, read: Reader) -> set[_ByEntity]:
+    """What new records of one cluster are about."""
+    found: set[_ByEntity] = set()
+    for cluster_id, records in records_of(new).items():
+        ids = {each.fields.get("topicId") or each.fields["id"] for each in records if each.type in _BY_ID}
+        named = records_of(read(_is_any(_NAMING) & _has(ids))).get(cluster_id, []) if ids else []
+        found |= {(cluster_id, *entity) for entity in placed_facts([*named, *records])}
+    return found
+
+
+def about(entities: Iterable[_ByEntity], read: Reader) -> pa.Table:
+    """The records that are about entities of a cluster, and some beside."""
+    keys = {(entity_type, key) for _, entity_type, key in entities}
+    texts = {text for entity_type, key in keys for text in _texts(entity_type, key)}
+    of_brokers = pa.array(
+        BROKER_RECORDS if any(entity_type == "broker" for entity_type, _ in keys) else (), pa.string()
     )
+    by_name = _is_any((*OTHER_RECORDS, *_NAMING)) & (_has(texts) | pc.field("record_type").isin(of_brokers))
+    named = read(by_name)
+    ids = set()
+    for type_, payload in rows_of(named, "record_type", "payload"):
+        fields = _decode(payload) if type_ in _NAMING else {}
+        if type_ == "TopicRecord" and ("topic", fields["name"]) in keys:
+            ids.add(fields["topicId"])
+        elif type_ == "AccessControlEntryRecord" and ("acl", acl_of(fields)[0]) in keys:
+            ids.add(fields["id"])
+    others = OF_ENTITIES & _is_any(tuple(each for each in _BY_ID if each not in _NAMING))
+    return pa.concat_tables([named, read(others & _has(ids))]) if ids else named
 
 
-def changes_of_journal(journal: DataFrame) -> DataFrame:
-    """`AUTHOR`'s rows of edits that were applied. journal: JOURNAL's columns. `append` and `subtract` become the whole
-    list if the journal has the former one."""
-    known = F.col("op").isin("append", "subtract") & F.col("old_value").isNotNull() & F.col("value").isNotNull()
-    return (
-        journal.where(F.col("status") == "applied")
-        .withColumn("result", F.when(known, changed_list(F.col("old_value"), F.col("op"), F.col("value"))))
-        .withColumn("op", F.when(known, F.lit("set")).otherwise(F.col("op")))
-        .withColumn("value", F.coalesce("result", "value"))
-        .withColumn("start_ts", F.col("intent_ts"))
-        .withColumn("end_ts", F.greatest("intent_ts", "end_ts"))
-        .withColumn("client_id", F.lit(None).cast("string"))
-        .withColumn("principal", _principal())
-        .withColumn("told_by", F.lit("journal"))
-        .withColumn("api", F.lit(None).cast("string"))
-        .withColumn("is_copy", F.lit(False))
-        .select(*AUTHOR)
-    )
+def _texts(entity_type: str, key: str) -> Iterator[str | None]:
+    """The names that records of an entity have in their JSON; None: a null."""
+    if entity_type == "quota":
+        yield from quota_parts(key).values()
+    elif entity_type == "acl":
+        yield acl_resource(key)[2]
+    else:
+        yield "" if key == DEFAULT else key
 
 
-def _principal() -> Column:
-    """The principal as brokers write it: the journal has only the login's name."""
-    has_type = F.col("principal").contains(":") | F.col("principal").isin(*_NAMELESS)
-    return F.when(has_type, F.col("principal")).otherwise(F.concat(F.lit("User:"), F.col("principal")))
+def _is_any(types: Iterable[str]) -> pc.Expression:
+    return pc.field("record_type").isin(pa.array(types))
 
 
-def changed_list(base: Column, op: Column, items: Column) -> Column:
-    """A list's value after `append` or `subtract`. Brokers do not add an item again."""
-    had = F.filter(F.split(base, ","), lambda each: each != "")
-    given = F.split(items, ",")
-    added = F.concat(had, F.array_except(given, had))
-    return F.array_join(F.when(op == "append", added).otherwise(F.array_except(had, given)), ",")
+def _has(texts: Iterable[str | None]) -> pc.Expression:
+    """Whether the payload has any of these texts; of those that JSON may write in several ways all may be."""
+    payload = pc.field("payload")
+    plain = [text for text in texts if text is not None]
+    if any(not text.isascii() or not text.isprintable() or set(text) & set('"\\') for text in plain):
+        return pc.is_valid(payload)
+    pattern = "|".join(f'"{re.escape(text)}"' for text in sorted(plain))
+    return pc.match_substring_regex(payload, "|".join(filter(None, (pattern, "null" if None in texts else ""))))
 
 
-def author_changes(authors: DataFrame) -> DataFrame:
-    """The same in CHANGE_EVENT's columns, each change once. authors: `AUTHOR`'s rows."""
-    by_request = F.col("told_by") == "request"
-    lasted = F.ceil((F.unix_micros("end_ts") - F.unix_micros("start_ts")) / 1000)
-    return authors.where(~F.col("is_copy")).select(
-        *ATTRIBUTE,
-        F.col("end_ts").alias("event_ts"),
-        lasted.cast("bigint").alias("ts_uncertainty_ms"),
-        F.lit(None).cast("bigint").alias("log_offset"),
-        "op",
-        "value",
-        F.when(F.col("op").isin("set", "delete"), F.sha2("value", 256)).alias("value_sha256"),
-        F.when(by_request, F.lit("request_log")).otherwise(F.lit("journal")).alias("source"),
-        "principal",
-        "client_id",
-        "client_host",
-        F.col("told_by").alias("attribution"),
-        "run_id",
-    )
+# -- the table -------------------------------------------------------------------------------------------------------
 
 
 def change_event(
-    kraft_record: DataFrame,
-    snapshot: DataFrame,
-    journal: DataFrame,
-    alter_request: DataFrame,
-    tolerance: timedelta = TOLERANCE,
+    bronze: Bronze,
+    epochs: Mapping[str, Epochs] | None = None,
+    polls: Mapping[str, Polls] | None = None,
     touched: Touched | None = None,
-) -> DataFrame:
-    """CHANGE_EVENT's rows, from the bronze tables of these names. tolerance: how far clocks may be apart. touched: what
-    they are made of (None: everything); of clusters that it names the tables have to be whole.
+    tolerance: int = int(TOLERANCE.total_seconds()) * MICROSECONDS,
+) -> pa.Table:
+    """CHANGE_EVENT's rows of these rows. epochs, polls: of their clusters (None: as these rows have them). touched:
+    what rows are wanted of (None: of everything). tolerance: how far clocks may be apart, in microseconds.
 
-    `run_id` is that of the row that reports the change.
+    All rows that are about an entity have to be given, and the metadata records that name its id.
     """
-    authors = changes_of_requests(cut(alter_request, touched), tolerance).unionByName(
-        changes_of_journal(cut(journal, touched))
-    )
-    observed = kraft_changes(facts(kraft_record, touched), kraft_record).unionByName(
-        snapshot_changes(snapshot, touched)
-    )
-    told = attributed(observed, authors, tolerance).unionByName(author_changes(authors))
-    return told.select(*CHANGE_EVENT.names)
+    epochs = epochs_of(bronze.kraft_record) if epochs is None else epochs
+    polls = polls_of(bronze.snapshot) if polls is None else polls
+    return table_of(CHANGE_EVENT, _events(bronze, epochs, polls, touched, tolerance))
+
+
+def _events(
+    bronze: Bronze,
+    epochs: Mapping[str, Epochs],
+    polls: Mapping[str, Polls],
+    touched: Touched | None,
+    tolerance: int,
+) -> Iterator[Event]:
+    placed, seen, asked, noted = _placed(bronze), _seen(bronze), _asked(bronze), _noted(bronze)
+    for each in sorted({*placed, *seen, *asked, *noted}):
+        cluster_id, entity = each[0], each[1:]
+        if touched is not None and each not in touched:
+            continue
+        authors = [*authors_of_requests(asked.get(each, ()), tolerance), *authors_of_journal(noted.get(each, ()))]
+        observed: list[Event] = []
+        if each in placed:
+            observed += kraft_changes(cluster_id, entity, placed[each], epochs[cluster_id])
+        if each in seen:
+            beats = polls[cluster_id].times.get(entity[0], ()) if cluster_id in polls else ()
+            observed += poll_changes(cluster_id, entity, seen[each], beats)
+        yield from attributed(observed, authors, tolerance)
+        yield from author_changes(cluster_id, entity, authors)
+
+
+def records_of(records: pa.Table) -> dict[str, list[Record]]:
+    """The records that say something of an entity, by cluster."""
+    found: dict[str, list[Record]] = defaultdict(list)
+    names = ("log_offset", "in_snapshot", "record_ts", "record_type", "payload", "value_hmac")
+    for cluster_id, offset, in_snapshot, ts, type_, payload, hmac in rows_of(
+        records.filter(OF_ENTITIES), "cluster_id", *names
+    ):
+        found[cluster_id].append(Record(offset, in_snapshot, ts, type_, _decode(payload), hmac))
+    return found
+
+
+def _placed(bronze: Bronze) -> dict[_ByEntity, list[Placed]]:
+    return {
+        (cluster_id, *entity): facts
+        for cluster_id, records in records_of(bronze.kraft_record).items()
+        for entity, facts in placed_facts(records).items()
+    }
+
+
+def _seen(bronze: Bronze) -> dict[_ByEntity, list[Seen]]:
+    rows = bronze.snapshot.filter(pc.is_in(bronze.snapshot["kind"], pa.array(("state", "absent"))))
+    found: dict[_ByEntity, list[Seen]] = defaultdict(list)
+    for *entity, kind, ts, attr, value in rows_of(rows, *ENTITY, "kind", "observed_ts", "attr", "value"):
+        found[entity[0], entity[1], entity[2]].append(Seen(ts, attr if kind == "state" else None, value))
+    return found
+
+
+def _asked(bronze: Bronze) -> dict[_ByEntity, list[Asked]]:
+    rows = bronze.alter_request
+    done = rows.filter(pc.and_(pc.equal(rows["error_code"], 0), pc.invert(rows["validate_only"])))
+    names = ("attr", "op", "value", "start_ts", "end_ts", "principal", "client_id", "client_host", "api")
+    return _grouped(Asked, rows_of(done, *ENTITY, *names, "is_forwarded", "broker_id", "byte_pos"))
+
+
+def _noted(bronze: Bronze) -> dict[_ByEntity, list[Noted]]:
+    done = bronze.journal.filter(pc.equal(bronze.journal["status"], "applied"))
+    names = ("attr", "op", "old_value", "value", "intent_ts", "end_ts", "principal", "client_host")
+    return _grouped(Noted, rows_of(done, *ENTITY, *names))
+
+
+def _grouped(kind: type[Any], rows: Iterable[tuple[Any, ...]]) -> dict[_ByEntity, list[Any]]:
+    found: dict[_ByEntity, list[Any]] = defaultdict(list)
+    for cluster_id, type_, key, *rest in rows:
+        found[cluster_id, type_, key].append(kind(*rest))
+    return found

@@ -8,147 +8,124 @@ is marked, and nothing between two clusters. A hidden value equals any other hid
 - cluster: topics among the clusters that have one of that name, quotas among those that have one of that entity, the
   brokers' defaults and the quotas of default entities among all.
 - baseline: the values of a file (`console.history.policy_files`).
+
+Pure; times are microseconds since 1970.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from console.history.drift_rules import BY_PATTERN, OF_EACH_BROKER
-from console.history.entities import CLUSTER, DEFAULT, UNOBSERVED
+from console.history.drift_rules import is_of_each_broker, severity_of
+from console.history.entities import CLUSTER, DEFAULT, POLL_SOURCES, UNOBSERVED
 from console.history.policy_files import Wanted
 from console.history.redact import HIDDEN
 from console.history.schema import DRIFT
-from console.history.transforms.coverage_gaps import since_before, with_first_poll
+from console.history.transforms.rows import rows_of, table_of
 
 
-def severity(entity_type: Column, attr: Column) -> Column:
-    """high, medium or low."""
-    found = F.when(entity_type == "acl", "high")
-    for name, pattern in BY_PATTERN:
-        found = found.when(attr.rlike(pattern), name)
-    return found.otherwise("low")
+class Peer(NamedTuple):
+    """One that is compared. own: its value, which the operator can change; holds: the value that counts; None: not
+    set. since: None: since before anything was known."""
+
+    cluster_id: str
+    entity_type: str
+    entity_key: str
+    attr: str
+    own: str | None
+    since: int | None
+    holds: str | None
+
+
+class Odd(NamedTuple):
+    """A row of `drift`."""
+
+    cluster_id: str
+    scope: str
+    entity_key: str
+    attr: str
+    majority_value: str | None
+    this_value: str | None
+    peers: int
+    differing: int
+    since: int | None
+    severity: str
+
+
+def _odd(
+    peer: Peer,
+    scope: str,
+    wanted: str | None,
+    peers: int,
+    differing: int,
+    since: int | None,
+    severity: str | None = None,
+) -> Odd:
+    key = f"{peer.entity_type}:{peer.entity_key}"
+    severity = severity or severity_of(peer.entity_type, peer.attr)
+    return Odd(peer.cluster_id, scope, key, peer.attr, wanted, peer.own, peers, differing, since, severity)
 
 
 # -- outliers --------------------------------------------------------------------------------------------------------
 
 
-def outliers(peers: DataFrame, among: Sequence[str]) -> DataFrame:
-    """The rows that differ from the majority of those that have `among` in common: `peers`' cluster_id, entity_type,
-    entity_key and attr, with majority_value, this_value, peers, differing, since.
-
-    peers: a row for each that is compared, those without a value too, with `holds`, which is compared, `own`, which is
-    shown (the operator can change it), and `since`.
-    """
-    alike = Window.partitionBy(*among, "holds")
-    together = Window.partitionBy(*among)
+def outliers(peers: Sequence[Peer], scope: str) -> Iterator[Odd]:
+    """Those that differ from the majority. peers: all that are compared, those without a value too."""
+    alike: dict[str | None, list[Peer]] = defaultdict(list)
+    for peer in peers:
+        alike[peer.holds].append(peer)
     # Of equally frequent values the one that some inherit wins.
-    some_inherit = F.count("own").over(alike) < F.count("*").over(alike)
-    scored = peers.select(
-        "*",
-        F.struct(F.count("*").over(alike).alias("agree"), some_inherit.alias("some_inherit")).alias("score"),
-        # If one of them inherits it, so may the others.
-        F.when(~some_inherit, F.max("own").over(alike)).alias("best_own"),
-        # Unknown for one: unknown for all.
-        F.when(F.count("since").over(alike) == F.count("*").over(alike), F.min("since").over(alike)).alias(
-            "best_since"
-        ),
-    )
-    counted = scored.select("*", F.count("*").over(together).alias("all"), F.max("score").over(together).alias("top"))
-    wins = F.col("score") == F.col("top")
-
-    def of_winners(name: str) -> Column:
-        return F.max(F.when(wins, F.col(name))).over(together)
-
-    return (
-        counted.select(
-            "*",
-            F.sum(wins.cast("int")).over(together).alias("winning"),
-            of_winners("best_own").alias("majority_value"),
-            of_winners("best_since").alias("majority_since"),
-        )
-        # As many rows win as agree on one value: else several values do.
-        .where(~wins & (F.col("winning") == F.col("top.agree")))
-        .select(
-            "cluster_id",
-            "entity_type",
-            "entity_key",
-            "attr",
-            "majority_value",
-            F.col("own").alias("this_value"),
-            F.col("all").cast("int").alias("peers"),
-            (F.col("all") - F.col("winning")).cast("int").alias("differing"),
+    scores = {holds: (len(each), any(peer.own is None for peer in each)) for holds, each in alike.items()}
+    top = max(scores.values())
+    winners = [holds for holds, score in scores.items() if score == top]
+    if len(winners) > 1:
+        return
+    winner = alike[winners[0]]
+    # If one of them inherits it, so may the others.
+    shown = None if top[1] else max(peer.own or "" for peer in winner)
+    times = [peer.since for peer in winner if peer.since is not None]
+    majority_since = min(times) if len(times) == len(winner) else None  # unknown for one: unknown for all
+    for holds, each in alike.items():
+        for peer in each if holds != winners[0] else ():
             # It differs since the later of the two was set.
-            F.greatest("since", "majority_since").alias("since"),
-        )
-    )
+            since = max((at for at in (peer.since, majority_since) if at is not None), default=None)
+            yield _odd(peer, scope, shown, len(peers), len(peers) - len(winner), since)
 
 
 # -- baseline --------------------------------------------------------------------------------------------------------
 
-_ENTITY = ("cluster_id", "entity_type", "entity_key")
 
-
-def from_baseline(values: DataFrame, baseline: Sequence[Wanted]) -> DataFrame:
-    """The columns of `outliers`, and scope and severity. values: as there, for all entities.
-
-    peers: the number of entities of a cluster that the wanted value is for.
-    """
-    there = values.where(F.col("holds").isNotNull()).select(*_ENTITY).distinct()
-    looked_for = [(each.entity_type, name) for each in baseline for name in each.looked_for]
-    if looked_for:
-        entities = F.explode(
-            F.array(*(F.struct(F.lit(t).alias("entity_type"), F.lit(n).alias("entity_key")) for t, n in looked_for))
-        )
-        clusters = values.select("cluster_id").distinct()
-        there = there.unionByName(
-            clusters.select("cluster_id", entities.alias("e")).select("cluster_id", "e.*")
-        ).distinct()
-    # The last rule that fits counts, attribute by attribute.
-    fitting = there.select(
-        *_ENTITY, F.explode(F.array_compact(F.array(*map(_fits, range(len(baseline)), baseline)))).alias("w")
-    )
-    wanted = fitting.groupBy(*_ENTITY, "w.attr").agg(F.max_by("w", "w.place").alias("w"))
-    compared = wanted.join(values, on=[*_ENTITY, "attr"], how="left").withColumn(
-        "differs", ~F.col("holds").eqNullSafe(F.col("w.value"))
-    )
-    alike = Window.partitionBy("cluster_id", "entity_type", "attr", "w.place")
-    return (
-        compared.withColumn("peers", F.count("*").over(alike).cast("int"))
-        .withColumn("differing", F.sum(F.col("differs").cast("int")).over(alike).cast("int"))
-        .where(F.col("differs"))
-        .select(
-            *_ENTITY,
-            "attr",
-            F.col("w.value").alias("majority_value"),
-            F.col("own").alias("this_value"),
-            "peers",
-            "differing",
-            "since",
-            F.lit("baseline").alias("scope"),
-            F.col("w.severity").alias("severity"),
-        )
-    )
-
-
-def _fits(place: int, wanted: Wanted) -> Column:
-    fits = (
-        (F.col("entity_type") == wanted.entity_type)
-        & F.col("entity_key").rlike(wanted.names.pattern)
-        & F.col("cluster_id").rlike(wanted.clusters.pattern)
-    )
-    return F.when(
-        fits,
-        F.struct(
-            F.lit(place).alias("place"),
-            F.lit(wanted.attr).alias("attr"),
-            F.lit(wanted.value).cast("string").alias("value"),
-            F.lit(wanted.severity).cast("string").alias("severity"),
-        ),
-    )
+def from_baseline(values: Sequence[Peer], baseline: Sequence[Wanted]) -> Iterator[Odd]:
+    """What differs from a baseline; peers: the entities of a cluster that a wanted value is for."""
+    by_entity: dict[tuple[str, str, str], dict[str, Peer]] = defaultdict(dict)
+    for peer in values:
+        by_entity[peer[:3]][peer.attr] = peer
+    there = {entity for entity, of in by_entity.items() if any(peer.holds is not None for peer in of.values())}
+    clusters = {peer.cluster_id for peer in values}
+    there |= {
+        (each, wanted.entity_type, name) for each in clusters for wanted in baseline for name in wanted.looked_for
+    }
+    patterns = [(re.compile(each.names.pattern), re.compile(each.clusters.pattern)) for each in baseline]
+    compared: dict[tuple[str, str, str, int], list[Peer]] = defaultdict(list)
+    for entity in there:
+        last: dict[str, int] = {}  # the last rule that fits counts, attribute by attribute
+        for place, (wanted, (names, of_clusters)) in enumerate(zip(baseline, patterns, strict=True)):
+            if wanted.entity_type == entity[1] and names.search(entity[2]) and of_clusters.search(entity[0]):
+                last[wanted.attr] = place
+        for attr, place in last.items():
+            peer = by_entity.get(entity, {}).get(attr) or Peer(*entity, attr, None, None, None)
+            compared[entity[0], entity[1], attr, place].append(peer)
+    for (*_, place), peers in compared.items():
+        wanted = baseline[place]
+        differing = [peer for peer in peers if peer.holds != wanted.value]
+        for peer in differing:
+            yield _odd(peer, "baseline", wanted.value, len(peers), len(differing), peer.since, wanted.severity)
 
 
 # -- the table -------------------------------------------------------------------------------------------------------
@@ -159,109 +136,99 @@ _OF_EACH_CLUSTER = (":topic_id", UNOBSERVED)
 _STATIC = "STATIC_BROKER_CONFIG"
 
 
-def drift(history: DataFrame, snapshot: DataFrame, baseline: Sequence[Wanted] = ()) -> DataFrame:
-    """DRIFT's rows. history, snapshot: the tables of these names. baseline: from the user's file."""
-    now = _now(history)
-    brokers = _brokers(now, snapshot)
-    found = _scope("broker", outliers(brokers.where(~F.col("attr").rlike(OF_EACH_BROKER)), ("cluster_id", "attr")))
-    clusters = outliers(_clusters(now), ("entity_type", "entity_key", "attr"))
-    found = found.unionByName(_scope("cluster", clusters.where(F.col("peers") > _A_PAIR)))
+def drift(
+    current: pa.Table, first_polls: Mapping[str, int], seen: pa.Table, baseline: Sequence[Wanted] = ()
+) -> pa.Table:
+    """DRIFT's rows. current: the rows of `history` that are current, of all clusters. first_polls: when a poll, or a
+    snapshot of the log, first showed something, by cluster. seen: the rows of `snapshot` with the state of brokers.
+    baseline: from the user's file."""
+    return table_of(DRIFT, _all(current, first_polls, seen, baseline))
+
+
+def _all(
+    current: pa.Table, first_polls: Mapping[str, int], seen: pa.Table, baseline: Sequence[Wanted]
+) -> Iterator[Odd]:
+    now = list(_now(current, first_polls))
+    brokers = list(_brokers([peer for peer in now if peer.entity_type == "broker"], seen))
+    for peers in _grouped(brokers, "cluster_id", "attr"):
+        if not is_of_each_broker(peers[0].attr):
+            yield from outliers(peers, "broker")
+    for peers in _clusters(now):
+        if len(peers) > _A_PAIR:
+            yield from outliers(peers, "cluster")
     if baseline:
-        others = now.where((F.col("entity_type") != "broker") | (F.col("entity_key") == DEFAULT))
-        values = others.withColumn("holds", F.col("own")).unionByName(brokers)
-        found = found.unionByName(from_baseline(values, baseline))
-    told = F.coalesce(F.col("severity"), severity(F.col("entity_type"), F.col("attr")))
-    return (
-        found.withColumn("severity", told)
-        .withColumn("entity_key", F.concat_ws(":", "entity_type", "entity_key"))
-        .select(*DRIFT.names)
-    )
+        others = (peer for peer in now if peer.entity_type != "broker" or peer.entity_key == DEFAULT)
+        yield from from_baseline([*others, *brokers], baseline)
 
 
-def _now(history: DataFrame) -> DataFrame:
-    """cluster_id, entity_type, entity_key, attr, own (empty: deleted), since (empty: before anything was known)."""
-    rows = history.where(F.col("is_current") & (F.col("entity_type") != CLUSTER))
-    current = with_first_poll(rows, history)
-    return current.select(
-        "cluster_id",
-        "entity_type",
-        "entity_key",
-        "attr",
-        F.when(~F.col("is_deleted"), F.coalesce("new_value", F.lit(HIDDEN))).alias("own"),
-        F.when(~since_before(), F.col("valid_from")).alias("since"),
-    )
+def _grouped(peers: Iterable[Peer], *names: str) -> Iterable[list[Peer]]:
+    found: dict[tuple[str, ...], list[Peer]] = defaultdict(list)
+    for peer in peers:
+        found[tuple(getattr(peer, name) for name in names)].append(peer)
+    return found.values()
 
 
-def _brokers(now: DataFrame, snapshot: DataFrame) -> DataFrame:
-    """Every broker with every attribute that one of them has or inherits, in the columns of `now`; `holds`: the value
-    that counts: the broker's own at run time, else the cluster's default, else its file's."""
-    rows = now.where(F.col("entity_type") == "broker")
-    by_attr = rows.groupBy("cluster_id", "attr").agg(_by("entity_key").alias("said"))
-    is_broker = (F.col("entity_key") != DEFAULT) & F.col("own").isNotNull()
-    members = rows.where(is_broker).groupBy("cluster_id").agg(F.collect_set("entity_key").alias("members"))
-    in_files = _in_files(snapshot)
-    inherited = F.col("inherited")
-    in_file = F.coalesce(F.array_contains("in_files", F.col("entity_key")), F.lit(False)) & inherited.isNotNull()
-    return (
-        by_attr.join(F.broadcast(members), on="cluster_id", how="inner")
-        .join(in_files, on=["cluster_id", "attr"], how="left")
-        .select("*", F.explode("members").alias("entity_key"), F.col("said")[DEFAULT]["own"].alias("inherited"))
-        .select("*", F.col("said")[F.col("entity_key")].alias("mine"))
-        .select(
-            "cluster_id",
-            F.lit("broker").alias("entity_type"),
-            "entity_key",
-            "attr",
-            "mine.own",
-            "mine.since",
-            F.when(in_file, inherited).otherwise(F.coalesce("mine.own", inherited)).alias("holds"),
-        )
-    )
+def _now(current: pa.Table, first_polls: Mapping[str, int]) -> Iterator[Peer]:
+    """All values that are current."""
+    names = ("attr", "new_value", "is_deleted", "source", "valid_from")
+    for cluster_id, type_, key, attr, value, is_deleted, source, since in rows_of(
+        current.filter(pc.not_equal(current["entity_type"], CLUSTER)), "cluster_id", "entity_type", "entity_key", *names
+    ):
+        own = None if is_deleted else HIDDEN if value is None else value
+        before = source in POLL_SOURCES and since == first_polls.get(cluster_id)
+        yield Peer(cluster_id, type_, key, attr, own, None if before else since, own)
 
 
-def _in_files(snapshot: DataFrame) -> DataFrame:
-    """cluster_id, attr, in_files: the brokers whose value, when last seen, was in their server.properties."""
-    states = snapshot.where((F.col("kind") == "state") & (F.col("entity_type") == "broker"))
-    last = states.groupBy("cluster_id", "attr", "entity_key").agg(F.max_by("source", "observed_ts").alias("source"))
-    in_file = F.when(F.col("source") == _STATIC, F.col("entity_key"))
-    return last.groupBy("cluster_id", "attr").agg(F.collect_set(in_file).alias("in_files"))
+def _brokers(rows: Sequence[Peer], seen: pa.Table) -> Iterator[Peer]:
+    """Every broker with every attribute that one of them has or inherits; `holds`: the value that counts: the broker's
+    own at run time, else the cluster's default, else its file's."""
+    members: dict[str, set[str]] = defaultdict(set)
+    for peer in rows:
+        if peer.entity_key != DEFAULT and peer.own is not None:
+            members[peer.cluster_id].add(peer.entity_key)
+    in_files = _in_files(seen)
+    for of_attr in _grouped(rows, "cluster_id", "attr"):
+        cluster_id, _, _, attr, *_ = of_attr[0]
+        said = {peer.entity_key: peer for peer in of_attr}
+        inherited = said[DEFAULT].own if DEFAULT in said else None
+        for key in members[cluster_id]:
+            mine = said.get(key) or Peer(cluster_id, "broker", key, attr, None, None, None)
+            in_file = inherited is not None and (cluster_id, key, attr) in in_files
+            yield mine._replace(holds=inherited if in_file or mine.own is None else mine.own)
 
 
-def _clusters(now: DataFrame) -> DataFrame:
+def _in_files(seen: pa.Table) -> set[tuple[str, str, str]]:
+    """Cluster, broker and attribute, where the value, when last seen, was in the broker's server.properties."""
+    last: dict[tuple[str, str, str], tuple[int, str | None]] = {}
+    for *names, ts, source in rows_of(seen, "cluster_id", "entity_key", "attr", "observed_ts", "source"):
+        key = (names[0], names[1], names[2])
+        if key not in last or last[key][0] < ts:
+            last[key] = ts, source
+    return {key for key, (_, source) in last.items() if source == _STATIC}
+
+
+def _clusters(now: Sequence[Peer]) -> Iterator[list[Peer]]:
     """The values of clusters under one name: each cluster that is compared, with each attribute that one of them
     has."""
-    is_default = ((F.col("entity_type") == "broker") & (F.col("entity_key") == DEFAULT)) | (
-        (F.col("entity_type") == "quota") & ~F.regexp_replace("entity_key", f"={DEFAULT}", "").contains("=")
-    )
-    rows = now.where(F.col("entity_type").isin("topic", "quota") | is_default)
-    by_attr = rows.where(~F.col("attr").isin(*_OF_EACH_CLUSTER)).groupBy("entity_type", "entity_key", "attr")
-    having = F.collect_set(F.when(F.col("own").isNotNull(), F.col("cluster_id")))
-    members = rows.groupBy("entity_type", "entity_key").agg(having.alias("having"))
-    everywhere = now.agg(F.collect_set("cluster_id").alias("all_clusters"))
-    return (
-        by_attr.agg(_by("cluster_id").alias("said"))
-        .join(members, on=["entity_type", "entity_key"], how="inner")
-        .crossJoin(F.broadcast(everywhere))
-        .select(
-            "*", F.explode(F.when(is_default, F.col("all_clusters")).otherwise(F.col("having"))).alias("cluster_id")
-        )
-        .select("*", F.col("said")[F.col("cluster_id")].alias("mine"))
-        .select(
-            "cluster_id",
-            "entity_type",
-            "entity_key",
-            "attr",
-            "mine.own",
-            "mine.since",
-            F.col("mine.own").alias("holds"),
-        )
-    )
+    everywhere = {peer.cluster_id for peer in now}
+    if len(everywhere) <= _A_PAIR:
+        return
+    rows = [peer for peer in now if peer.entity_type in ("topic", "quota") or _is_default(peer)]
+    having: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for peer in rows:
+        if peer.own is not None:
+            having[peer.entity_type, peer.entity_key].add(peer.cluster_id)
+    for of_attr in _grouped(rows, "entity_type", "entity_key", "attr"):
+        first = of_attr[0]
+        if first.attr not in _OF_EACH_CLUSTER:
+            said = {peer.cluster_id: peer for peer in of_attr}
+            compared = everywhere if _is_default(first) else having[first.entity_type, first.entity_key]
+            absent = first._replace(own=None, since=None, holds=None)
+            yield [said.get(each) or absent._replace(cluster_id=each) for each in sorted(compared)]
 
 
-def _by(name: str) -> Column:
-    """A map from a column's values to `own` and `since`."""
-    return F.map_from_entries(F.collect_list(F.struct(F.col(name), F.struct("own", "since"))))
-
-
-def _scope(name: str, odd: DataFrame) -> DataFrame:
-    return odd.withColumn("scope", F.lit(name)).withColumn("severity", F.lit(None).cast("string"))
+def _is_default(peer: Peer) -> bool:
+    """Whether it is about the brokers' common default, or default entities alone."""
+    if peer.entity_type == "quota":
+        return "=" not in peer.entity_key.replace(f"={DEFAULT}", "")
+    return peer.entity_type == "broker" and peer.entity_key == DEFAULT

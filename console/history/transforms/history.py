@@ -2,432 +2,388 @@
 
 Several sources report the same change: it becomes one row, with the best source (the log, its snapshots, polls, the
 journal, requests in this order), the time of the most exact one, and the author. Setting the same value again makes no
-row.
+row. Pure; times are microseconds since 1970.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import datetime, timedelta
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from pyspark.sql import Column, DataFrame, Window, WindowSpec
-from pyspark.sql import functions as F
+import pyarrow as pa
 
 from console.history.entities import CLUSTER, DEFAULT, UNOBSERVED
 from console.history.schema import HISTORY
 from console.history.transforms.attribution import TOLERANCE
-from console.history.transforms.change_event import changed_list
-from console.history.transforms.coverage_gaps import coverage_gaps
-from console.history.transforms.kraft_changes import ATTRIBUTE, SINCE_BEFORE
-from console.history.transforms.touched import Touched, cut
+from console.history.transforms.coverage import LOG, Covered, Polls, coverage_gaps
+from console.history.transforms.kraft_changes import SINCE_BEFORE, Event
+from console.history.transforms.kraft_facts import sha256
+from console.history.transforms.reported import changed_list
+from console.history.transforms.rows import rows_of, table_of
+from console.history.transforms.touched import Touched
 
-# -- events in order. Columns: those of an attribute; ts; source (`poll` for what a poll shows without a change of its
-# own); rank, at one time; log_offset, op, value, digest, uncertainty_ms, principal, client_id, attribution; keeps (a
-# deletion counts though no value is known); in_log (the metadata log covers that time); by_log (of a `poll`: it is a
-# snapshot of the log).
-
+NEVER = Polls({}, ())
+"""Of a cluster that was not polled."""
 POLL = "poll"
+"""The source of what a poll shows without a change of its own."""
 AUTHORS = ("journal", "request_log")
-LOG = ("kraft_log", "kraft_snapshot")
+_SEEN = ("snapshot", POLL)
+_ADDS = ("append", "subtract")
 _RANKS = {"kraft_log": 0, "kraft_snapshot": 1, "journal": 2, "request_log": 3, "snapshot": 4, POLL: 5}
 """The order at one time: a poll shows the result of changes before it."""
+_BEST = ("kraft_log", "kraft_snapshot", "snapshot", "journal", "request_log")
 
 
-def counted(change_event: DataFrame, snapshot: DataFrame, covers: DataFrame, tolerance: timedelta) -> DataFrame:
-    """The events, and a `poll` for each attribute at the first poll after an event that the log does not cover.
+class Row(NamedTuple):
+    """A row of `history`."""
+
+    cluster_id: str
+    entity_type: str
+    entity_key: str
+    attr: str
+    old_value: str | None
+    new_value: str | None
+    valid_from: int
+    valid_to: int | None
+    is_current: bool
+    is_deleted: bool
+    principal: str | None
+    attribution: str
+    source: str
+
+
+class _Event:
+    """A change, or what a poll shows. keeps: a deletion counts though no value is known. in_log: the metadata log
+    covers that time. by_log: of a `poll`: it is a snapshot of the log."""
+
+    __slots__ = (
+        "attribution",
+        "by_log",
+        "client_id",
+        "digest",
+        "in_log",
+        "keeps",
+        "log_offset",
+        "op",
+        "principal",
+        "source",
+        "ts",
+        "uncertainty_ms",
+        "value",
+    )
+
+    def __init__(self, event: Event, keeps: bool, in_log: bool) -> None:
+        self.ts = event.event_ts
+        self.source = event.source
+        self.log_offset = event.log_offset
+        self.op = event.op
+        self.value = event.value
+        self.digest = event.value_sha256
+        self.uncertainty_ms = event.ts_uncertainty_ms
+        self.principal = event.principal
+        self.client_id = event.client_id
+        self.attribution = event.attribution
+        self.keeps = keeps
+        self.in_log = in_log
+        self.by_log = False
+
+    @staticmethod
+    def shown(of: Event, ts: int, by_log: bool) -> _Event:
+        """What a poll shows at that time; its value is not known yet."""
+        blank = of._replace(event_ts=ts, source=POLL, log_offset=None, ts_uncertainty_ms=SINCE_BEFORE, op="")
+        made = _Event(
+            blank._replace(value=None, value_sha256=None, principal=None, client_id=None, attribution="none"),
+            keeps=False,
+            in_log=False,
+        )
+        made.by_log = by_log
+        return made
+
+    @property
+    def is_set(self) -> bool:
+        """Whether there is a value after it."""
+        return self.op != "delete"
+
+    def began(self) -> int:
+        """The time at which it may have been at the earliest."""
+        return self.ts - self.uncertainty_ms * 1000
+
+    def order(self) -> tuple[Any, ...]:
+        """Does not depend on the order of the input; what is empty comes first."""
+        texts = (self.op, self.value, self.digest, self.principal, self.client_id)
+        offset = -1 if self.log_offset is None else self.log_offset
+        return (
+            self.ts,
+            _RANKS[self.source],
+            offset,
+            *((each is not None, each or "") for each in texts),
+            self.uncertainty_ms,
+        )
+
+
+# -- events in order -------------------------------------------------------------------------------------------------
+
+
+def _counted(events: Sequence[Event], polls: Polls, covered: Covered | None, tolerance: int) -> list[_Event]:
+    """The events of an attribute, and a `poll` at the first poll after an event that the log does not cover.
 
     Where the log covers everything, requests and the journal only name its authors (`attribution`) and are no changes.
     """
-    changes = _alone(change_event, covers, tolerance)
-    beats = snapshot.where(F.col("kind") == "heartbeat").select("cluster_id", "entity_type", "observed_ts")
-    kept = _with_keeps(changes, beats).select(
-        *ATTRIBUTE,
-        F.col("event_ts").alias("ts"),
-        "source",
-        "log_offset",
-        "op",
-        "value",
-        F.col("value_sha256").alias("digest"),
-        F.col("ts_uncertainty_ms").alias("uncertainty_ms"),
-        "principal",
-        "client_id",
-        "attribution",
-        "keeps",
-        "in_log",
-        F.lit(False).alias("by_log"),
-    )
-    looks = _polls(changes, snapshot, beats.dropDuplicates(), covers, tolerance).unionByName(_log_polls(changes))
-    shown = (
-        looks.withColumn("source", F.lit(POLL))
-        .withColumn("attribution", F.lit("none"))
-        .withColumn("uncertainty_ms", F.lit(SINCE_BEFORE).cast("bigint"))
-        .withColumn("keeps", F.lit(False))
-        .withColumn("in_log", F.lit(False))
-    )
-    events = kept.unionByName(shown, allowMissingColumns=True)
-    return events.withColumn("ts", _log_time()).withColumn("rank", _rank())
+    made: list[_Event] = []
+    shown: dict[tuple[int, bool], Event] = {}
+    first = events[0]
+    times = polls.times.get(first.entity_type, ())
+    sure = polls.sure(first.entity_type, covered)
+    known = [each for each in (times[0] if times else None, covered.first if covered else None) if each is not None]
+    can_be_shown = not _not_in_logs(first)
+    by_poll = can_be_shown and (first.entity_type != "broker" or first.entity_key in (DEFAULT, *polls.brokers))
+    for event in events:
+        hole = _hole(event, covered)
+        in_log = _in_log(event, covered, tolerance) and hole is None
+        if event.source in AUTHORS and in_log and can_be_shown:
+            continue
+        unknown = not known or event.event_ts < min(known)
+        made.append(_Event(event, event.source == "kraft_log" or (event.source in AUTHORS and unknown), in_log))
+        if covered is not None and event.source not in LOG and can_be_shown:
+            then = hole[1] if hole else covered.whole
+            if then is not None and (hole or event.event_ts < then):
+                shown.setdefault((then, True), event)
+        if by_poll and event.source != "snapshot":
+            from_ts = event.event_ts + tolerance
+            if sure is None or (covered is not None and event.event_ts < covered.first) or from_ts > sure:
+                at = polls.shown(event.entity_type, from_ts, covered)
+                if at is not None:
+                    shown.setdefault((at, False), event)
+    made += [_Event.shown(event, ts, by_log) for (ts, by_log), event in shown.items()]
+    # A controller whose clock is behind its predecessor's does not change the log's order.
+    latest = 0
+    for each in sorted(
+        (each for each in made if each.source in LOG),
+        key=lambda each: (each.log_offset or 0, each.source == "kraft_log", each.ts),
+    ):
+        latest = each.ts = max(latest, each.ts)
+    return made
 
 
-def log_covers(change_event: DataFrame) -> DataFrame:
-    """The time that a cluster's metadata log covers, as far as its changes show: cluster_id, from_ts, to_ts, holes (an
-    array of structs of from_ts and to_ts, in which a part of it is missing), whole_ts (of the first snapshot, if it
-    begins with one: what that lacks did not exist)."""
-    log = change_event.where(F.col("source").isin(*LOG))
-    begun = F.timestamp_micros(F.unix_micros("event_ts") - F.col("ts_uncertainty_ms") * 1000)
-    is_hole = (F.col("source") == "kraft_snapshot") & (F.col("ts_uncertainty_ms") > 0)
-    by_snapshot = log.groupBy("cluster_id", F.when(is_hole, F.col("event_ts")).alias("hole_ends")).agg(
-        F.min("event_ts").alias("from_ts"),
-        F.max("event_ts").alias("to_ts"),
-        F.min(F.when(is_hole, begun)).alias("hole_begins"),
-        F.min(F.when(F.col("ts_uncertainty_ms") == SINCE_BEFORE, F.col("event_ts"))).alias("whole_ts"),
-    )
-    hole = F.when(
-        F.col("hole_ends").isNotNull(),
-        F.struct(F.col("hole_begins").alias("from_ts"), F.col("hole_ends").alias("to_ts")),
-    )
-    return by_snapshot.groupBy("cluster_id").agg(
-        F.min("from_ts").alias("from_ts"),
-        F.max("to_ts").alias("to_ts"),
-        F.collect_list(hole).alias("holes"),
-        F.min("whole_ts").alias("whole_ts"),
-    )
-
-
-def _alone(change_event: DataFrame, covers: DataFrame, tolerance: timedelta) -> DataFrame:
-    """The changes without those of requests and the journal in time that the log covers; the others with `then_ts`: the
-    time of the log's next snapshot, since the log does not cover the time before it."""
-    began = F.timestamp_micros(F.unix_micros("event_ts") - F.col("ts_uncertainty_ms") * 1000)
-    more = micros(tolerance)
-    hole = F.get(
-        F.filter("holes", lambda hole: (F.col("event_ts") > hole["from_ts"]) & (began < hole["to_ts"])), F.lit(0)
-    )
-    in_log = (began - more <= F.col("to_ts")) & (F.col("event_ts") + more >= F.col("from_ts")) & F.col("hole").isNull()
-    before = F.when(F.col("event_ts") < F.col("whole_ts"), F.col("whole_ts"))
-    return (
-        change_event.join(covers, on="cluster_id", how="left")
-        .withColumn("hole", F.when(F.col("ts_uncertainty_ms") >= 0, hole))
-        .withColumn("in_log", F.coalesce(in_log, F.lit(False)))
-        .where(~F.col("source").isin(*AUTHORS) | ~F.col("in_log") | _not_in_logs())
-        .withColumn("then_ts", F.when(~F.col("source").isin(*LOG), F.coalesce("hole.to_ts", before)))
-        .select(*change_event.columns, "in_log", "then_ts", F.col("from_ts").alias("first_record"))
-    )
-
-
-def _not_in_logs() -> Column:
+def _not_in_logs(event: Event) -> bool:
     """What no metadata log reports, or not as requested, and no poll shows."""
-    return (F.col("entity_type") == "broker-logger") | F.col("attr").startswith(":reassignment/")
+    return event.entity_type == "broker-logger" or event.attr.startswith(":reassignment/")
 
 
-def _log_polls(changes: DataFrame) -> DataFrame:
-    """ATTRIBUTE's columns, ts (of the snapshot of the log that shows the state), by_log."""
-    return (
-        changes.where(F.col("then_ts").isNotNull() & ~_not_in_logs())
-        .select(*ATTRIBUTE, F.col("then_ts").alias("ts"))
-        .dropDuplicates()
-        .withColumn("by_log", F.lit(True))
-    )
+def _in_log(event: Event, covered: Covered | None, tolerance: int) -> bool:
+    if covered is None:
+        return False
+    began = event.event_ts - event.ts_uncertainty_ms * 1000
+    return began - tolerance <= covered.last and event.event_ts + tolerance >= covered.first
 
 
-def _with_keeps(changes: DataFrame, beats: DataFrame) -> DataFrame:
-    """With `keeps`: for the log, whose reader has dropped what changes nothing; for authors, before any other
-    source."""
-    first_beats = beats.groupBy("cluster_id", "entity_type").agg(F.min("observed_ts").alias("first_beat"))
-    known_since = F.least("first_beat", "first_record")
-    unknown = known_since.isNull() | (F.col("event_ts") < known_since)
-    return changes.join(first_beats, on=["cluster_id", "entity_type"], how="left").withColumn(
-        "keeps", (F.col("source") == "kraft_log") | (F.col("source").isin(*AUTHORS) & unknown)
-    )
+def _hole(event: Event, covered: Covered | None) -> tuple[int, int] | None:
+    """The hole of the log in which it may have been."""
+    if covered is None or event.ts_uncertainty_ms < 0:
+        return None
+    began = event.event_ts - event.ts_uncertainty_ms * 1000
+    return next((hole for hole in covered.holes if event.event_ts > hole[0] and began < hole[1]), None)
 
 
-def _log_time() -> Column:
-    """The time of a change. A controller whose clock is behind its predecessor's does not change the log's order."""
-    of_log = F.col("source").isin(*LOG)
-    log_first = Window.partitionBy(*ATTRIBUTE).orderBy(of_log.desc(), "log_offset", F.col("source").desc(), "ts")
-    return F.when(of_log, F.max("ts").over(log_first)).otherwise(F.col("ts"))
+# -- the value after each event --------------------------------------------------------------------------------------
 
 
-def _rank() -> Column:
-    ranks = F.lit(len(_RANKS))
-    for source, rank in _RANKS.items():
-        ranks = F.when(F.col("source") == source, rank).otherwise(ranks)
-    return ranks
+def _valued(events: list[_Event], of_type: str, attr: str, tolerance: int) -> list[_Event]:
+    """The events in order without redundant polls, with the value after each."""
+    events.sort(key=_Event.order)
+    if any(each.source == POLL for each in events):
+        _answer(events)
+        events.sort(key=_Event.order)
+    if any(each.op in _ADDS for each in events):
+        _complete_lists(events)
+        events.sort(key=_Event.order)
+    if any(each.source in _SEEN for each in events):
+        return _without_echoes(_without_early_polls(events, tolerance), of_type, attr)
+    return events
 
 
-def _polls(
-    changes: DataFrame, snapshot: DataFrame, beats: DataFrame, covers: DataFrame, tolerance: timedelta
-) -> DataFrame:
-    """ATTRIBUTE's columns, ts (of the first poll that is later than a change by the tolerance), by_log (false).
-
-    Only of polls after the end of the log, and of what polls can show: without brokers that none has seen.
-    """
-    of_type = ["cluster_id", "entity_type"]
-    in_hole = F.exists("holes", lambda hole: (F.col("ts") > hole["from_ts"]) & (F.col("ts") < hole["to_ts"]))
-    first_hole = F.array_min(F.transform("holes", lambda hole: hole["from_ts"]))
-    marks = (
-        beats.withColumnRenamed("observed_ts", "ts")
-        .join(covers, on="cluster_id", how="left")
-        .withColumn(
-            "needless", F.coalesce(F.col("ts").between(F.col("from_ts"), F.col("to_ts")) & ~in_hole, F.lit(False))
-        )
-        .select(*of_type, "ts", F.least("to_ts", first_hole).alias("sure_to"), F.struct("ts", "needless").alias("beat"))
-    )
-    ends = marks.groupBy(*of_type).agg(
-        F.max(F.when(F.col("ts") <= F.col("sure_to"), F.col("ts"))).alias("sure_to"), F.max("ts").alias("last_ts")
-    )
-    shown_from = F.col("event_ts") + micros(tolerance)
-    in_doubt = F.col("sure_to").isNull() | (F.col("event_ts") < F.col("first_record")) | (shown_from > F.col("sure_to"))
-    open_ends = (
-        changes.where((F.col("source") != "snapshot") & ~_not_in_logs())
-        .join(ends, on=of_type, how="inner")
-        .where(in_doubt & (shown_from <= F.col("last_ts")))
-        .select(*ATTRIBUTE, shown_from.alias("ts"))
-    )
-    # From late to early, so that the next poll is the last one passed; at one time the poll comes first.
-    backwards = Window.partitionBy(*of_type).orderBy(F.col("ts").desc(), F.col("beat").desc_nulls_last())
-    found = (
-        open_ends.unionByName(marks.drop("sure_to"), allowMissingColumns=True)
-        .withColumn("next_beat", F.last("beat", ignorenulls=True).over(backwards))
-        .where(F.col("attr").isNotNull() & ~F.col("next_beat.needless"))
-        .select(*ATTRIBUTE, F.col("next_beat.ts").alias("ts"), F.lit(False).alias("by_log"))
-        .dropDuplicates()
-    )
-    is_broker = (F.col("entity_type") == "broker") & (F.col("entity_key") != DEFAULT)
-    seen = snapshot.where((F.col("kind") == "state") & is_broker).select("cluster_id", "entity_type", "entity_key")
-    brokers = found.where(is_broker).join(seen.dropDuplicates(), on=list(ATTRIBUTE[:3]), how="left_semi")
-    return found.where(~is_broker).unionByName(brokers)
-
-
-def micros(time: timedelta) -> Column:
-    """The time as an interval of Spark's."""
-    return F.expr(f"INTERVAL {int(time.total_seconds() * 1e6)} MICROSECONDS")
-
-
-# -- the value after each event, and which events changed it; adds is_set, and `change`: the number of changes so far.
-
-_SEEN = ("snapshot", POLL)
-_ADDS = ("append", "subtract")
-
-
-def in_order() -> WindowSpec:
-    """The events of an attribute, in an order that does not depend on the order and partitions of the input."""
-    return Window.partitionBy(*ATTRIBUTE).orderBy(
-        "ts", "rank", "log_offset", "op", "value", "digest", "principal", "client_id", "uncertainty_ms"
-    )
-
-
-def changed_values(events: DataFrame, tolerance: timedelta) -> DataFrame:
-    """The events without redundant ones, with the value after each."""
-    valued = _whole_lists(_answered(events))
-    return _numbered(_without_echoes(_without_early_polls(valued, tolerance)), tolerance)
-
-
-def _answered(events: DataFrame) -> DataFrame:
+def _answer(events: list[_Event]) -> None:
     """A `poll` shows the state after the last difference between polls, or of the log; without any, that nothing is
     set."""
-    is_look = F.col("source") == POLL
-    state = F.struct("op", "value", "digest")
-    of_looks = F.last(F.when(F.col("source") == "snapshot", state), ignorenulls=True).over(in_order())
-    of_log = F.last(F.when(F.col("source").isin(*LOG), state), ignorenulls=True).over(in_order())
-    shown = F.when(F.col("by_log"), of_log).otherwise(of_looks)
-    op = F.when(is_look, F.coalesce(F.col("shown.op"), F.lit("delete"))).otherwise(F.col("op"))
-    return (
-        events.withColumn("shown", shown)
-        .withColumn("op", op)
-        .withColumn("value", F.when(is_look, F.col("shown.value")).otherwise(F.col("value")))
-        .withColumn("digest", F.when(is_look, F.col("shown.digest")).otherwise(F.col("digest")))
-        .withColumn("is_set", F.col("op") != "delete")
-        .drop("shown", "by_log")
-    )
+    of_looks: _Event | None = None
+    of_log: _Event | None = None
+    for each in events:
+        if each.source == "snapshot":
+            of_looks = each
+        elif each.source in LOG:
+            of_log = each
+        elif each.source == POLL:
+            shown = of_log if each.by_log else of_looks
+            each.op, each.value, each.digest = (
+                ("delete", None, None) if shown is None else (shown.op, shown.value, shown.digest)
+            )
 
 
-def _whole_lists(events: DataFrame) -> DataFrame:
+def _complete_lists(events: list[_Event]) -> None:
     """`append` and `subtract` become the whole list, if the former one is known. If nothing was set, brokers start from
     their own default, which is unknown."""
-    adds = F.col("op").isin(*_ADDS)
-    stretches = F.sum((~adds).cast("int")).over(in_order())
-    numbered = events.withColumn("place", F.row_number().over(in_order())).withColumn("stretch", stretches)
-    so_far = Window.partitionBy(*ATTRIBUTE, "stretch").orderBy("place").rowsBetween(Window.unboundedPreceding, 0)
-    steps = F.collect_list(F.when(adds, F.struct("op", "value"))).over(so_far)
-    base = F.first(F.when(~adds & F.col("is_set"), F.col("value"))).over(so_far)
-    whole = F.aggregate("steps", F.col("base"), lambda had, step: changed_list(had, step["op"], step["value"]))
-    return (
-        numbered.withColumn("steps", steps)
-        .withColumn("base", base)
-        .withColumn("value", F.when(adds, whole).otherwise(F.col("value")))
-        .withColumn("digest", F.when(adds, F.sha2("value", 256)).otherwise(F.col("digest")))
-        .drop("place", "stretch", "steps", "base")
-    )
+    now: str | None = None
+    for each in events:
+        if each.op in _ADDS:
+            now = None if now is None or each.value is None else changed_list(now, each.op, each.value)
+            each.value, each.digest = now, None if now is None else sha256(now)
+        else:
+            now = each.value if each.is_set else None
 
 
-def _without_early_polls(events: DataFrame, tolerance: timedelta) -> DataFrame:
+def _without_early_polls(events: list[_Event], tolerance: int) -> list[_Event]:
     """Without polls that show a value shortly before its change: their clock is ahead."""
-    later = in_order()
 
-    def told_at(rows: int) -> Column:
-        same = (F.lead("is_set", rows).over(later) == F.col("is_set")) & F.lead("digest", rows).over(later).eqNullSafe(
-            F.col("digest")
-        )
-        soon = F.lead("ts", rows).over(later) <= F.col("ts") + micros(tolerance)
-        return same & soon & ~F.lead("source", rows).over(later).isin(*_SEEN)
+    def told_at(each: _Event, place: int) -> bool:
+        if place >= len(events):
+            return False
+        then = events[place]
+        same = then.is_set == each.is_set and then.digest == each.digest
+        return same and then.ts <= each.ts + tolerance and then.source not in _SEEN
 
-    behind_look = (F.lead("source").over(later) == POLL) & told_at(2)
-    early = (F.col("source") == "snapshot") & (told_at(1) | behind_look)
-    return events.withColumn("early", F.coalesce(early, F.lit(False))).where(~F.col("early")).drop("early")
+    def early(place: int, each: _Event) -> bool:
+        behind_look = place + 1 < len(events) and events[place + 1].source == POLL and told_at(each, place + 2)
+        return each.source == "snapshot" and (told_at(each, place + 1) or behind_look)
+
+    return [each for place, each in enumerate(events) if not early(place, each)]
 
 
-def _without_echoes(events: DataFrame) -> DataFrame:
+def _without_echoes(events: list[_Event], of_type: str, attr: str) -> list[_Event]:
     """Without polls that show less than is known: a hidden value that is still set, one of many endpoints, nothing of a
     broker that is down."""
-    by_log = F.last(F.when(F.col("source").isin(*LOG), F.struct("is_set", "value")), ignorenulls=True).over(in_order())
-    set_by_log = F.col("by_log")["is_set"]
-    hidden = F.col("is_set") & F.col("digest").isNull() & F.lag("is_set").over(in_order())
-    one_of_many = (F.col("attr") == ":endpoints") & set_by_log & F.col("by_log")["value"].contains(F.col("value"))
-    down = (F.col("entity_type") == "broker") & ~F.col("is_set") & F.col("in_log") & set_by_log
-    is_echo = [F.coalesce(each, F.lit(False)) for each in (hidden, one_of_many, down)]
-    return (
-        events.withColumn("by_log", by_log)
-        .withColumn("echo", F.col("source").isin(*_SEEN) & (is_echo[0] | is_echo[1] | is_echo[2]))
-        .where(~F.col("echo"))
-        .drop("echo", "by_log")
-    )
+    kept = []
+    of_log: _Event | None = None
+    last: _Event | None = None
+    for each in events:
+        if each.source in LOG:
+            of_log = each
+        set_by_log = of_log is not None and of_log.is_set
+        hidden = each.is_set and each.digest is None and last is not None and last.is_set
+        known = of_log.value if of_log is not None and of_log.is_set else None
+        one_of_many = attr == ":endpoints" and each.value is not None and known is not None and each.value in known
+        down = of_type == "broker" and not each.is_set and each.in_log and set_by_log
+        if each.source not in _SEEN or not (hidden or one_of_many or down):
+            kept.append(each)
+        last = each
+    return kept
 
 
-def _numbered(events: DataFrame, tolerance: timedelta) -> DataFrame:
-    last = F.lag(F.struct("is_set", "digest", "value", "ts", "source")).over(in_order())
+def _changes(last: _Event | None, each: _Event, tolerance: int) -> bool:
+    """Whether it is another value than the last event's."""
+    if last is None:
+        return each.is_set or each.keeps
+    if each.is_set is not last.is_set:
+        return True
+    if not each.is_set:
+        return False
+    if each.digest is None:
+        # The journal and the request log both report a hidden value that was set once.
+        told_again = last.digest is None and each.source != last.source and last.source in AUTHORS
+        since = each.ts - max(each.uncertainty_ms, 0) * 1000
+        return each.source in AUTHORS and not (told_again and since - tolerance <= last.ts)
     # Of a credential the log has more than a poll shows: the same value in a poll is no change.
-    shown_again = F.col("source").isin(*_SEEN) & (F.col("value") == last["value"])
-    by_author = F.col("source").isin(*AUTHORS)
-    # The journal and the request log both report a hidden value that was set once.
-    told_again = last["digest"].isNull() & (F.col("source") != last["source"]) & last["source"].isin(*AUTHORS)
-    began = F.timestamp_micros(F.unix_micros("ts") - F.greatest("uncertainty_ms", F.lit(0)) * 1000)
-    told_again &= began - micros(tolerance) <= last["ts"]
-    changed = (
-        F.when(last.isNull(), F.col("is_set") | F.col("keeps"))
-        .when(F.col("is_set") != last["is_set"], F.lit(True))
-        .when(~F.col("is_set"), F.lit(False))
-        .when(F.col("digest").isNull(), by_author & ~told_again)
-        .when(shown_again, F.lit(False))
-        .otherwise(~F.col("digest").eqNullSafe(last["digest"]))
-    )
-    return (
-        events.withColumn("changed", changed)
-        .withColumn("change", F.sum(F.col("changed").cast("int")).over(in_order()))
-        .where(F.col("change") > 0)
-    )
+    if each.source in _SEEN and each.value is not None and each.value == last.value:
+        return False
+    return each.digest != last.digest
+
+
+# -- the rows --------------------------------------------------------------------------------------------------------
+
+
+def entity_history(events: Iterable[Event], polls: Polls, covered: Covered | None, tolerance: int) -> Iterator[Row]:
+    """The rows of an entity. events: all rows of `change_event` that are about it. polls, covered: of its cluster.
+    tolerance: how far clocks may be apart. What the first poll of a cluster shows is valid from that poll."""
+    by_attr: dict[str, list[Event]] = defaultdict(list)
+    for event in events:
+        by_attr[event.attr].append(event)
+    for attr, of_attr in by_attr.items():
+        first = of_attr[0]
+        valued = _valued(_counted(of_attr, polls, covered, tolerance), first.entity_type, attr, tolerance)
+        changes: list[tuple[_Event, list[_Event]]] = []
+        last: _Event | None = None
+        for each in valued:
+            if _changes(last, each, tolerance):
+                changes.append((each, []))
+            elif changes and each.source not in ("kraft_log", POLL):
+                told = changes[-1][0]
+                if each.uncertainty_ms < 0 or each.began() - tolerance <= told.ts:
+                    changes[-1][1].append(each)
+            last = each
+        yield from _rows((first.cluster_id, first.entity_type, first.entity_key, attr), changes)
+
+
+def _rows(attribute: tuple[str, str, str, str], changes: list[tuple[_Event, list[_Event]]]) -> Iterator[Row]:
+    """A row for each change, with what its repeated reports add."""
+    times: list[int] = []
+    at_once = 0
+    for place, (told, _) in enumerate(changes):
+        # Two changes within the clock's millisecond get times a microsecond apart.
+        at_once = at_once + 1 if place and changes[place - 1][0].ts == told.ts else 0
+        times.append(told.ts + at_once)
+    old: str | None = None
+    for place, (told, echoes) in enumerate(changes):
+        until = times[place + 1] if place + 1 < len(times) else None
+        sources = {"snapshot" if told.source == POLL else told.source, *(each.source for each in echoes)}
+        best = next(source for source in _BEST if source in sources)
+        current = until is None
+        yield Row(
+            *(*attribute, old, told.value, times[place], until, current, not told.is_set, *_author(told, echoes), best)
+        )
+        old = told.value
+
+
+def _author(told: _Event, echoes: Iterable[_Event]) -> tuple[str | None, str]:
+    """The author that was found for a change of the log or of polls; else the one who reports it, with all who report
+    the same at that time."""
+    if told.source not in AUTHORS:
+        return told.principal, told.attribution
+    reports = [told, *(each for each in echoes if each.source in AUTHORS)]
+    principals = {each.principal for each in reports if each.principal is not None}
+    names = sorted({name for name in principals if ":" in name} or principals)
+    how = "journal" if any(each.attribution == "journal" for each in reports) else "request"
+    return ", ".join(names) or None, "several" if len(names) > 1 else how
+
+
+def gap_rows(cluster_id: str, polls: Polls, covered: Covered | None, until: int) -> Iterator[Row]:
+    """The time in which a cluster was not observed. until: see `coverage_gaps`."""
+    for first, last in coverage_gaps(polls.times, covered, until):
+        entity = (cluster_id, CLUSTER, cluster_id, UNOBSERVED)
+        yield Row(*entity, None, None, first, last, last is None, False, None, "none", "snapshot")
 
 
 # -- the table -------------------------------------------------------------------------------------------------------
 
-_BEST = ("kraft_log", "kraft_snapshot", "snapshot", "journal", "request_log")
-
 
 def history(
-    change_event: DataFrame,
-    snapshot: DataFrame,
-    tolerance: timedelta = TOLERANCE,
-    now: datetime | None = None,
-    touched: Touched | None = None,
-) -> DataFrame:
-    """HISTORY's rows. change_event, snapshot: the tables of these names. tolerance: how far clocks may be apart.
-
-    now: until when polls may be missing (`coverage_gaps`); None: the latest poll of any cluster. What the first poll of
-    a cluster shows is valid from that poll. touched: what the rows are about (None: everything).
-    """
-    covers = log_covers(change_event)
-    values = changed_values(counted(cut(change_event, touched), snapshot, covers, tolerance), tolerance)
-    gaps = coverage_gaps(snapshot, covers.select("cluster_id", "from_ts", "to_ts"), now)
-    return cut(_rows(values, tolerance).unionByName(_gap_rows(gaps)), touched).select(*HISTORY.names)
+    change_event: pa.Table,
+    polls: Mapping[str, Polls],
+    covers: Mapping[str, Covered],
+    tolerance: int = int(TOLERANCE.total_seconds() * 1_000_000),
+) -> pa.Table:
+    """HISTORY's rows of entities, of all that `change_event` has of them. polls, covers: of their clusters."""
+    return table_of(HISTORY, _all_rows(change_event, polls, covers, tolerance))
 
 
-def _rows(values: DataFrame, tolerance: timedelta) -> DataFrame:
-    """A row for each change, with what its repeated reports add."""
-    told = ("ts", "source", "is_set", "value", "principal", "attribution", "uncertainty_ms")
-    echo = F.when(
-        ~F.col("changed") & ~F.col("source").isin("kraft_log", POLL),
-        F.struct("ts", "source", "principal", "attribution", "uncertainty_ms"),
-    )
-    changes = (
-        values.groupBy(*ATTRIBUTE, "change")
-        .agg(F.max(F.when(F.col("changed"), F.struct(*told))).alias("told"), F.collect_list(echo).alias("echoes"))
-        .withColumn("echoes", F.filter("echoes", _of_same_change(tolerance)))
-    )
-    with_time = changes.select(*ATTRIBUTE, "change", "told.*", _best_source().alias("best"), *_author())
-    # Two changes within the clock's millisecond get times a microsecond apart.
-    at_once = Window.partitionBy(*ATTRIBUTE, "ts").orderBy("change")
-    apart = F.timestamp_micros(F.unix_micros("ts") + F.row_number().over(at_once) - 1)
-    following = Window.partitionBy(*ATTRIBUTE).orderBy("change")
-    return with_time.withColumn("valid_from", apart).select(
-        *ATTRIBUTE,
-        F.lag("value").over(following).alias("old_value"),
-        F.col("value").alias("new_value"),
-        "valid_from",
-        F.lead("valid_from").over(following).alias("valid_to"),
-        F.lead("valid_from").over(following).isNull().alias("is_current"),
-        (~F.col("is_set")).alias("is_deleted"),
-        F.col("by").alias("principal"),
-        F.col("by_what").alias("attribution"),
-        F.col("best").alias("source"),
-    )
+def _all_rows(
+    change_event: pa.Table,
+    polls: Mapping[str, Polls],
+    covers: Mapping[str, Covered],
+    tolerance: int,
+) -> Iterator[Row]:
+    by_entity: dict[tuple[str, str, str], list[Event]] = defaultdict(list)
+    for event in map(Event._make, rows_of(change_event, *Event._fields)):
+        by_entity[event.cluster_id, event.entity_type, event.entity_key].append(event)
+    for entity, events in by_entity.items():
+        yield from entity_history(events, polls.get(entity[0], NEVER), covers.get(entity[0]), tolerance)
 
 
-def _of_same_change(tolerance: timedelta) -> Callable[[Column], Column]:
-    def same(each: Column) -> Column:
-        began = F.timestamp_micros(F.unix_micros(each["ts"]) - each["uncertainty_ms"] * 1000)
-        return (each["uncertainty_ms"] < 0) | (began - micros(tolerance) <= F.col("told.ts"))
-
-    return same
-
-
-def _best_source() -> Column:
-    sources = F.concat(
-        F.array(F.when(F.col("told.source") == POLL, F.lit("snapshot")).otherwise(F.col("told.source"))),
-        F.transform("echoes", lambda each: each["source"]),
-    )
-    best = F.lit(None).cast("string")
-    for source in reversed(_BEST):
-        best = F.when(F.array_contains(sources, source), F.lit(source)).otherwise(best)
-    return best
-
-
-def _author() -> list[Column]:
-    """The author that was found for a change of the log or of polls; else the one who reports it, with all who report
-    the same at that time."""
-    told = F.col("told")
-    authors = F.concat(
-        F.array(F.struct("told.principal", "told.attribution")),
-        F.transform(
-            F.filter("echoes", lambda each: each["source"].isin(*AUTHORS)),
-            lambda each: F.struct(each["principal"].alias("principal"), each["attribution"].alias("attribution")),
-        ),
-    )
-    known = F.filter(authors, lambda each: each["principal"].contains(":"))
-    fitting = F.when(F.size(known) > 0, known).otherwise(authors)
-    names = F.array_sort(F.array_distinct(F.transform(fitting, lambda each: each["principal"])))
-    by_journal = F.exists(authors, lambda each: each["attribution"] == "journal")
-    by_author = told["source"].isin(*AUTHORS)
-    return [
-        F.when(by_author, F.array_join(names, ", ")).otherwise(told["principal"]).alias("by"),
-        F.when(~by_author, told["attribution"])
-        .when(F.size(names) > 1, "several")
-        .when(by_journal, "journal")
-        .otherwise("request")
-        .alias("by_what"),
-    ]
-
-
-def _gap_rows(gaps: DataFrame) -> DataFrame:
-    return gaps.select(
-        "cluster_id",
-        F.lit(CLUSTER).alias("entity_type"),
-        F.col("cluster_id").alias("entity_key"),
-        F.lit(UNOBSERVED).alias("attr"),
-        F.lit(None).cast("string").alias("old_value"),
-        F.lit(None).cast("string").alias("new_value"),
-        "valid_from",
-        "valid_to",
-        F.col("valid_to").isNull().alias("is_current"),
-        F.lit(False).alias("is_deleted"),
-        F.lit(None).cast("string").alias("principal"),
-        F.lit("none").alias("attribution"),
-        F.lit("snapshot").alias("source"),
-    )
+def gaps(
+    polls: Mapping[str, Polls], covers: Mapping[str, Covered], touched: Touched | None = None, now: int | None = None
+) -> pa.Table:
+    """HISTORY's rows of the time in which clusters were not observed. touched: what rows are wanted of (None:
+    everything). now: until when polls may be missing; None: the latest poll of any cluster."""
+    latest = max((each[-1] for of in polls.values() for each in of.times.values() if each), default=0)
+    until = latest if now is None else now
+    of_all = (cluster_id for cluster_id in polls if touched is None or (cluster_id, CLUSTER, cluster_id) in touched)
+    return table_of(HISTORY, (row for each in of_all for row in gap_rows(each, polls[each], covers.get(each), until)))

@@ -3,299 +3,290 @@
 Each policy is judged, for each entity and attribute that it is about, at every change of what it depends on: the value,
 whether the entity exists, what it inherits, and what it is compared with. Adjacent times of violation are merged. Of a
 hidden value only that it is set is judged. Kafka's own default counts only in clusters that were polled: the metadata
-log does not have brokers' files.
+log does not have brokers' files. Pure; times are microseconds since 1970.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import reduce
-from operator import or_
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import groupby
+from operator import itemgetter
+from typing import NamedTuple
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
+import pyarrow as pa
 
 from console.history.entities import CLUSTER, DEFAULT
 from console.history.policy_files import Expected, Policy
 from console.history.schema import POLICY_VIOLATION
-
-# -- whether a state violates a policy, as an expression of the columns `live` (how many values are set), `exists`
-# (above 0: the entity exists), own, default and brokers (the value; that of the brokers' common default; that of a
-# broker), other (what it is compared with), looked_at (whether Kafka's own default may be assumed)
+from console.history.transforms.kraft_facts import Entity
+from console.history.transforms.rows import rows_of, table_of
 
 
-def is_broken(policy: Policy) -> Column:
-    """True or false, never empty."""
-    is_set = F.col("live") > 0
-    judged = (F.col("exists") > 0) if policy.counts_missing else is_set
+class Held(NamedTuple):
+    """A value of an attribute: a row of `history` of one entity. value: None if hidden or deleted."""
+
+    attr: str
+    value: str | None
+    since: int
+    until: int | None
+    is_deleted: bool
+
+
+# -- the states of a subject, an attribute of an entity under one policy ----------------------------------------------
+
+_LIVE, _EXISTS, _OWN, _DEFAULT, _BROKERS, _OTHER = range(6)
+"""What an event changes: how many values are set; how many values the entity has; the value; that of the brokers'
+common default; that of a broker; that of the attribute that it is compared with."""
+
+
+class _Event(NamedTuple):
+    ts: int
+    what: int
+    value: str | None = None
+    delta: int = 0
+
+
+@dataclass
+class _State:
+    live: int = 0
+    exists: int = 0
+    own: str | None = None
+    default: str | None = None
+    brokers: str | None = None
+    other: str | None = None
+
+    def take(self, event: _Event) -> None:
+        """Changes the state."""
+        match event.what:
+            case 0:
+                self.live += event.delta
+            case 1:
+                self.exists += event.delta
+            case 2:
+                self.own = event.value
+            case 3:
+                self.default = event.value
+            case 4:
+                self.brokers = event.value
+            case _:
+                self.other = event.value
+
+
+def _is_broken(policy: Policy, state: _State, looked_at: bool) -> bool:
+    is_set = state.live > 0
+    if not (state.exists > 0 if policy.counts_missing else is_set):
+        return False
     expected = policy.expected
-    broken = [F.coalesce(each, F.lit(False)) for each in _against(expected, _effective_value(policy))]
-    if expected.is_set is not None:
-        broken.append(~is_set if expected.is_set else is_set)
-    if expected.set_on_one:
-        broken.append(~is_set)
-    return judged & reduce(or_, broken)
+    if expected.is_set is not None and expected.is_set is not is_set:
+        return True
+    if expected.set_on_one and not is_set:
+        return True
+    value = _effective_value(policy, state, looked_at)
+    return value is not None and _is_against(expected, value, state.other)
 
 
-def _effective_value(policy: Policy) -> Column:
-    """The value that counts; empty if it is hidden or unknown."""
-    own = F.col("own")
-    if not policy.counts_missing:
-        return own
-    inherited = [F.col("default"), F.col("brokers")] if policy.inherits else []
-    if policy.default is not None:
-        inherited.append(F.when(F.col("looked_at"), F.lit(policy.default)))
-    return F.when(F.col("live") > 0, own).otherwise(F.coalesce(*inherited) if inherited else F.lit(None).cast("string"))
+def _effective_value(policy: Policy, state: _State, looked_at: bool) -> str | None:
+    """The value that counts; None if it is hidden or unknown."""
+    if state.live > 0 or not policy.counts_missing:
+        return state.own
+    inherited = [state.default, state.brokers] if policy.inherits else []
+    if looked_at:
+        inherited.append(policy.default)
+    return next((each for each in inherited if each is not None), None)
 
 
-def _against(expected: Expected, value: Column) -> list[Column]:
-    number = value.try_cast("double")
-    endless = F.lit(False) if expected.infinite is None else number == expected.infinite
-    found = []
-    if expected.at_least is not None:
-        found.append(~endless & (number < expected.at_least))
-    if expected.at_most is not None:
-        found.append(endless | (number > expected.at_most))
-    if expected.below is not None:
-        found.append(number >= F.col("other").try_cast("double"))
-    if expected.one_of:
-        found.append(~value.isin(*expected.one_of))
-    if expected.none_of:
-        found.append(value.isin(*expected.none_of))
-    if expected.matches is not None:
-        found.append(~value.rlike(expected.matches))
-    if expected.matches_not is not None:
-        found.append(value.rlike(expected.matches_not))
-    return found
-
-
-# -- what policies depend on, as events of their subjects (an attribute of an entity). An event has `live` and `exists`
-# (+1, -1: a value, any value of the entity, began or ended), and each of `STATE` that it changes: a struct of the value
-# that counts from then on, empty if it was deleted.
-
-SUBJECT = ("cluster_id", "policy", "entity_key", "attr")
-"""policy: its number."""
-STATE = ("own", "default", "brokers", "other")
-"""The value; that of the brokers' common default; that of a broker; that of the attribute that it is compared with."""
-
-_DELTAS = ("live", "exists")
-
-
-def policy_events(history: DataFrame, policies: Sequence[Policy]) -> DataFrame:
-    """SUBJECT, ts, live, exists, STATE, and looked_at: whether a poll of the cluster showed its brokers' files."""
-    rows = history.where(F.col("entity_type") != CLUSTER)
-    clusters = rows.groupBy("cluster_id").agg(
-        F.min("valid_from").alias("first"),
-        F.max((F.col("source") == "snapshot") & (F.col("entity_type") == "broker")).alias("looked_at"),
-    )
-    made = [_values(rows, policies)]
-    if any(policy.counts_missing for policy in policies):
-        existing = _existing(rows, clusters, policies)
-        made.append(existing)
-        if any(policy.inherits for policy in policies):
-            made.append(_inherited(rows, existing, policies))
-    if any(policy.expected.below for policy in policies):
-        made.append(_others(rows, policies))
-    events = reduce(DataFrame.unionByName, made)
-    return events.join(F.broadcast(clusters.select("cluster_id", "looked_at")), on="cluster_id", how="left")
-
-
-def _values(rows: DataFrame, policies: Sequence[Policy]) -> DataFrame:
-    """The attributes' own values."""
-
-    def about(policy: Policy) -> Column:
-        return _is_entity(policy) & F.col("attr").rlike(policy.acl or policy.attrs.pattern)
-
-    value = F.struct(F.col("new_value").alias("value"))
-    return _events(
-        _began_and_ended(_with_policies(rows.where(~F.col("is_deleted")), policies, about)).withColumn(
-            "entity_key", _whose(policies)
-        ),
-        live=F.col("delta"),
-        own=F.when(F.col("delta") > 0, value),
-    )
-
-
-def _existing(rows: DataFrame, clusters: DataFrame, policies: Sequence[Policy]) -> DataFrame:
-    """That an entity exists, for policies about entities without a value."""
-
-    def about(policy: Policy) -> Column | None:
-        return _is_entity(policy) if policy.counts_missing and not policy.expected.set_on_one else None
-
-    there = _began_and_ended(_with_policies(rows.where(~F.col("is_deleted")), policies, about))
-    seen = _events(there.withColumn("attr", _attr(policies)), exists=F.col("delta"))
-    named = [
-        F.when(
-            F.col("cluster_id").rlike(policy.clusters.pattern),
-            F.struct(F.lit(number).alias("policy"), F.lit(name).alias("entity_key")),
-        )
-        for number, policy in enumerate(policies)
-        for name in (policy.looked_for[:1] if policy.expected.set_on_one else policy.looked_for)
-    ]
-    if not named:
-        return seen
-    always = clusters.select(
-        "cluster_id", F.col("first").alias("ts"), F.explode(F.array_compact(F.array(*named))).alias("named")
-    ).select("cluster_id", "ts", "named.*")
-    return seen.unionByName(_events(always.withColumn("attr", _attr(policies)), exists=F.lit(1)))
-
-
-def _inherited(rows: DataFrame, existing: DataFrame, policies: Sequence[Policy]) -> DataFrame:
-    """The brokers' configs, for every subject of a policy that inherits them: those of the common default, and of the
-    first broker that has one. A broker inherits from no other."""
-
-    def about(policy: Policy) -> Column | None:
-        if policy.inherits is None:
-            return None
-        inherited = F.col("attr") == policy.inherits
-        return inherited & (F.col("entity_key") == DEFAULT) if policy.entity_type == "broker" else inherited
-
-    brokers = rows.where(F.col("entity_type") == "broker")
-    first = F.min(F.when(F.col("entity_key") != DEFAULT, F.col("entity_key"))).over(
-        Window.partitionBy("cluster_id", "attr")
-    )
-    sources = brokers.withColumn("first", first).where(
-        F.col("entity_key").isin(DEFAULT) | (F.col("entity_key") == F.col("first"))
-    )
-    told = _with_policies(sources, policies, about).select(
-        "cluster_id",
-        "policy",
-        F.col("valid_from").alias("ts"),
-        (F.col("entity_key") == DEFAULT).alias("is_default"),
-        F.struct(F.col("new_value").alias("value")).alias("told"),
-    )
-    subjects = existing.select(*SUBJECT).distinct()
-    return _events(
-        subjects.join(F.broadcast(told), on=["cluster_id", "policy"], how="inner"),
-        default=F.when(F.col("is_default"), F.col("told")),
-        brokers=F.when(~F.col("is_default"), F.col("told")),
-    )
-
-
-def _others(rows: DataFrame, policies: Sequence[Policy]) -> DataFrame:
-    """The values that others are compared with."""
-
-    def about(policy: Policy) -> Column | None:
-        below = policy.expected.below
-        return None if below is None else _is_entity(policy) & (F.col("attr") == below)
-
-    compared = _with_policies(rows, policies, about).withColumn("attr", _attr(policies))
-    value = F.struct(F.col("new_value").alias("value"))
-    return _events(compared.withColumn("ts", F.col("valid_from")), other=value)
-
-
-def _with_policies(rows: DataFrame, policies: Sequence[Policy], about: Callable[[Policy], Column | None]) -> DataFrame:
-    """A row for each policy that a row is about, with its number."""
-    cases = ((number, about(policy)) for number, policy in enumerate(policies))
-    numbers = [F.when(case, F.lit(number)) for number, case in cases if case is not None]
-    if not numbers:
-        return rows.where(F.lit(False)).withColumn("policy", F.lit(0))
-    return rows.withColumn("policy", F.explode(F.array_compact(F.array(*numbers))))
-
-
-def _began_and_ended(rows: DataFrame) -> DataFrame:
-    """A row for the beginning and, if there is one, the end of each value: ts, delta."""
-    began = F.struct(F.col("valid_from").alias("ts"), F.lit(1).alias("delta"))
-    ended = F.when(F.col("valid_to").isNotNull(), F.struct(F.col("valid_to").alias("ts"), F.lit(-1).alias("delta")))
-    return rows.withColumn("at", F.explode(F.array_compact(F.array(began, ended)))).select("*", "at.*")
-
-
-def _events(rows: DataFrame, **said: Column) -> DataFrame:
-    """The columns of events; missing ones are empty."""
-    empty = {name: F.lit(None).cast("int") for name in _DELTAS}
-    empty |= {name: F.lit(None).cast("struct<value:string>") for name in STATE}
-    return rows.select(*SUBJECT, "ts", *(said.get(name, column).alias(name) for name, column in empty.items()))
-
-
-def _is_entity(policy: Policy) -> Column:
+def _is_against(expected: Expected, value: str, other: str | None) -> bool:
+    number, limit = _number(value), _number(other)
+    endless = expected.infinite is not None and number == expected.infinite
     return (
-        (F.col("entity_type") == policy.entity_type)
-        & F.col("entity_key").rlike(policy.names.pattern)
-        & F.col("cluster_id").rlike(policy.clusters.pattern)
+        (expected.at_least is not None and number is not None and not endless and number < expected.at_least)
+        or (expected.at_most is not None and number is not None and (endless or number > expected.at_most))
+        or (expected.below is not None and number is not None and limit is not None and number >= limit)
+        or (bool(expected.one_of) and value not in expected.one_of)
+        or (bool(expected.none_of) and value in expected.none_of)
+        or (expected.matches is not None and not re.search(expected.matches, value))
+        or (expected.matches_not is not None and bool(re.search(expected.matches_not, value)))
     )
 
 
-def _attr(policies: Sequence[Policy]) -> Column:
-    """The attribute of a policy that is about one."""
-    return F.element_at(F.array(*(F.lit((*policy.attrs.exact, "")[0]) for policy in policies)), F.col("policy") + 1)
+def _number(text: str | None) -> float | None:
+    try:
+        return None if text is None or "_" in text else float(text)
+    except ValueError:
+        return None
 
 
-def _whose(policies: Sequence[Policy]) -> Column:
-    """The entity; of a policy that needs one of several entities, always the first."""
-    firsts = [policy.names.exact[0] if policy.expected.set_on_one else None for policy in policies]
-    named = F.element_at(F.array(*(F.lit(first).cast("string") for first in firsts)), F.col("policy") + 1)
-    return F.coalesce(named, F.col("entity_key"))
+# -- what policies depend on ------------------------------------------------------------------------------------------
+
+
+@dataclass
+class OfCluster:
+    """What holds for all entities of a cluster.
+
+    first: the time of its first value. looked_at: whether a poll showed its brokers' files. brokers: values of the
+    brokers by attribute: those of the common default, and of the first broker that has any.
+    """
+
+    first: int
+    looked_at: bool = False
+    brokers: dict[str, dict[str, list[Held]]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(list)))
+
+    def inherited(self, policy: Policy) -> Iterator[_Event]:
+        """The values that a policy's entities inherit. A broker inherits from no other."""
+        by_broker = self.brokers.get(policy.inherits or "", {})
+        for held in by_broker.get(DEFAULT, ()):
+            yield _Event(held.since, _DEFAULT, held.value)
+        first = min(by_broker.keys() - {DEFAULT}, default=None)
+        if first is not None and policy.entity_type != "broker":
+            for held in by_broker[first]:
+                yield _Event(held.since, _BROKERS, held.value)
+
+
+class Violation(NamedTuple):
+    """A row of `policy_violation`."""
+
+    cluster_id: str
+    policy_id: str
+    entity_key: str
+    attr: str
+    actual: str | None
+    expected: str
+    severity: str
+    first_seen: int
+    last_seen: int | None
+
+
+@dataclass
+class _Judge:
+    """A policy with its patterns."""
+
+    policy: Policy
+
+    @cached_property
+    def _names(self) -> re.Pattern[str]:
+        return re.compile(self.policy.names.pattern)
+
+    @cached_property
+    def _clusters(self) -> re.Pattern[str]:
+        return re.compile(self.policy.clusters.pattern)
+
+    @cached_property
+    def _attrs(self) -> re.Pattern[str]:
+        return re.compile(self.policy.acl or self.policy.attrs.pattern)
+
+    @property
+    def attr(self) -> str:
+        """The attribute of a policy that is about one."""
+        return (*self.policy.attrs.exact, "")[0]
+
+    def is_about(self, cluster_id: str, entity: Entity) -> bool:
+        """Whether it judges that entity."""
+        of_type = self.policy.entity_type == entity[0]
+        return of_type and bool(self._names.search(entity[1]) and self._clusters.search(cluster_id))
+
+    def is_about_cluster(self, cluster_id: str) -> bool:
+        """Whether it judges anything of that cluster."""
+        return self._clusters.search(cluster_id) is not None
+
+    def violations(
+        self, cluster_id: str, key: str, rows: Sequence[Held], of: OfCluster, always: bool = False
+    ) -> Iterator[Violation]:
+        """The violations of an entity. always: it is judged whether it exists or not."""
+        policy = self.policy
+        events: dict[str, list[_Event]] = defaultdict(list)
+        if always:
+            events[self.attr].append(_Event(of.first, _EXISTS, delta=1))
+        for row in rows:
+            if not row.is_deleted:
+                if policy.counts_missing and not policy.expected.set_on_one:
+                    events[self.attr] += _began_and_ended(row, _EXISTS)
+                if self._attrs.search(row.attr):
+                    events[row.attr if not policy.expected.set_on_one else self.attr] += _began_and_ended(row, _LIVE)
+            if policy.expected.below is not None and row.attr == policy.expected.below:
+                events[self.attr].append(_Event(row.since, _OTHER, row.value))
+        if policy.inherits and events[self.attr]:
+            events[self.attr] += of.inherited(policy)
+        shown = f"{policy.entity_type}:{key}"
+        words = policy.expected_words or policy.expected.words
+        for attr, told in events.items():
+            for actual, first, last in self._times(told, of.looked_at):
+                yield Violation(cluster_id, policy.id, shown, attr, actual, words, policy.severity, first, last)
+
+    def _times(self, events: list[_Event], looked_at: bool) -> Iterator[tuple[str | None, int, int | None]]:
+        """The times without a gap in which it was violated, with the last value."""
+        events.sort(key=itemgetter(0))
+        state = _State()
+        since: int | None = None
+        actual: str | None = None
+        for ts, at_once in groupby(events, key=itemgetter(0)):
+            for event in at_once:
+                state.take(event)
+            if _is_broken(self.policy, state, looked_at):
+                since = ts if since is None else since
+                actual = state.own if self.policy.show_actual and state.live > 0 else None
+            elif since is not None:
+                yield actual, since, ts
+                since = None
+        if since is not None:
+            yield actual, since, None
+
+
+def _began_and_ended(row: Held, what: int) -> Iterator[_Event]:
+    yield _Event(row.since, what, delta=1)
+    if what == _LIVE:
+        yield _Event(row.since, _OWN, row.value)
+    if row.until is not None:
+        yield _Event(row.until, what, delta=-1)
 
 
 # -- the table -------------------------------------------------------------------------------------------------------
 
 
-def policy_violation(history: DataFrame, policies: Sequence[Policy]) -> DataFrame:
-    """POLICY_VIOLATION's rows. history: the table of that name."""
-    if not policies:
-        empty = (F.lit(None).cast(column.type).alias(column.name) for column in POLICY_VIOLATION.columns)
-        return history.where(F.lit(False)).select(*empty)
-    states = _states(policy_events(history, policies))
-    broken = _of_each(policies, is_broken)
-    shown = _constant(policies, lambda policy: policy.show_actual)
-    judged = states.withColumn("broken", broken).withColumn("actual", F.when(shown & (F.col("live") > 0), F.col("own")))
-    return (
-        _together(judged)
-        .select(
-            "cluster_id",
-            _constant(policies, lambda policy: policy.id).alias("policy_id"),
-            F.concat(_constant(policies, lambda policy: f"{policy.entity_type}:"), F.col("entity_key")).alias(
-                "entity_key"
-            ),
-            "attr",
-            "actual",
-            _constant(policies, lambda policy: policy.expected_words or policy.expected.words).alias("expected"),
-            _constant(policies, lambda policy: policy.severity).alias("severity"),
-            "first_seen",
-            "last_seen",
-        )
-        .select(*POLICY_VIOLATION.names)
-    )
+def policy_violation(history: pa.Table, policies: Sequence[Policy]) -> pa.Table:
+    """POLICY_VIOLATION's rows. history: all rows of its clusters."""
+    return table_of(POLICY_VIOLATION, _all(history, [_Judge(policy) for policy in policies]))
 
 
-def _states(events: DataFrame) -> DataFrame:
-    """The state after each event, until the next."""
-    # The frame includes all events of one time.
-    so_far = Window.partitionBy(*SUBJECT).orderBy("ts").rangeBetween(Window.unboundedPreceding, Window.currentRow)
-    following = Window.partitionBy(*SUBJECT).orderBy("ts")
-    return events.select(
-        *SUBJECT,
-        "looked_at",
-        "ts",
-        F.lead("ts").over(following).alias("until"),
-        F.coalesce(F.sum("live").over(so_far), F.lit(0)).alias("live"),
-        F.coalesce(F.sum("exists").over(so_far), F.lit(0)).alias("exists"),
-        *(F.last(name, ignorenulls=True).over(so_far)["value"].alias(name) for name in STATE),
-    ).where(F.col("until").isNull() | (F.col("until") > F.col("ts")))
+def _all(history: pa.Table, judges: Sequence[_Judge]) -> Iterator[Violation]:
+    entities: dict[str, dict[Entity, list[Held]]] = defaultdict(lambda: defaultdict(list))
+    clusters: dict[str, OfCluster] = {}
+    names = ("attr", "new_value", "valid_from", "valid_to", "is_deleted", "source")
+    inherited = {judge.policy.inherits for judge in judges}
+    for cluster_id, type_, key, attr, value, since, until, is_deleted, source in rows_of(
+        history, "cluster_id", "entity_type", "entity_key", *names
+    ):
+        if type_ == CLUSTER:
+            continue
+        held = Held(attr, value, since, until, is_deleted)
+        entities[cluster_id][type_, key].append(held)
+        of = clusters.setdefault(cluster_id, OfCluster(since))
+        of.first = min(of.first, since)
+        if type_ == "broker":
+            of.looked_at |= source == "snapshot"
+            if attr in inherited:
+                of.brokers[attr][key].append(held)
+    for cluster_id, by_entity in entities.items():
+        yield from _of_cluster(cluster_id, by_entity, clusters[cluster_id], judges)
 
 
-def _together(judged: DataFrame) -> DataFrame:
-    """One row for each time without a gap in which a policy was violated."""
-    in_time = Window.partitionBy(*SUBJECT).orderBy("ts")
-    began = F.col("broken") & ~F.coalesce(F.lag("broken").over(in_time), F.lit(False))
-    numbered = judged.withColumn("began", began.cast("int")).withColumn("time", F.sum("began").over(in_time))
-    return (
-        numbered.where(F.col("broken"))
-        .groupBy(*SUBJECT, "time")
-        .agg(
-            F.min("ts").alias("first_seen"),
-            F.when(F.count("until") == F.count("*"), F.max("until")).alias("last_seen"),
-            F.max_by("actual", "ts").alias("actual"),
-        )
-    )
-
-
-def _constant(policies: Sequence[Policy], of: Callable[[Policy], str | bool]) -> Column:
-    """A value of each policy, by the number in the column `policy`."""
-    return F.element_at(F.array(*(F.lit(of(policy)) for policy in policies)), F.col("policy") + 1)
-
-
-def _of_each(policies: Sequence[Policy], expression: Callable[[Policy], Column]) -> Column:
-    """The expression of the policy whose number is in the column `policy`."""
-    first, *others = ((F.col("policy") == number, expression(policy)) for number, policy in enumerate(policies))
-    return reduce(lambda made, case: made.when(*case), others, F.when(*first))
+def _of_cluster(
+    cluster_id: str, by_entity: dict[Entity, list[Held]], of: OfCluster, judges: Iterable[_Judge]
+) -> Iterator[Violation]:
+    for judge in judges:
+        policy = judge.policy
+        named = policy.looked_for if judge.is_about_cluster(cluster_id) else ()
+        if policy.expected.set_on_one:
+            rows = [row for name in named for row in by_entity.get((policy.entity_type, name), ())]
+            if named:
+                yield from judge.violations(cluster_id, named[0], rows, of, always=True)
+            continue
+        for entity, rows in by_entity.items():
+            if judge.is_about(cluster_id, entity):
+                yield from judge.violations(cluster_id, entity[1], rows, of, always=entity[1] in named)
+        for name in named:
+            if (policy.entity_type, name) not in by_entity:
+                yield from judge.violations(cluster_id, name, (), of, always=True)

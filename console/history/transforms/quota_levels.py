@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from console.history.entities import DEFAULT
+from console.history.entities import DEFAULT, POLL_SOURCES
 from console.history.schema import USAGE_KEYS
-from console.history.transforms.coverage_gaps import since_before, with_first_poll
 from console.model.quota import DEFAULT_CLIENT_LEVELS
 
 _LEVELS_BY_LOOKUP: dict[tuple[str, ...], tuple[int, ...]] = {
@@ -32,6 +31,19 @@ _BEGINNING = "0001-01-01 00:00:00"
 _END = "9999-12-31 00:00:00"
 _TAKEN_AWAY = float("nan")
 """Spark treats NaN as equal to itself, and no broker accepts it as a limit."""
+
+
+def with_first_poll(rows: DataFrame, history: DataFrame) -> DataFrame:
+    """`rows`, some of `history`, with `first_poll`: the first time of a poll of the cluster, or of a snapshot of its
+    log. What that shows was there before, since an unknown time."""
+    looks = history.where(F.col("source").isin(*POLL_SOURCES)).groupBy("cluster_id")
+    first = looks.agg(F.min("valid_from").alias("first_poll"))
+    return rows.join(F.broadcast(first), on="cluster_id", how="left")
+
+
+def since_before() -> Column:
+    """Whether a row of `with_first_poll` may have held before anything was known."""
+    return F.coalesce(F.col("source").isin(*POLL_SOURCES) & (F.col("valid_from") == F.col("first_poll")), F.lit(False))
 
 
 def quota_values(history: DataFrame) -> DataFrame:

@@ -59,7 +59,6 @@ if TYPE_CHECKING:
 # -- one cluster's day: an embedded cluster that is changed as the story says, with the logs, journal and polls of that.
 # It takes seconds; the records have the times of the story.
 
-JOURNALS = "journal"
 HOST = "ops-1"
 """The host of the journal."""
 

@@ -1,0 +1,99 @@
+"""Which of a cluster's time is covered by polls or its log. Pure; times are microseconds since 1970."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+
+from console.history.transforms.kraft_changes import SINCE_BEFORE
+
+LOG = ("kraft_log", "kraft_snapshot")
+"""The sources of changes that are the metadata log."""
+
+
+@dataclass(frozen=True)
+class Covered:
+    """The time that a cluster's metadata log covers, as far as its changes show.
+
+    holes: from when until when a part of it is missing, in order. whole: the time of the first snapshot, if it begins
+    with one: what that lacks did not exist.
+    """
+
+    first: int
+    last: int
+    holes: tuple[tuple[int, int], ...] = ()
+    whole: int | None = None
+
+
+def log_covers(first: int, last: int, snapshot_changes: Iterable[tuple[int, int]]) -> Covered:
+    """first, last: the times of the first and the last change of the log and its snapshots. snapshot_changes: time and
+    uncertainty (ms) of those of snapshots."""
+    holes: dict[int, int] = {}
+    whole = None
+    for ts, uncertainty in snapshot_changes:
+        if uncertainty > 0:
+            holes[ts] = min(ts - uncertainty * 1000, holes.get(ts, ts))
+        elif uncertainty == SINCE_BEFORE:
+            whole = ts if whole is None else min(ts, whole)
+    return Covered(first, last, tuple(sorted((begins, ends) for ends, begins in holes.items())), whole)
+
+
+class Polls:
+    """The polls of a cluster: their times in order, by entity type; and the brokers that any of them has seen."""
+
+    def __init__(self, times: Mapping[str, Sequence[int]], brokers: Iterable[str]) -> None:
+        self.times = times
+        self.brokers = frozenset(brokers)
+
+    def sure(self, entity_type: str, covered: Covered | None) -> int | None:
+        """The last poll that the log, up to its first hole, reaches; None: it reaches none."""
+        if covered is None:
+            return None
+        times = self.times.get(entity_type, ())
+        reached = bisect_right(times, min([covered.last, *(begins for begins, _ in covered.holes)]))
+        return times[reached - 1] if reached else None
+
+    def shown(self, entity_type: str, after: int, covered: Covered | None) -> int | None:
+        """The first poll from a time on; None where there is none, or the log covers it."""
+        times = self.times.get(entity_type, ())
+        place = bisect_left(times, after)
+        if place == len(times):
+            return None
+        found = times[place]
+        if covered is not None and covered.first <= found <= covered.last:
+            return found if any(begins < found < ends for begins, ends in covered.holes) else None
+        return found
+
+
+TIMES_THE_USUAL = 3
+"""A cluster is unobserved if the next poll is later than so many of its usual intervals."""
+
+
+def coverage_gaps(
+    times: Mapping[str, Sequence[int]], covered: Covered | None, until: int
+) -> Iterator[tuple[int, int | None]]:
+    """The gaps in which a cluster was not polled and no metadata log covers it, from when until when (None: it lasts).
+
+    times: of its polls, in order, by entity type; the usual interval is the median of the type that is polled the least
+    often. until: the time until which polls may be missing.
+    """
+    lists = {id(each): each for each in times.values()}.values()  # most types are polled together
+    usual = [median(b // 1000 - a // 1000 for a, b in pairwise(each)) for each in lists if len(each) > 1]
+    if not usual:
+        return
+    looks = sorted({each for of_type in lists for each in of_type})
+    for begins, then in zip(looks, [*looks[1:], None], strict=True):
+        ends = until if then is None else then
+        for first, last in _less(begins, ends, covered):
+            if last // 1000 - first // 1000 > max(usual) * TIMES_THE_USUAL:
+                yield first, last if then is not None or last < ends else None
+
+
+def _less(begins: int, ends: int, covered: Covered | None) -> Sequence[tuple[int, int]]:
+    """The time from a poll to the next without the time that the log covers: at most two pieces."""
+    if covered is None or covered.first >= ends or covered.last <= begins:
+        return ((begins, ends),)
+    return (begins, max(covered.first, begins)), (min(covered.last, ends), ends)
