@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from urllib.parse import quote
 
-from console.admin.aws_keys import Ask, AwsKeys, keys_of, region_of
+from console.admin.aws_keys import keys_of, region_of
+from console.admin.aws_services import Ask, AwsKeys
 from console.admin.errors import Unreachable
 from console.admin.jwt import base64url, no_token
 from console.model.aws_signature import ALGORITHM, signature

@@ -37,6 +37,7 @@ METADATA_VERSION = "metadata.version"
 
 # The first feature level of each release (org.apache.kafka.server.common.MetadataVersion), newest first.
 _METADATA_VERSIONS = (
+    (31, "4.4"),
     (30, "4.3"),
     (28, "4.2"),
     (26, "4.1"),
@@ -52,11 +53,12 @@ _METADATA_VERSIONS = (
     (2, "3.1"),
     (1, "3.0"),
 )
-_LAST_LEVEL = 30
+_LAST_LEVEL = 33
 
 # An (API key, version) that each release was the first to have (ApiMessageType of the releases), newest first.
 # For brokers without a metadata version: all in ZooKeeper mode, and brokers that are not Apache's.
 _FIRST_WITH = (
+    ((18, 5), "4.4"),
     ((35, 5), "4.3"),
     ((2, 11), "4.2"),
     ((45, 1), "4.1"),
@@ -84,7 +86,7 @@ _FIRST_WITH = (
 
 
 def release_of(apis: Mapping[int, tuple[int, int]], supported_features: Mapping[str, tuple[int, int]]) -> str:
-    """The release as ``3.9``; ``≥ 4.3`` if it is newer than all known here, ``< 2.0`` if it is older."""
+    """The release as ``3.9``; ``≥ 4.4`` if it is newer than all known here, ``< 2.0`` if it is older."""
     level = supported_features.get(METADATA_VERSION, (0, 0))[1]
     if level > _LAST_LEVEL:
         return f"≥ {_METADATA_VERSIONS[0][1]}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 import ssl
 from collections.abc import Sequence
@@ -275,7 +276,9 @@ _KERBEROS_REMEDIES = (
 def _kerberos_error(cause: BaseException, where: str) -> AdminError:
     """Kerberos refused on this side, before the broker was asked."""
     text = str(cause)
-    remedy = next((remedy for part, remedy in _KERBEROS_REMEDIES if part in text), "Try kinit and kvno by hand.")
+    # Paths may have any words in them.
+    said = re.sub(r"\S*/\S*", "", text)
+    remedy = next((remedy for part, remedy in _KERBEROS_REMEDIES if part in said), "Try kinit and kvno by hand.")
     return AuthenticationFailed(Failure("AUTHENTICATION_FAILED", f"{where} was not asked: Kerberos: {text}", remedy))
 
 

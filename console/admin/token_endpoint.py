@@ -41,7 +41,7 @@ def request_token(sasl: SaslSettings, url: str, limit: float = ENDPOINT_TIMEOUT)
     from urllib.request import HTTPSHandler, ProxyHandler, Request, build_opener
 
     shown = _without_credentials(url)
-    handlers = [HTTPSHandler(context=client_context(sasl.endpoint_tls or TlsSettings())), _no_redirects()]
+    handlers = [HTTPSHandler(context=client_context(sasl.endpoint_tls or TlsSettings())), no_redirects()]
     if is_loopback(url):
         # A proxy would get the client's secret, and could not reach this machine's own address.
         handlers.append(ProxyHandler({}))
@@ -96,7 +96,7 @@ def _timeout(options: Mapping[str, str], limit: float) -> float:
     return min([limit, *(int(text) / 1000 for text in given if int(text))])
 
 
-def _no_redirects() -> Any:
+def no_redirects() -> Any:
     """A handler that follows no redirects: the credentials are for the configured endpoint only."""
     from urllib.request import HTTPRedirectHandler
 

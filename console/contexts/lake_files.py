@@ -27,7 +27,8 @@ def lake_files(where: str, environ: Mapping[str, str] = os.environ) -> Filesyste
     at = urlsplit(where)
     if at.scheme not in ("s3", "s3a"):
         return None
-    from console.admin.aws_keys import Ask, region_of
+    from console.admin.aws_keys import region_of
+    from console.admin.aws_services import Ask
     from console.history.store.errors import LakeError
     from console.history.store.s3 import Bucket
     from console.history.store.s3_files import S3Files
@@ -58,7 +59,8 @@ class _Keys:
 
     def __call__(self) -> S3Keys:
         """LakeError: there are none."""
-        from console.admin.aws_keys import Ask, keys_of
+        from console.admin.aws_keys import keys_of
+        from console.admin.aws_services import Ask
         from console.admin.errors import AdminError
         from console.history.store.errors import StoreError
         from console.history.store.s3 import S3Keys
