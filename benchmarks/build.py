@@ -47,17 +47,17 @@ def in_session(log: str, where: str, rounds: int) -> dict[str, Any]:
 
         taken = {"session": time.perf_counter() - began}
         began = time.perf_counter()
-        records = ingest(spark, lake, Inputs(metadata_logs=(MetadataLog(log),))).rows["kraft_record"]
+        records = ingest(lambda: spark, lake, Inputs(metadata_logs=(MetadataLog(log),))).rows["kraft_record"]
         taken["ingest"] = time.perf_counter() - began
         began = time.perf_counter()
-        events = build(spark, lake).rows["change_event"]
+        events = build(lambda: spark, lake).rows["change_event"]
         taken["build"] = time.perf_counter() - began
         again = []
         for _ in range(rounds):
             values = five_changes(lake)
             before = rows_of_history(lake)
             began = time.perf_counter()
-            build(spark, lake)
+            build(lambda: spark, lake)
             again.append(time.perf_counter() - began)
             assert_there(lake, values, before)
         assert SparkContext._gateway is not None

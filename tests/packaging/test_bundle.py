@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
@@ -14,6 +15,7 @@ import pytest
 
 from bundle.inputs import GLIBC, ROOT, Missing
 from bundle.make import LIMITS, Bundle, make
+from console.cli.manual.completion_scripts import SCRIPTS
 from tests.support.patience import PATIENCE
 from tests.support.terminal import Terminal
 
@@ -212,14 +214,26 @@ def test_a_cluster_in_an_empty_root_answers_the_same_file(root: Path) -> None:
 def test_the_debian_package_runs_from_where_it_lies(bundle: Bundle, root: Path, tmp_path: Path) -> None:
     from bundle.debian import package
 
-    deb = package(bundle.tree, MACHINE, "0.0.test", tmp_path, with_lake=False)
+    umask = os.umask(0o077)
+    try:
+        deb = package(bundle.tree, MACHINE, "0.0.test", tmp_path, with_lake=False)
+    finally:
+        os.umask(umask)
     assert deb is not None
+    modes = {
+        line.split()[0]: line for line in run(["dpkg-deb", "-c", str(deb)], PATH=os.environ["PATH"]).stdout.splitlines()
+    }
+    assert modes.keys() == {"drwxr-xr-x", "-rwxr-xr-x", "-rw-r--r--"}, modes
     subprocess.run(["dpkg-deb", "-x", deb, root], check=True)
     (root / "bin").mkdir(exist_ok=True)
     shutil.copy("/bin/dash", root / "bin" / "sh")
     done = run(inside(root, "/usr/bin/kac", "--version"))
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("kac ")
+    share = root / "usr" / "share"
+    assert gzip.decompress((share / "man/man1/kac.1.gz").read_bytes()) == (ROOT / "docs/kac.1").read_bytes()
+    assert (share / "bash-completion/completions/kac").read_text() == SCRIPTS["bash"]
+    assert (share / "zsh/vendor-completions/_kac").read_text() == SCRIPTS["zsh"]
 
 
 DUCKDB = """
