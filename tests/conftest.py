@@ -16,6 +16,7 @@ from _pytest.nodeid import NodeId
 from hypothesis import settings
 
 from tests.support.cached_folder import cache_home
+from tests.support.kafka_jars import RELEASES
 from tests.support.real_clusters import KAFKA_3_9, KafkaCluster, LastTests, group, running
 from tests.support.zookeeper_cluster import ZooKeeperCluster
 
@@ -114,6 +115,30 @@ def secure_cluster(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
 def kafka39(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
     """Kafka 3.9, one broker, as plain_cluster."""
     yield from _shared(request, lambda: KafkaCluster(KAFKA_3_9, brokers=1, logins=True, request_log=True))
+
+
+@pytest.fixture(scope="session")
+def kafka37(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
+    """Kafka 3.7, one broker, as plain_cluster."""
+    yield from _shared(request, lambda: KafkaCluster(RELEASES["3.7"], brokers=1, logins=True, request_log=True))
+
+
+@pytest.fixture(scope="session")
+def kafka40(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
+    """Kafka 4.0, as plain_cluster."""
+    yield from _shared(request, lambda: KafkaCluster(RELEASES["4.0"], brokers=3, logins=True, request_log=True))
+
+
+@pytest.fixture(scope="session")
+def kafka41(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
+    """Kafka 4.1, as plain_cluster."""
+    yield from _shared(request, lambda: KafkaCluster(RELEASES["4.1"], brokers=3, logins=True, request_log=True))
+
+
+@pytest.fixture(scope="session")
+def kafka42(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
+    """Kafka 4.2, as plain_cluster."""
+    yield from _shared(request, lambda: KafkaCluster(RELEASES["4.2"], brokers=3, logins=True, request_log=True))
 
 
 @pytest.fixture(scope="session")

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from console.admin.errors import AdminError, AuthenticationFailed
 from console.admin.settings import Address, ConnectionSettings, SshHost, show_address
 from console.answers.checks import Check, Health
+from console.present.names import plural
 
 if TYPE_CHECKING:
     from console.admin.link import Link
@@ -228,8 +229,8 @@ async def _certificate(link: Link, address: Address) -> list[Check]:
     now = datetime.now(UTC)
     checks = []
     for shown in await shown_certificates(link, [Listener(-1, *address)]):
-        days = (shown.ends - now).days
-        found = f"{shown.subject}, by {shown.issuer}, until {shown.ends:%Y-%m-%d} ({days} days)"
+        left = plural((shown.ends - now).days, "day")
+        found = f"{shown.subject}, by {shown.issuer}, until {shown.ends:%Y-%m-%d} ({left})"
         name = f"certificate {show_address(address)}"
         if now < shown.begins:
             found = f"{shown.subject}, by {shown.issuer}, not before {shown.begins:%Y-%m-%d %H:%M} UTC"
@@ -312,6 +313,8 @@ async def advertised_checks(link: Link, cluster: ClusterInfo) -> list[Check]:
                     f"if clients should reach it from here: correct advertised.listeners of broker {broker_id}, "
                     "DNS or /etc/hosts here, or the firewall"
                 )
+                if link.settings.via is None:
+                    remedy += "; else --via ssh:USER@HOST goes by a host that reaches it"
                 return Check(name, Health.BAD, why, remedy), None
             try:
                 return None, await _round_trip(link, broker_id)
@@ -358,7 +361,7 @@ async def _clock(link: Link) -> Check:
     apart = theirs / 1000 - (before + after) / 2
     # The answer was made at some time between.
     unsure = (after - before) / 2
-    found = f"{apart:+.1f} s (± {unsure:.1f}) of the controller's beside this host's"
+    found = f"the controller's is {apart:+.1f} s (± {unsure:.1f}) from this host's"
     if abs(apart) - unsure > CLOCK_SECONDS:
         return Check(
             "clock", Health.NOTE, found, "times mislead, tokens and tickets may be refused: see NTP on both hosts"
@@ -388,7 +391,7 @@ async def _topics(link: Link) -> Check:
     count = len(topics.topics)
     if count:
         return Check("topics", Health.OK, f"{count:,} are visible")
-    return Check("topics", Health.NOTE, "none is visible", "there is none, or Describe on topics is missing")
+    return Check("topics", Health.NOTE, "no topic is visible", "the cluster has none, or Describe on them is missing")
 
 
 async def _quotas(link: Link, settings: ConnectionSettings) -> Check:
@@ -404,7 +407,7 @@ async def _quotas(link: Link, settings: ConnectionSettings) -> Check:
         return Check("quotas", Health.NOTE, f"not known: {error.failure}", error.failure.remedy)
     held = [(key, found) for key in CLIENT_KEYS if (found := effective(quotas, user, settings.client_id, key))]
     if not held:
-        return Check("quotas", Health.OK, f"none holds user {user}, client {settings.client_id}")
+        return Check("quotas", Health.OK, f"no quota limits user {user}, client {settings.client_id}")
     text = ", ".join(f"{key}={found.value:.12g} of {quota_entity(found.entity)}" for key, found in held)
     return Check(
         "quotas",

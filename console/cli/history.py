@@ -263,7 +263,6 @@ def _timeline(opened: Opened, options: argparse.Namespace) -> int:
     from console.answers.lake_tables import history_table
     from console.history.reader.queries import Wanted, first_polls, timeline, with_acls
     from console.history.schema import HISTORY
-    from console.session.lake_authors import with_own_authors
 
     since, until = window(options, opened.now)
     limit = max(1, options.limit or LIMIT)
@@ -273,7 +272,11 @@ def _timeline(opened: Opened, options: argparse.Namespace) -> int:
     more = ["older changes are not shown: --limit or --until shows them"] if len(found) > limit else []
     if any(change.is_first_look for change in found):
         more.append("what a first poll showed is in one line: --key '*' lists each value")
-    shown = with_own_authors(found[:limit])
+    shown = found[:limit]
+    if not all(change.is_built for change in shown):
+        from console.session.lake_authors import with_own_authors
+
+        shown = with_own_authors(shown)
     table = history_table(shown, clusters=opened.cluster is None, first_polls=first_polls(opened.tables, shown))
     print_table(table, options.output, lambda: [*more, *opened.fresh(HISTORY)])
     return DONE

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -74,7 +75,7 @@ TAKES: dict[str, tuple[str, ...]] = {
     "collect": ("every", "all"),
     "ingest": (*_SPARK, *_INPUTS, "prometheus"),
     "follow": ("controller", "request_topic", "cluster_id", "timezone"),
-    "build": (*_SPARK, "since", "all", "tables", "prometheus"),
+    "build": (*_SPARK, "all", "tables", "prometheus"),
     "run": (*_SPARK, *_INPUTS, "controller", "request_topic", "every", "prometheus"),
     "status": ("prometheus",),
     "report": ("html", "cluster", "since", "until"),
@@ -113,7 +114,7 @@ def lake_options(parser: argparse.ArgumentParser) -> None:
     add("--every", metavar="TIME", default=hidden, help="collect, run: so often, until Ctrl-C: 5min (run: 20s)")
     add("--master", metavar="URL", default=hidden, help="where Spark runs: local[*], local[4], spark://…, yarn …")
     add("--keep", type=_count, metavar="N", default=hidden, help="versions of the lake to keep (default 10)")
-    add("--since", metavar="TIME", default=hidden, help="build, report: from then: 2h and 7d (ago), 2026-11-20T14:05")
+    add("--since", metavar="TIME", default=hidden, help="report: from then: 2h and 7d (ago), 2026-11-20T14:05")
     add("--until", metavar="TIME", default=hidden, help="report: before then, likewise")
     add("--cluster", metavar="ID", default=hidden, help="report: a cluster of the lake; all that it has, else")
     add("--html", metavar="FILE", default=hidden, help="report: the page to write; - is standard output")
@@ -133,7 +134,12 @@ def lake_options(parser: argparse.ArgumentParser) -> None:
     add("--max-bad-ratio", type=_ratio, metavar="RATIO", default=hidden, help=bad)
     metrics = "ingest, build, run, status: write metrics of the last runs into this file, for a textfile collector"
     add("--prometheus", type=Path, metavar="FILE", default=hidden, help=metrics)
-    add("--archive", action="store_true", default=hidden, help="doctor: rebuild the archive of Spark's classes")
+    add(
+        "--archive",
+        action="store_true",
+        default=hidden,
+        help="doctor: delete the archive of Spark's classes; the next job that starts Spark writes it again",
+    )
     add("--file", type=Path, metavar="FILE", default=hidden, help="package: the zip (default kac-lake.zip)")
 
 
@@ -150,11 +156,7 @@ def run_lake(options: argparse.Namespace) -> int:
         module, function, _ = JOBS[options.job]
         code = int(getattr(import_module(module), function)(options))
         if code != USAGE and hasattr(options, "prometheus"):
-            from console.contexts.lake_files import lake_files
-            from console.history.store import Lake
-
-            where = lake_of_options(options)
-            write_metrics(options, Lake.open(where, lake_files(where)))
+            write_metrics(options, open_lake(options))
         return code
     except (LakeError, NoSpark) as error:
         complain(str(error))
@@ -194,6 +196,15 @@ def lake_of_options(options: argparse.Namespace) -> str:
     return lake_place(given, os.environ, setting, Path.home())
 
 
+def open_lake(options: argparse.Namespace, *, create: bool = False) -> Lake:
+    """The lake of `lake_of_options`; with create a new one where there is none. Raises LakeError."""
+    from console.contexts.lake_files import lake_files
+    from console.history.store import Lake
+
+    where = lake_of_options(options)
+    return (Lake.create if create else Lake.open)(where, lake_files(where))
+
+
 # ``kac lake collect``: look at one cluster, or at all that there is a context for.
 
 LEAST_SECONDS = 5.0
@@ -202,8 +213,6 @@ LEAST_SECONDS = 5.0
 def run_collect(options: argparse.Namespace) -> int:
     """0 all was read, 1 something was not, 2 not understood."""
     from console.answers.results import Printer
-    from console.contexts.lake_files import lake_files
-    from console.history.store import Lake
     from console.lake.collect import Step, collect, keep_collecting
     from console.lake.progress import shown
     from console.lake.results import collect_result
@@ -217,8 +226,7 @@ def run_collect(options: argparse.Namespace) -> int:
     if not contexts:
         return USAGE
     open_log_file()
-    where = lake_of_options(options)
-    lake = Lake.create(where, lake_files(where))
+    lake = open_lake(options, create=True)
     printer = Printer(options.output)
     with shown() as progress:
 
@@ -279,13 +287,10 @@ def seconds_between(text: str | None) -> float | None:
 def run_status(options: argparse.Namespace) -> int:
     """0 told; the lake's own errors otherwise."""
     from console.answers.results import Printer
-    from console.contexts.lake_files import lake_files
     from console.history.jobs.status import status
-    from console.history.store import Lake
     from console.lake.results import status_result
 
-    where = lake_of_options(options)
-    Printer(options.output)(status_result(status(Lake.open(where, lake_files(where)))))
+    Printer(options.output)(status_result(status(open_lake(options))))
     return DONE
 
 
@@ -332,25 +337,20 @@ def run_doctor(options: argparse.Namespace) -> int:
     from console.lake.doctor import checks
 
     if hasattr(options, "archive"):
-        _archived()
+        _forget_archive()
     found = list(checks(os.environ, lake_of_options(options)))
     Printer(options.output)(checks_result(found))
     return FAILED if any_bad(found) else DONE
 
 
-def _archived() -> None:
-    """Rebuilds the archive of Spark's classes."""
+def _forget_archive() -> None:
+    """Deletes the archive of Spark's classes: the next job that starts Spark writes it again."""
     from console.lake.java import NoJava, class_archive, find_java, forget_archive
-    from console.lake.progress import shown
-    from console.lake.spark_session import archived, cache_folder
+    from console.lake.spark_session import cache_folder
 
-    try:
+    with suppress(NoJava):  # the checks say so
         java = find_java(os.environ, cache_folder(os.environ))
-    except NoJava:
-        return  # the checks say so
-    forget_archive(class_archive(java, cache_folder(os.environ)))
-    with shown() as progress:
-        archived(java, os.environ, progress.say)
+        forget_archive(class_archive(java, cache_folder(os.environ)))
 
 
 # ``kac lake package``: the zip that a Spark cluster needs, and how it is used.

@@ -8,7 +8,7 @@ import threading
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from console.cli.lake import lake_of_options
+from console.cli.lake import open_lake
 from console.cli.opening import DONE, FAILED, USAGE, client_of, complain, context_of, open_log_file
 from console.model.numbers import time_of_day
 from console.terminal import put
@@ -28,9 +28,7 @@ def follow_until(options: argparse.Namespace, stop: threading.Event) -> int:
     from console.admin.cluster import describe_cluster
     from console.admin.errors import AdminError
     from console.contexts.context import parse_bootstrap
-    from console.contexts.lake_files import lake_files
     from console.history.entities import id_problem
-    from console.history.store import Lake
     from console.lake.follow import Followed, MetadataLogFollowed, follow
     from console.lake.request_topic import RequestTopicFollowed
     from console.lake.sources import zone_problem
@@ -59,8 +57,7 @@ def follow_until(options: argparse.Namespace, stop: threading.Event) -> int:
         if problem := id_problem(cluster_id):
             complain(problem)
             return FAILED
-        where = lake_of_options(options)
-        lake = Lake.create(where, lake_files(where))
+        lake = open_lake(options, create=True)
         followed: list[Followed] = [RequestTopicFollowed(lake, client, each, cluster_id, zone) for each in topics]
         if controllers:
             followed.append(MetadataLogFollowed(lake, client, controllers, cluster_id))

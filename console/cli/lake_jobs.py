@@ -7,8 +7,9 @@ import logging
 import os
 import traceback
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,8 +33,13 @@ _NOTHING_TO_READ = (
 )
 _SOURCE_OPTIONS = ("metadata_log", "request_log", "journal", "cluster_id", "timezone")
 
-Job = Callable[[Any, "Lake", "Shown"], int]
-"""Gets Spark's session, the lake, and where to say how far it is; gives the exit code."""
+_ARCHIVE = ("ingest", "build", "demo")
+"""Jobs that use what all others use of Spark's classes."""
+
+Session = Callable[[], Any]
+"""Starts Spark once, and gives its session."""
+Job = Callable[[Session, "Lake", "Shown"], int]
+"""Gets what starts Spark, the lake, and where to say how far it is; gives the exit code."""
 
 
 def run_jobs(options: argparse.Namespace) -> int:
@@ -55,13 +61,13 @@ def _ingest(options: argparse.Namespace) -> int:
             complain(line)
         return FAILED
 
-    def job(spark: Any, lake: Lake, shown: Shown) -> int:
+    def job(session: Session, lake: Lake, shown: Shown) -> int:
         from console.history.jobs.ingest import ingest
         from console.history.jobs.record import MAX_BAD_RATIO
 
         ratio = getattr(options, "max_bad_ratio", MAX_BAD_RATIO)
         return _told(
-            options, ingest(spark, lake, sources.inputs(), shown.step, max_bad_ratio=ratio, keep=keep_of(options))
+            options, ingest(session, lake, sources.inputs(), shown.step, max_bad_ratio=ratio, keep=keep_of(options))
         )
 
     if (report := _nothing_new(options, where, sources)) is not None:
@@ -130,24 +136,16 @@ def _sources(options: argparse.Namespace, where: str) -> Sources | None:
 
 
 def _build(options: argparse.Namespace) -> int:
-    from console.plan.amounts import moment
-
-    try:
-        since = moment(options.since, datetime.now(UTC)) if hasattr(options, "since") else None
-    except ValueError as wrong:
-        complain(f"--since: {wrong}")
-        return USAGE
-
     everything = hasattr(options, "all")
 
-    def job(spark: Any, lake: Lake, shown: Shown) -> int:
+    def job(session: Session, lake: Lake, shown: Shown) -> int:
         from console.history.jobs.build import build
 
-        report = build(spark, lake, options.tables or None, since, shown.step, whole=everything, keep=keep_of(options))
+        report = build(session, lake, options.tables or None, shown.step, whole=everything, keep=keep_of(options))
         return _told(options, report)
 
     where = lake_of_options(options)
-    if since is None and not options.tables and not everything and not _on_a_cluster(options):
+    if not options.tables and not everything and not _on_a_cluster(options):
         from console.contexts.lake_files import lake_files
         from console.history.jobs.plan_build import nothing_to_build
         from console.history.store import Lake
@@ -159,12 +157,12 @@ def _build(options: argparse.Namespace) -> int:
 
 
 def _verify(options: argparse.Namespace) -> int:
-    def job(spark: Any, lake: Lake, shown: Shown) -> int:
+    def job(session: Session, lake: Lake, shown: Shown) -> int:
         from console.answers.results import Printer
         from console.history.jobs.verify import verify
         from console.lake.results import findings_result
 
-        findings = verify(spark, lake, shown.step)
+        findings = verify(session(), lake, shown.step)
         Printer(options.output)(findings_result(findings))
         return FAILED if findings else DONE
 
@@ -172,10 +170,10 @@ def _verify(options: argparse.Namespace) -> int:
 
 
 def _compact(options: argparse.Namespace) -> int:
-    def job(spark: Any, lake: Lake, shown: Shown) -> int:
+    def job(session: Session, lake: Lake, shown: Shown) -> int:
         from console.history.jobs.compact import compact
 
-        return _told(options, compact(spark, lake, shown.step, keep=keep_of(options)))
+        return _told(options, compact(session(), lake, shown.step, keep=keep_of(options)))
 
     return with_spark(options, lake_of_options(options), job, bytes_in)
 
@@ -188,8 +186,8 @@ def with_spark(
     *,
     create: bool = False,
 ) -> int:
-    """Runs a job in a session that ends with it. size: of what it reads, in bytes; gets what the lake holds. more:
-    settings of Spark's."""
+    """Runs a job; a session that it asks for is started then, and ends with it. size: of what it reads, in bytes; gets
+    what the lake holds."""
     from console.contexts.lake_files import lake_files
     from console.history.store import Lake, LakeError
     from console.lake.progress import shown
@@ -201,17 +199,20 @@ def with_spark(
     lake = (Lake.create(where, files) if create else Lake.open(where, files)) if local else None
     read = size(lake.current() if lake is not None else None)
     try:
-        with (
-            shown() as progress,
-            lake_session(
-                os.environ, master=getattr(options, "master", None), input_bytes=read, say=progress.say
-            ) as spark,
-        ):
+        with shown() as progress, ExitStack() as running:
+
+            @cache
+            def session() -> Any:
+                master, archives = getattr(options, "master", None), options.job in _ARCHIVE
+                return running.enter_context(
+                    lake_session(os.environ, master=master, input_bytes=read, archives=archives, say=progress.say)
+                )
+
             if lake is None:
                 from console.history.jobs.submit import lake_at
 
-                lake = lake_at(spark, where, create=create)
-            return job(spark, lake, progress)
+                lake = lake_at(session(), where, create=create)
+            return job(session, lake, progress)
     except KeyboardInterrupt:
         complain("interrupted: the lake is as it was")
         raise
@@ -290,8 +291,6 @@ def bytes_in(release: Release | None) -> int | None:
 # ``kac lake demo``: a day of three clusters in a lake of its own, taken in and built, to try everything on.
 
 NAME = "demo-lake"
-_PARTITIONS = "2"
-"""Shuffles of so little are dearer the more pieces they have."""
 
 
 def run_lake_demo(options: argparse.Namespace) -> int:
@@ -330,16 +329,15 @@ def place(options: argparse.Namespace) -> str:
     return str(named or Path(lake_place(None, data, None, Path.home())).with_name(NAME))
 
 
-def _take_in_and_build(spark: Any, lake: Lake, shown: Shown) -> int:
+def _take_in_and_build(session: Session, lake: Lake, shown: Shown) -> int:
     from console.history.jobs.build import build
     from console.history.jobs.ingest import ingest
     from console.lake.sources import FILE, read_sources
 
-    spark.conf.set("spark.sql.shuffle.partitions", _PARTITIONS)
     file = Path(lake.where) / FILE
     sources = read_sources(file.read_text(encoding="utf-8"), str(file), Path(lake.where))
-    ingest(spark, lake, sources.inputs(), shown.step)
-    build(spark, lake, progress=shown.step)
+    ingest(session, lake, sources.inputs(), shown.step)
+    build(session, lake, progress=shown.step)
     return DONE
 
 

@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from console.cli.lake import lake_of_options, seconds_between, write_metrics
+from console.cli.lake import lake_of_options, open_lake, seconds_between, write_metrics
 from console.cli.lake_jobs import bytes_in, keep_of, log_failure, of_spark, report_text, sources_of, words
 from console.cli.opening import DONE, USAGE, open_log_file
 from console.model.numbers import time_of_day
@@ -33,8 +33,6 @@ _PATIENCE = 0.2
 
 def run_rounds(options: argparse.Namespace) -> int:
     """0 ended by Ctrl-C or SIGTERM, 2 not understood; the lake's own errors before the first round."""
-    from console.contexts.lake_files import lake_files
-    from console.history.store import Lake
     from console.lake.progress import shown
 
     follows = hasattr(options, "controller") or hasattr(options, "request_topic")
@@ -48,7 +46,7 @@ def run_rounds(options: argparse.Namespace) -> int:
     if isinstance(sources, int):
         return sources
     open_log_file()
-    lake = Lake.create(where, lake_files(where))
+    lake = open_lake(options, create=True)
     stop = threading.Event()
     try:
         with shown() as progress, ended_by_signals(), ExitStack() as open_things:
@@ -129,7 +127,7 @@ class _Rounds:
 
         ratio = getattr(self._options, "max_bad_ratio", MAX_BAD_RATIO)
         keep = keep_of(self._options)
-        return ingest(self._started(), self._lake, inputs, self._progress.step, max_bad_ratio=ratio, keep=keep)
+        return ingest(self._started, self._lake, inputs, self._progress.step, max_bad_ratio=ratio, keep=keep)
 
     def _build(self) -> Report | None:
         from console.history.jobs.plan_build import nothing_to_build
@@ -138,7 +136,7 @@ class _Rounds:
             return None
         from console.history.jobs.build import build
 
-        return build(self._started(), self._lake, progress=self._progress.step, keep=keep_of(self._options))
+        return build(self._started, self._lake, progress=self._progress.step, keep=keep_of(self._options))
 
     def _started(self) -> Any:
         """Spark's session."""
@@ -149,7 +147,7 @@ class _Rounds:
             read = 0 if self._sources is None else bytes_for_java(self._sources)
             size = None if read is None else read + (bytes_in(self._lake.current()) or 0)
             master = getattr(self._options, "master", None)
-            opened = lake_session(os.environ, master=master, input_bytes=size, say=self._progress.say)
+            opened = lake_session(os.environ, master=master, input_bytes=size, archives=True, say=self._progress.say)
             self._spark = self._session.enter_context(opened)
         return self._spark
 

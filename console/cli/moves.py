@@ -13,7 +13,7 @@ from console.terminal import complain, put
 if TYPE_CHECKING:
     from console.operations.forecast import Forecast
     from console.operations.goals import Goal
-    from console.operations.planner import Proposal
+    from console.operations.proposal import Proposal
     from console.session.session import Session
 
 WAITING = 4
@@ -30,6 +30,7 @@ def moves_options(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         metavar="GOAL",
         help="drain ID[,ID…], replace ID by ID, balance, topic NAME to ID[,ID…], replication NAME N or back OPERATION; "
+        "between directories of a broker: drain ID dir PATH or topic NAME [partition N] broker ID to dir PATH; "
         "without one the operations and moves are listed",
     )
     parser.add_argument(
@@ -114,7 +115,7 @@ def misused(options: argparse.Namespace) -> str:
 
 def _with_goal(options: argparse.Namespace) -> int:
     from console.operations.goals import Restore, goal_of
-    from console.operations.planner import UnknownPlace
+    from console.operations.proposal import UnknownPlace
 
     try:
         goal = goal_of(options.goal)
@@ -151,35 +152,39 @@ async def _plan(session: Session, goal: Goal, throttle: int | None, options: arg
     problems = tuple(each for each in session.snapshot.failures if each.part in {*PARTS, "configs"})
     placement = placement_of(session.snapshot)
     proposal = propose(goal, placement)
+    waits = bool(proposal.held or proposal.waits)
     said = forecast(proposal, placement, throttle)
     if options.script or options.output == "kafka":
         for failed in problems:
             complain(f"not read: {failed.part} {failed.entity}: {failed.failure}")
         for held in proposal.held:
             complain(f"{held.topic}/{held.number} has to wait: {held.why}")
+        for line in proposal.waits:
+            complain(f"has to wait: {line}")
         put(moves_script(proposal, throttle, said) if options.script else moves_json(proposal))
-        return WAITING if proposal.held else DONE
+        return WAITING if waits else DONE
     tell = Printer(options.output)
     for table in moves_tables(goal, proposal, said, problems):
         tell(table)
     if options.begins:
         return await _run(session, goal, throttle, proposal, said, yes=options.yes)
-    if proposal.moves and options.output == "text":
+    if (proposal.moves or proposal.dirs) and options.output == "text":
         put("\nto move them: the same with --run; or as commands: with --script | kac run -f -\n")
-    return WAITING if proposal.held else DONE
+    return WAITING if waits else DONE
 
 
 async def _run(
     session: Session, goal: Goal, throttle: int | None, proposal: Proposal, said: Forecast, *, yes: bool
 ) -> int:
     """Ask, begin the operation, and work on it."""
+    from console.answers.moves import moved_text
     from console.plan.amounts import byte_count
     from console.session.operating import begin
 
     session.refuse_if_read_only()
     if proposal.reached:
         return DONE
-    asked = f"Move {said.partitions:,} partitions, {byte_count(said.bytes)}, on {session.context.name}?"
+    asked = f"Move {moved_text(said)}, {byte_count(said.bytes)}, on {session.context.name}?"
     if not yes and (why := await _confirmed(session, asked)):
         complain(f"nothing was sent: {why}")
         return FAILED
@@ -245,7 +250,7 @@ async def _ask(session: Session, options: argparse.Namespace) -> int:
         complain(f"no process works on operation {number}; kac moves --continue does")
         return DONE
     code = await _work(session, operation.number)
-    if code == DONE and operation.moves():
+    if code == DONE and operation.has_moves:
         complain(f"what it had moved before stays; the way back is: kac moves back {number} --run")
     return code
 
@@ -266,7 +271,9 @@ async def _list(session: Session, output: str) -> int:
     owners = {place: each.number for each in known.open for place in each.running(session.snapshot)}
     problems = tuple(each for each in session.snapshot.failures if each.part in parts)
     tell(running_moves_table(session.snapshot, owners, problems))
-    copies = dir_copies_table(session.snapshot)
+    copies = dir_copies_table(
+        session.snapshot, {place: each.number for each in known.open for place in each.copying(session.snapshot)}
+    )
     if copies.rows or output == "json":
         tell(copies)
     return WAITING if known.open and known.open[0].progress and known.open[0].progress.waits else DONE

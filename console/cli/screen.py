@@ -30,13 +30,12 @@ def no_screen(environ: Mapping[str, str]) -> str:
 
 def not_a_terminal() -> str:
     """Which of the standard streams are no terminal; ``""`` where all are one."""
-    streams = {"standard input": sys.stdin, "standard output": sys.stdout, "standard error": sys.stderr}
+    streams = {"input": sys.stdin, "output": sys.stdout, "error": sys.stderr}
     missing = [name for name, stream in streams.items() if stream is None or not stream.isatty()]
-    return f"the screen needs a terminal, and {' and '.join(missing)} {_is(missing)} none" if missing else ""
-
-
-def _is(names: list[str]) -> str:
-    return "is" if len(names) == 1 else "are"
+    if not missing:
+        return ""
+    named = missing[0] if len(missing) == 1 else f"{', '.join(missing[:-1])} and {missing[-1]}"
+    return f"the screen needs a terminal: standard {named} {'is' if len(missing) == 1 else 'are'} not one"
 
 
 def dumb(environ: Mapping[str, str]) -> str:

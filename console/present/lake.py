@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from console.history import entities
 from console.history.reader.queries import FleetFreshness
-from console.history.reader.tables import Change, Drifted, Freshness, Gap, Pair
-from console.plan.amounts import quota
+from console.history.reader.tables import Change, Drifted, Freshness, Gap, Pair, Usage
+from console.plan.amounts import duration, quota
 from console.present.text import clean
 from console.present.values import config_value
 
@@ -183,6 +183,24 @@ def gap_text(gap: Gap, now: datetime) -> str:
     """``unobserved 09:00–10:00``."""
     until = local(gap.until, now) if gap.until is not None else "now"
     return f"unobserved {local(gap.since, now)}–{until}"
+
+
+def rate_text(key: str, value: float | None) -> str:
+    """A measured rate: three figures are enough, and no ``≈`` is needed to say so."""
+    if value is None:
+        return NOTHING
+    sign = "-" if value < 0 else ""
+    return sign + quota(key, float(f"{abs(value):.3g}")).removeprefix("≈ ")
+
+
+def limit_text(usage: Usage) -> str:
+    """The effective quota."""
+    return NOTHING if usage.quota_value is None else quota(usage.pair.quota_key, usage.quota_value)
+
+
+def waited(usage: Usage) -> str:
+    """How long clients were made to wait, of all together."""
+    return duration(usage.throttle_ms).removeprefix("≈ ") if usage.throttle_ms else ""
 
 
 def spark(series: Sequence[tuple[datetime, float]], width: int, top: float | None = None) -> str:

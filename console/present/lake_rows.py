@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from console.history.reader.tables import Change, Drifted, Minute, Pair, Usage
 from console.model.quota import CLIENT_ID, USER, QuotaEntity, QuotaValues
-from console.plan.amounts import duration, quota
 from console.present.events import side, what_text
 from console.present.events import who_text as author_text
 from console.present.lake import (
@@ -22,10 +21,13 @@ from console.present.lake import (
     entity_text,
     how_sure,
     level_text,
+    limit_text,
     pair_text,
+    rate_text,
     sides,
     spark,
     typed_text,
+    waited,
     who_text,
 )
 from console.present.names import named
@@ -226,14 +228,6 @@ _AXIS = 11
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
 
 
-def rate_text(key: str, value: float | None) -> str:
-    """A measured rate: three figures are enough, and no ``≈`` is needed to say so."""
-    if value is None:
-        return NOTHING
-    sign = "-" if value < 0 else ""
-    return sign + quota(key, float(f"{abs(value):.3g}")).removeprefix("≈ ")
-
-
 _MEASURED = ("producer_byte_rate", "consumer_byte_rate", "request_percentage")
 
 
@@ -274,11 +268,6 @@ _LEVELS = {
 }
 
 
-def limit_text(usage: Usage) -> str:
-    """The effective quota."""
-    return NOTHING if usage.quota_value is None else quota(usage.pair.quota_key, usage.quota_value)
-
-
 def state(usage: Usage) -> tuple[str, str]:
     """``!`` throttled or over the limit, ``~`` near it: a letter and a meaning."""
     if usage.throttle_ms or (usage.utilisation is not None and usage.utilisation >= 1):
@@ -302,11 +291,6 @@ def usage_cells(usage: Usage, width: int) -> list[Cell]:
         (rate_text(key, usage.headroom), "muted"),
         (level_text(usage.level), "muted"),
     ]
-
-
-def waited(usage: Usage) -> str:
-    """How long clients were made to wait, of all together."""
-    return duration(usage.throttle_ms).removeprefix("≈ ") if usage.throttle_ms else ""
 
 
 def usage_lines(usage: Usage) -> list[Line]:

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 from console.model.config import broker_resource
 from console.model.numbers import commas, long_number
-from console.model.snapshot import Snapshot, TopicPartition
-from console.operations.operation import Operation, moves_in
+from console.model.snapshot import Snapshot, TopicPartition, dir_copies
+from console.operations.operation import Operation
 from console.plan.amounts import byte_count, byte_rate
 from console.plan.kinds.leaders import preferred_elections
-from console.plan.kinds.moves import destination, original
-from console.plan.stale_throttles import RATES
+from console.plan.kinds.moves import destination, moves_in, original
+from console.plan.stale_throttles import LOG_DIRS_RATE, RATES
 from console.present.columns import SCREEN, Column, Columns, clock, time_text
 from console.present.names import NOTHING
 from console.present.text import Cell, Line, clean
@@ -23,11 +23,12 @@ Replica = tuple[str, int, int]
 
 
 class MoveRow(NamedTuple):
-    """A partition that moves, or an open operation.
+    """A partition that moves, a replica that moves into another directory of its broker, or an open operation.
 
     copies: by the broker that gets a replica, of those whose size is known; of an operation those of all its moves.
     dead: brokers that get a replica and are not alive. limits: brokers that copy, with their throttle in bytes/s.
-    operation: of the move, or the row itself. worker: who works on the operation, ``""`` for no process.
+    operation: of the move, or the row itself. worker: who works on the operation, ``""`` for no process. within: the
+    broker of a replica that stays on it, and its directories before and after.
     """
 
     place: TopicPartition | None
@@ -38,6 +39,7 @@ class MoveRow(NamedTuple):
     limits: tuple[tuple[int, int], ...] = ()
     operation: Operation | None = None
     worker: str = ""
+    within: tuple[int, str, str] | None = None
 
     @property
     def still(self) -> tuple[int, ...]:
@@ -53,9 +55,10 @@ class MoveRow(NamedTuple):
 
     @property
     def name(self) -> str:
-        """``orders/3``, or ``operation 7``."""
+        """``orders/3``, ``orders/3 on 2`` of a replica that stays on its broker, or ``operation 7``."""
         if self.place is not None:
-            return f"{clean(self.place[0])}/{self.place[1]}"
+            on = f" on {self.within[0]}" if self.within is not None else ""
+            return f"{clean(self.place[0])}/{self.place[1]}{on}"
         return f"operation {self.operation.number}" if self.operation is not None else ""
 
     def rate(self) -> float | None:
@@ -70,18 +73,24 @@ class MoveRow(NamedTuple):
 
 
 def move_rows(
-    snapshot: Snapshot, copies: Mapping[Replica, Copy], operations: Sequence[Operation], worker: str
+    snapshot: Snapshot,
+    copies: Mapping[Replica, Copy],
+    within: Mapping[Replica, Copy],
+    operations: Sequence[Operation],
+    worker: str,
 ) -> list[MoveRow]:
-    """The open operations, then the moves that are stuck, then the others. worker: the process that works on them."""
+    """The open operations, then the moves that are stuck, then the others. within: the copies between directories of a
+    broker. worker: the process that works on them."""
     alive = {broker.id for broker in snapshot.cluster.brokers if not broker.fenced}
     owners = {place: each for each in operations for place in each.running(snapshot)}
     rows = []
     for place, move in moves_in(snapshot).items():
         held = tuple((b, copies[*place, b]) for b in move.adding if (*place, b) in copies)
-        limits = tuple((b, rate) for b in move.adding if (rate := _throttle(snapshot, b)) is not None)
+        limits = tuple((b, rate) for b in move.adding if (rate := _throttle(snapshot, b, RATES[1])) is not None)
         dead = tuple(broker for broker in move.adding if broker not in alive)
         rows.append(MoveRow(place, original(move), destination(move), held, dead, limits, owners.get(place), worker))
-    rows.sort(key=lambda row: (not row.stuck, row.place))
+    rows += _rows_within(snapshot, within, operations, worker)
+    rows.sort(key=lambda row: (not row.stuck, row.place, row.within or ()))
     heads = []
     for each in operations:
         held = tuple(copy for row in rows if row.operation is each for copy in row.copies)
@@ -89,9 +98,28 @@ def move_rows(
     return [*heads, *rows]
 
 
-def _throttle(snapshot: Snapshot, broker: int) -> int | None:
+def _rows_within(
+    snapshot: Snapshot, within: Mapping[Replica, Copy], operations: Sequence[Operation], worker: str
+) -> Iterator[MoveRow]:
+    owners = {place: each for each in operations for place in each.copying(snapshot)}
+    for place, copy in dir_copies(snapshot.log_dirs).items():
+        topic, number, broker = place
+        held = ((broker, within[place]),) if place in within else ()
+        rate = _throttle(snapshot, broker, LOG_DIRS_RATE)
+        limits = ((broker, rate),) if rate is not None else ()
+        yield MoveRow(
+            (topic, number),
+            copies=held,
+            limits=limits,
+            operation=owners.get(place),
+            worker=worker,
+            within=(broker, copy.before, copy.after),
+        )
+
+
+def _throttle(snapshot: Snapshot, broker: int, key: str) -> int | None:
     configs = snapshot.configs.get(broker_resource(broker))
-    entry = configs.get(RATES[1]) if configs is not None else None
+    entry = configs.get(key) if configs is not None else None
     rate = long_number(entry.value) if entry is not None else None
     return rate if rate is not None and rate < 2**63 - 1 else None
 
@@ -103,7 +131,13 @@ def _name_cell(row: MoveRow) -> Cell:
     return (f"! {row.name}", "failed") if row.stuck else f"  {row.name}"
 
 
+def _from_cell(row: MoveRow) -> Cell:
+    return clean(row.within[1], 60) if row.within is not None else commas(row.before)
+
+
 def _to_cell(row: MoveRow) -> Cell:
+    if row.within is not None:
+        return clean(row.within[2], 60)
     return commas(row.after) if row.place is not None else clean(str(row.operation.goal if row.operation else ""), 60)
 
 
@@ -149,7 +183,7 @@ MOVES: Columns[MoveRow] = Columns(
     Column(
         "before",
         SCREEN,
-        cell=lambda row: commas(row.before),
+        cell=_from_cell,
         layout=ScreenColumn("before", "From", min_width=6, max_width=16, priority=80),
     ),
     Column("after", SCREEN, cell=_to_cell, layout=ScreenColumn("after", "To", min_width=8, max_width=24, priority=85)),
@@ -214,6 +248,8 @@ def _of_operation(row: MoveRow) -> Iterator[Line]:
     worker = row.worker or "no process; W goes on with it here, kac moves --continue elsewhere"
     yield _labelled("Worker", worker, "" if row.worker else "pending")
     if row.place is None:
+        rate = byte_rate(operation.throttle) if operation.throttle is not None else "none"
+        yield _labelled("Throttle", f"{rate}; t changes it, K ends without brokers that do not answer")
         yield _labelled("x asks", "to cancel it: what it moves now goes back; what it has moved stays")
 
 
@@ -224,10 +260,13 @@ def _of_move(row: MoveRow) -> Iterator[Line]:
         if broker in row.still:
             yield _labelled("Stuck", f"no byte since {clock(copy.moved)}; broker {broker} is alive", "failed")
     for broker, rate in row.limits:
-        yield _labelled("Limit", f"follower throttle of broker {broker} is {byte_rate(rate)}")
+        what = "follower throttle" if row.within is None else "throttle between directories"
+        yield _labelled("Limit", f"{what} of broker {broker} is {byte_rate(rate)}")
     if row.stuck:
         yield _labelled("F", "stages the cancellation" if row.dead or not row.limits else "raises the throttle for 2 h")
-    yield _labelled("x stages", f"cancel: back to {commas(row.before)}")
+    if row.within is not None:
+        yield _labelled("Copies", f"from {row.within[1]} into {row.within[2]}")
+    yield _labelled("x stages", f"cancel: back to {row.within[1] if row.within is not None else commas(row.before)}")
 
 
 def leader_lines(snapshot: Snapshot) -> Iterator[Line]:

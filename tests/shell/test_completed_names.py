@@ -97,7 +97,7 @@ print("\\n".join(candidates(shell, line, word, lambda *_: names)))
 class Shell:
     """A shell at a terminal, with the completion as an operator has it, and a kac that writes down what it got."""
 
-    def __init__(self, shell: str, where: Path) -> None:
+    def __init__(self, shell: str, where: Path, setup: str = "") -> None:
         self.name, self.where, self.work = shell, where, where / "work"
         self.work.mkdir()
         (where / "bin").mkdir()
@@ -117,7 +117,7 @@ class Shell:
         self.terminal = Terminal(
             ("setsid", "-c", *START[shell]), cwd=self.work, environment=environment, columns=200, rows=50
         )
-        self.terminal.send(SETUP[shell] + "\r")
+        self.terminal.send((setup or SETUP[shell]) + "\r")
         self.terminal.wait_for("ready>")
         (self.work / f"kac.{shell}").unlink()
         self._ran = 0
@@ -189,3 +189,15 @@ def test_a_pipe_and_a_context_before_it_do_not_confuse(shell: Shell) -> None:
         "--group",
         "zz;touch ran",
     ]
+
+
+@pytest.mark.skipif(shutil.which("zsh") is None, reason="zsh is not installed")
+def test_zsh_loads_it_from_fpath(tmp_path: Path) -> None:
+    """As packages install it; the first TAB completes."""
+    (tmp_path / "functions").mkdir()
+    (tmp_path / "functions" / "_kac").write_text(SCRIPTS["zsh"])
+    setup = "PS1='rea''dy>'; fpath=($HOME/functions $fpath); autoload -Uz compinit; compinit -u -D"
+    shell = Shell("zsh", tmp_path, setup)
+    with shell.terminal:
+        for name in HOSTILE[:3]:
+            assert shell.got("groups --group=", [name]) == ["groups", f"--group={name}"]

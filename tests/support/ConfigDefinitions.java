@@ -7,7 +7,7 @@ import java.util.*;
 import org.apache.kafka.common.config.ConfigDef;
 
 /**
- * The config definitions of the Kafka on the class path: 2.8, 3.9 and 4.3 keep them in different places. Writes them as
+ * The config definitions of the Kafka on the class path: releases keep them in different places. Writes them as
  * JSON; with the argument "verdicts", what Kafka says to values: in come lines of a section, a key and a value, the last
  * two in base64, with tabs between; out goes a line for each, "ok" or the exception's message in base64.
  */
@@ -37,10 +37,12 @@ public class ConfigDefinitions {
         all.put("checked", checked);
         if (has("org.apache.kafka.coordinator.group.GroupConfig")) {
             all.put("group", definitions(section("group").configKeys()));
-            Map<String, Object> synonyms = new TreeMap<>();
-            Map<?, ?> found = (Map<?, ?>) first("org.apache.kafka.coordinator.group.GroupConfig", "ALL_GROUP_CONFIG_SYNONYMS");
-            found.forEach((key, value) -> synonyms.put((String) key, ((Optional<?>) value).orElse(null)));
-            all.put("group_synonyms", synonyms);
+            if (has("org.apache.kafka.coordinator.group.GroupConfig", "ALL_GROUP_CONFIG_SYNONYMS")) {
+                Map<String, Object> synonyms = new TreeMap<>();
+                Map<?, ?> found = (Map<?, ?>) first("org.apache.kafka.coordinator.group.GroupConfig", "ALL_GROUP_CONFIG_SYNONYMS");
+                found.forEach((key, value) -> synonyms.put((String) key, ((Optional<?>) value).orElse(null)));
+                all.put("group_synonyms", synonyms);
+            }
         }
         if (has("org.apache.kafka.server.metrics.ClientMetricsConfigs")) {
             all.put("client_metrics", definitions(section("client_metrics").configKeys()));
@@ -192,6 +194,11 @@ public class ConfigDefinitions {
         } catch (ClassNotFoundException | NoClassDefFoundError missing) {
             return false;
         }
+    }
+
+    static boolean has(String name, String field) throws Exception {
+        for (Field each : Class.forName(name).getDeclaredFields()) if (each.getName().equals(field)) return true;
+        return false;
     }
 
     static Object javaMap(Object map) throws Exception {

@@ -16,11 +16,25 @@ from tests.support.patience import PATIENCE
 OLDEST_JAVA = 17
 FETCH_SECONDS = 600
 
-KAFKA_4_3 = "4.3.0"
-KAFKA_3_9 = "3.9.1"
-KAFKA_2_8 = "2.8.2"
+RELEASES = {
+    "2.8": "2.8.2",
+    "3.7": "3.7.2",
+    "3.9": "3.9.1",
+    "4.0": "4.0.0",
+    "4.1": "4.1.1",
+    "4.2": "4.2.0",
+    "4.3": "4.3.0",
+    "4.4": "4.4.0",
+}
+"""The releases of Kafka that the console is held to, and the versions that are run."""
+KAFKA_4_3 = RELEASES["4.3"]
+KAFKA_3_9 = RELEASES["3.9"]
+KAFKA_2_8 = RELEASES["2.8"]
 
-_KAFKA = ("org.apache.kafka:kafka_2.13:{version}", "org.apache.kafka:kafka-tools:{version}")
+_BROKER = ("org.apache.kafka:kafka_2.13:{version}",)
+_TOOLS = ("org.apache.kafka:kafka-tools:{version}",)
+_WITHOUT_TOOLS = {"4.4.0"}
+"""Versions that were published without kafka-tools: their brokers run, some of their commands don't."""
 # Kafka 4 logs through log4j 2, Kafka 3 through reload4j; both call slf4j 1.7.
 _LOG4J_2 = ("org.apache.logging.log4j:log4j-slf4j-impl:2.25.4",)
 _RELOAD4J = ("org.slf4j:slf4j-reload4j:1.7.36", "ch.qos.reload4j:reload4j:1.2.25")
@@ -33,7 +47,8 @@ class BrokersUnavailableError(RuntimeError):
 def coordinates(version: str) -> tuple[str, ...]:
     """The artifacts (group:artifact:version) that a broker of this Kafka version and its tools need."""
     logging = _LOG4J_2 if major(version) >= 4 else _RELOAD4J
-    return tuple(artifact.format(version=version) for artifact in _KAFKA + logging)
+    tools = () if version in _WITHOUT_TOOLS else _TOOLS
+    return tuple(artifact.format(version=version) for artifact in _BROKER + tools + logging)
 
 
 def major(version: str) -> int:

@@ -1,9 +1,11 @@
-"""Amazon's own signer for MSK, in an environment of its own: what our signatures are held to."""
+"""Amazon's own signer for MSK and its client, in an environment of their own: what ours are held to."""
 
 from __future__ import annotations
 
+import json
 import subprocess
 import venv
+from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 
@@ -15,11 +17,27 @@ LOCK = Path(__file__).resolve().parents[2] / "requirements" / "aws.txt"
 
 def official_token(region: str, *credentials: str) -> str:
     """A token of now. credentials: access key, secret, and perhaps a session's token; none of them is a real one."""
+    return _run([_python(), "-c", _SCRIPT, region, *credentials]).strip()
+
+
+def official_credentials(profile: str, environ: Mapping[str, str]) -> tuple[str, str, str | None]:
+    """Access key, secret and session's token that botocore finds for a profile; none of them is a real one."""
+    access, secret, token = json.loads(_run([_python(), "-c", _CREDENTIALS, profile], environ))
+    return access, secret, token
+
+
+def _python() -> str:
     name = f"aws-{sha256(LOCK.read_bytes()).hexdigest()[:12]}"
-    folder = cached_folder(cache_home() / name, _fill)
-    return _run([str(folder / "bin" / "python"), "-c", _SCRIPT, region, *credentials]).strip()
+    return str(cached_folder(cache_home() / name, _fill) / "bin" / "python")
 
 
+_CREDENTIALS = """
+import json, sys
+
+from botocore.session import Session
+
+print(json.dumps(Session(profile=sys.argv[1]).get_credentials().get_frozen_credentials()[:3]))
+"""
 _SCRIPT = """
 import sys
 
@@ -40,8 +58,8 @@ def _fill(folder: Path) -> None:
     _run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--require-hashes", "-r", str(LOCK)])
 
 
-def _run(command: list[str]) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
+def _run(command: list[str], environ: Mapping[str, str] | None = None) -> str:
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False, timeout=PATIENCE)
     if done.returncode:
         raise RuntimeError(f"{command[0]}: {done.stderr.strip()}")
     return done.stdout

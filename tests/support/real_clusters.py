@@ -17,10 +17,24 @@ import pytest
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_jars import KAFKA_3_9, BrokersUnavailableError
 
-__all__ = ["KAFKA_3_9", "REAL", "KafkaCluster", "LastTests", "group", "needed", "running"]
+__all__ = ["EACH", "KAFKA_3_9", "RARE", "REAL", "KafkaCluster", "LastTests", "group", "needed", "running"]
 
-REAL = {"2.8": "kafka28", "3.9": "kafka39", "4.3": "plain_cluster"}
+REAL = {
+    "2.8": "kafka28",
+    "3.7": "kafka37",
+    "3.9": "kafka39",
+    "4.0": "kafka40",
+    "4.1": "kafka41",
+    "4.2": "kafka42",
+    "4.3": "plain_cluster",
+}
 """Release -> the fixture of its plain cluster."""
+RARE = frozenset({"3.7", "4.0", "4.1", "4.2"})
+"""Releases whose brokers only tests marked `long` start."""
+EACH = [
+    pytest.param(("real", release), id=release, marks=[pytest.mark.long] if release in RARE else []) for release in REAL
+]
+"""A parameter for each of them."""
 SHARED = frozenset({*REAL.values(), "secure_cluster", "breakable_cluster"})
 """The fixtures that last for the whole run."""
 

@@ -1,11 +1,12 @@
-"""The config definitions of real Kafka, as the data files of console/embedded/data.
+"""The config definitions of real Kafka, its APIs and features, as the data files of console/embedded/data.
 
-``python -m tests.support.record_config_definitions`` writes them anew: from the jars of each release, and from a broker
-that runs on them.
+``python -m tests.support.record_config_definitions [RELEASE …]`` writes them anew (all of them without arguments): from
+the jars of each release, and from a broker that runs on them. A release that is like another one holds what differs.
 """
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import re
@@ -15,14 +16,22 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from console.admin import cluster
+from console.admin.link import Link
+from console.admin.settings import ConnectionSettings
+from console.embedded.config_definitions import LIKE, release_data
+from console.embedded.spec import RELEASE_NAMES
+from console.wire.schemas import api_name
 from tests.support.kafka_cluster import KafkaCluster
-from tests.support.kafka_jars import KAFKA_2_8, KAFKA_3_9, KAFKA_4_3, jars, java
+from tests.support.kafka_jars import RELEASES, jars, java
 from tests.support.patience import PATIENCE
 from tests.support.zookeeper_cluster import ZooKeeperCluster
 
 HERE = Path(__file__).parent
 DATA = HERE.parents[1] / "console" / "embedded" / "data"
-VERSIONS = {"2.8": KAFKA_2_8, "3.9": KAFKA_3_9, "4.3": KAFKA_4_3}
+FEATURES = DATA / "releases.json"
+LIKENESS = {"3.7": "3.9", "4.0": "4.1", "4.1": "4.2", "4.2": "4.3"}
+"""Release -> the one whose file has the rest of its definitions."""
 SECTIONS = ("topic", "broker", "broker_dynamic_only", "group", "client_metrics")
 NOT_CHECKED = ("ControllerQuorumVotersValidator", "ControllerQuorumBootstrapServersValidator", "NonNullValidator")
 """Validators of what nobody can alter, or of what nobody can send."""
@@ -35,7 +44,7 @@ _RULES = {
 
 def ask_kafka(release: str, *arguments: str, text: str = "") -> str:
     """What ConfigDefinitions.java prints with the jars of a release. Raises RuntimeError where it fails."""
-    options = ("-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", f"{jars(VERSIONS[release])}/*")
+    options = ("-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", f"{jars(RELEASES[release])}/*")
     command = [java(), *options, str(HERE / "ConfigDefinitions.java"), *arguments]
     done = subprocess.run(command, input=text, capture_output=True, text=True, check=False, timeout=PATIENCE)
     if done.returncode:
@@ -54,13 +63,36 @@ def _encoded(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
 
 
-def loggers(release: str) -> list[str]:
-    """The loggers of a broker of a release that has just started."""
-    started = ZooKeeperCluster(brokers=1) if release == "2.8" else KafkaCluster(VERSIONS[release], brokers=1)
-    with started as cluster:
-        asked = ("--describe", "--all", "--entity-type", "broker-loggers", "--entity-name", "1")
-        told = cluster.run_admin_tool("kafka.admin.ConfigCommand", *asked)
+def loggers(running: KafkaCluster) -> list[str]:
+    """The loggers of a broker that has just started."""
+    asked = ("--describe", "--all", "--entity-type", "broker-loggers", "--entity-name", "1")
+    told = running.run_admin_tool("kafka.admin.ConfigCommand", *asked)
     return sorted(set(re.findall(r"^  (\S+)=[A-Z]+ sensitive=", told, re.MULTILINE)))
+
+
+async def as_told(running: KafkaCluster) -> dict[str, Any]:
+    """What a new broker of a release answers to ApiVersions, as the release's part of releases.json."""
+    link = Link(ConnectionSettings(running.addresses))
+    try:
+        told = await link.call("api_versions", cluster.ask_versions)
+    finally:
+        await link.close()
+    return {
+        "kraft": not isinstance(running, ZooKeeperCluster),
+        "apis": {
+            api_name(api.api_key) or f"api_{api.api_key}": {
+                "key": api.api_key,
+                "min": api.min_version,
+                "max": api.max_version,
+            }
+            for api in sorted(told.api_keys, key=lambda api: api.api_key)
+        },
+        "supported": {
+            feature.name: {"min": feature.min_version, "max": feature.max_version}
+            for feature in told.supported_features
+        },
+        "finalized": {each.name: each.max_version_level for each in told.finalized_features},
+    }
 
 
 def definitions(release: str) -> dict[str, Any]:
@@ -108,17 +140,51 @@ def as_text(data: Mapping[str, Any]) -> str:
         if isinstance(part, dict):
             lines = ",\n".join(f"{json.dumps(key)}: {json.dumps(value)}" for key, value in part.items())
             parts.append(f"{json.dumps(name)}: {{\n{lines}\n}}")
+        elif not isinstance(part, list):
+            parts.append(f"{json.dumps(name)}: {json.dumps(part)}")
         else:
             lines = ",\n".join(json.dumps(value) for value in part)
             parts.append(f"{json.dumps(name)}: [\n{lines}\n]")
     return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
+def difference(data: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str, Any]:
+    """The data of a release with ``true`` for what is so in another one's: all keys are there, in their own order."""
+    found: dict[str, Any] = {}
+    for name, part in data.items():
+        known = base.get(name)
+        if part == known and (not isinstance(part, dict) or list(part) == list(known or ())):
+            found[name] = True
+        elif isinstance(part, dict) and isinstance(known, dict):
+            found[name] = {key: True if key in known and known[key] == value else value for key, value in part.items()}
+        else:
+            found[name] = part
+    return found
+
+
+def releases_text(releases: Mapping[str, Mapping[str, Any]]) -> str:
+    """An API or feature to a line."""
+    parts = []
+    for name, told in releases.items():
+        fields = [f' "kraft": {json.dumps(told["kraft"])}']
+        for field in ("apis", "supported", "finalized"):
+            lines = ",\n".join(f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in told[field].items())
+            fields.append(f' "{field}": {{\n{lines}\n }}' if lines else f' "{field}": {{}}')
+        parts.append(f'"{name}": {{\n' + ",\n".join(fields) + "\n}")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
 def main() -> int:
-    """Write every release's file."""
-    for release in VERSIONS:
-        told = definitions(release) | {"loggers": loggers(release)}
-        file_of(release).write_text(as_text(told))
+    """Write the files of the releases that are named, newest first: others are like them."""
+    told = json.loads(FEATURES.read_text())
+    for release in sorted(sys.argv[1:] or RELEASE_NAMES, key=list(RELEASES).index, reverse=True):
+        with ZooKeeperCluster(brokers=1) if release == "2.8" else KafkaCluster(RELEASES[release], brokers=1) as running:
+            found = definitions(release) | {"loggers": loggers(running)}
+            told[release] = asyncio.run(as_told(running))
+        if base := LIKENESS.get(release):
+            found = {LIKE: base, **difference(found, release_data(base))}
+        file_of(release).write_text(as_text(found))
+        FEATURES.write_text(releases_text({each: told[each] for each in RELEASES if each in told}))
         print(file_of(release))
     return 0
 

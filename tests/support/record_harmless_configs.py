@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+from console.embedded.config_definitions import release_data
 
 ROOT = Path(__file__).parents[2]
-DEFINITIONS = ROOT / "console" / "embedded" / "data"
 WRITTEN = ROOT / "console" / "history" / "harmless_configs.json"
 SECTIONS = {
     "topic": "topic",
@@ -22,12 +25,17 @@ SECTIONS = {
 """Of a release's file -> the type that the history calls it."""
 
 
+def definitions() -> Iterator[dict[str, Any]]:
+    """Of each release that is on record, by section and name."""
+    for file in sorted((ROOT / "console" / "embedded" / "data").glob("kafka_*.json")):
+        yield release_data(file.stem.removeprefix("kafka_").replace("_", "."))
+
+
 def harmless() -> dict[str, list[str]]:
     """Names by type, sorted: defined by some release, and a password in none."""
     known: dict[str, set[str]] = {entity_type: set() for entity_type in SECTIONS.values()}
     passwords: dict[str, set[str]] = {entity_type: set() for entity_type in SECTIONS.values()}
-    for file in sorted(DEFINITIONS.glob("kafka_*.json")):
-        release = json.loads(file.read_text())
+    for release in definitions():
         for section, entity_type in SECTIONS.items():
             for name, definition in release.get(section, {}).items():
                 known[entity_type].add(name)

@@ -63,14 +63,17 @@ class Tmux:
         """What stands on the screen."""
         return self._call("capture-pane", "-p")
 
-    def shows(self, text: str) -> str:
-        """Wait until a text is on the screen; the screen. Raises TimeoutError with what was there."""
-        self._until(lambda: text in self.screen, f"{text!r} is not on the screen")
-        return self.screen
+    def shows(self, text: str, never: str = "") -> str:
+        """Wait until a text is on the screen; the screen. Raises TimeoutError with what was there; AssertionError where
+        `never` is seen meanwhile."""
 
-    def hides(self, text: str) -> None:
-        """Wait until a text is on the screen no more. Raises TimeoutError with what was there."""
-        self._until(lambda: text not in self.screen, f"{text!r} stays on the screen")
+        def is_there() -> bool:
+            screen = self.screen
+            assert not never or never not in screen, screen
+            return text in screen
+
+        self._until(is_there, f"{text!r} is not on the screen")
+        return self.screen
 
     def _until(self, holds: Callable[[], bool], why: str) -> None:
         deadline = time.monotonic() + PATIENCE

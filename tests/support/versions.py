@@ -45,6 +45,7 @@ from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resourc
 from console.model.quota import QuotaEntity
 from console.model.secret import Secret
 from tests.support.kafka_cluster import KafkaCluster
+from tests.support.kafka_jars import RELEASES
 from tests.support.patience import PATIENCE
 from tests.support.zookeeper_cluster import ZooKeeperCluster
 
@@ -53,16 +54,6 @@ KEPT = Path(__file__).with_name("versions.json")
 README = ROOT / "README.md"
 BEGIN, END = "<!-- made by tests/support/versions.py -->\n", "<!-- end of it -->\n"
 
-RELEASES = {
-    "2.8": "2.8.2",
-    "3.7": "3.7.2",
-    "3.9": "3.9.1",
-    "4.0": "4.0.0",
-    "4.1": "4.1.1",
-    "4.2": "4.2.0",
-    "4.3": "4.3.0",
-}
-"""The releases of the table, and the versions that are run. 2.8 is run with ZooKeeper, the others in KRaft mode."""
 WORKS, MISSING = "✓", "–"
 
 Try = Callable[[Link, str], Awaitable[None]]
@@ -225,7 +216,7 @@ async def tried_on(kafka: KafkaCluster) -> dict[str, bool]:
 
 
 def cluster_of(release: str) -> KafkaCluster:
-    """A cluster of one broker of this release, not started yet. Raises BrokersUnavailableError."""
+    """A cluster of one broker of this release, 2.8 with ZooKeeper, not started yet. Raises BrokersUnavailableError."""
     version = RELEASES[release]
     return ZooKeeperCluster(version, brokers=1) if release == "2.8" else KafkaCluster(version, brokers=1)
 

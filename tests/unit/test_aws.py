@@ -22,7 +22,8 @@ from hypothesis import strategies as st
 from kafka.net.sasl.msk import AwsMskIamClient  # type: ignore[import-untyped]
 
 from console.admin.aws import AwsLogin, AwsTokens, IamAuthenticator, bearer_token, mechanism_payload
-from console.admin.aws_keys import Ask, AwsKeys, _token_service, keys_of, region_of
+from console.admin.aws_keys import keys_of, region_of
+from console.admin.aws_services import Ask, AwsKeys, _token_service
 from console.admin.connections import sasl_login
 from console.admin.errors import AdminError, AuthenticationFailed
 from console.admin.link import Link
@@ -107,7 +108,7 @@ def test_profiles(tmp_path: Path) -> None:
     (folder / "credentials").write_text(f"[default]\naws_access_key_id=AKDEF\naws_secret_access_key={SECRET}\n")
     (folder / "config").write_text(
         f"[default]\nregion=eu-west-1\n[profile made]\ncredential_process = '{sys.executable}' '{script}'\n"
-        "[profile sso]\nsso_session=x\n[profile broken]\ncredential_process = false\n"
+        "[profile broken]\ncredential_process = false\n"
     )
     ask = Ask({"HOME": str(tmp_path), **NOWHERE})
     assert keys_of(ask, None, 5) == AwsKeys("AKDEF", Secret(SECRET), None, "profile default")
@@ -117,7 +118,6 @@ def test_profiles(tmp_path: Path) -> None:
     assert made.ends == datetime(2040, 1, 1, tzinfo=UTC).timestamp()
     assert keys_of(Ask({"HOME": str(tmp_path), "AWS_PROFILE": "made"}), None, 5) == made
     assert "there is no AWS profile nobody in" in refusal(ask, "nobody")
-    assert "AWS profile sso needs sso_session, which is not supported" in refusal(ask, "sso")
     assert "credential_process of profile broken: false ended with 1" in refusal(ask, "broken")
     (folder / "credentials").write_text(f"aws_secret_access_key={SECRET}\n")
     assert f"{folder / 'credentials'} can't be read as AWS' files are" in refusal(ask)
@@ -192,6 +192,10 @@ def test_a_container(metadata: Metadata, tmp_path: Path) -> None:
     assert (found.access_key, found.token, found.source) == ("AKMETA", Secret("t"), "the container's service")
     token.write_text("wrong")
     assert "gave no AWS credentials: it answered 403" in refusal(Ask(environ))
+    token.write_text("two\nlines")
+    line = refusal(Ask(environ))
+    assert "has invalid characters" in line
+    assert "two" not in line
     token.unlink()
     assert f"authorization token {token} can't be read" in refusal(Ask(environ))
     elsewhere = environ | {"AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://metadata.example/x"}

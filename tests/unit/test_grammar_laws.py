@@ -16,6 +16,7 @@ from console.language.statements import (
     Alter,
     Apply,
     Asked,
+    AskOfOperation,
     Assign,
     AtTime,
     BeginOperation,
@@ -69,7 +70,7 @@ from console.model.codes import (
 )
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.quota import QuotaEntity
-from console.operations.goals import Balance, Drain, MoveTopic, Replace, Replicate, Restore
+from console.operations.goals import Balance, Drain, DrainDir, MoveIntoDir, MoveTopic, Replace, Replicate, Restore
 
 AWKWARD = st.text(alphabet="ab =;'\"\\\n\t#@?<>!~*[],:-", max_size=8)
 SPELLED = st.sampled_from(
@@ -121,6 +122,8 @@ goals = st.one_of(
     st.just(Balance()),
     st.builds(MoveTopic, NAMES, replicas),
     st.builds(Replicate, NAMES, st.integers(0, 2**15 - 1)),
+    st.builds(DrainDir, st.integers(0, 2**31 - 1), NAMES),
+    st.builds(MoveIntoDir, NAMES, st.integers(0, 2**31 - 1), NAMES, st.none() | st.integers(0, 2**31 - 1)),
     st.builds(Restore, st.integers(0, 2**63 - 1)),
 )
 mechanisms = st.sampled_from([ScramMechanism(1), ScramMechanism(2)])
@@ -219,6 +222,7 @@ statements = st.one_of(
     st.builds(CancelMoves, topic_names, partition_numbers),
     st.builds(MovePartition, topic_names, st.integers(0, 2**31 - 1), replicas, st.booleans()),
     st.builds(MoveToDir, topic_names, st.integers(0, 2**31 - 1), st.integers(0, 2**31 - 1), NAMES),
+    st.builds(AskOfOperation, st.integers(0, 2**63 - 1), st.none() | st.integers(0, 2**63 - 1)),
     st.builds(BeginOperation, goals, st.none() | st.integers(1, 2**63 - 1)),
     st.builds(
         FeatureSet,

@@ -61,6 +61,10 @@ def test_each_kafka_gets_the_logging_that_it_can_use() -> None:
     assert [artifact.split(":")[1] for artifact in coordinates("3.9.1")][2:] == ["slf4j-reload4j", "reload4j"]
 
 
+def test_a_kafka_that_was_published_without_tools_is_its_brokers_alone() -> None:
+    assert [artifact.split(":")[1] for artifact in coordinates("4.4.0")] == ["kafka_2.13", "log4j-slf4j-impl"]
+
+
 def test_a_cached_folder_is_whole_or_not_there(tmp_path: Path) -> None:
     folder = tmp_path / "jars" / "1"
 

@@ -8,6 +8,8 @@ from console.admin.connect_errors import connect_error, none_reached
 from console.admin.errors import AdminError, AuthenticationFailed, NotKafkaBroker, TlsFailed, Unreachable
 from console.admin.settings import ConnectionSettings, show_address
 from console.model.failure import Failure
+from console.wire.connection import ConnectFailed, Stage
+from console.wire.sasl import KerberosFailed
 
 
 def error(kind: type[AdminError], message: str, remedy: str = "Do it.") -> AdminError:
@@ -44,6 +46,14 @@ def test_what_is_wrong_with_the_settings_is_told_as_it_is() -> None:
     assert connect_error(said, ("h", 1), settings) is said
     odd = connect_error(AssertionError("gssapi library required"), ("h", 1), settings).failure
     assert odd.message == "h:1 was not tried: AssertionError gssapi library required"
+
+
+def test_words_in_paths_are_no_reasons() -> None:
+    settings = ConnectionSettings((("h", 1),), "SASL_SSL")
+    text = "No Kerberos credentials available (default cache: FILE:/home/keytabs/expired-and-revoked/cache)"
+    failed = ConnectFailed(Stage.SASL, 0.0)
+    failed.__cause__ = KerberosFailed(text)
+    assert connect_error(failed, ("h", 1), settings).failure.remedy.startswith("Get a ticket: kinit")
 
 
 def test_addresses() -> None:

@@ -12,9 +12,19 @@ from console.journal.file import JournalFile
 from console.journal.operations import Asked, Begun, Lease, Over, begun_json, operation_line, operations
 from console.journal.records import this_process
 from console.model.journal_lines import OperationLine, Origin, Who
-from console.operations.goals import Balance, Drain, Goal, MoveTopic, Replace, Replicate, Restore
+from console.operations.goals import (
+    Balance,
+    Drain,
+    DrainDir,
+    Goal,
+    MoveIntoDir,
+    MoveTopic,
+    Replace,
+    Replicate,
+    Restore,
+)
 from console.operations.operation import Operation, Progress, State, Step
-from console.operations.planner import Relocation
+from console.operations.proposal import DirMove, Relocation
 from console.operations.throttle import Throttles
 
 AT = datetime(2026, 11, 21, 10, 0, 0, tzinfo=UTC)
@@ -28,7 +38,10 @@ GOALS: list[Goal] = [
     Balance(),
     MoveTopic("orders", (1, 2)),
     Replicate("orders", 3),
-    Restore(7, (("orders", 0, (1, 2, 3)),)),
+    DrainDir(3, "/data 1"),
+    MoveIntoDir("orders", 3, "/data2"),
+    MoveIntoDir("orders", 3, "/data2", 0),
+    Restore(7, (("orders", 0, (1, 2, 3)),), (("orders", 0, 1, "/data2"),)),
 ]
 
 
@@ -51,7 +64,9 @@ def note(journal: JournalFile, number: int, what: Step | Progress | Asked | Over
 @pytest.mark.parametrize("goal", GOALS, ids=str)
 def test_what_is_written_is_read_back(journal: JournalFile, goal: Goal) -> None:
     number = begun(journal, goal)
-    step, far = Step(AT, AT + timedelta(hours=2), MOVES, SETS), Progress(AT, State.RUNNING, 1, 2, ("a", "b"))
+    within = (DirMove("orders", 0, 3, "/data1", "/data2", 5_000, (3, 1)),)
+    step = Step(AT, AT + timedelta(hours=2), MOVES, SETS, within, (("orders", 0),))
+    far = Progress(AT, State.RUNNING, 1, 2, ("a", "b"))
     note(journal, number, step)
     note(journal, number, far)
     expected = Operation(number, AT, "prod", WHO, HERE, goal, 10, (step,), far)

@@ -43,10 +43,12 @@ LEVELS = {
     26: "4.1",
     29: "4.2",
     30: "4.3",
+    31: "4.4",
+    33: "4.4",
 }
 
 
-@pytest.mark.parametrize(("level", "release"), [*LEVELS.items(), (31, "≥ 4.3"), (99, "≥ 4.3")])
+@pytest.mark.parametrize(("level", "release"), [*LEVELS.items(), (34, "≥ 4.4"), (99, "≥ 4.4")])
 def test_in_kraft_mode_the_highest_metadata_version_tells(level: int, release: str) -> None:
     """Even where the APIs would say otherwise, as those of brokers that others built may."""
     assert release_of({35: (0, 5)}, {"metadata.version": (1, level)}) == release

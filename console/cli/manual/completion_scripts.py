@@ -28,6 +28,7 @@ complete -F _kac kac
 ZSH = """\
 #compdef kac
 # kac completion for zsh: put into ~/.zshrc, after compinit:  source <(kac completion zsh)
+# or into a folder of fpath, as _kac
 _kac() {
     local -a lines keys values shown
     local each
@@ -50,7 +51,11 @@ _kac() {
     (( ${#keys} )) && compadd -S '' -a keys
     (( ${#values} )) && compadd -l -d shown -a values
 }
-compdef _kac kac
+if [[ ${funcstack[1]-} == _kac ]]; then
+    _kac
+else
+    compdef _kac kac
+fi
 """
 
 FISH = """\
