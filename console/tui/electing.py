@@ -8,14 +8,17 @@ from collections.abc import Collection, Mapping, Sequence
 from console.language.quoting import quote
 from console.model.cluster import Partition, Topic
 from console.model.elections import needs_preferred, why_not_preferred
+from console.model.snapshot import Snapshot
 from console.plan.kinds.leaders import ElectPreferred, preferred_elections
 from console.tui.panes.view import PaneHost
 
 
-def elect_leaders(
-    host: PaneHost, topics: Mapping[str, Topic], brokers: Collection[int], left_out: Sequence[str] = ()
-) -> None:
+def elect_leaders(host: PaneHost, snapshot: Snapshot, brokers: Collection[int], left_out: Sequence[str] = ()) -> None:
     """Stage the elections of the leaders that these brokers should be; without brokers, of all."""
+    if "topics" not in snapshot.read_at:
+        host.say("the topics are still being read: press the key again when Elect shows counts", "muted")
+        return
+    topics = snapshot.topics
     wanted = [each for broker in brokers for each in preferred_elections(topics, broker)]
     _stage(host, wanted if brokers else preferred_elections(topics), left_out)
 

@@ -70,6 +70,7 @@ async def test_brokers_say_whom_to_elect_and_the_key_stages_it(cluster: Threaded
         await it.until(lambda: "127.0.0.1" in it.text)
         assert "Elect" in it.line("Host")
         await it.shows("fenced")
+        await it.shows("4 topics")
         await it.press("j", "E")
         await it.shows("staged: leader of away/2")
         assert edits(it) == [ElectPreferred("away", 2)]

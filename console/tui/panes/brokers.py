@@ -151,4 +151,4 @@ class BrokersView(TableView[BrokerRow]):
         from console.tui.electing import elect_leaders
 
         brokers = [row.broker.id for row in self.rows_meant() if row.broker is not None]
-        elect_leaders(self.host, self.snapshot.topics, brokers, self.left_out())
+        elect_leaders(self.host, self.snapshot, brokers, self.left_out())
