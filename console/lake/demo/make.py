@@ -17,40 +17,30 @@ from console.admin.topics import topic_id_text
 from console.answers.data_forms import yaml_text
 from console.contexts import Context
 from console.embedded.brokers import EmbeddedCluster
-from console.embedded.replicas import new_topic, striped
-from console.embedded.sasl import ScramHash, credential_of
+from console.embedded.context import RequestContext
 from console.embedded.spec import ClusterSpec, clusters_of
-from console.embedded.tables import ScramKey
+from console.history.requests.alters import ALTER_APIS
 from console.history.store.errors import LakeError, NoLake
 from console.journal.file import journal_path
 from console.journal.records import Answered, Ended, Entry, Intent, intent_line, note_line
 from console.lake.collect import poll_context, write_down
 from console.lake.demo.metadata_log import MetadataLog
 from console.lake.demo.real_broker import NAME as REAL
-from console.lake.demo.real_broker import NoBroker
-from console.lake.demo.request_log import RequestLogs, requests_of
+from console.lake.demo.real_broker import NoBroker, send_changes
+from console.lake.demo.request_log import RequestLogs, request_of
 from console.lake.demo.story import CLIENTS, HOSTS, HOURS, NOT_POLLED, POLL_EVERY, Recorded, StoryChange, story_changes
 from console.lake.last_state import LastStates
 from console.lake.sources import FILE as SOURCES
 from console.model.changes import Status
-from console.model.config import ConfigEntry, own_source, topic_resource
+from console.model.config import ConfigEntry, own_source
 from console.model.journal_lines import Origin, Sending, Who
 from console.model.journal_lines import Request as JournalRequest
-from console.plan.edits import (
-    AddAcl,
-    AppendConfig,
-    CreateTopic,
-    DeleteTopic,
-    Edit,
-    GrowTopic,
-    RemoveAcl,
-    SetConfig,
-    SetQuota,
-    UnsetConfig,
-    UnsetQuota,
-    UpsertScram,
-)
+from console.plan.compile import compile_plan
+from console.plan.edits import AppendConfig, Edit, SetConfig, SetQuota, UnsetConfig
+from console.plan.plan import Plan
+from console.plan.requests import Facts
 from console.plan.staged import Staged, Was
+from console.wire.schemas import Messages
 
 if TYPE_CHECKING:
     from console.history.store import Lake
@@ -80,7 +70,7 @@ async def record(
         taken = []
         for at in sorted({*polls, *(at for at, _ in story)}):
             for _, deed in (each for each in story if each[0] == at):
-                day.do(deed, at)
+                await day.do(deed, at)
             if at in polls:
                 polled = await poll_context(context)
                 seen = replace(polled.seen, at=at) if polled.seen is not None else None
@@ -112,35 +102,41 @@ class _Day:
         self.journal: list[bytes] = []
         self._changes = 0
         self._now = begin
+        self._who = ""
+        cluster.pipeline.recorder = self
         if self.metadata is not None:
             self.metadata.begin(cluster.state, begin)
             log = self.metadata
             cluster.state.subscribe(lambda change: log.add(change, self._now))
 
-    def do(self, deed: StoryChange, at: datetime) -> None:
-        """Makes a change at a time: in the journal before, in the cluster, in the request log after."""
-        self._now = at
-        state = self.cluster.state
-        was = [self._was(edit) for edit in deed.edits]
-        ids = {name: topic.id for name, topic in state.topics.items()}
-        for edit in deed.edits:
-            apply(self.cluster, edit)
-        ids |= {name: topic.id for name, topic in state.topics.items()}
+    async def do(self, deed: StoryChange, at: datetime) -> None:
+        """Makes a change, as at a time: in the journal, and by requests to the cluster, which are logged."""
+        self._now, self._who = at, deed.who
+        staged = tuple(Staged(edit, self._was(edit)) for edit in deed.edits)
+        addresses = tuple(self.cluster.addresses.values())
         client_id = "kac" if deed.with_kac else f"adminclient-{deed.who}"
-        for request in requests_of(deed.edits, ids.get):
-            self.requests.change(1, deed.who, client_id, at, request)
+        await send_changes(
+            ConnectionSettings(addresses, client_id=client_id),
+            [step.request for step in compile_plan(Plan(staged), Facts())],
+        )
         if deed.with_kac:
-            self._write_down(deed, was, at)
+            self._write_down(deed, staged, at)
 
-    def _write_down(self, deed: StoryChange, was: list[Was], at: datetime) -> None:
+    def add(self, context: RequestContext, messages: Messages, frame: bytes, answer: bytes | None) -> None:
+        """Logs a request that changes something (`embedded.request_pipeline.Recorder`)."""
+        if messages.api.upper() in ALTER_APIS and answer is not None:
+            request = request_of(messages, frame, answer)
+            self.requests.change(context.broker_id, self._who, context.client_id, self._now, request)
+
+    def _write_down(self, deed: StoryChange, staged: tuple[Staged, ...], at: datetime) -> None:
         self._changes += 1
-        number, places = self._changes, tuple(range(len(deed.edits)))
+        number, places = self._changes, tuple(range(len(staged)))
         intent = Intent(
             at - timedelta(milliseconds=40),
             deed.cluster,
             Who(deed.who, deed.who, ssh_client=HOSTS[deed.who]),
             Origin(HOST, "console", 4000 + number),
-            tuple(Entry(Staged(edit, before)) for edit, before in zip(deed.edits, was, strict=True)),
+            tuple(map(Entry, staged)),
             (JournalRequest("INCREMENTAL_ALTER_CONFIGS", None, places),),
         )
         ended = dict.fromkeys(places, Ended(Status.APPLIED))
@@ -156,50 +152,10 @@ class _Day:
             case SetConfig() | UnsetConfig() | AppendConfig():
                 value = state.configs.get(edit.resource, {}).get(edit.key)
                 return None if value is None else ConfigEntry(edit.key, value, own_source(edit.resource))
-            case SetQuota() | UnsetQuota():
+            case SetQuota():
                 return state.quotas.get(edit.entity, {}).get(edit.key)
             case _:
                 return None
-
-
-def apply(cluster: EmbeddedCluster, edit: Edit) -> None:
-    """Makes a change in an embedded cluster's state. Raises ValueError for a kind that no story has."""
-    state = cluster.state
-    match edit:
-        case SetConfig(resource, key, str(value)):
-            state.alter_config(resource, {key: value})
-        case UnsetConfig(resource, key):
-            state.alter_config(resource, {key: None})
-        case AppendConfig(resource, key, value):
-            before = state.configs.get(resource, {}).get(key, "delete" if key == "cleanup.policy" else "")
-            state.alter_config(resource, {key: ",".join(filter(None, (before, value)))})
-        case SetQuota(entity, key, value):
-            state.alter_quota(entity, {key: value})
-        case UnsetQuota(entity, key):
-            state.alter_quota(entity, {key: None})
-        case AddAcl(acl):
-            state.add_acl(acl)
-        case RemoveAcl(acl):
-            state.remove_acl(acl)
-        case CreateTopic(topic):
-            alive = state.alive()
-            placed = striped(alive, topic.partitions, min(topic.replication, len(alive)), len(state.topics))
-            state.put_topic(new_topic(topic.name, placed, alive))
-            configs = {key: value for key, value in topic.configs.items() if isinstance(value, str)}
-            if configs:
-                state.alter_config(topic_resource(topic.name), configs)
-        case DeleteTopic(name):
-            state.remove_topic(name)
-        case GrowTopic(name, partitions):
-            known, alive = state.topics[name], state.alive()
-            grown = new_topic(name, striped(alive, partitions, len(known.partitions[0].replicas), 0), alive)
-            more = grown.partitions[len(known.partitions) :]
-            state.put_topic(replace(known, partitions=(*known.partitions, *more)))
-        case UpsertScram(user, iterations, password):
-            mechanism = next(each for each in ScramHash if int(each) == int(user.mechanism))
-            state.put_scram(ScramKey(user.user, mechanism), credential_of(password.reveal(), mechanism, iterations))
-        case _:
-            raise ValueError(f"no story has {type(edit).__name__}")
 
 
 # -- the demo's lake -------------------------------------------------------------------------------------------------

@@ -12,13 +12,14 @@ import subprocess
 import tempfile
 import time
 from base64 import urlsafe_b64encode
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from console.admin.changes import send
 from console.admin.client import AdminClient
+from console.admin.errors import AdminError
 from console.admin.settings import ConnectionSettings, SaslSettings
 from console.contexts import Context
 from console.lake.collect import PollResult, poll_context
@@ -105,8 +106,8 @@ def record_broker(kafka: Kafka, folder: Path) -> Recorded:
             with broker.running():
                 taken = asyncio.run(_live(broker))
             return _kept(broker, taken, folder / NAME)
-        except OSError as error:
-            raise NoBroker(f"the broker can't be recorded: {error.strerror or error}") from error
+        except (OSError, AdminError) as error:
+            raise NoBroker(f"the broker can't be recorded: {error}") from error
 
 
 class _Broker:
@@ -218,23 +219,27 @@ def _changes() -> Iterator[tuple[str, ChangeRequest]]:
 async def _live(broker: _Broker) -> tuple[PollResult, ...]:
     context = Context(NAME, "kac lake demo", broker.settings("ci", "kac"))
     before = await poll_context(context)
-    clients = {user: AdminClient(broker.settings(user, f"adminclient-{user}")) for user in broker.users}
-    try:
-        for client in clients.values():
-            client.start()
-        for who, change in _changes():
-            outcomes = await clients[who].run(send, change, validate_only=False)
-            if failed := [outcome for outcome in outcomes if not outcome.ok]:
-                raise NoBroker(f"a change failed: {failed[0].failure}")
-    finally:
-        for client in clients.values():
-            await asyncio.to_thread(client.close)
+    for who, change in _changes():
+        await send_changes(broker.settings(who, f"adminclient-{who}"), [change])
     await _produce(broker)
     after = await poll_context(context)
     for result in (before, after):
         if result.failure is not None:
             raise NoBroker(f"it could not be polled: {result.failure}")
     return before, after
+
+
+async def send_changes(settings: ConnectionSettings, changes: Iterable[ChangeRequest]) -> None:
+    """Sends changes, one after the other. Raises AdminError for the first that fails."""
+    client = AdminClient(settings)
+    client.start()
+    try:
+        for change in changes:
+            for outcome in await client.run(send, change, validate_only=False):
+                if outcome.failure is not None:
+                    raise AdminError(outcome.failure)
+    finally:
+        await asyncio.to_thread(client.close)
 
 
 async def _produce(broker: _Broker) -> None:
