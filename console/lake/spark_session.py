@@ -5,13 +5,12 @@ from __future__ import annotations
 import fcntl
 import io
 import os
-import secrets
 import shutil
 import stat
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -154,7 +153,6 @@ SMALL = 256 * MIB
 MOST_LOG = 2 * MIB
 PARTITIONS_FOR_A_CORE = 4
 HEAP_FOR_A_BYTE = 16
-_LOCK = ".lock"
 
 
 class NoSpark(Exception):
@@ -236,8 +234,8 @@ def lake_session(
 def scratch_folder(base: Path) -> Iterator[Path]:
     """A folder for Spark's temporary files, deleted afterwards; those of killed runs are deleted too.
 
-    All of a user's are in ``kac-spark-UID`` in `base`: a folder ``run-…`` and a file ``run-….lock`` beside, which its
-    run holds locked as long as it lives. Nothing else is deleted. NoSpark: it can't be made.
+    All of a user's are in ``kac-spark-UID`` in `base`: a folder ``run-…`` for each run, which holds it locked as long
+    as it lives. Nothing else is deleted. NoSpark: it can't be made.
     """
     home = base / f"kac-spark-{os.getuid()}"
     try:
@@ -247,9 +245,13 @@ def scratch_folder(base: Path) -> Iterator[Path]:
             raise NoSpark(
                 f"{home} is not a folder that only this user can access: delete it, or set TMPDIR to another folder"
             )
-        _remove_dead(home)
-        with _locked_name(home) as folder:
-            folder.mkdir(mode=0o700)
+        with ExitStack() as held:
+            with _locked(home):  # what another run has just made it has locked, too
+                for each in home.glob("run-*"):
+                    with suppress(OSError), _locked(each, wait=False):  # its run is dead
+                        shutil.rmtree(each, ignore_errors=True)
+                folder = Path(tempfile.mkdtemp(prefix="run-", dir=home))
+                held.enter_context(_locked(folder))
             try:
                 yield folder
             finally:
@@ -261,53 +263,14 @@ def scratch_folder(base: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _locked_name(home: Path) -> Iterator[Path]:
-    """The path of a folder that does not exist yet, while its lock is held."""
-    while True:
-        name = f"run-{os.getpid()}-{secrets.token_hex(4)}"
-        lock = home / f"{name}{_LOCK}"
-        descriptor = os.open(lock, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            if not _is_of(lock, descriptor):
-                continue  # another run took it for a dead one's before it was locked
-            try:
-                yield home / name
-            finally:
-                lock.unlink(missing_ok=True)
-            return
-        finally:
-            os.close(descriptor)
-
-
-def _remove_dead(home: Path) -> None:
-    """Deletes the folders of dead runs: their locks are free."""
-    for lock in home.glob(f"run-*{_LOCK}"):
-        try:
-            descriptor = os.open(lock, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
-        except OSError:
-            continue  # it has just ended
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if _is_of(lock, descriptor):
-                shutil.rmtree(lock.with_suffix(""), ignore_errors=True)
-                lock.unlink(missing_ok=True)
-        except BlockingIOError:
-            continue  # it is alive
-        finally:
-            os.close(descriptor)
-    for folder in home.glob("run-*"):
-        # Java that outlived its run may have made it again. A lock exists before its folder, and is deleted after it.
-        if folder.is_dir() and not folder.with_name(f"{folder.name}{_LOCK}").exists():
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def _is_of(path: Path, descriptor: int) -> bool:
-    """Whether the path still leads to the open file."""
+def _locked(folder: Path, *, wait: bool = True) -> Iterator[None]:
+    """Holds a folder locked for the context. BlockingIOError: another process does, and `wait` is false."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        return os.path.samestat(path.lstat(), os.fstat(descriptor))
-    except FileNotFoundError:
-        return False
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        yield
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager

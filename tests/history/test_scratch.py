@@ -50,7 +50,6 @@ def test_what_killed_runs_left_goes_and_what_lives_stays(tmp_path: Path) -> None
         assert own.parent == left.parent
         assert not left.exists()
         assert not again.exists()
-        assert not left.with_name(f"{left.name}.lock").exists()
         assert (its / "spark-1").is_dir()
         assert all(each.is_dir() for each in others)
     assert not own.exists()
