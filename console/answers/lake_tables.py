@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, tzinfo
 from typing import NamedTuple
 
 from console.answers.results import Column, Row, Table
@@ -31,16 +31,19 @@ from console.present.lake import (
 SPARK_WIDTH = 20
 
 
-def history_table(changes: Sequence[Change], *, clusters: bool, first_polls: Mapping[str, datetime]) -> Table:
-    """A timeline. clusters: tell whose each is. first_polls: by cluster, where some changes may be what they showed."""
+def history_table(
+    changes: Sequence[Change], *, clusters: bool, first_polls: Mapping[str, datetime], zone: tzinfo | None = None
+) -> Table:
+    """A timeline. clusters: tell whose each is. first_polls: by cluster, where some changes may be what they showed.
+    zone: of the times; None: this host's."""
     columns = ("When", *(("Cluster",) if clusters else ()), "Entity", "Key", "Was", "Became", "Who", "Known by")
-    rows = tuple(_history_row(change, clusters, first_polls.get(change.cluster_id)) for change in changes)
+    rows = tuple(_history_row(change, clusters, first_polls.get(change.cluster_id), zone) for change in changes)
     return Table("history", tuple(map(Column, columns)), rows, empty="nothing changed")
 
 
-def _history_row(change: Change, clusters: bool, first_poll: datetime | None) -> Row:
+def _history_row(change: Change, clusters: bool, first_poll: datetime | None, zone: tzinfo | None) -> Row:
     if change.is_gap:
-        until = _when(change.valid_to) if change.valid_to is not None else "now"
+        until = _when(change.valid_to, zone) if change.valid_to is not None else "now"
         cells = ("not polled", "", "", f"until {until}", "", "")
     elif change.is_first_look:
         cells = ("first poll", "", FIRST_SEEN, change.new_value or "", "", "")
@@ -55,18 +58,18 @@ def _history_row(change: Change, clusters: bool, first_poll: datetime | None) ->
     data: dict[str, Data] = {**change._asdict(), "valid_from": change.valid_from.isoformat(), "valid_to": None}
     if change.valid_to is not None:
         data["valid_to"] = change.valid_to.isoformat()
-    return Row((_when(change.valid_from), *((change.cluster_id,) if clusters else ()), *cells), data)
+    return Row((_when(change.valid_from, zone), *((change.cluster_id,) if clusters else ()), *cells), data)
 
 
-def drift_table(rows: Sequence[Drifted], *, clusters: bool) -> Table:
-    """The odd ones, the severest first."""
+def drift_table(rows: Sequence[Drifted], *, clusters: bool, zone: tzinfo | None = None) -> Table:
+    """The odd ones, the severest first. zone: as of `history_table`."""
     names = ("Severity", "Among", *(("Cluster",) if clusters else ()), "Entity", "Key", "Most", "This", "Odd", "Since")
     columns = tuple(Column(name, right=name == "Odd") for name in names)
-    made = tuple(_drift_row(row, clusters) for row in rows)
+    made = tuple(_drift_row(row, clusters, zone) for row in rows)
     return Table("drift", columns, made, empty="nothing differs")
 
 
-def _drift_row(row: Drifted, clusters: bool) -> Row:
+def _drift_row(row: Drifted, clusters: bool, zone: tzinfo | None) -> Row:
     most, this = drift_sides(row)
     cells = (
         row.severity,
@@ -77,7 +80,7 @@ def _drift_row(row: Drifted, clusters: bool) -> Row:
         most,
         this,
         f"{row.differing} of {row.peers}",
-        _when(row.since) if row.since is not None else "always",
+        _when(row.since, zone) if row.since is not None else "always",
     )
     return Row(cells, {**row._asdict(), "since": row.since.isoformat() if row.since is not None else None})
 
@@ -117,8 +120,8 @@ def _usage_row(row: Usage, clusters: bool) -> Row:
     return Row(cells, data)
 
 
-def _when(at: datetime) -> str:
-    return at.astimezone().isoformat(sep=" ", timespec="seconds")
+def _when(at: datetime, zone: tzinfo | None) -> str:
+    return at.astimezone(zone).isoformat(sep=" ", timespec="seconds")
 
 
 # Which part of the past, as words of a filter: ``since=2h key=retention.* by=alice dlq``.

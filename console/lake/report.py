@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from html import escape
+from itertools import starmap
 
+from console.answers.lake_tables import drift_table, history_table, usage_table
+from console.answers.results import Column, Row, Table
 from console.history.reader.queries import (
     Wanted,
     Window,
     drift,
-    first_poll,
+    first_polls,
     freshness,
     gaps,
     hottest,
@@ -20,23 +23,7 @@ from console.history.reader.queries import (
     violations,
 )
 from console.history.reader.tables import Change, Drifted, Freshness, Gap, Minute, Tables, Usage, Violation
-from console.present.lake import (
-    FIRST_SEEN,
-    NOTHING,
-    attr_text,
-    drift_sides,
-    entity_text,
-    how_sure,
-    level_text,
-    limit_text,
-    pair_text,
-    rate_text,
-    sides,
-    typed_text,
-    value_text,
-    waited,
-    who_text,
-)
+from console.present.lake import NOTHING, attr_text, pair_text, rate_text, typed_text, value_text
 from console.present.text import clean
 
 HOURS = timedelta(hours=24)
@@ -59,7 +46,7 @@ class Report:
     fresh: tuple[Freshness, ...]
     gaps: tuple[Gap, ...]
     changes: tuple[Change, ...]
-    first_poll: datetime | None
+    first_polls: Mapping[str, datetime]
     truncated: bool
     drift: tuple[Drifted, ...]
     usage: tuple[Usage, ...]
@@ -90,7 +77,7 @@ def gather(
         tuple(fresh),
         tuple(gap for gap in gaps(tables, cluster_id, since) if gap.since < until),
         tuple(changes[:CHANGES]),
-        first_poll(tables, cluster_id),
+        first_polls(tables, changes),
         len(changes) > CHANGES,
         tuple(drift(tables, cluster_id)),
         tuple(used),
@@ -247,8 +234,9 @@ svg{width:100%;height:auto;display:block}.bar{fill:var(--bar)}.gap{fill:var(--sh
 .limit{fill:none;stroke:var(--bad);stroke-width:1.4;stroke-dasharray:6 4}.throttled{fill:var(--bad)}
 @media print{body{margin:0;max-width:none}h2{break-after:avoid}tr,svg{break-inside:avoid}}
 """
-Cell = tuple[str, str]
-"""A text, as a cluster has it, and the class of its cell."""
+_TIMES = frozenset({"When", "As of", "Built", "Since", "Until"})
+_BAD: Mapping[str, Callable[[str], bool]] = {"Severity": lambda cell: cell == "high", "Waited": bool}
+"""Columns with cells that are marked, and which."""
 
 
 def page(reports: Sequence[Report]) -> str:
@@ -278,86 +266,31 @@ def _part(report: Report) -> str:
             f"<h1>{text(report.cluster_id)}</h1>",
             f"<p>{_at(report.since)} – {_at(report.until)}, all times UTC. Made {_at(report.made)} by kac from the "
             f"lake at {text(report.lake)}. {text(unobserved)}</p>",
-            _fresh(report),
+            _table(_fresh(report.fresh)),
             "<h2>What changed</h2>",
             changes_figure(report.changes, report.gaps, report.since, report.until),
-            _timeline(report),
+            f"<p>Only the latest {len(report.changes):,} changes are here.</p>" if report.truncated else "",
+            _table(history_table(report.changes, clusters=False, first_polls=report.first_polls, zone=UTC)),
             "<h2>Quotas and their use</h2>",
             "<p>Estimates from request logs: bytes of records, without headers. Limits hold for each broker.</p>",
-            _usage(report.usage),
+            _table(usage_table(report.usage, clusters=False)),
             *_plots(report),
             "<h2>What differs from its peers, as of the last poll</h2>",
-            _drift(report.drift),
+            _table(drift_table(report.drift, clusters=False, zone=UTC)),
             "<h2>Policy violations</h2>",
-            _violations(report.violations),
+            _table(_violations(report.violations)),
         )
     )
 
 
-def _fresh(report: Report) -> str:
+def _fresh(found: Iterable[Freshness]) -> Table:
     rows = [
-        [
-            (each.table.name, ""),
-            (_at(each.as_of) if each.as_of else NOTHING, "t"),
-            (_at(each.built) if each.built else NOTHING, "t"),
-            (f"{each.rows:,}", "n"),
-        ]
-        for each in report.fresh
+        Row((each.table.name, *(_at(at) if at else NOTHING for at in (each.as_of, each.built)), f"{each.rows:,}"), {})
+        for each in found
     ]
-    return _table(("Table", "As of", "Built", "Rows"), rows, "")
-
-
-def _timeline(report: Report) -> str:
-    more = f"<p>Only the latest {len(report.changes):,} changes are here.</p>" if report.truncated else ""
-    rows = [_change(change, report.first_poll) for change in report.changes]
-    table = _table(("When", "What", "Key", "Was", "Became", "Who", "Known by"), rows, "Nothing changed.")
-    return more + table
-
-
-def _change(change: Change, first_poll: datetime | None) -> list[Cell]:
-    when = (_at(change.valid_from), "t")
-    if change.is_gap:
-        until = f"until {_at(change.valid_to)}" if change.valid_to else "until now"
-        return [when, ("not polled", "soft"), ("", ""), ("", ""), (until, "soft"), ("", ""), ("", "")]
-    if change.is_first_look:
-        return [
-            when,
-            ("first poll", "soft"),
-            ("", ""),
-            (FIRST_SEEN, "soft"),
-            (change.new_value or "", ""),
-            ("", ""),
-            ("", ""),
-        ]
-    old, new, _ = sides(change)
-    old = FIRST_SEEN if change.is_first_seen(first_poll) else old
-    _, words = how_sure(change)
-    what = entity_text(change.entity_type, change.entity_key)
-    cells = (what, attr_text(change.attr), old, new, who_text(change.principal), words)
-    return [when, *((cell, "") for cell in cells)]
-
-
-def _usage(used: Iterable[Usage]) -> str:
-    rows = []
-    for row in used:
-        key = row.pair.quota_key
-        over = "n bad" if row.throttle_ms or (row.utilisation or 0) >= 1 else "n"
-        rows.append(
-            [
-                (pair_text(row.pair), ""),
-                (key, ""),
-                (rate_text(key, row.rate_max), "n"),
-                (limit_text(row), "n"),
-                (NOTHING if row.utilisation is None else f"{row.utilisation:.0%}", over),
-                (level_text(row.level), ""),
-                (waited(row), over),
-                (rate_text(key, row.headroom), "n"),
-                (rate_text(key, row.suggested_value), "n"),
-                (row.reason, ""),
-            ]
-        )
-    titles = ("User / client", "Quota", "Highest", "Limit", "Used", "Level", "Waited", "Headroom", "Suggested", "Why")
-    return _table(titles, rows, "Nothing was used in this time.")
+    return Table(
+        "fresh", tuple(Column(name, name == "Rows") for name in ("Table", "As of", "Built", "Rows")), tuple(rows)
+    )
 
 
 def _plots(report: Report) -> Iterable[str]:
@@ -371,45 +304,42 @@ def _plots(report: Report) -> Iterable[str]:
         yield "<p>A line for each broker; dashed: the limit; below: minutes with throttling; shaded: not polled.</p>"
 
 
-def _drift(found: Iterable[Drifted]) -> str:
-    rows = []
-    for row in found:
-        most, this = drift_sides(row)
-        since = _at(row.since) if row.since else "always"
-        among = {"broker": "brokers", "cluster": "clusters"}.get(row.scope, row.scope)
-        odd = f"{row.differing} of {row.peers}"
-        cells = [(among, ""), (typed_text(row.entity_key), ""), (attr_text(row.attr), ""), (most, ""), (this, "")]
-        rows.append([(row.severity, _severity(row.severity)), *cells, (odd, "n"), (since, "t")])
-    return _table(("", "Among", "What", "Key", "Most", "This", "Odd", "Since"), rows, "Nothing differs.")
+def _violations(found: Iterable[Violation]) -> Table:
+    rows = [
+        Row(
+            (
+                row.severity,
+                row.policy_id,
+                typed_text(row.entity_key),
+                attr_text(row.attr),
+                value_text(row.entity_key.partition(":")[0], row.attr, row.actual),
+                row.expected,
+                _at(row.first_seen),
+                _at(row.last_seen) if row.last_seen else "still",
+            ),
+            {},
+        )
+        for row in found
+    ]
+    titles = ("Severity", "Policy", "Entity", "Key", "Has", "Expected", "Since", "Until")
+    return Table("violations", tuple(map(Column, titles)), tuple(rows), empty="no policy is violated")
 
 
-def _violations(found: Iterable[Violation]) -> str:
-    rows = []
-    for row in found:
-        type_ = row.entity_key.partition(":")[0]
-        actual = value_text(type_, row.attr, row.actual)
-        ended = _at(row.last_seen) if row.last_seen else "still"
-        cells = [(row.policy_id, ""), (typed_text(row.entity_key), ""), (attr_text(row.attr), ""), (actual, "")]
-        times = [(_at(row.first_seen), "t"), (ended, "t")]
-        rows.append([(row.severity, _severity(row.severity)), *cells, (row.expected, ""), *times])
-    titles = ("", "Policy", "What", "Key", "Has", "Expected", "Since", "Until")
-    return _table(titles, rows, "No policy is violated.")
-
-
-def _severity(word: str) -> str:
-    return "bad" if word == "high" else ""
-
-
-def _table(titles: Sequence[str], rows: Sequence[Sequence[Cell]], empty: str) -> str:
-    if not rows:
-        return f"<p>{text(empty)}</p>"
-    right = [all("n" in row[place][1].split() for row in rows) for place in range(len(titles))]
-    head = "".join(f"<th{' class=n' if right[place] else ''}>{text(title)}</th>" for place, title in enumerate(titles))
+def _table(table: Table) -> str:
+    if not table.rows:
+        return f"<p>{text(table.empty)}</p>"
+    head = "".join(f"<th{' class=n' if each.right else ''}>{text(each.title)}</th>" for each in table.columns)
     body = "".join(
-        "<tr>" + "".join(f'<td class="{kind}">{text(words)}</td>' for words, kind in row) + "</tr>\n" for row in rows
+        f"<tr>{''.join(starmap(_cell, zip(table.columns, row.cells, strict=True)))}</tr>\n" for row in table.rows
     )
     return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>\n{body}</tbody></table></div>'
 
 
-def _at(when: datetime | None) -> str:
-    return "" if when is None else f"{when.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
+def _cell(column: Column, cell: str) -> str:
+    is_bad = column.title in _BAD and _BAD[column.title](cell)
+    kinds = ("n" if column.right else "", "t" if column.title in _TIMES else "", "bad" if is_bad else "")
+    return f'<td class="{" ".join(filter(None, kinds))}">{text(cell)}</td>'
+
+
+def _at(when: datetime) -> str:
+    return f"{when.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
