@@ -1,10 +1,8 @@
-"""Decodes lines of kac's journal: a change's intent, its edits as settings, and what became of it (docs/trust.md)."""
+"""What an edit in kac's journal sets, as entities and attributes (docs/trust.md). Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, NamedTuple
 
 from console.history.entities import (
@@ -18,20 +16,6 @@ from console.history.entities import (
     scram_value,
 )
 from console.history.redact import is_secret
-from console.model.journal_lines import (
-    ClosedLine,
-    DecidedLine,
-    IntentLine,
-    Json,
-    Mended,
-    OperationLine,
-    OutcomeLine,
-    Sending,
-    SettledLine,
-    Told,
-    line_of,
-    read_line,
-)
 
 
 class Setting(NamedTuple):
@@ -49,18 +33,10 @@ class Setting(NamedTuple):
 
 
 _OPS = {"set": "set", "add": "set", "grow": "set", "create": "set", "unset": "delete", "remove": "delete"}
-_WITHOUT_SETTINGS = frozenset(
-    {
-        "elect-preferred",
-        "elect-unclean",
-        "cancel-move",
-        "move",
-        "abort",
-    }
-)
-"""Edits that are done once and leave no attribute."""
-_NO_SETTINGS = frozenset({"group", "group_offset"})
-"""Forms of edits that change no setting of the metadata log: groups and their offsets."""
+_DONE_ONCE = frozenset({"elect-preferred", "elect-unclean", "cancel-move", "move", "abort"})
+"""Edits that leave no attribute."""
+_WITHOUT_SETTINGS = frozenset({"group", "group_offset", "records_of", "registration"})
+"""Fields of edits of what is no setting."""
 _OWN_SOURCES = {
     "topic": ("DYNAMIC_TOPIC_CONFIG",),
     "broker": ("DYNAMIC_BROKER_CONFIG", "DYNAMIC_DEFAULT_BROKER_CONFIG", "STATIC_BROKER_CONFIG"),
@@ -76,10 +52,8 @@ def settings_of(edit: Mapping[str, Any], was: Any) -> tuple[Setting, ...]:
 
     Raises KeyError, TypeError, ValueError, AttributeError or IndexError for JSON that is no edit.
     """
-    if edit["op"] in _WITHOUT_SETTINGS or edit.keys() & _NO_SETTINGS:
+    if edit["op"] in _DONE_ONCE or edit.keys() & _WITHOUT_SETTINGS:
         return ()
-    if "records_of" in edit or "registration" in edit:
-        return ()  # they set nothing that stays
     op = _OPS.get(edit["op"], edit["op"])
     if op not in ("set", "delete", "append", "subtract"):
         raise ValueError(op)
@@ -151,66 +125,7 @@ def _config(edit: Mapping[str, Any], op: str, was: Any) -> Setting:
     )
 
 
-@dataclass(frozen=True)
-class Edit:
-    """An edit of a change. request: the place of its request in the change. reverts: the change that it reverts."""
-
-    settings: tuple[Setting, ...]
-    request: int | None
-    reverts: int | None
-
-
-@dataclass(frozen=True)
-class Intent:
-    """A change before it was sent. principal: None if only the brokers know it, as for a client certificate."""
-
-    change: int
-    at: datetime
-    host: str
-    door: str
-    principal: str | None
-    os_user: str
-    client_host: str | None
-    edits: tuple[Edit, ...]
-
-
-Note = Sending | OutcomeLine | SettledLine | DecidedLine
-"""Lines that report how a change ended."""
-Record = Intent | Note | Told | ClosedLine | Mended | OperationLine
-
 _UNKNOWN_PRINCIPALS = frozenset({"", "certificate", "OAUTHBEARER", "GSSAPI"})
-
-
-def record(line: bytes) -> Record:
-    """Decodes a line. Raises BadLine."""
-    return read_line(line, _record)
-
-
-def _record(data: Json) -> Record:
-    line = line_of(data)
-    return _intent(line) if isinstance(line, IntentLine) else line
-
-
-def _intent(line: IntentLine) -> Intent:
-    requests = {place: number for number, request in enumerate(line.requests) for place in request.edits}
-    who = line.who
-    return Intent(
-        line.change,
-        line.at,
-        line.origin.host,
-        line.origin.door,
-        principal_of(who.principal),
-        f"{who.os_user} (by {who.sudo_user})" if who.sudo_user else who.os_user,
-        who.ssh_client or None,
-        tuple(
-            Edit(
-                settings_of(each.edit, each.was),
-                requests.get(place),
-                None if each.reverts is None else each.reverts[0],
-            )
-            for place, each in enumerate(line.edits)
-        ),
-    )
 
 
 def principal_of(name: str) -> str | None:

@@ -1,123 +1,69 @@
-"""Reads kac's journals as rows of the tables `journal` and `quarantine`, from where the last run stopped.
+"""Reads kac's journals as rows of the tables `journal` and `quarantine`.
 
-A change's end may be written long after its beginning. A change that is not over is remembered by the places of its
-lines, and all its rows are made again when more is known: `merge_journal` replaces the older ones.
+A change's end may be written long after its beginning, and into another segment: a journal in which anything is new is
+read from its beginning, and `merge_journal` finds what of its rows is new.
 """
 
 from __future__ import annotations
 
 import fcntl
 import hashlib
-import io
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import datetime
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from console.history.journal_edits import Intent, Note, record
+from console.history.journal_edits import Setting, principal_of, settings_of
 from console.history.redact import mask
-from console.history.schema import JOURNAL, QUARANTINE, arrow_schema
+from console.history.schema import JOURNAL, QUARANTINE, Table, arrow_schema
 from console.model.journal_lines import (
     APPLIED,
     FINAL,
     SUFFIX,
     BadLine,
     DecidedLine,
+    IntentLine,
+    Json,
+    Line,
     Mended,
     OutcomeLine,
     Sending,
     SettledLine,
     cluster_of,
     final_status,
+    line_of,
+    read_line,
     segment_folder,
     segment_number,
 )
 
-
-class Segments(io.RawIOBase):
-    """The segments of a journal, read as one file. Lines are only added to the last one, so positions stay valid.
-
-    first: the journal's first segment. paths, sizes: of all segments, in bytes at the time of opening. Raises OSError.
-    """
-
-    def __init__(self, first: Path) -> None:
-        super().__init__()
-        others = segment_folder(first).glob(f"*{SUFFIX}") if first.name.endswith(SUFFIX) else ()
-        self.paths = [first, *sorted(path for path in others if segment_number(path.name) is not None)]
-        self._files = [path.open("rb") for path in self.paths]
-        self.sizes = [file.seek(0, io.SEEK_END) for file in self._files]
-        self._starts = [sum(self.sizes[:place]) for place in range(len(self.sizes))]
-        self._at = 0
-
-    def place(self, at: int) -> tuple[Path, int]:
-        """The segment of a byte's position, and the position in that segment."""
-        segment = bisect_right(self._starts, at) - 1
-        return self.paths[segment], at - self._starts[segment]
-
-    def readable(self) -> bool:
-        """True."""
-        return True
-
-    def seekable(self) -> bool:
-        """True."""
-        return True
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Moves to a position."""
-        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: sum(self.sizes)}[whence]
-        return self._at
-
-    def readinto(self, buffer: Any) -> int:
-        """Reads up to the end of a segment; 0 at the end of the last."""
-        for start, size, file in zip(self._starts, self.sizes, self._files, strict=True):
-            if start <= self._at < start + size:
-                file.seek(self._at - start)
-                data = file.read(min(len(buffer), start + size - self._at))
-                buffer[: len(data)] = data
-                self._at += len(data)
-                return len(data)
-        return 0
-
-    def fileno(self) -> int:
-        """The last segment's, which a console locks while it writes."""
-        return self._files[-1].fileno()
-
-    def close(self) -> None:
-        """Closes all segments."""
-        for file in self._files if not self.closed else ():
-            file.close()
-        super().close()
+Note = Sending | OutcomeLine | SettledLine | DecidedLine
+"""Lines that report how a change ended."""
 
 
 # -- how edits ended, as rows --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Ending:
-    """How an edit ended. at: when that became known. error, message: from the brokers. is_settled: reported by a later
-    read of the cluster or by an operator, who may declare otherwise later."""
+class Ending(NamedTuple):
+    """How an edit ended. at: when that became known. error, message: from the brokers."""
 
     status: str
     at: datetime | None = None
     error: str | None = None
     message: str | None = None
-    is_settled: bool = False
 
 
-def endings(intent: Intent, notes: Iterable[Note]) -> tuple[Ending, ...]:
-    """How each edit ended, by its place (`console.model.journal_lines.final_status`)."""
+def endings(intent: IntentLine, notes: Iterable[Note]) -> Iterator[Ending]:
+    """How each edit ended, in their order (`console.model.journal_lines.final_status`)."""
     answered: dict[int, Ending] = {}
     found: dict[int, Ending] = {}
     sent: set[int] = set()
     for note in notes:
         if isinstance(note, Sending):
-            sent.add(note.request)
+            sent |= {place for request in intent.requests[note.request : note.request + 1] for place in request.edits}
         elif isinstance(note, OutcomeLine):
             for place, ended in note.edits.items():
                 name, message, _ = ended.error or (None, None, None)
@@ -126,90 +72,90 @@ def endings(intent: Intent, notes: Iterable[Note]) -> tuple[Ending, ...]:
             # A read proves only that an edit was applied; an operator may also declare that it was not.
             proves = FINAL if isinstance(note, DecidedLine) else {APPLIED}
             found |= {place: Ending(status, note.at) for place, status in note.edits.items() if status in proves}
-    return tuple(
-        _ending(answered.get(place), found.get(place), edit.request in sent) for place, edit in enumerate(intent.edits)
-    )
+    for place in range(len(intent.edits)):
+        yield _ending(answered.get(place), found.get(place), place in sent)
 
 
 def _ending(answered: Ending | None, found: Ending | None, sent: bool) -> Ending:
-    answer, later = (None if each is None else each.status for each in (answered, found))
-    status = final_status(answer, later, sent) or "not sent"
     if answered is not None and answered.status in FINAL:
         return answered
-    error = answered or found or Ending(status)
-    return Ending(status, None if found is None else found.at, error.error, error.message, found is not None)
+    answer, later = (None if each is None else each.status for each in (answered, found))
+    status = final_status(answer, later, sent) or "not sent"
+    said = answered or Ending(status)
+    return Ending(status, None if found is None else found.at, said.error, said.message)
 
 
-def change_rows(cluster_id: str, intent: Intent, ends: Iterable[Ending]) -> Iterator[dict[str, Any]]:
+def _change_rows(cluster_id: str, change: _Change) -> Iterator[dict[str, Any]]:
     """The change as rows of the table `journal` without `run_id`. The brokers' message is left out where a secret was
     set: it may quote the secret."""
-    for place, (edit, end) in enumerate(zip(intent.edits, ends, strict=True)):
-        for setting in edit.settings:
+    intent, who = change.intent, change.intent.who
+    ends = endings(intent, change.notes)
+    for place, (edit, settings, end) in enumerate(zip(intent.edits, change.settings, ends, strict=True)):
+        for setting in settings:
             words = end.message if end.message and not setting.is_sensitive else None
             yield {
                 "cluster_id": cluster_id,
                 "change_id": intent.change,
                 "edit": place,
-                "host": intent.host,
+                "host": intent.origin.host,
                 "intent_ts": intent.at,
                 "end_ts": end.at,
                 "status": end.status,
                 **setting._asdict(),
-                "principal": intent.principal,
-                "os_user": intent.os_user,
-                "client_host": intent.client_host,
-                "door": intent.door,
-                "reverts": edit.reverts,
+                "principal": principal_of(who.principal),
+                "os_user": f"{who.os_user} (by {who.sudo_user})" if who.sudo_user else who.os_user,
+                "client_host": who.ssh_client or None,
+                "door": intent.origin.door,
+                "reverts": None if edit.reverts is None else edit.reverts[0],
                 "error": f"{end.error}: {words}" if end.error and words else end.error,
             }
 
 
-def is_over(ends: Iterable[Ending]) -> bool:
-    """Whether no later line can change any ending."""
-    return all(end.status in FINAL and not end.is_settled for end in ends)
-
-
 # -- reading -------------------------------------------------------------------------------------------------------
 
-HEAD = 4096
-"""Bytes by which a journal is recognised: they never change, since lines are only added."""
-OPEN_FOR = timedelta(days=30)
-"""How long a change without final endings is remembered."""
-
-Remembered = Mapping[str, Mapping[str, Any]]
-"""By a journal's path: bytes read, sizes of its segments, hash of its head, number of the last change, and positions
-of the lines of open changes."""
+Remembered = Mapping[str, Any]
+"""By a journal's path: size and time of the last change of each segment when all of it was read, for JSON."""
+_CHANGE = ("cluster_id", "host", "intent_ts", "change_id")
 
 
-def read_journals(
-    paths: Iterable[str | Path], remembered: Remembered
-) -> tuple[pa.Table, pa.Table, dict[str, dict[str, Any]]]:
+def read_journals(paths: Iterable[str | Path], remembered: Remembered) -> tuple[pa.Table, pa.Table, dict[str, Any]]:
     """Returns the rows of `journal` and of `quarantine`, both without `run_id`, and what the next call has to be given.
 
     paths: ``CLUSTER-ID.jsonl``, with its further segments beside it, or folders of such files. remembered: from the
-    last call; {} reads everything. A missing journal is skipped and stays remembered. Raises OSError for one that
-    can't be read."""
-    known = {path: dict(each) for path, each in remembered.items()}
+    last call: journals in which nothing is new are left out. A missing journal is skipped and stays remembered. Raises
+    OSError for one that can't be read."""
+    known = dict(remembered)
     rows: list[dict[str, Any]] = []
     bad: list[dict[str, Any]] = []
     for path in _journals(paths):
-        reading = _JournalReader(path, known.get(str(path), {}))
-        reading.read()
-        rows += reading.rows
-        bad += reading.bad
-        known[str(path)] = reading.remembered
+        segments = _segments(path)
+        stats = [segment.stat() for segment in segments]
+        seen = [[stat.st_size, stat.st_mtime_ns] for stat in stats]
+        if known.pop(str(path), None) != seen:
+            reading = _Reading(cluster_of(path))
+            is_whole = reading.read(segments)
+            rows += (row for change in reading.changes.values() for row in _change_rows(reading.cluster_id, change))
+            bad += reading.bad
+            if not is_whole:
+                continue
+        known[str(path)] = seen
     return _table(rows, JOURNAL), _table(bad, QUARANTINE), known
 
 
-def merge_journal(old: pa.Table, new: pa.Table) -> pa.Table:
-    """The table's rows, with those of changes that are also in `new` replaced; columns as in `old`."""
-    if not new.num_rows:
-        return old
-    keys = ["cluster_id", "host", "intent_ts", "change_id"]
-    changed = new.select(keys).group_by(keys).aggregate([])
-    changed = changed.append_column("newer", pa.repeat(True, changed.num_rows))
-    kept = old.join(changed, keys, join_type="left outer").filter(pc.is_null(pc.field("newer")))
-    return pa.concat_tables([kept.select(old.column_names), new.select(old.column_names)])
+def merge_journal(old: pa.Table, read: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """Of `old` the rows that stay, of `read` those of changes that are new, or ended otherwise than in `old`. Both have
+    the columns of `journal`."""
+    names = [name for name in read.column_names if name != "run_id"]
+    known = set(_rows(old, names))
+    changes = list(_rows(read, _CHANGE))
+    other = {change for change, row in zip(changes, _rows(read, names), strict=True) if row not in known}
+    kept = [change not in other for change in _rows(old, _CHANGE)]
+    new = [change in other for change in changes]
+    return old.filter(pa.array(kept, pa.bool_())), read.filter(pa.array(new, pa.bool_()))
+
+
+def _rows(table: pa.Table, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    return zip(*(table.column(name).to_pylist() for name in names), strict=True)
 
 
 def _journals(paths: Iterable[str | Path]) -> Iterator[Path]:
@@ -220,118 +166,65 @@ def _journals(paths: Iterable[str | Path]) -> Iterator[Path]:
             yield each
 
 
-class _JournalReader:
-    """Reads one journal, from where the last run stopped."""
+def _segments(first: Path) -> list[Path]:
+    others = segment_folder(first).glob(f"*{SUFFIX}") if first.name.endswith(SUFFIX) else ()
+    return [first, *sorted(path for path in others if segment_number(path.name) is not None)]
 
-    def __init__(self, path: Path, remembered: Mapping[str, Any]) -> None:
-        self.path = path
-        self.cluster_id = cluster_of(path)
-        self.rows: list[dict[str, Any]] = []
+
+class _Change(NamedTuple):
+    """A change. settings: of each of its edits."""
+
+    intent: IntentLine
+    settings: tuple[tuple[Setting, ...], ...]
+    notes: list[Note]
+
+
+class _Reading:
+    """One journal, while it is read."""
+
+    def __init__(self, cluster_id: str) -> None:
+        self.cluster_id = cluster_id
+        self.changes: dict[int, _Change] = {}
         self.bad: list[dict[str, Any]] = []
-        self.remembered: dict[str, Any] = dict(remembered)
-        self._lines: dict[int, list[int]] = {}
-        self._intents: dict[int, Intent] = {}
-        self._notes: dict[int, list[Note]] = {}
-        self._touched: set[int] = set()
-        self._last = 0
-        self._start = 0
 
-    def read(self) -> None:
-        """Fills `rows` and `bad`, and updates `remembered`."""
-        with Segments(self.path) as segments, io.BufferedReader(segments) as file, _shared(segments) as alone:
-            self._segments = segments
-            if not self._is_the_same(file):
-                self.remembered = {}
-            self._start = int(self.remembered.get("bytes", 0))
-            self._last = int(self.remembered.get("last", 0))
-            self._recall(file)
-            end = self._read_on(file, alone)
-            file.seek(0)
-            head = file.read(min(HEAD, end))
-        self.bad.sort(key=lambda row: (len(row["file"]), row["file"], int(row["byte_pos"])))
-        for change in sorted(self._touched & self._intents.keys()):
-            intent = self._intents[change]
-            ends = endings(intent, self._notes.get(change, []))
-            self.rows += change_rows(self.cluster_id, intent, ends)
-        self.remembered |= {
-            "bytes": end,
-            "head": hashlib.sha256(head).hexdigest(),
-            "head_bytes": len(head),
-            "last": self._last,
-            "segments": segments.sizes,
-            "open": {str(change): self._lines[change] for change in sorted(self._intents) if self._is_open(change)},
-        }
+    def read(self, segments: Sequence[Path]) -> bool:
+        """Fills `changes` and `bad`; returns whether that is all: the last line may be one that is being written."""
+        with segments[-1].open("rb") as last, _shared(last) as alone:
+            for path in segments:
+                with path.open("rb") as file:
+                    at = bad_until = 0
+                    for line in file:
+                        try:
+                            if not line.endswith(b"\n"):
+                                if path == segments[-1] and not alone:
+                                    return False
+                                raise BadLine("its last line was cut short")
+                            if self._take(line) and bad_until == at:
+                                self.bad[-1]["reason"] = "it was cut short, and ended by hand"
+                        except BadLine as error:
+                            self._bad(path, at, line.removesuffix(b"\n"), str(error))
+                            bad_until = at + len(line)
+                        at += len(line)
+        return True
 
-    def _is_open(self, change: int) -> bool:
-        intent = self._intents[change]
-        over = is_over(endings(intent, self._notes.get(change, [])))
-        return not over and intent.at > datetime.now(timezone.utc) - OPEN_FOR
-
-    def _is_the_same(self, file: BinaryIO) -> bool:
-        """Whether it is the file that was read before, perhaps longer, and not another of the same name."""
-        size = int(self.remembered.get("head_bytes", 0))
-        sizes, known = self._segments.sizes, self.remembered.get("segments", [])
-        if sum(sizes) < int(self.remembered.get("bytes", 0)) or sizes[: len(known) - 1] != known[:-1]:
-            return False
-        return not size or hashlib.sha256(file.read(size)).hexdigest() == self.remembered["head"]
-
-    def _recall(self, file: BinaryIO) -> None:
-        """Reads the lines of the open changes again."""
-        for places in self.remembered.get("open", {}).values():
-            for place in places:
-                file.seek(place)
-                self._take(file.readline(), place)
-        self._touched.clear()
-
-    def _read_on(self, file: BinaryIO, alone: bool) -> int:
-        """Takes every whole line; returns where the next one begins. alone: no process writes to the journal."""
-        file.seek(self._start)
-        place = self._start
-        bad: tuple[bytes, int, str] | None = None
-        for line in file:
-            if not line.endswith(b"\n"):
-                if alone and self.remembered.get("cut") != place:
-                    self._bad(line, place, "its last line was cut short")
-                    self.remembered["cut"] = place
-                break
-            ended_by_hand = False
-            worse: tuple[bytes, int, str] | None = None
-            try:
-                ended_by_hand = self._take(line, place)
-            except BadLine as error:
-                worse = line[:-1], place, str(error)
-            if bad is not None:
-                self._bad(*bad[:2], "it was cut short, and ended by hand" if ended_by_hand else bad[2])
-            bad = worse if worse is not None and self.remembered.get("cut") != place else None
-            place += len(line)
-        if bad is not None:
-            self._bad(*bad)
-        return place
-
-    def _take(self, line: bytes, place: int) -> bool:
+    def _take(self, line: bytes) -> bool:
         """Takes a line; returns whether it reports that the line before was cut. Raises BadLine."""
-        found = record(line)
-        if isinstance(found, Intent):
-            if found.change in self._intents or (found.change <= self._last and place >= self._start):
+        found, settings = read_line(line, _decoded)
+        if isinstance(found, IntentLine):
+            if found.change in self.changes:
                 raise BadLine(f"change {found.change} occurs twice; the first counts")
-            self._intents[found.change] = found
-            self._last = max(self._last, found.change)
-        elif isinstance(found, Sending | OutcomeLine | SettledLine | DecidedLine):
-            self._notes.setdefault(found.change, []).append(found)
-        else:
-            return isinstance(found, Mended)
-        self._lines.setdefault(found.change, []).append(place)
-        self._touched.add(found.change)
-        return False
+            self.changes[found.change] = _Change(found, settings, [])
+        elif isinstance(found, Sending | OutcomeLine | SettledLine | DecidedLine) and found.change in self.changes:
+            self.changes[found.change].notes.append(found)
+        return isinstance(found, Mended)
 
-    def _bad(self, line: bytes, place: int, reason: str) -> None:
-        path, byte_pos = self._segments.place(place)
+    def _bad(self, path: Path, at: int, line: bytes, reason: str) -> None:
         self.bad.append(
             {
                 "cluster_id": self.cluster_id,
                 "source": "journal",
                 "file": str(path),
-                "byte_pos": byte_pos,
+                "byte_pos": at,
                 "reason": reason,
                 "sha256": hashlib.sha256(line).hexdigest(),
                 "sample": mask(line.decode("utf-8", "replace")),
@@ -339,21 +232,23 @@ class _JournalReader:
         )
 
 
+def _decoded(data: Json) -> tuple[Line, tuple[tuple[Setting, ...], ...]]:
+    line = line_of(data)
+    edits = line.edits if isinstance(line, IntentLine) else ()
+    return line, tuple(settings_of(each.edit, each.was) for each in edits)
+
+
 @contextmanager
-def _shared(file: io.RawIOBase) -> Iterator[bool]:
+def _shared(file: BinaryIO) -> Iterator[bool]:
     """Holds the journal's lock, shared; yields whether it was free, so that no line is half written."""
     try:
         fcntl.flock(file.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError:
         yield False
-        return
-    try:
-        yield True
-    finally:
-        fcntl.flock(file.fileno(), fcntl.LOCK_UN)
+    else:
+        yield True  # closing the file unlocks it
 
 
-def _table(rows: list[dict[str, Any]], table: Any) -> pa.Table:
+def _table(rows: list[dict[str, Any]], table: Table) -> pa.Table:
     schema = arrow_schema(table)
-    schema = schema.remove(schema.get_field_index("run_id"))
-    return pa.Table.from_pylist(rows, schema=schema)
+    return pa.Table.from_pylist(rows, schema=schema.remove(schema.get_field_index("run_id")))

@@ -48,23 +48,27 @@ def take_journals(write: Write, journals: Sequence[Journals]) -> Taken:
         for key, value in write.release.inputs.items()
         if key.startswith(JOURNAL_REMEMBERED)
     }
-    rows, bad, now = read_journals([each.path for each in journals], known)
-    for cluster_id in rows.column("cluster_id").unique().to_pylist():
-        _merge_lines(write, rows.filter(pc.equal(rows.column("cluster_id"), cluster_id)))
+    read, bad, now = read_journals([each.path for each in journals], known)
+    rows = sum(
+        _merge_lines(write, read.filter(pc.equal(read.column("cluster_id"), cluster_id)))
+        for cluster_id in read.column("cluster_id").unique().to_pylist()
+    )
     quarantined = quarantine_arrow(write, bad)
     write.remember({f"{JOURNAL_REMEMBERED}{path}": value for path, value in now.items()})
     unchanged = sum(known.get(path) == value for path, value in now.items())
-    return Taken("journal", "lines", rows.num_rows, quarantined, unchanged)
+    return Taken("journal", "lines", rows, quarantined, unchanged)
 
 
-def _merge_lines(write: Write, rows: pa.Table) -> None:
-    """rows: of one cluster, which is one partition."""
+def _merge_lines(write: Write, rows: pa.Table) -> int:
+    """How many rows are new. rows: of one cluster, which is one partition."""
     files = write.lake.filesystem
     fitted = parquet_files.fitted(JOURNAL, rows, write.run_id)
     ((partition, _),) = parquet_files.split(JOURNAL, fitted)
     paths = write.lake.files(write.draft, JOURNAL, [partition])
-    merged = merge_journal(parquet_files.read(files, paths, JOURNAL), fitted)
-    write.replace(JOURNAL.name, write.put_arrow(JOURNAL.name, merged))
+    kept, new = merge_journal(parquet_files.read(files, paths, JOURNAL), fitted)
+    if new.num_rows:
+        write.replace(JOURNAL.name, write.put_arrow(JOURNAL.name, pa.concat_tables([kept, new])))
+    return int(new.num_rows)
 
 
 # Takes in metadata logs: what came after the offset that was read to the last time.
