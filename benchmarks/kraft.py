@@ -37,7 +37,7 @@ _RECORD = re.compile(r'\| offset: (\d+) .* payload: (\{"type":"(\w+)".*\})$')
 
 def decode(log: str) -> dict[str, float]:
     """Read a log to its end: seconds, records, and the most memory that the process had, in MiB."""
-    from console.history.kraft.metadata_log import read_log
+    from tests.support.metadata_log import read_log
 
     start = time.perf_counter()
     _, batches = read_log([log], KEY, _no_trouble)
@@ -82,7 +82,7 @@ def dump(log: Path, output: Any = subprocess.DEVNULL) -> float:
 
 def check(log: Path) -> None:
     """Raises AssertionError where the two do not tell of the same records."""
-    from console.history.kraft.metadata_log import read_log
+    from tests.support.metadata_log import read_log
 
     ours: collections.Counter[str] = collections.Counter()
     _, batches = read_log([str(log)], KEY, _no_trouble)

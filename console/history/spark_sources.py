@@ -11,9 +11,9 @@ one for each 16 MiB).
 How a job continues from the last run::
 
     plan = plan_log([path], start_offset=last_time)              # on the driver: headers and checksums alone
-    options = {"path": path, "start_offset": last_time, "end_offset": plan.next_offset[cluster_id], …}
+    options = {"path": path, "start_offset": last_time, "end_offset": plan.next_offset, …}
     records = spark.read.format("kraft_log").options(**options).load()
-    # the next run begins at plan.next_offset[cluster_id]; an unfinished transaction (plan.open_at) is not included
+    # the next run begins at plan.next_offset; an unfinished transaction (plan.open_at) is not included
 
 `plan.troubles` has the damaged batches (`Trouble` has the columns of `quarantine`). An unreadable record is a row of
 the type ``UNKNOWN(n)``; ``kraft_log_quarantine`` with the same options returns what is wrong with those and with

@@ -77,7 +77,7 @@ def gather(
         tuple(fresh),
         tuple(gap for gap in gaps(tables, cluster_id, since) if gap.since < until),
         tuple(changes[:CHANGES]),
-        first_polls(tables, changes),
+        first_polls(tables, [cluster_id]),
         len(changes) > CHANGES,
         tuple(drift(tables, cluster_id)),
         tuple(used),

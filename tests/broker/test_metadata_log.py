@@ -17,13 +17,13 @@ from console.admin.link import Link
 from console.admin.metadata_log import ControllerLog, LogPart, Snapshot
 from console.admin.settings import Address, ConnectionSettings
 from console.history.kraft.fetched import Fetched, next_offset, rows
-from console.history.kraft.metadata_log import read_log
 from console.history.redact import HIDDEN
 from console.model.changes import AlterConfigs, ChangeRequest, ConfigOp, CreateTopics, NewTopic, Status
 from console.model.codes import SET
 from console.model.config import broker_resource, topic_resource
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3
+from tests.support.metadata_log import read_log
 from tests.support.patience import PATIENCE
 from tests.support.real_clusters import running
 

@@ -19,7 +19,7 @@ from console.embedded.scenarios.seed import add_topic
 from console.embedded.spec import ClusterSpec
 from console.history.entities import LONGEST, folder_of, id_problem
 from console.history.jobs.inputs import MetadataLog
-from console.history.jobs.plan_inputs import folders_of, refuse_another
+from console.history.jobs.plan_inputs import folders_of, plan_metadata_logs
 from console.history.jobs.record import UnreadableInput
 from console.history.kraft.metadata_log import LOG_FOLDER, NoMetadataLogError
 from console.history.schema import SNAPSHOT
@@ -223,8 +223,8 @@ def test_a_metadata_log_from_another_place_has_to_be_named(lake: Lake, tmp_path:
     clone = metadata_log(tmp_path / "clone")
     with writing(lake, "ingest") as write:
         with pytest.raises(UnreadableInput, match="was read from /kafka/meta before"):
-            refuse_another(write.draft, [MetadataLog(clone)])
-        refuse_another(write.draft, [MetadataLog(clone, HONEST)])
+            plan_metadata_logs(write.draft, [MetadataLog(clone)])
+        plan_metadata_logs(write.draft, [MetadataLog(clone, HONEST)])
 
 
 NAMES, IDS = st.sampled_from("abcd"), st.sampled_from(["x", "y"])

@@ -21,7 +21,6 @@ from console.embedded.spec import ClusterSpec
 from console.embedded.state_file import read_state
 from console.history.entities import CONFIG_TYPES, config_key
 from console.history.journals import read_journals
-from console.history.kraft.metadata_log import read_log
 from console.history.requests.lines import altered
 from console.history.store import Lake, LakeError
 from console.lake.collect import collect
@@ -40,6 +39,7 @@ from console.plan.edits import (
     UnsetConfig,
     UpsertScram,
 )
+from tests.support.metadata_log import read_log
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -13,10 +13,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from console.history.kraft.metadata_log import read_log
 from console.history.requests.lines import altered
 from console.lake.demo.real_broker import BULK, Kafka, NoBroker, find_kafka, record_broker
 from tests.support.kafka_jars import KAFKA_4_3, jars, java
+from tests.support.metadata_log import read_log
 from tests.support.real_clusters import running
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]

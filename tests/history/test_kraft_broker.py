@@ -16,7 +16,6 @@ import pyarrow as pa
 import pytest
 
 from console.history.kraft.decoder import ROW_SCHEMA
-from console.history.kraft.metadata_log import read_log
 from console.history.kraft.schemas import known_schemas
 from console.history.redact import HIDDEN, hmac_hex
 from tests.support import kafka_cluster
@@ -25,6 +24,7 @@ from tests.support.cached_folder import recorded_folder
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_commands import ACLS, CONFIGS, TOPICS, KafkaCommands
 from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3, major
+from tests.support.metadata_log import read_log
 from tests.support.real_clusters import running
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
@@ -239,7 +239,7 @@ def _log_folder(cluster: KafkaCluster, broker: int) -> Path:
 
 def _read(*folders: Path) -> list[dict[str, Any]]:
     plan, batches = read_log([str(folder) for folder in folders], KEY, lambda trouble: pytest.fail(str(trouble)))
-    assert plan.open_at == {}
+    assert plan.open_at is None
     rows = pa.Table.from_batches(list(batches), ROW_SCHEMA)
     return rows.sort_by([("file", "ascending"), ("record_index", "ascending"), ("log_offset", "ascending")]).to_pylist()
 

@@ -17,8 +17,16 @@ from hypothesis import strategies as st
 
 from console.history.kraft.decoder import ROW_SCHEMA, ChangedWhileReadError, Trouble
 from console.history.kraft.fetched import Fetched, next_offset, rows
-from console.history.kraft.metadata_log import LogPlan, NoMetadataLogError, plan_log, read_log, read_splits
-from tests.support.metadata_log import CONTROL, LEADER_CHANGE, SNAPSHOT_FOOTER, SNAPSHOT_HEADER, batch, control, value
+from console.history.kraft.metadata_log import LogPlan, NoMetadataLogError, plan_log, read_splits
+from tests.support.metadata_log import (
+    LEADER_CHANGE,
+    SNAPSHOT_FOOTER,
+    SNAPSHOT_HEADER,
+    batch,
+    control,
+    read_log,
+    value,
+)
 
 KEY = b"key of the lake"
 BEGIN, END, ABORT = (value(f"{each}TransactionRecord") for each in ("Begin", "End", "Abort"))
@@ -99,7 +107,7 @@ def test_the_log_directory_says_of_which_cluster_it_is(tmp_path: Path) -> None:
     for folder in (tmp_path, tmp_path / "__cluster_metadata-0"):
         told = read(folder, cluster_id=None)
         assert [(row["cluster_id"], row["log_offset"]) for row in told.rows] == [("abc=d", 1)]
-        assert told.plan.next_offset == {"abc=d": 2}
+        assert told.plan.next_offset == 2
 
 
 def test_folders_without_a_log_are_said_to_be_none(tmp_path: Path) -> None:
@@ -123,7 +131,7 @@ def test_however_it_is_split_the_rows_are_the_same(sizes: list[int], split: int,
         rows = pa.Table.from_batches([one for some in batches for one in some], ROW_SCHEMA)
         offsets = [offset for offset in range(sum(sizes)) if start <= offset < start + more]
         assert rows.column("log_offset").to_pylist() == offsets
-        assert plan.next_offset == {"c": max(start, min(sum(sizes), start + more))}
+        assert plan.next_offset == max(start, min(sum(sizes), start + more))
         assert rows == pa.Table.from_batches(
             list(read_log([made], KEY, pytest.fail, cluster_id="c", start_offset=start, end_offset=start + more)[1]),
             ROW_SCHEMA,
@@ -144,7 +152,7 @@ def test_cut_anywhere_it_loses_no_more_than_its_tail(sizes: list[int], data: st.
         segment(Path(made), whole[:cut])
         told = read(Path(made))
         assert [row["log_offset"] for row in told.rows] == list(range(left))
-        assert told.plan.next_offset == {"cluster-a": left}
+        assert told.plan.next_offset == left
         assert told.troubles == []
 
 
@@ -185,7 +193,7 @@ def test_damage_over_several_batches_is_left_behind(new_folder: Path) -> None:
     told = read(new_folder)
     assert sorted(told.topics) == [*range(20), *range(40, 80)]
     assert told.troubles
-    assert told.plan.next_offset == {"cluster-a": 80}
+    assert told.plan.next_offset == 80
 
 
 def test_a_damaged_last_batch_is_tried_again(new_folder: Path) -> None:
@@ -193,7 +201,7 @@ def test_a_damaged_last_batch_is_tried_again(new_folder: Path) -> None:
     segment(new_folder, before[0] + last[:-1] + b"?")
     told = read(new_folder)
     assert told.reasons == ["batch at offset 2: wrong checksum"]
-    assert told.plan.next_offset == {"cluster-a": 2}
+    assert told.plan.next_offset == 2
     segment(new_folder, before[0] + last)
     assert sorted(read(new_folder, start_offset=2).topics) == [2, 3]
 
@@ -233,9 +241,16 @@ def test_clusters_are_kept_apart(tmp_path: Path) -> None:
     for name, size in (("a", 1), ("b", 2)):
         segment(tmp_path / name / "__cluster_metadata-0", b"".join(chain(*numbered([size]))))
         (tmp_path / name / "meta.properties").write_text(f"cluster.id={name}\n")
-    told = read(tmp_path / "a", tmp_path / "b", cluster_id=None)
-    assert [(row["cluster_id"], row["log_offset"]) for row in told.rows] == [("a", 0), ("b", 0), ("b", 1)]
-    assert told.plan.next_offset == {"a": 1, "b": 2}
+    with pytest.raises(NoMetadataLogError, match="of several clusters, a, b: read each by itself"):
+        read(tmp_path / "a", tmp_path / "b", cluster_id=None)
+
+
+def test_a_compressed_batch_is_damage(new_folder: Path) -> None:
+    one, two, three = (batch(at, [topic(f"t{at}")], attributes=2 if at == 1 else 0) for at in range(3))
+    segment(new_folder, one + two + three)
+    told = read(new_folder)
+    assert sorted(told.topics) == [0, 2]
+    assert told.reasons == ["batch at offset 1: compressed, as no batch of a metadata log is"]
 
 
 @pytest.mark.parametrize("split", [1, 10**6])
@@ -256,12 +271,12 @@ def test_transactions_count_when_they_end_and_not_when_they_abort(new_folder: Pa
     plan = plan_log([str(new_folder)], cluster_id="c", split_bytes=split)
     rows = [row for one in read_splits(plan.splits, KEY, pytest.fail) for row in one.to_pylist()]
     assert [row["log_offset"] for row in rows] == [0, 1, 2, 3, 4, 5, 12]
-    assert plan.next_offset == {"c": 13}
-    assert plan.open_at == {"c": 13}
+    assert plan.next_offset == 13
+    assert plan.open_at == 13
     segment(new_folder, b"".join(batches) + batch(16, [END, t[17]]))
     told = read(new_folder, start_offset=13)
     assert [row["log_offset"] for row in told.rows] == [13, 14, 15, 16, 17]
-    assert told.plan.open_at == {}
+    assert told.plan.open_at is None
 
 
 @given(
@@ -297,7 +312,7 @@ def test_however_transactions_lie_what_counts_is_read(drawn: list[list[str]], sp
         plan = plan_log([made], cluster_id="c", split_bytes=split)
         told = [row for one in read_splits(plan.splits, KEY, pytest.fail) for row in one.to_pylist()]
         assert [row["log_offset"] for row in told] == counted
-        assert plan.next_offset == {"c": pending[0] if is_open else offset}
+        assert plan.next_offset == pending[0] if is_open else offset
     following = pending[0] if is_open else offset
     assert fetched_in_pieces(chain(*batches), pieces) == (counted, following)
 
@@ -346,7 +361,7 @@ def test_a_snapshot_is_rows_by_their_place_and_left_out_where_it_is_not_whole(ne
         (40, 3, True),
     ]
     assert {row["file"] for row in told.rows} == {path.name}
-    assert told.plan.next_offset == {"cluster-a": 40}
+    assert told.plan.next_offset == 40
     assert read(new_folder, start_offset=40).rows == []
     whole = path.read_bytes()
     for cut in (whole[:-5], whole[:100], whole[:100] + b"!" + whole[101:]):
@@ -355,11 +370,8 @@ def test_a_snapshot_is_rows_by_their_place_and_left_out_where_it_is_not_whole(ne
         assert told.rows == []
         (reason,) = told.reasons
         assert reason.startswith("an incomplete snapshot, left out: ")
-        assert told.plan.next_offset == {"cluster-a": 0}
+        assert told.plan.next_offset == 0
     snapshot(new_folder, 40, values, footer=False)
-    assert read(new_folder).reasons == ["an incomplete snapshot, left out: it has no footer"]
-    packed = batch(len(values) + 1, [b"\0\0\0"], attributes=CONTROL | 1, pack=lambda _: b"no gzip")
-    path.write_bytes(path.read_bytes() + packed)
     assert read(new_folder).reasons == ["an incomplete snapshot, left out: it has no footer"]
 
 

@@ -12,8 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from console.history.kraft.decoder import ROW_SCHEMA, Trouble
-from console.history.kraft.metadata_log import read_log
-from tests.support.metadata_log import batch, value
+from tests.support.metadata_log import batch, read_log, value
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -55,7 +54,7 @@ def test_through_spark_the_rows_are_the_same(spark: SparkSession, log: Path, tmp
     assert expected.num_rows == in_all - damaged - aborted
     spark.dataSource.register(KraftLog)
     spark.dataSource.register(KraftLogQuarantine)
-    options = {"path": str(log), "hmac_secret": KEY.hex(), "end_offset": plan.next_offset["cluster-a"]}
+    options = {"path": str(log), "hmac_secret": KEY.hex(), "end_offset": plan.next_offset}
     read = spark.read.format("kraft_log").options(**options, partitions=5).load()
     assert KEY.hex() not in read._jdf.queryExecution().toString()
     read.write.parquet(str(tmp_path / "rows"))

@@ -18,7 +18,7 @@ from console.history.reader.queries import (
     Wanted,
     Window,
     drift,
-    first_poll,
+    first_polls,
     fleet_freshness,
     freshness,
     gaps,
@@ -277,10 +277,10 @@ def test_what_the_first_look_showed_is_no_change(tmp_path: Path) -> None:
         write.add_arrow("history", sample_lake.arrow("history", [seen, changed, written]))
         write.commit()
     opened = Tables(lake.where)
-    first = first_poll(opened, written[0])
+    first = first_polls(opened, [written[0]]).get(written[0])
     assert first == looked
     assert [row.is_first_seen(first) for row in timeline(opened, Wanted())] == [False, False, True]
-    assert first_poll(opened, "nobody") is None
+    assert first_polls(opened, ["nobody"]) == {}
 
 
 def test_freshness_and_gaps(tables: Tables) -> None:

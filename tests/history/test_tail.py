@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator
 from contextlib import closing
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -14,12 +15,12 @@ from hypothesis import strategies as st
 
 from console.answers.lake_tables import history_table
 from console.history.reader.queries import Wanted, timeline
-from console.history.reader.tables import Change, Tables
-from console.history.reader.tail import Record, State, Tail, Value, folded, learned
+from console.history.reader.tables import EPOCH, Change, Tables
+from console.history.reader.tail import State, Tail, Value, folded, learned
 from console.history.schema import CHANGE_EVENT, HISTORY, KRAFT_RECORD
 from console.history.store import Lake
 from console.history.store.write import writing
-from console.history.transforms.kraft_facts import Names
+from console.history.transforms.kraft_facts import Names, Record
 from tests.history import change_worlds as worlds
 from tests.history.change_worlds import World
 from tests.history.lake_rows import arrow_rows
@@ -33,13 +34,17 @@ def records(rows: Iterable[dict[str, Any]]) -> list[Record]:
         Record(
             each["log_offset"],
             each["in_snapshot"],
-            each["record_ts"],
+            _stamp(each["record_ts"]),
             each["record_type"],
             json.loads(each["payload"]),
             each["value_hmac"],
         )
         for each in rows
     ]
+
+
+def _stamp(at: datetime) -> int:
+    return (at - EPOCH) // timedelta(microseconds=1)
 
 
 def shown(value: str | None) -> str | None:
@@ -59,7 +64,7 @@ def state_after(world: World, step: int) -> State:
             of_entity = state.setdefault((change.key.type, change.key.entity), {})
             value = shown(change.new)
             digest = value if value == change.new and change.key != worlds.SCRAM else hmac(change.new)
-            of_entity[change.key.attr] = Value(value, digest, change.at, change.new is not None)
+            of_entity[change.key.attr] = Value(value, digest, _stamp(change.at), change.new is not None)
     return state
 
 

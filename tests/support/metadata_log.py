@@ -1,15 +1,19 @@
-"""A metadata log written by hand: records encoded from Kafka's schemas, batches of format v2, control batches."""
+"""A metadata log written by hand: records encoded from Kafka's schemas, batches of format v2, control batches; and logs
+read as a whole."""
 
 from __future__ import annotations
 
 import base64
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
+import pyarrow as pa
 from crc32c import crc32c
 
+from console.history.kraft.decoder import Report
+from console.history.kraft.metadata_log import LogPlan, plan_log, read_splits
 from console.history.kraft.schemas import Field, RecordSchema, known_schemas
 
 _FIXED = {
@@ -66,12 +70,9 @@ def batch(
     stamp_ms: int = 1_763_600_000_000,
     attributes: int = 0,
     keys: Sequence[bytes] | None = None,
-    pack: Callable[[bytes], bytes] = bytes,
 ) -> bytes:
-    """A batch. pack: how its records are compressed, which `attributes` has to say as well."""
-    records = pack(
-        b"".join(record(each, at, key=keys[at] if keys else None) for at, each in enumerate(values)),
-    )
+    """A batch."""
+    records = b"".join(record(each, at, key=keys[at] if keys else None) for at, each in enumerate(values))
     last = len(values) - 1
     body = struct.pack(">hiqqqhii", attributes, last, stamp_ms, stamp_ms, -1, -1, -1, len(values)) + records
     head = struct.pack(">qiiBI", base_offset, len(body) + 9, epoch, 2, crc32c(body))
@@ -112,3 +113,14 @@ def _one(field: Field, given: Any) -> bytes:
         return uvarint(0)
     raw = given.encode() if isinstance(given, str) else given
     return uvarint(len(raw) + 1) + raw
+
+
+def read_log(
+    folders: Iterable[str], key: bytes | None, report: Report, **options: Any
+) -> tuple[LogPlan, Iterator[pa.RecordBatch]]:
+    """Plans a log, with the options of `plan_log`, and reads it while its batches are taken. report: gets what can't be
+    read, damaged batches first."""
+    plan = plan_log(folders, **options)
+    for trouble in plan.troubles:
+        report(trouble)
+    return plan, read_splits(plan.splits, key, report)

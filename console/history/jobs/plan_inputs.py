@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from glob import glob
+from itertools import combinations
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -18,7 +19,7 @@ from console.history.journals import read_journals
 from console.history.kraft.metadata_log import LogPlan, NoMetadataLogError, log_files, plan_log
 from console.history.requests import progress
 from console.history.requests.files import LogChangedError
-from console.history.requests.lines import line_times
+from console.history.requests.lines import clocks
 from console.history.requests.parts import BrokerLog
 from console.history.requests.progress import CutInPlaceError, Span
 from console.history.store import Lake, Release
@@ -34,8 +35,9 @@ def plan_metadata_logs(release: Release, logs: Sequence[MetadataLog]) -> list[Ne
     """What is new in these logs; several folders of one cluster, as of its controllers, are one log. UnreadableInput: a
     folder is no metadata log, or may be another cluster's; OSError."""
     try:
-        refuse_another(release, logs)
-        return [NewOfLog(release, cluster_id, folders) for cluster_id, folders in folders_of(logs).items()]
+        folders = folders_of(logs)
+        _refuse_another(release, folders, {log.cluster_id for log in logs})
+        return [NewOfLog(release, cluster_id, of_cluster) for cluster_id, of_cluster in folders.items()]
     except NoMetadataLogError as wrong:
         raise UnreadableInput(str(wrong)) from wrong
 
@@ -58,12 +60,11 @@ def folders_of(logs: Sequence[MetadataLog]) -> dict[str, list[str]]:
     return {cluster_id: [each.path for each in folders] for cluster_id, folders in made.items()}
 
 
-def refuse_another(release: Release, logs: Sequence[MetadataLog]) -> None:
+def _refuse_another(release: Release, by_cluster: Mapping[str, list[str]], named: Collection[str | None]) -> None:
     """Raises UnreadableInput where a folder says for itself that it is of a cluster, and that cluster's log was read
-    from other folders before; NoMetadataLogError, OSError."""
-    named = {log.cluster_id for log in logs}
-    for cluster_id, folders in folders_of(logs).items():
-        former = release.inputs.get(f"{REMEMBERED}{cluster_id}", {}).get("folders", folders)
+    from other folders before. named: clusters that the operator has named."""
+    for cluster_id, folders in by_cluster.items():
+        former = _known(release, cluster_id).get("folders", folders)
         if cluster_id not in named and not set(former) & set(folders):
             raise UnreadableInput(
                 f"{' and '.join(folders)} says that it is of the cluster {cluster_id}, whose metadata log was read "
@@ -78,15 +79,20 @@ class NewOfLog:
     def __init__(self, release: Release, cluster_id: str, folders: list[str]) -> None:
         self.cluster_id = cluster_id
         self.folders = folders
-        self.start = int(release.inputs.get(f"{REMEMBERED}{cluster_id}", {}).get("next_offset", 0))
+        self.start = int(_known(release, cluster_id).get("next_offset", 0))
         self.plan: LogPlan = plan_log(folders, cluster_id=cluster_id, start_offset=self.start)
-        self.next_offset = self.plan.next_offset.get(cluster_id, self.start)
+
+
+def _known(release: Release, cluster_id: str) -> Mapping[str, Any]:
+    known: Mapping[str, Any] = release.inputs.get(f"{REMEMBERED}{cluster_id}", {})
+    return known
 
 
 def remembered(plans: Sequence[NewOfLog]) -> dict[str, dict[str, object]]:
     """How far they are read once these plans are done, for `Write.remember`."""
     return {
-        f"{REMEMBERED}{each.cluster_id}": {"next_offset": each.next_offset, "folders": each.folders} for each in plans
+        f"{REMEMBERED}{each.cluster_id}": {"next_offset": each.plan.next_offset, "folders": each.folders}
+        for each in plans
     }
 
 
@@ -169,24 +175,19 @@ def _refuse_two_brokers(brokers: Iterable[BrokerLog]) -> None:
         spans.setdefault((broker.cluster_id, broker.broker_id), []).extend(broker.spans)
     for (cluster_id, broker_id), files in spans.items():
         shown = [(span, _times(span), _addresses(span)) for span in files]
-        for number, (one, times, addresses) in enumerate(shown):
-            for other, its_times, its_addresses in shown[number + 1 :]:
-                if (
-                    _overlap(times, its_times) > OVERLAP
-                    and addresses
-                    and its_addresses
-                    and not (addresses & its_addresses)
-                ):
-                    raise UnreadableInput(
-                        f"{one.path} and {other.path} are both given as the request log of broker {broker_id} of "
-                        f"{cluster_id}, but have lines of the same time from two brokers "
-                        f"({min(addresses)} and {min(its_addresses)}). Name each broker's own files."
-                    )
+        for (one, times, addresses), (other, its_times, its_addresses) in combinations(shown, 2):
+            apart = addresses and its_addresses and not addresses & its_addresses
+            if apart and _overlap(times, its_times) > OVERLAP:
+                raise UnreadableInput(
+                    f"{one.path} and {other.path} are both given as the request log of broker {broker_id} of "
+                    f"{cluster_id}, but have lines of the same time from two brokers "
+                    f"({min(addresses)} and {min(its_addresses)}). Name each broker's own files."
+                )
 
 
 def _times(span: Span) -> tuple[datetime, datetime] | None:
     """Of the first and of the last line, as they show it."""
-    times = [*line_times(span.head), *line_times(span.tail)]
+    times = [at for sample in (span.head, span.tail) for _, at in clocks(0, sample)]
     return (min(times), max(times)) if times else None
 
 

@@ -92,10 +92,10 @@ def take_metadata_logs(session: Session, write: Write, logs: Sequence[MetadataLo
     bad += damaged
     write.remember(remembered(plans))
     notes = tuple(
-        f"The metadata log of {cluster_id} ends within a transaction, from offset {offset} on: what follows is taken "
-        "in once that has ended."
+        f"The metadata log of {each.cluster_id} ends within a transaction, from offset {each.plan.open_at} on: what "
+        "follows is taken in once that has ended."
         for each in plans
-        for cluster_id, offset in each.plan.open_at.items()
+        if each.plan.open_at is not None
     )
     return Taken(KRAFT_LOG, "records and batches", rows, bad, len(plans) - len(new), notes)
 
@@ -130,7 +130,7 @@ def _read(spark: SparkSession, log: NewOfLog, source: str, key: bytes) -> DataFr
         "paths": json_text(log.folders),
         "cluster_id": log.cluster_id,
         "start_offset": str(log.start),
-        "end_offset": str(log.next_offset),
+        "end_offset": str(log.plan.next_offset),
         "hmac_secret": key.hex(),
     }
     return spark.read.format(source).options(**options).load()

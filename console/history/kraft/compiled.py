@@ -7,7 +7,7 @@ type differ in their first fields alone, all the rest are looked up by their byt
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from types import CodeType
@@ -94,11 +94,6 @@ class Hiding:
         """Drops what was hidden of a row that could not be made."""
         self._hidden.pop(row, None)
 
-    def move(self, to: dict[int, int], since: int) -> None:
-        """Renumbers rows from `since` on; those that `to` lacks are dropped."""
-        later = {row: self._hidden.pop(row) for row in list(self._hidden) if row >= since}
-        self._hidden |= {to[row]: values for row, values in later.items() if row in to}
-
 
 Decode = Callable[[bytes, int, int], str]
 """Gets bytes and where in them a record's fields begin and end; returns them as a JSON object. Raises
@@ -109,33 +104,28 @@ _VARYING = {"PartitionRecord": 2, "PartitionChangeRecord": 2, "ClientQuotaRecord
 """The number of first fields that differ from record to record, where the rest recurs."""
 
 
-class Specialiser:
-    """Makes decoders that share their memos. hiding: replaces secrets."""
-
-    def __init__(self, hiding: Hiding) -> None:
-        self._names: dict[str, Any] = {
-            "BOOLEANS": BOOLEANS,
-            "Memo": Memo,
-            "Malformed": MalformedRecordError,
-            "base64_text": base64_text,
-            "hide": hiding.hide,
-            "is_secret": Memo(hiding.is_secret_config),
-            "real": real,
-            "skip_tags": skip_tags,
-            "text": Memo(quoted),
-            "uuid": Memo(uuid),
-            "uuids": Memo(uuids),
-            "uvarint": uvarint,
-        }
-        self._names |= {f"{name}s": Memo(whole_numbers(letter)) for name, letter in NUMBERS.items()}
-
-    def decoder(self, schema: RecordSchema) -> Decode:
-        """The decoder of one version of a record."""
+def decoders(schemas: Iterable[RecordSchema], hiding: Hiding) -> Iterator[Decode]:
+    """A decoder for each of these versions of records; they share their memos. hiding: replaces secrets."""
+    shared: dict[str, Any] = {
+        "BOOLEANS": BOOLEANS,
+        "Memo": Memo,
+        "Malformed": MalformedRecordError,
+        "base64_text": base64_text,
+        "hide": hiding.hide,
+        "is_secret": Memo(hiding.is_secret_config),
+        "real": real,
+        "skip_tags": skip_tags,
+        "text": Memo(quoted),
+        "uuid": Memo(uuid),
+        "uuids": Memo(uuids),
+        "uvarint": uvarint,
+        **{f"{name}s": Memo(whole_numbers(letter)) for name, letter in NUMBERS.items()},
+    }
+    for schema in schemas:
         code, structs = _compiled(schema)
-        names = self._names | structs
+        names = shared | structs
         exec(code, names)  # noqa: S102
-        made: Decode = names["decode"]
-        return made
+        yield names["decode"]
 
 
 @cache

@@ -9,18 +9,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from console.history.kraft.batches import (
-    COMPRESSION,
-    CONTROL,
-    HEADER_BYTES,
-    LENGTH_AT,
-    LOG_APPEND_TIME,
-    Header,
-    is_whole,
-    unpack_header,
-    unpacked,
-)
-from console.history.kraft.compiled import Decode, Hiding, Specialiser
+from console.history.kraft.batches import CONTROL, HEADER_BYTES, LEAST_LENGTH, LENGTH_AT, Header, header_at, is_whole
+from console.history.kraft.compiled import Decode, Hiding, decoders
 from console.history.kraft.schemas import MalformedRecordError, known_schemas, uvarint
 from console.history.redact import mask
 from console.history.schema import KRAFT_RECORD, arrow_schema
@@ -41,14 +31,13 @@ class ChangedWhileReadError(RuntimeError):
 
 @dataclass(frozen=True)
 class Origin:
-    """What all rows of some bytes have in common. snapshot_end: the offset that a snapshot ends at, None for the log.
-    byte_pos: where in the file the bytes begin."""
+    """Where bytes are from. path: of a file, or a name in its place. snapshot_end: the offset that a snapshot ends
+    at, None for the log. byte_pos: where in the file the bytes begin."""
 
     cluster_id: str
     path: str
-    name: str
-    snapshot_end: int | None
-    byte_pos: int
+    snapshot_end: int | None = None
+    byte_pos: int = 0
 
 
 @dataclass(frozen=True)
@@ -89,10 +78,10 @@ class Decoder:
         self._newer_told: set[tuple[str, int, int]] = set()
         self._types: list[tuple[str, int, int]] = []
         self._code_of: dict[tuple[str, int, int], int] = {}
-        specialiser = Specialiser(self._hiding)
+        known = known_schemas()
         self._heads: dict[bytes, tuple[int, Decode]] = {
-            bytes((FRAME_VERSION, *known)): (self._code(schema.name, *known), specialiser.decoder(schema))
-            for known, schema in known_schemas().items()
+            bytes((FRAME_VERSION, *type_)): (self._code(schema.name, *type_), decode)
+            for (type_, schema), decode in zip(known.items(), decoders(known.values(), self._hiding), strict=True)
         }
 
     def rows(self, data: bytes, origin: Origin, wanted: Wanted | None = None) -> Iterator[pa.RecordBatch]:
@@ -102,43 +91,23 @@ class Decoder:
         """
         at, size = 0, len(data)
         while at < size:
-            if size - at < HEADER_BYTES:
-                raise ChangedWhileReadError(_changed(origin, at))
-            header = Header._make(unpack_header(data, at))
-            end = at + LENGTH_AT + header.length
-            if header.length < HEADER_BYTES - LENGTH_AT or end > size or not is_whole(data, at, end, header.crc):
+            header = header_at(data, at)
+            end = size + 1 if header is None else at + LENGTH_AT + header.length
+            if header is None or header.length < LEAST_LENGTH or end > size or not is_whole(data, at, end, header.crc):
                 raise ChangedWhileReadError(_changed(origin, at))
             if not header.attributes & CONTROL:
-                before = len(self._payloads)
-                if header.attributes & COMPRESSION:
-                    self._compressed(data, at, end, header, origin)
-                else:
-                    self._batch(data, at + HEADER_BYTES, end, header, origin, at)
-                self._epochs += [header.leader_epoch] * (len(self._payloads) - before)
-                if wanted is not None:
-                    self._keep(before, wanted)
+                self._batch(data, at + HEADER_BYTES, end, header, origin, at)
+                self._epochs += [header.leader_epoch] * (len(self._payloads) - len(self._epochs))
                 if len(self._payloads) >= ROWS:
-                    yield self._flush(origin)
+                    yield self._flush(origin, wanted)
             at = end
         if self._payloads:
-            yield self._flush(origin)
-
-    def _compressed(self, data: bytes, at: int, end: int, header: Header, origin: Origin) -> None:
-        try:
-            records = unpacked(header.attributes & COMPRESSION, data[at + HEADER_BYTES : end])
-        except ValueError as reason:
-            self._tell(origin, at, f"batch at offset {header.base_offset}: {reason}", data[at:end])
-            self._offsets.append(header.base_offset)
-            self._stamps.append(_stamp(header.base_ts))
-            self._nothing_of(-1, -1)
-            return
-        self._batch(records, 0, len(records), header, origin, at)
+            yield self._flush(origin, wanted)
 
     def _batch(self, d: bytes, p: int, end: int, header: Header, origin: Origin, batch_at: int) -> None:
         """Decodes records between two bytes; short names and no calls, since this runs for every record."""
         heads = self._heads
         base, stamp, last_delta = header.base_offset, _stamp(header.base_ts), header.last_delta
-        fixed_stamp = _stamp(header.max_ts) if header.attributes & LOG_APPEND_TIME else None
         payloads, codes, offsets, stamps = self._payloads, self._codes, self._offsets, self._stamps
         count = header.records
         try:
@@ -198,8 +167,6 @@ class Decoder:
             offsets.append(min(base + header.records - count - 1, base + last_delta))
             stamps.append(stamp)
             self._nothing_of(-1, -1)
-        if fixed_stamp is not None:
-            stamps[len(self._epochs) :] = [fixed_stamp] * (len(payloads) - len(self._epochs))
 
     def _unusual(self, d: bytes, p: int, end: int) -> None:
         """Decodes a record of an unknown type, or one written with more bytes than it needs."""
@@ -243,18 +210,7 @@ class Decoder:
             self._types.append(key)
         return code
 
-    def _keep(self, since: int, wanted: Wanted) -> None:
-        """Removes the rows from `since` on that are not wanted."""
-        left = [row for row in range(since, len(self._offsets)) if wanted(self._offsets[row])]
-        if len(left) == len(self._offsets) - since:
-            return
-        self._hiding.move({row: since + at for at, row in enumerate(left)}, since)
-        for column in (self._payloads, self._codes, self._offsets, self._stamps, self._epochs):
-            kept = [column[row] for row in left]
-            del column[since:]
-            column += kept  # type: ignore[operator]
-
-    def _flush(self, origin: Origin) -> pa.RecordBatch:
+    def _flush(self, origin: Origin, wanted: Wanted | None) -> pa.RecordBatch:
         rows = len(self._payloads)
         names, keys, versions = zip(*self._types, strict=True)
         codes = pa.array(self._codes, pa.int32())
@@ -274,11 +230,14 @@ class Decoder:
             pa.array(versions, pa.int32()).take(codes),
             pa.array(self._payloads, pa.string()),
             pa.array(map(hashes.get, range(rows)), pa.string()) if hashes else pa.nulls(rows, pa.string()),
-            pa.repeat(origin.name, rows),
+            pa.repeat(origin.path.rpartition("/")[2], rows),
         ]
+        made = pa.RecordBatch.from_arrays(columns, schema=ROW_SCHEMA)
+        if wanted is not None:
+            made = made.filter(pa.array(map(wanted, self._offsets), pa.bool_()))
         for column in (self._payloads, self._codes, self._offsets, self._stamps, self._epochs):
             column.clear()
-        return pa.RecordBatch.from_arrays(columns, schema=ROW_SCHEMA)
+        return made
 
 
 def known_names() -> dict[int, str]:

@@ -48,7 +48,7 @@ def rows(fetched: Fetched, end: int, key: bytes | None, report: Report) -> Itera
     key: for the HMAC of secrets, None: no HMAC. report: called for unreadable data.
     """
     decoder = Decoder(key, report)
-    origin = Origin(fetched.cluster_id, fetched.source, fetched.source, fetched.snapshot_end, 0)
+    origin = Origin(fetched.cluster_id, fetched.source, fetched.snapshot_end)
     if fetched.snapshot_end is not None:
         yield from decoder.rows(fetched.data, origin)
         return

@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from console.history.entities import id_problem
-from console.history.kraft.batches import Batch, Damage, Marker, Window, markers, readable, settle, walk
+from console.history.kraft.batches import Batch, Damage, Marker, Window, markers, records, settle, walk
 from console.history.kraft.decoder import ChangedWhileReadError, Decoder, Origin, Report, Trouble
 
 LOG_FOLDER = "__cluster_metadata-0"
@@ -33,11 +33,6 @@ class LogFile:
     is_snapshot: bool
     is_last: bool
     """Whether no later segment is in its folder."""
-
-    @property
-    def name(self) -> str:
-        """The file's name without its folder."""
-        return Path(self.path).name
 
 
 def log_files(folders: Iterable[str], cluster_id: str | None) -> list[LogFile]:
@@ -99,7 +94,8 @@ def _cluster_id(folder: Path) -> str:
 SPLIT_BYTES = 16 << 20
 """Approximate bytes that are read at once, and by one task."""
 
-SNAPSHOT_FOOTER = 4
+_SNAPSHOT_FOOTER = b"\0\4"
+"""In the key of a control record, behind its version."""
 _ALL = 1 << 62
 
 
@@ -124,12 +120,12 @@ class Split:
 
 @dataclass(frozen=True)
 class LogPlan:
-    """What is read of a log. next_offset: by cluster, where the next run begins. open_at: by cluster, where an
-    unfinished transaction begins: the next run reads from there. troubles: damaged batches."""
+    """What is read of a log. next_offset: where the next run begins. open_at: where an unfinished transaction begins:
+    the next run reads from there. troubles: damaged batches."""
 
     splits: tuple[Split, ...]
-    next_offset: dict[str, int]
-    open_at: dict[str, int]
+    next_offset: int
+    open_at: int | None
     troubles: tuple[Trouble, ...]
 
 
@@ -141,7 +137,7 @@ def plan_log(
     end_offset: int | None = None,
     split_bytes: int = SPLIT_BYTES,
 ) -> LogPlan:
-    """Scans the files of folders `__cluster_metadata-0`, of one cluster or several: headers and checksums alone.
+    """Scans the files of a cluster's folders `__cluster_metadata-0`: headers and checksums alone.
 
     start_offset: the first offset that is read. end_offset: the first that is not; None: to the end of the whole
     batches. No file says what is committed (`quorum-state` has only the leader and its epoch, a snapshot only its own
@@ -152,25 +148,16 @@ def plan_log(
     deleted. Raises NoMetadataLogError, OSError.
     """
     files = log_files(folders, cluster_id)
-    plans = [
-        _ClusterPlan(cluster, start_offset, _ALL if end_offset is None else end_offset, split_bytes).plan(
-            [file for file in files if file.cluster_id == cluster]
-        )
-        for cluster in dict.fromkeys(file.cluster_id for file in files)
-    ]
-    return LogPlan(
-        tuple(split for each in plans for split in each.splits),
-        {cluster: offset for each in plans for cluster, offset in each.next_offset.items()},
-        {cluster: offset for each in plans for cluster, offset in each.open_at.items()},
-        tuple(trouble for each in plans for trouble in each.troubles),
-    )
+    clusters = sorted({file.cluster_id for file in files})
+    if len(clusters) > 1:
+        raise NoMetadataLogError(f"the folders are of several clusters, {', '.join(clusters)}: read each by itself")
+    return _Plan(start_offset, _ALL if end_offset is None else end_offset, split_bytes).of(files)
 
 
-class _ClusterPlan:
-    """The plan of one cluster's files, of one folder or of several controllers'."""
+class _Plan:
+    """The plan of a cluster's files, of one folder or of several controllers'."""
 
-    def __init__(self, cluster_id: str, start: int, end: int, split_bytes: int) -> None:
-        self._cluster_id = cluster_id
+    def __init__(self, start: int, end: int, split_bytes: int) -> None:
         self._start, self._end = start, end
         self._split_bytes = split_bytes
         self._covered = _Ranges()
@@ -179,7 +166,8 @@ class _ClusterPlan:
         self._markers: list[Marker] = []
         self._first_seen = _ALL
 
-    def plan(self, files: list[LogFile]) -> LogPlan:
+    def of(self, files: list[LogFile]) -> LogPlan:
+        """The plan, by a look through all files."""
         segments = sorted(file for file in files if not file.is_snapshot)
         for segment in segments:
             if _reaches(segment, segments, self._start):
@@ -197,8 +185,8 @@ class _ClusterPlan:
         splits = [split for whole in self._splits if (split := _without(whole, dropped))]
         return LogPlan(
             (*(split for whole in snapshots.values() for split in whole), *splits),
-            {self._cluster_id: max([self._start, min(read_to, end), *told_by_snapshots])},
-            {} if settled.open_at is None else {self._cluster_id: settled.open_at},
+            max([self._start, min(read_to, end), *told_by_snapshots]),
+            settled.open_at,
             tuple(self._troubles),
         )
 
@@ -251,7 +239,7 @@ class _ClusterPlan:
 
 
 class _Ranges:
-    """Offsets that are covered already, as ranges that do not touch."""
+    """Offsets that are covered already, as ranges that do not overlap."""
 
     def __init__(self) -> None:
         self._firsts: list[int] = []
@@ -262,15 +250,8 @@ class _Ranges:
         at = bisect_right(self._firsts, first)
         if at and self._lasts[at - 1] >= first:
             return False
-        joins_before = at > 0 and self._lasts[at - 1] == first - 1
-        joins_behind = at < len(self._firsts) and self._firsts[at] == last + 1
-        if joins_before and joins_behind:
-            self._lasts[at - 1] = self._lasts.pop(at)
-            del self._firsts[at]
-        elif joins_before:
+        if at and self._lasts[at - 1] == first - 1:  # so it is but between two controllers' files
             self._lasts[at - 1] = last
-        elif joins_behind:
-            self._firsts[at] = first
         else:
             self._firsts.insert(at, first)
             self._lasts.insert(at, last)
@@ -306,34 +287,10 @@ def _without(split: Split, dropped: list[tuple[int, int]]) -> Split | None:
 
 def _is_footer(window: Window, batch: Batch) -> bool:
     """Whether it is the control batch that ends a snapshot."""
-    if not batch.is_control:
-        return False
-    keys = [record.key for record in readable(window, batch)]
-    return any(len(key) >= 4 and int.from_bytes(key[2:4], "big") == SNAPSHOT_FOOTER for key in keys)
+    return batch.is_control and any(record.key[2:4] == _SNAPSHOT_FOOTER for record in records(window, batch))
 
 
 # -- reading, without Spark ------------------------------------------------------------------------------------------
-
-
-def read_log(
-    folders: Iterable[str],
-    key: bytes | None,
-    report: Report,
-    *,
-    cluster_id: str | None = None,
-    start_offset: int = 0,
-    end_offset: int | None = None,
-) -> tuple[LogPlan, Iterator[pa.RecordBatch]]:
-    """Scans a log, then reads it while its batches are taken. Options as in `plan_log`.
-
-    Returns the plan, which has the offset where the next run begins, and batches with `kraft_record`'s columns without
-    `run_id`, in the order of files. key: for the HMAC of secrets, None: no HMAC. report: called for unreadable data,
-    damaged batches first. Raises NoMetadataLogError, OSError; while batches are taken ChangedWhileReadError.
-    """
-    plan = plan_log(folders, cluster_id=cluster_id, start_offset=start_offset, end_offset=end_offset)
-    for trouble in plan.troubles:
-        report(trouble)
-    return plan, read_splits(plan.splits, key, report)
 
 
 def read_splits(splits: Iterable[Split], key: bytes | None, report: Report) -> Iterator[pa.RecordBatch]:
@@ -342,7 +299,7 @@ def read_splits(splits: Iterable[Split], key: bytes | None, report: Report) -> I
     decoder = Decoder(key, report)
     for split in splits:
         file = split.file
-        origin = Origin(file.cluster_id, file.path, file.name, file.offset if file.is_snapshot else None, split.at)
+        origin = Origin(file.cluster_id, file.path, file.offset if file.is_snapshot else None, split.at)
         yield from decoder.rows(_bytes_of(split), origin, split.wants if split.dropped else None)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
@@ -127,10 +127,7 @@ _WAS_THERE = f"list_contains(?, source) AND old_value IS NULL AND NOT is_deleted
 
 
 def _built_timeline(tables: Tables, wanted: Wanted, limit: int, after: Place | None, folded: bool) -> list[Change]:
-    files = tables.files(HISTORY, tables.partitions(HISTORY, wanted.cluster_id))
-    if not files:
-        return []
-    looks = _first_looks(tables, files, wanted) if folded else []
+    looks = _first_looks(tables, wanted) if folded else []
     where = _changes_where(wanted)
     if looks:
         times = [look.valid_from for look in looks]
@@ -142,38 +139,25 @@ def _built_timeline(tables: Tables, wanted: Wanted, limit: int, after: Place | N
             after.valid_from,
             *after[1:],
         )
-    sql = f"""SELECT {_COLUMNS} FROM {FILES} {where.sql}
- ORDER BY valid_from DESC, cluster_id, entity_type, entity_key, attr LIMIT ?"""  # noqa: S608
-    found = [_change(*row) for row in tables.ask(sql, [files, *where.parameters, limit])]
-    return [*found, *(look for look in looks if after is None or look.place.order > after.order)]
+    order = "ORDER BY valid_from DESC, cluster_id, entity_type, entity_key, attr LIMIT ?"
+    found = tables.select(_COLUMNS, HISTORY, tables.partitions(HISTORY, wanted.cluster_id), where, order, limit)
+    return [*map(_change, found), *(look for look in looks if after is None or look.place.order > after.order)]
 
 
-def _first_looks(tables: Tables, files: list[str], wanted: Wanted) -> list[Change]:
+def _first_looks(tables: Tables, wanted: Wanted) -> list[Change]:
     """A row in the place of all that the first poll of a cluster showed, where that is much."""
+    files = tables.files(HISTORY, tables.partitions(HISTORY, wanted.cluster_id))
+    if not files:
+        return []
     where = _changes_where(wanted).add(f"{_WAS_THERE} AND valid_from = began", POLL_SOURCES)
     sql = f"""WITH first AS (SELECT cluster_id, min(valid_from) AS began FROM {FILES}
   WHERE list_contains(?, source) AND entity_type <> '{CLUSTER}' GROUP BY cluster_id)
- SELECT cluster_id, epoch_us(began), count(*), count(DISTINCT (entity_type, entity_key))
- FROM {FILES} JOIN first USING (cluster_id) {where.sql} GROUP BY ALL HAVING count(*) >= ?"""  # noqa: S608
+ SELECT cluster_id, '{CLUSTER}', '', '{FIRST_LOOK}', NULL,
+  format('{{:,}} values of {{:,}} entities', count(*), count(DISTINCT (entity_type, entity_key))),
+  epoch_us(began), NULL, true, false, NULL, 'none', '{POLL_SOURCES[0]}'
+ FROM {FILES} JOIN first USING (cluster_id) {where.sql} GROUP BY cluster_id, began HAVING count(*) >= ?"""  # noqa: S608
     found = tables.ask(sql, [files, POLL_SOURCES, files, *where.parameters, _FOLDED_FROM])
-    return [
-        _change(
-            cluster_id,
-            CLUSTER,
-            "",
-            FIRST_LOOK,
-            None,
-            f"{values:,} values of {entities:,} entities",
-            at,
-            None,
-            True,
-            False,
-            None,
-            "none",
-            POLL_SOURCES[0],
-        )
-        for cluster_id, at, values, entities in found
-    ]
+    return list(map(_change, found))
 
 
 def _changes_where(wanted: Wanted) -> Where:
@@ -191,71 +175,29 @@ def _changes_where(wanted: Wanted) -> Where:
     return where
 
 
-def first_poll(tables: Tables, cluster_id: str) -> datetime | None:
-    """The time of the first poll of a cluster; None: never polled."""
-    return _first_polls(tables, [cluster_id]).get(cluster_id)
-
-
-def first_polls(tables: Tables, changes: Iterable[Change]) -> dict[str, datetime]:
-    """`first_poll` by cluster, for the clusters with changes that it may have shown."""
-    clusters = {change.cluster_id for change in changes if change.is_first_seen(change.valid_from)}
-    return _first_polls(tables, sorted(clusters))
-
-
-def _first_polls(tables: Tables, clusters: Sequence[str]) -> dict[str, datetime]:
-    files = tables.files(HISTORY, [part for cluster in clusters for part in tables.partitions(HISTORY, cluster)])
-    if not files:
-        return {}
-    where = Where().add("list_contains(?, source)", POLL_SOURCES).add("list_contains(?, cluster_id)", clusters)
+def first_polls(tables: Tables, clusters: Collection[str]) -> dict[str, datetime]:
+    """The time of the first poll of each of these clusters that was polled."""
+    where = Where().add("list_contains(?, source)", POLL_SOURCES).add("list_contains(?, cluster_id)", list(clusters))
     where.add("attr <> ?", UNOBSERVED)
-    sql = f"SELECT cluster_id, epoch_us(min(valid_from)) FROM {FILES} {where.sql} GROUP BY cluster_id"  # noqa: S608
-    return {cluster: known_time(found) for cluster, found in tables.ask(sql, [files, *where.parameters])}
+    partitions = [part for cluster in clusters for part in tables.partitions(HISTORY, cluster)]
+    found = tables.select("cluster_id, epoch_us(min(valid_from))", HISTORY, partitions, where, "GROUP BY cluster_id")
+    return {cluster: known_time(at) for cluster, at in found}
 
 
 def gaps(tables: Tables, cluster_id: str | None, since: datetime | None = None) -> list[Gap]:
     """The times in which a cluster was not polled (None: any), the latest first; without those that ended before
     `since`."""
-    files = tables.files(HISTORY, tables.partitions(HISTORY, cluster_id))
-    if not files:
-        return []
     where = Where().equal("cluster_id", cluster_id).equal("entity_type", CLUSTER).equal("attr", UNOBSERVED)
     if since is not None:
         where.add("(valid_to IS NULL OR valid_to > ?)", since)
-    sql = f"""SELECT cluster_id, epoch_us(valid_from), epoch_us(valid_to) FROM {FILES} {where.sql}
- ORDER BY valid_from DESC, cluster_id"""  # noqa: S608
-    return [Gap(known_time(begun), time(ended), of) for of, begun, ended in tables.ask(sql, [files, *where.parameters])]
+    columns, order = "cluster_id, epoch_us(valid_from), epoch_us(valid_to)", "ORDER BY valid_from DESC, cluster_id"
+    found = tables.select(columns, HISTORY, tables.partitions(HISTORY, cluster_id), where, order)
+    return [Gap(known_time(begun), time(ended), of) for of, begun, ended in found]
 
 
-def _change(  # the columns, in their order
-    cluster_id: str,
-    entity_type: str,
-    entity_key: str,
-    attr: str,
-    old_value: str | None,
-    new_value: str | None,
-    valid_from: int,
-    valid_to: int | None,
-    is_current: bool,
-    is_deleted: bool,
-    principal: str | None,
-    attribution: str,
-    source: str,
-) -> Change:
-    return Change(
-        cluster_id,
-        entity_type,
-        entity_key,
-        attr,
-        old_value,
-        new_value,
-        known_time(valid_from),
-        time(valid_to),
-        is_current,
-        is_deleted,
-        principal,
-        attribution,
-        source,
-    )
+def _change(row: Sequence[Any]) -> Change:
+    """A row with _COLUMNS."""
+    return Change(*(*row[:6], known_time(row[6]), time(row[7]), *row[8:]))
 
 
 # -- drift and policy violations -------------------------------------------------------------------------------------
@@ -268,29 +210,24 @@ def drift(
     tables: Tables, cluster_id: str | None = None, scope: str | None = None, key: str | None = None
 ) -> list[Drifted]:
     """What differs from its peers, by severity. scope: one of SCOPES. key: an attribute, or a pattern."""
-    files = tables.files(DRIFT, tables.partitions(DRIFT, cluster_id))
-    if not files:
-        return []
     where = Where().equal("cluster_id", cluster_id).equal("scope", scope).like("attr", key)
-    sql = f"""SELECT cluster_id, scope, entity_key, attr, majority_value, this_value, peers, differing, epoch_us(since),
- severity FROM {FILES} {where.sql} ORDER BY {_BY_SEVERITY}, scope, attr, entity_key, cluster_id"""  # noqa: S608
-    return [Drifted._make((*row[:8], time(row[8]), row[9])) for row in tables.ask(sql, [files, *where.parameters])]
+    columns = """cluster_id, scope, entity_key, attr, majority_value, this_value, peers, differing, epoch_us(since),
+ severity"""
+    order = f"ORDER BY {_BY_SEVERITY}, scope, attr, entity_key, cluster_id"
+    found = tables.select(columns, DRIFT, tables.partitions(DRIFT, cluster_id), where, order)
+    return [Drifted(*(*row[:8], time(row[8]), row[9])) for row in found]
 
 
 def violations(tables: Tables, cluster_id: str | None = None, *, also_past: bool = False) -> list[Violation]:
     """Violations of policies, by severity; also_past: those that ended too."""
-    files = tables.files(POLICY_VIOLATION, tables.partitions(POLICY_VIOLATION, cluster_id))
-    if not files:
-        return []
     where = Where().equal("cluster_id", cluster_id)
     if not also_past:
         where.add("last_seen IS NULL")
-    sql = f"""SELECT cluster_id, policy_id, entity_key, attr, actual, expected, severity, epoch_us(first_seen),
- epoch_us(last_seen) FROM {FILES} {where.sql} ORDER BY {_BY_SEVERITY}, policy_id, entity_key, attr"""  # noqa: S608
-    return [
-        Violation._make((*row[:7], known_time(row[7]), time(row[8])))
-        for row in tables.ask(sql, [files, *where.parameters])
-    ]
+    columns = """cluster_id, policy_id, entity_key, attr, actual, expected, severity, epoch_us(first_seen),
+ epoch_us(last_seen)"""
+    order = f"ORDER BY {_BY_SEVERITY}, policy_id, entity_key, attr"
+    found = tables.select(columns, POLICY_VIOLATION, tables.partitions(POLICY_VIOLATION, cluster_id), where, order)
+    return [Violation(*(*row[:7], known_time(row[7]), time(row[8]))) for row in found]
 
 
 # -- quota usage by pair of user and client id -----------------------------------------------------------------------
@@ -315,40 +252,31 @@ class Window:
 _HOTTEST = """
 WITH used AS (SELECT * FROM {files} {where}),
 hot AS (
- SELECT scope_user, scope_client, quota_key, arg_max(broker_id, rate_max_10s) AS broker_id, max(rate_max_10s) AS most,
-  max(utilisation) AS utilisation, sum(throttle_ms) AS throttle_ms, sum(throttled_requests) AS throttled
- FROM used GROUP BY ALL
- ORDER BY utilisation DESC NULLS LAST, throttle_ms DESC, most DESC, quota_key, scope_user, scope_client LIMIT ?
+ SELECT *, row_number() OVER () AS place FROM (
+  SELECT scope_user, scope_client, quota_key, arg_max(broker_id, rate_max_10s) AS broker_id, max(rate_max_10s) AS most,
+   max(utilisation) AS utilisation, sum(throttle_ms) AS throttle_ms, sum(throttled_requests) AS throttled
+  FROM used GROUP BY ALL
+  ORDER BY utilisation DESC NULLS LAST, throttle_ms DESC, most DESC, quota_key, scope_user, scope_client LIMIT ?
+ )
 ),
 of_hot AS (
- SELECT used.*, hot.broker_id AS hottest FROM used JOIN hot
+ SELECT used.*, place, hot.broker_id AS hottest FROM used JOIN hot
   ON used.quota_key = hot.quota_key AND used.scope_user IS NOT DISTINCT FROM hot.scope_user
   AND used.scope_client IS NOT DISTINCT FROM hot.scope_client
 ),
 latest AS (
- SELECT scope_user, scope_client, quota_key,
-  arg_max(struct_pack(quota := quota_value, level := level, why := reason), minute) AS now,
+ SELECT place, arg_max(struct_pack(quota := quota_value, level := level, why := reason), minute) AS now,
   max(suggested_value) AS suggested, arg_max(reason, suggested_value) AS why, avg(rate_avg) AS mean,
   min(headroom) AS headroom
- FROM of_hot WHERE broker_id = hottest GROUP BY ALL
-),
-minutes AS (
- SELECT scope_user, scope_client, quota_key, minute, max(rate_max_10s) AS rate FROM of_hot GROUP BY ALL
+ FROM of_hot WHERE broker_id = hottest GROUP BY place
 ),
 lines AS (
- SELECT scope_user, scope_client, quota_key, list(epoch_us(minute) ORDER BY minute) AS stamps,
-  list(rate ORDER BY minute) AS rates
- FROM minutes GROUP BY ALL
+ SELECT place, list(epoch_us(minute) ORDER BY minute) AS stamps, list(rate ORDER BY minute) AS rates
+ FROM (SELECT place, minute, max(rate_max_10s) AS rate FROM of_hot GROUP BY ALL) GROUP BY place
 )
-SELECT hot.scope_user, hot.scope_client, hot.quota_key, hot.broker_id, now.quota, now.level, hot.most, mean,
- hot.utilisation, hot.throttle_ms, hot.throttled, headroom, suggested, coalesce(latest.why, now.why), stamps, rates
-FROM hot
-JOIN latest ON latest.quota_key = hot.quota_key AND latest.scope_user IS NOT DISTINCT FROM hot.scope_user
- AND latest.scope_client IS NOT DISTINCT FROM hot.scope_client
-JOIN lines ON lines.quota_key = hot.quota_key AND lines.scope_user IS NOT DISTINCT FROM hot.scope_user
- AND lines.scope_client IS NOT DISTINCT FROM hot.scope_client
-ORDER BY hot.utilisation DESC NULLS LAST, hot.throttle_ms DESC, hot.most DESC,
- hot.quota_key, hot.scope_user, hot.scope_client
+SELECT scope_user, scope_client, quota_key, broker_id, now.quota, now.level, most, mean, utilisation, throttle_ms,
+ throttled, headroom, suggested, coalesce(latest.why, now.why), stamps, rates
+FROM hot JOIN latest USING (place) JOIN lines USING (place) ORDER BY place
 """
 
 
@@ -364,11 +292,9 @@ def _newest(tables: Tables, columns: _Columns, cluster_id: str | None) -> dict[s
         days: dict[str | None, str] = {}
         for part in sorted(tables.partitions(table, cluster_id), key=lambda part: part.rpartition("day=")[2]):
             days[partition_values(part).get("cluster_id")] = part
-        if not days:
-            continue
         where = Where().equal("cluster_id", cluster_id)
-        sql = f"SELECT cluster_id, epoch_us(max({column})) FROM {FILES} {where.sql} GROUP BY cluster_id"  # noqa: S608
-        for cluster, at in tables.ask(sql, [tables.files(table, days.values()), *where.parameters]):
+        latest = f"cluster_id, epoch_us(max({column}))"
+        for cluster, at in tables.select(latest, table, days.values(), where, "GROUP BY cluster_id"):
             if at is not None:
                 found[cluster] = max(known_time(at), found.get(cluster, EPOCH))
     return found
@@ -386,7 +312,7 @@ def settled(tables: Tables, window: Window) -> Window | None:
 def hottest(tables: Tables, window: Window, limit: int = MOST) -> list[Usage]:
     """The pairs nearest to their limits, or above; those without a limit come last, the busiest first."""
     whole = settled(tables, window)
-    if whole is None or not (files := _usage_files(tables, whole)):
+    if whole is None or not (files := tables.files(QUOTA_USAGE, _days(tables, whole))):
         return []
     where = _usage_where(whole).like("quota_key", whole.key)
     if whole.principal is not None:
@@ -405,24 +331,23 @@ def _usage(cluster_id: str, row: tuple[Any, ...]) -> Usage:
 def minutes(tables: Tables, window: Window, pair: Pair) -> list[Minute]:
     """Every minute of a pair, by broker."""
     whole = settled(tables, window)
-    if whole is None or not (files := _usage_files(tables, whole)):
+    if whole is None:
         return []
     where = _usage_where(whole).equal("quota_key", pair.quota_key)
     where.add("scope_user IS NOT DISTINCT FROM ?", pair.scope_user)
     where.add("scope_client IS NOT DISTINCT FROM ?", pair.scope_client)
-    sql = f"""SELECT epoch_us(minute), broker_id, quota_value, level, rate_avg, rate_max_10s, throttle_ms
- FROM {FILES} {where.sql} ORDER BY minute, broker_id"""  # noqa: S608
-    return [Minute(known_time(row[0]), *row[1:]) for row in tables.ask(sql, [files, *where.parameters])]
+    columns = "epoch_us(minute), broker_id, quota_value, level, rate_avg, rate_max_10s, throttle_ms"
+    found = tables.select(columns, QUOTA_USAGE, _days(tables, whole), where, "ORDER BY minute, broker_id")
+    return [Minute(known_time(row[0]), *row[1:]) for row in found]
 
 
 def _usage_where(window: Window) -> Where:
     return Where().equal("cluster_id", window.cluster_id).between("minute", window.since, window.until)
 
 
-def _usage_files(tables: Tables, window: Window) -> list[str]:
-    since, until = (None if at is None else f"{at:%Y-%m-%d}" for at in (window.since, window.until))
-    days = None if since is None or until is None else (since, until)
-    return tables.files(QUOTA_USAGE, tables.partitions(QUOTA_USAGE, window.cluster_id, days))
+def _days(tables: Tables, window: Window) -> list[str]:
+    """The partitions of a window with both ends."""
+    return tables.partitions(QUOTA_USAGE, window.cluster_id, (f"{window.since:%Y-%m-%d}", f"{window.until:%Y-%m-%d}"))
 
 
 # -- freshness -------------------------------------------------------------------------------------------------------

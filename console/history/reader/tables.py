@@ -163,6 +163,15 @@ class Tables:
         """The number of rows of these partitions."""
         return sum(file.rows for file in self.release.table(table).of(partitions).values())
 
+    def select(
+        self, columns: str, table: Table, partitions: Iterable[str], where: Where, rest: str = "", *more: Any
+    ) -> list[tuple[Any, ...]]:
+        """Columns of the table's rows in these partitions. rest: of the query, behind its conditions. more: parameters
+        in `rest`."""
+        if not (files := self.files(table, partitions)):
+            return []
+        return self.ask(f"SELECT {columns} FROM {FILES} {where.sql} {rest}", [files, *where.parameters, *more])  # noqa: S608
+
     def ask(self, sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
         """All rows of a result. Unreadable: a file is damaged or missing."""
         with self._lock:

@@ -87,7 +87,6 @@ _TAIL_CUT = 1 - len(_TAIL)
 _MESSAGE = b"Completed request:"
 _LOGGER = b"kafka.request.logger"
 _JSON = JSONDecoder()
-_LINE_TIME = re.compile(rb"^\[(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)[.,](\d{3})\]", re.MULTILINE)
 _USUAL_CLOCK = re.compile(rb"\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),")
 _CLOCK_END = 21
 _TIME = re.compile(rb"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)[.,](\d{3})")
@@ -189,7 +188,7 @@ def one_line(place: int, line: bytes) -> Line | Damaged | None:
 
 
 def clocks(start: int, text: bytes) -> Iterator[tuple[int, datetime]]:
-    """(byte, time without a zone) of the request lines in a block of whole lines; of what they ask nothing is read."""
+    """(byte, time without a zone) of the request lines in a block of lines; of what they ask nothing is read."""
     place = start
     for line in text.split(b"\n"):
         before, found, _ = line.partition(_MESSAGE)
@@ -198,22 +197,11 @@ def clocks(start: int, text: bytes) -> Iterator[tuple[int, datetime]]:
         place += len(line) + 1
 
 
-def line_times(text: bytes) -> Iterator[datetime]:
-    """The times with which lines of a piece of a log begin, without a zone. It may begin and end inside lines."""
-    for found in _LINE_TIME.finditer(text):
-        with suppress(ValueError):
-            yield _as_time(found)
-
-
 def _time_of(before: bytes) -> datetime | None:
     found = _TIME.search(before)
     with suppress(ValueError):
-        return None if found is None else _as_time(found)
+        return found and datetime.fromisoformat(f"{found[1].decode()} {found[2].decode()}.{found[3].decode()}000")
     return None
-
-
-def _as_time(found: re.Match[bytes]) -> datetime:
-    return datetime.fromisoformat(f"{found[1].decode()} {found[2].decode()}.{found[3].decode()}000")
 
 
 def _usual_second(clock: bytes) -> datetime | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
 
-from console.history.reader.queries import PAGE, Wanted, first_poll, timeline
+from console.history.reader.queries import PAGE, Wanted, first_polls, timeline
 from console.model.config import ConfigResource, broker_resource, topic_resource
 from console.model.quota import QuotaEntity
 from console.present.columns import clock
@@ -70,7 +70,7 @@ class EventsView(LakeView[Row]):
             return ()
         of = lake_entities(about) if isinstance(about, ConfigResource | QuotaEntity) else ()
         wanted = Wanted(self.cluster_id, of, until=record.began)
-        first = first_poll(tables, self.cluster_id)
+        first = first_polls(tables, [self.cluster_id]).get(self.cluster_id)
         return [of_change(change, first) for change in timeline(tables, wanted, PAGE, folded=not of)]
 
     async def without(self) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from console.answers.history_results import local
 from console.answers.lake_tables import LakeFilter
 from console.history.entities import DEFAULT, quota_key
-from console.history.reader.queries import PAGE, Wanted, first_poll, timeline, with_acls
+from console.history.reader.queries import PAGE, Wanted, first_polls, timeline, with_acls
 from console.history.reader.tables import Change
 from console.language.statements import Entity
 from console.language.unparse import subject_text
@@ -84,7 +84,7 @@ class HistoryView(LakeView[PastRow]):
         plain = asked.text if not asked.text.startswith(("/", "!")) else ""
         entities = lake_entities(about) if isinstance(about, ConfigResource | QuotaEntity) else ()
         wanted = Wanted(self.cluster_id, entities, asked.since, asked.until, asked.key, asked.principal, plain)
-        first = first_poll(tables, self.cluster_id)
+        first = first_polls(tables, [self.cluster_id]).get(self.cluster_id)
         found = with_own_authors(timeline(tables, wanted, self._pages * PAGE, folded=not wanted.narrows))
         return [of_change(change, first) for change in found]
 
