@@ -43,7 +43,7 @@ def make(arch: str, machine: str, out: Path, cache: Path, *, with_lake: bool, le
     interpreter(arch, made)
     locks = [ROOT / "requirements" / "run.txt"]
     if with_lake:
-        locks.append(one_of(ROOT / "requirements" / "lake.txt", "duckdb", cache))
+        locks += [one_of(ROOT / "requirements" / "lake.txt", name, cache) for name in ("duckdb", "obstore")]
     packages = [wheel for lock in locks for wheel in wheels(arch, lock, cache)]
     with TemporaryDirectory() as folder:
         own = own_wheel(Path(folder))

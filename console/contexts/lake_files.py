@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 SECONDS = 10.0
 """For a command or a service that gives credentials."""
-_RENEWED_BEFORE = 300.0
+_RENEWED_BEFORE = timedelta(minutes=5)
 _REGION = "us-east-1"
 """AWS' own default, and what other stores take."""
 
@@ -29,9 +30,7 @@ def lake_files(where: str, environ: Mapping[str, str] = os.environ) -> Filesyste
         return None
     from console.admin.aws_keys import region_of
     from console.admin.aws_services import Ask
-    from console.history.store.errors import LakeError
-    from console.history.store.s3 import Bucket
-    from console.history.store.s3_files import S3Files
+    from console.history.store.errors import PACKAGE, LakeError
     from console.safe_files import private_folder
 
     if not at.netloc or not at.path.strip("/"):
@@ -42,10 +41,13 @@ def lake_files(where: str, environ: Mapping[str, str] = os.environ) -> Filesyste
     endpoint = urlsplit(given or f"https://s3.{region}.amazonaws{suffix}")
     if endpoint.scheme not in ("http", "https") or not endpoint.hostname or endpoint.path.strip("/"):
         raise LakeError(f"AWS_ENDPOINT_URL is {given!r}, which is no address of a store: https://HOST[:PORT]")
+    if find_spec("obstore") is None:
+        raise LakeError(f"{where} needs obstore, which is not installed: {PACKAGE}")
+    from console.history.store.s3 import S3Files
+
     cache = Path(environ.get("XDG_CACHE_HOME") or Path(environ.get("HOME") or "~").expanduser() / ".cache") / "kac"
     private_folder(cache / "lake")
-    bucket = Bucket(at.netloc, f"{endpoint.scheme}://{endpoint.netloc}", region, _Keys(environ))
-    return S3Files(bucket, cache / "lake")
+    return S3Files(at.netloc, f"{endpoint.scheme}://{endpoint.netloc}", region, _Keys(environ), cache / "lake")
 
 
 class _Keys:
@@ -55,7 +57,6 @@ class _Keys:
         self._environ = environ
         self._lock = threading.Lock()
         self._taken: S3Keys | None = None
-        self._ends = 0.0
 
     def __call__(self) -> S3Keys:
         """LakeError: there are none."""
@@ -66,12 +67,13 @@ class _Keys:
         from console.history.store.s3 import S3Keys
 
         with self._lock:
-            if self._taken is None or time.time() > self._ends - _RENEWED_BEFORE:
+            ends = self._taken and self._taken.ends
+            if self._taken is None or (ends is not None and datetime.now(UTC) > ends - _RENEWED_BEFORE):
                 try:
                     found = keys_of(Ask(self._environ), None, SECONDS)
                 except AdminError as error:
                     raise StoreError(f"{error.failure}. {error.failure.remedy}".strip()) from None
                 token = None if found.token is None else found.token.reveal()
-                self._taken = S3Keys(found.access_key, found.secret.reveal(), token, found.source)
-                self._ends = float("inf") if found.ends is None else found.ends
+                ends = None if found.ends is None else datetime.fromtimestamp(found.ends, UTC)
+                self._taken = S3Keys(found.access_key, found.secret.reveal(), token, found.source, ends)
             return self._taken

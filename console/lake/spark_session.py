@@ -101,7 +101,6 @@ sys.exit(main())
 '''
 _OF_MODEL = (
     "__init__.py",
-    "aws_signature.py",
     "codes.py",
     "journal_lines.py",
     "numbers.py",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from console.history.jobs.compact import compact
-from console.history.jobs.hadoop import HadoopFilesystem
+from console.history.jobs.hadoop import HadoopFilesystem, spark_files
 from console.history.jobs.status import Gap, status
 from console.history.jobs.verify import verify
 from console.history.schema import TABLES
@@ -197,7 +198,7 @@ def test_a_lake_on_a_filesystem_of_hadoops(spark: SparkSession, tmp_path: Path) 
 
 
 def test_a_lease_is_kept_taken_over_and_lost(spark: SparkSession, tmp_path: Path) -> None:
-    files = HadoopFilesystem(spark, renewed_every=timedelta(milliseconds=20))
+    files = HadoopFilesystem(spark, renewed_every=0.02)
     lake = Lake.create((tmp_path / "lake").as_uri(), files)
     lock = tmp_path / "lake" / "lock"
     with writing(lake, "collect") as write:
@@ -217,9 +218,11 @@ def test_a_lease_is_kept_taken_over_and_lost(spark: SparkSession, tmp_path: Path
     lock.write_text("")
     with pytest.raises(LakeBusy, match="has not said who it is"), writing(lake, "build"):
         pytest.fail("it is just being written")
-    long_ago = (datetime.now(UTC) - timedelta(minutes=6)).isoformat()
-    for dead in ({**other, "renewed": long_ago}, {**other, "host": this_process("", "").host, "pid": 2**22 + 1}):
+    now = datetime.now(UTC).timestamp()
+    gone = {**other, "host": this_process("", "").host, "pid": 2**22 + 1}
+    for dead, written in ((other, now - 360), (gone, now)):
         lock.write_text(json.dumps(dead))
+        os.utime(lock, (written, written))
         with writing(lake, "build") as write:
             assert write.taken_over is not None
             assert write.taken_over.run_id == "20250101T000000Z-abcdef"
@@ -247,14 +250,13 @@ def test_delta_rs_reaches_s3_with_the_settings_of_hadoops_s3a(spark: SparkSessio
     for name, value in settings.items():
         spark.conf.set(name, value)
     try:
-        files = HadoopFilesystem(spark)
-        one = files.delta_options("s3a://bucket/lake/data/snapshot")
+        one = spark_files(spark, "s3a://bucket/lake").delta_options("")
         assert (one["aws_access_key_id"], one["aws_secret_access_key"]) == ("AKIA", "hunter2")
         assert (one["aws_endpoint_url"], one["aws_allow_http"]) == ("http://127.0.0.1:9000", "true")
-        other = files.delta_options("s3a://other/lake")
+        other = spark_files(spark, "s3a://other/lake").delta_options("")
         assert (other["aws_access_key_id"], other["aws_secret_access_key"]) == ("AKIB", "hunter2")
         assert (other["aws_endpoint_url"], other["aws_allow_http"]) == ("https://s3.example", "false")
-        assert files.delta_options("hdfs://host/lake") == {}
+        assert spark_files(spark, "hdfs://host/lake").delta_options("hdfs://host/lake") == {}
     finally:
         for name in settings:
             spark.conf.unset(name)

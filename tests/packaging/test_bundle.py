@@ -153,7 +153,7 @@ for root in (console, widgets, themes):
             if not module.name.endswith("__main__"):
                 importlib.import_module(module.name)
         except ModuleNotFoundError as missing:
-            if missing.name not in ("deltalake", "duckdb", "py4j", "pyarrow", "pyspark"):
+            if missing.name not in ("deltalake", "duckdb", "obstore", "py4j", "pyarrow", "pyspark"):
                 raise
 import ctypes, sys
 frames = 0
@@ -237,7 +237,7 @@ def test_the_debian_package_runs_from_where_it_lies(bundle: Bundle, root: Path, 
 
 
 DUCKDB = """
-import duckdb
+import duckdb, obstore
 assert duckdb.sql("select 41 + 1").fetchall() == [(42,)]
 try:
     duckdb.sql("select nonsense")

@@ -10,7 +10,7 @@ from importlib import import_module
 
 from pyspark.sql import SparkSession
 
-from console.history.jobs.hadoop import HadoopFilesystem
+from console.history.jobs.hadoop import spark_files
 from console.history.jobs.record import Report
 from console.history.jobs.session import Settings, session
 from console.history.store import Lake, LakeError
@@ -31,9 +31,8 @@ def parser(job: str, description: str) -> argparse.ArgumentParser:
 
 
 def lake_at(spark: SparkSession, where: str, *, create: bool = False) -> Lake:
-    """The lake, by Hadoop's filesystems where it is not on this machine's. LakeError."""
-    elsewhere = "://" in where and not where.startswith("file://")
-    filesystem = HadoopFilesystem(spark) if elsewhere else None
+    """The lake, as Spark reaches it where it is not on this machine's filesystem. LakeError."""
+    filesystem = spark_files(spark, where) if "://" in where and not where.startswith("file://") else None
     return Lake.create(where, filesystem) if create else Lake.open(where, filesystem)
 
 

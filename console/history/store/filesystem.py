@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import Protocol
 
 from console.history.store.lock import Holder, Lock, flocked
 
@@ -27,17 +27,14 @@ class Filesystem(Protocol):
     """Files by absolute path or URI. Which of these are atomic where, each implementation says."""
 
     def read(self, path: str, start: int = 0, length: int | None = None) -> bytes:
-        """The bytes from `start`, to the end where no length is given. FileNotFoundError."""
+        """A file, or so many of its bytes from `start`. FileNotFoundError."""
 
     def create(self, path: str, data: bytes, *, private: bool = False) -> None:
-        """A new file, with its folders. A crash may tear it: nothing may name it before. private: for its owner alone,
-        where the filesystem knows owners. FileExistsError."""
+        """A new file, with its folders. A crash may tear it until it is settled: nothing may name it before. private:
+        for its owner alone, where the filesystem knows owners. FileExistsError."""
 
     def replace(self, path: str, data: bytes) -> None:
         """A file, new or instead of the former: a reader sees one of both, whole."""
-
-    def output(self, path: str) -> AbstractContextManager[BinaryIO]:
-        """A new file to write, with its folders; whole once the context ends."""
 
     def entries(self, folder: str) -> list[Entry]:
         """What lies right in it, by name; nothing where it is not there."""
@@ -47,24 +44,30 @@ class Filesystem(Protocol):
 
     def settle(self, folders: list[str], within: str) -> None:
         """Makes the files right in these folders survive the loss of power, as far as that can be. within: a folder
-        above them that is known to be there."""
+        above them that is known to be there. What stores answer is kept: they need none."""
+        del folders, within
 
     def here(self, paths: Sequence[str]) -> list[str]:
         """Paths by which DuckDB and Spark read these files; copies where they are elsewhere. FileNotFoundError:
         there is nothing to copy."""
+        return list(paths)
 
     def gathered(self, folder: str, scratch: str) -> AbstractContextManager[str]:
         """A path, not there yet, where Spark may write that new folder; it is there once the context ends. scratch: a
         folder of this machine."""
+        del scratch
+        return nullcontext(folder)
 
     def delta_options(self, path: str, /) -> Mapping[str, str]:
         """How delta-rs reaches the path: the options of its store, credentials among them."""
+        del path
+        return {}
 
     def lock(self, path: str, holder: Holder) -> AbstractContextManager[Lock]:
         """The lock at that path, held for the context. BusyLock: another has it."""
 
 
-class LocalFilesystem:
+class LocalFilesystem(Filesystem):
     """This machine's files.
 
     `replace` writes a neighbour, fsyncs it, renames it and fsyncs the folder: atomic, and kept over a loss of power.
@@ -75,28 +78,22 @@ class LocalFilesystem:
         """See Filesystem."""
         with Path(path).open("rb") as file:
             file.seek(start)
-            return file.read(-1 if length is None else length)
+            return file.read(length)
 
     def create(self, path: str, data: bytes, *, private: bool = False) -> None:
         """See Filesystem."""
         Path(path).parent.mkdir(parents=True, exist_ok=True)
-        _write_new(Path(path), data, 0o600 if private else 0o666)
-        _sync_folder(Path(path).parent)
+        number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600 if private else 0o666)
+        with os.fdopen(number, "wb") as file:
+            file.write(data)
 
     def replace(self, path: str, data: bytes) -> None:
         """See Filesystem."""
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
         written = Path(path).with_name(f".{Path(path).name}.{secrets.token_hex(4)}")
-        _write_new(written, data, 0o666)
+        self.create(str(written), data)
+        _sync(written)
         written.replace(path)
-        _sync_folder(Path(path).parent)
-
-    @contextmanager
-    def output(self, path: str) -> Iterator[BinaryIO]:
-        """See Filesystem."""
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        with Path(path).open("xb") as file:
-            yield file
+        _sync_folder(written.parent)
 
     def entries(self, folder: str) -> list[Entry]:
         """See Filesystem."""
@@ -128,29 +125,9 @@ class LocalFilesystem:
         for each in above:
             _sync_folder(each)
 
-    def here(self, paths: Sequence[str]) -> list[str]:
-        """See Filesystem."""
-        return list(paths)
-
-    def gathered(self, folder: str, _: str) -> AbstractContextManager[str]:
-        """See Filesystem."""
-        return nullcontext(folder)
-
-    def delta_options(self, _: str, /) -> Mapping[str, str]:
-        """See Filesystem."""
-        return {}
-
     def lock(self, path: str, holder: Holder) -> AbstractContextManager[Lock]:
         """See Filesystem."""
         return flocked(path, holder)
-
-
-def _write_new(path: Path, data: bytes, mode: int) -> None:
-    number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
-    with os.fdopen(number, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(number)
 
 
 def _sync(path: Path) -> None:

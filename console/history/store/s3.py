@@ -1,38 +1,45 @@
-"""Objects of an S3 bucket over HTTP, each request signed. Any store with S3's API: AWS, MinIO, Ceph, versitygw …
+"""A lake in an S3 bucket, by obstore: any store with S3's API.
 
-One connection serves one request at a time and is kept for the next. What may be sent again is, twice more: each
-request here can be, since a conditional write that was done already is refused, and its caller looks who did it.
+An object is whole once it is answered for, so `create` and `replace` are one step each. Programs of this machine read
+copies: data files never change, so one is good for ever; those that were not read for a week go. Where Spark reaches
+the bucket by itself there are none.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 import re
-import ssl
+import secrets
+import shutil
 import time
-import weakref
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
-from datetime import datetime, timezone
-from email.message import Message
-from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
-from urllib.parse import quote, urlsplit
-from urllib.request import getproxies, proxy_bypass
-from xml.etree import ElementTree
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
-from console.model.aws_signature import authorization
+import obstore
+from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
+from obstore.store import S3Store
 
 from .errors import StoreError
+from .filesystem import Entry, Filesystem
+from .lease import Leased, leased
+from .lock import Holder, Lock
 
-SECONDS = 30.0
-"""How long a store may take to connect, and between two packets."""
-TRIES = 3
-_PAUSE = 0.2
-_AT_A_TIME = 1 << 20
-_PASSING = frozenset({500, 502, 503, 504})
-_CODE = re.compile(r"[A-Za-z.]{1,60}")
+if TYPE_CHECKING:
+    from obstore.store import S3Config, S3Credential
+
+AT_ONCE = 8
+"""Files at a time."""
+RENEWED_EVERY, DEAD_AFTER = 10.0, 60.0
+"""Seconds, of the lock."""
+_KEPT_SECONDS = 7 * 86_400
+_PACKETS, _WHOLE = timedelta(minutes=2), timedelta(hours=1)
+"""How long a store may take for a part that is written or the next packet that is read, and for a whole object."""
+_TRIES_AGAIN = 2
 _KEYS = "Check AWS_PROFILE, or AWS_ACCESS_KEY_ID and its secret."
 _UNKNOWN = f"it does not know the access key of {{source}}. {_KEYS}"
 _REMEDIES = {
@@ -48,214 +55,235 @@ _REMEDIES = {
     "NotImplemented": "it has no conditional writes, which a lake needs. Take a store that honours If-None-Match.",
 }
 _OF_REGION = frozenset({"PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException"})
+_NO_OBJECT = ("NoSuchKey", "NotFound", "")
+_T = TypeVar("_T")
 
 
 class S3Keys(NamedTuple):
-    """Credentials. source: where they come from, for an operator."""
+    """Credentials. source: where they come from, for an operator. ends: when they do."""
 
     access_key: str
     secret: str
     token: str | None
     source: str
+    ends: datetime | None = None
 
     def __repr__(self) -> str:
         return f"S3Keys(of {self.source})"
 
 
-class Reply(NamedTuple):
-    """What the store answered; `body` is empty where it was written to a file."""
+class S3Files(Filesystem):
+    """Objects of a bucket by URI, `s3://` or `s3a://`.
 
-    status: int
-    headers: Message
-    body: bytes
+    endpoint: ``https://HOST[:PORT]``; empty: AWS' own. keys: called when they are needed; None: obstore and delta-rs
+    look for them. cache: a folder for copies, for this user alone; None: Spark reaches the bucket by itself.
+    """
 
-
-class Found(NamedTuple):
-    """An object or a common beginning of several, which ends with a slash. bytes: of an object."""
-
-    key: str
-    bytes: int
-
-
-class Bucket:
-    """The objects of one bucket. endpoint: ``https://HOST[:PORT]``. keys: called for each request."""
-
-    def __init__(self, name: str, endpoint: str, region: str, keys: Callable[[], S3Keys]) -> None:
-        self.name, self.endpoint, self.region, self.keys = name, endpoint.rstrip("/"), region, keys
-        self._idle: list[HTTPConnection] = []
-        weakref.finalize(self, _close, self._idle)
-
-    def get(self, key: str, start: int = 0, length: int | None = None) -> Reply | None:
-        """An object, or a part of it; None: there is none. StoreError."""
-        part = (
-            {} if not start and length is None else {"range": f"bytes={start}-{start + length - 1 if length else ''}"}
-        )
-        reply = self._send("GET", key, headers=part, fine=(404, 416))
-        return None if reply.status == 404 else reply._replace(body=b"") if reply.status == 416 else reply
-
-    def get_to(self, key: str, file: BinaryIO) -> bool:
-        """Writes an object to a file; whether there is one. StoreError."""
-        return self._send("GET", key, fine=(404,), into=file).status != 404
-
-    def put(self, key: str, body: bytes | Path, *, match: str | None = None, new: bool = False) -> str | None:
-        """Writes an object; its tag, or None where the condition does not hold. StoreError.
-
-        match: the tag that it has to have until now. new: it may not be there yet.
-        """
-        headers = {"if-none-match": "*"} if new else {} if match is None else {"if-match": match}
-        reply = self._send("PUT", key, headers=headers, body=body, fine=(404, 409, 412) if headers else ())
-        return str(reply.headers.get("ETag", "")) if reply.status == 200 else None
-
-    def delete(self, key: str) -> None:
-        """Deletes an object, if it is there. StoreError."""
-        self._send("DELETE", key, fine=(404,))
-
-    def find(self, prefix: str, *, deep: bool) -> Iterator[Found]:
-        """The objects whose keys begin so. deep: all; else what is behind the next slash is one. StoreError."""
-        query = {"list-type": "2", "prefix": prefix, **({} if deep else {"delimiter": "/"})}
-        after: dict[str, str] = {}
-        while True:
-            page = ElementTree.fromstring(self._send("GET", "", query={**query, **after}).body)  # noqa: S314 expat bounds it
-            for each in page.iterfind("{*}Contents"):
-                yield Found(each.findtext("{*}Key", ""), int(each.findtext("{*}Size", "0")))
-            for each in page.iterfind("{*}CommonPrefixes"):
-                yield Found(each.findtext("{*}Prefix", ""), 0)
-            token = page.findtext("{*}NextContinuationToken")
-            if page.findtext("{*}IsTruncated") != "true" or not token:
-                return
-            after = {"continuation-token": token}
-
-    def _send(
+    def __init__(
         self,
-        method: str,
-        key: str,
+        bucket: str,
+        endpoint: str,
+        region: str,
+        keys: Callable[[], S3Keys] | None,
+        cache: Path | None,
         *,
-        query: Mapping[str, str] | None = None,
-        headers: Mapping[str, str] | None = None,
-        body: bytes | Path = b"",
-        fine: tuple[int, ...] = (),
-        into: BinaryIO | None = None,
-    ) -> Reply:
-        """fine: statuses that are answers too; of 404 only where it is the object that is not there."""
-        keys = self.keys()
-        path = quote(f"/{self.name}/{key}" if key else f"/{self.name}", safe="/-_.~")
-        asked = "&".join(
-            f"{quote(name, safe='')}={quote(text, safe='-_.~')}" for name, text in sorted((query or {}).items())
+        renewed_every: float = RENEWED_EVERY,
+        dead_after: float = DEAD_AFTER,
+    ) -> None:
+        named = {"aws_region": region, "aws_endpoint_url": endpoint}
+        self._named = {name: text for name, text in named.items() if text}
+        self._endpoint, self._keys = endpoint or "AWS", keys
+        self._cache = cache and cache / hashlib.sha256(f"{self._endpoint}/{bucket}".encode()).hexdigest()[:16]
+        self._renewed_every, self._dead_after = renewed_every, dead_after
+        self._store = S3Store(
+            bucket,
+            config=cast("S3Config", {**self._named, "aws_disable_bulk_delete": "true"}),  # not all stores have it
+            client_options={"allow_http": True, "timeout": _WHOLE, "read_timeout": _PACKETS},
+            retry_config={"max_retries": _TRIES_AGAIN},
+            credential_provider=None if keys is None else self._credential,
         )
-        for left in reversed(range(TRIES)):
-            sent = {**(headers or {}), **self._signed(keys, method, path, asked, _digest(body))}
-            try:
-                reply = self._once(method, f"{path}?{asked}" if asked else path, sent, body, into)
-            except (OSError, HTTPException) as wrong:
-                if not left:
-                    raise StoreError(
-                        f"The lake's store at {self.endpoint} can't be reached: {_why(wrong)}. Check the network and "
-                        "AWS_ENDPOINT_URL."
-                    ) from None
-            else:
-                if reply.status not in _PASSING or not left:
-                    if reply.status < 300 or (reply.status in fine and not self._elsewhere(reply)):
-                        return reply
-                    raise self._refused(method, key, reply, keys)
-            time.sleep(_PAUSE * 2 ** (TRIES - left))
-        raise AssertionError("unreachable")
 
-    def _signed(self, keys: S3Keys, method: str, path: str, asked: str, digest: str) -> dict[str, str]:
-        stamp = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%SZ")
-        scope = f"{stamp[:8]}/{self.region}/s3/aws4_request"
-        headers = {"host": urlsplit(self.endpoint).netloc, "x-amz-content-sha256": digest, "x-amz-date": stamp}
-        if keys.token is not None:
-            headers["x-amz-security-token"] = keys.token
-        pair = (keys.access_key, keys.secret)
-        return {**headers, "authorization": authorization(pair, stamp, scope, (method, path, asked), headers, digest)}
+    def read(self, path: str, start: int = 0, length: int | None = None) -> bytes:
+        """See Filesystem."""
+        if length == 0:
+            return b""
+        with self._explained("GET", path):
+            if length is None:
+                return bytes(obstore.get(self._store, _key(path)).bytes())
+            return bytes(obstore.get_range(self._store, _key(path), start=start, length=length))
 
-    def _once(
-        self, method: str, target: str, headers: Mapping[str, str], body: bytes | Path, into: BinaryIO | None
-    ) -> Reply:
-        """Raises OSError, HTTPException."""
-        connection = self._idle.pop() if self._idle else self._connection()
-        try:
-            if isinstance(body, Path):
-                with body.open("rb") as file:
-                    sized = {**headers, "content-length": str(body.stat().st_size)}
-                    connection.request(method, target, file, sized)
-            else:
-                connection.request(method, target, body or (b"" if method == "PUT" else None), dict(headers))
-            with connection.getresponse() as response:
-                if into is None or response.status >= 300:
-                    read = response.read()
-                else:
-                    read = b""
-                    _copy(response, into)
-                reply = Reply(response.status, response.headers, read)
-        except BaseException:
-            connection.close()
-            raise
-        self._idle.append(connection)
-        return reply
+    def create(self, path: str, data: bytes, *, private: bool = False) -> None:
+        """See Filesystem. Whom the bucket lets read, reads it."""
+        del private
+        if self.write_if(path, data, None) is None:
+            raise FileExistsError(17, "there is such an object", path)
 
-    def _connection(self) -> HTTPConnection:
-        at = urlsplit(self.endpoint)
-        if at.scheme == "http":
-            return HTTPConnection(str(at.hostname), at.port, timeout=SECONDS)
-        proxy = getproxies().get("https")
-        if proxy is None or proxy_bypass(str(at.hostname)):
-            return HTTPSConnection(str(at.hostname), at.port, timeout=SECONDS, context=ssl.create_default_context())
-        by = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
-        made = HTTPSConnection(str(by.hostname), by.port, timeout=SECONDS, context=ssl.create_default_context())
-        made.set_tunnel(str(at.hostname), at.port or 443)
+    def replace(self, path: str, data: bytes) -> None:
+        """See Filesystem."""
+        self._put(path, data)
+
+    def entries(self, folder: str) -> list[Entry]:
+        """See Filesystem."""
+        with self._explained("GET", folder):
+            found = obstore.list_with_delimiter(self._store, _key(folder))
+        listed = [Entry(each.rpartition("/")[2], True, 0) for each in found["common_prefixes"]]
+        listed += [Entry(each["path"].rpartition("/")[2], False, each["size"]) for each in found["objects"]]
+        return sorted(listed, key=lambda each: each.name)
+
+    def remove(self, path: str) -> None:
+        """See Filesystem."""
+        with suppress(FileNotFoundError), self._explained("DELETE", path):
+            within = [each["path"] for page in obstore.list(self._store, _key(path)) for each in page]
+            obstore.delete(self._store, within or [_key(path)])
+
+    def delta_options(self, _: str, /) -> Mapping[str, str]:
+        """See Filesystem."""
+        made = {**self._named, "aws_conditional_put": "etag"}
+        made["aws_allow_http"] = str(self._endpoint.startswith("http://")).lower()
+        if self._keys is not None:
+            keys = self._keys()
+            made |= {"aws_access_key_id": keys.access_key, "aws_secret_access_key": keys.secret}
+            made |= {} if keys.token is None else {"aws_session_token": keys.token}
         return made
 
-    def _elsewhere(self, reply: Reply) -> bool:
-        """Whether it is something else than the object that is not there: versitygw says so of an unknown key, too."""
-        return reply.status == 404 and _code(reply) not in ("NoSuchKey", "NotFound", "")
+    def here(self, paths: Sequence[str]) -> list[str]:
+        """See Filesystem: copies."""
+        if self._cache is None:
+            return list(paths)
+        places = [self._cache / _key(path) for path in paths]
+        missing = [(path, place) for path, place in zip(paths, places, strict=True) if not _used(place)]
+        if missing:
+            _forget_old(self._cache)
+            _each(lambda both: self._copy(*both), missing)
+        return [str(place) for place in places]
 
-    def _refused(self, method: str, key: str, reply: Reply, keys: S3Keys) -> StoreError:
-        code = _code(reply)
-        region = str(reply.headers.get("x-amz-bucket-region", ""))
-        if code in _OF_REGION or reply.status == 301:
-            why = f"the bucket is in another region than {self.region}. Set AWS_REGION{f'={region}' if region else ''}."
-        else:
-            why = _REMEDIES.get(
-                code, f"it answered {reply.status} {code}".rstrip() + ". Look into the store's own log."
-            )
-        place = f"s3://{self.name}/{key}".rstrip("/")
-        return StoreError(f"{self.endpoint} refused {method} of {place}: {why.format(source=keys.source)}")
+    def gathered(self, folder: str, scratch: str) -> AbstractContextManager[str]:
+        """See Filesystem: written on this machine, then put there."""
+        return nullcontext(folder) if self._cache is None else self._put_there(folder, scratch)
+
+    def lock(self, path: str, holder: Holder) -> AbstractContextManager[Lock]:
+        """See Filesystem: a lease, since commits are conditional writes of their own."""
+        return leased(self, path, holder, self._renewed_every, self._dead_after)
+
+    def find(self, path: str) -> Leased | None:
+        """See LeaseFiles: empty is free."""
+        with suppress(FileNotFoundError), self._explained("GET", path):
+            found = obstore.get(self._store, _key(path))
+            text = bytes(found.bytes())
+            written = found.meta["last_modified"] if text else datetime.min.replace(tzinfo=timezone.utc)
+            return Leased(text, found.meta["e_tag"] or "", written)
+        return None
+
+    def clock(self, path: str) -> datetime:
+        """See LeaseFiles: the store's, which an object tells that is written now."""
+        self._put(f"{path}.clock", b"-")
+        found = self.find(f"{path}.clock")
+        return datetime.now(timezone.utc) if found is None else found.written
+
+    def write_if(self, path: str, text: bytes, tag: str | None) -> str | None:
+        """See LeaseFiles."""
+        with suppress(FileNotFoundError):  # what it should take the place of is not there
+            return self._put(path, text, mode="create" if tag is None else {"e_tag": tag})
+        return None
+
+    def release(self, path: str, tag: str) -> None:
+        """See LeaseFiles."""
+        self.write_if(path, b"", tag)
+
+    def _put(self, path: str, data: bytes | Path, **how: Any) -> str | None:
+        """Its tag; None: the condition does not hold. FileNotFoundError, StoreError."""
+        with suppress(AlreadyExistsError, PreconditionError), self._explained("PUT", path):
+            return obstore.put(self._store, _key(path), data, max_concurrency=1, **how)["e_tag"] or ""
+        return None
+
+    @contextmanager
+    def _put_there(self, folder: str, scratch: str) -> Iterator[str]:
+        at = Path(scratch, f"kac-{secrets.token_hex(8)}")
+        try:
+            yield str(at)
+            made = [file for file in at.rglob("*.parquet") if not file.name.startswith((".", "_"))]
+            _each(lambda file: self._put(f"{folder}/{file.relative_to(at).as_posix()}", file), made)
+        finally:
+            shutil.rmtree(at, ignore_errors=True)
+
+    def _copy(self, path: str, place: Path) -> None:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        beside = place.with_name(f".{place.name}.{secrets.token_hex(4)}")
+        try:
+            with beside.open("xb") as file, self._explained("GET", path):
+                for part in obstore.get(self._store, _key(path)).stream():
+                    file.write(part)
+            beside.replace(place)
+        finally:
+            beside.unlink(missing_ok=True)
+
+    def _credential(self) -> S3Credential:
+        assert self._keys is not None
+        keys = self._keys()
+        return {
+            "access_key_id": keys.access_key,
+            "secret_access_key": keys.secret,
+            "token": keys.token,
+            "expires_at": keys.ends,
+        }
+
+    @contextmanager
+    def _explained(self, method: str, path: str) -> Iterator[None]:
+        """obstore's errors as StoreError in a line; FileNotFoundError: it is the object that is not there. What a
+        store says is not trusted text: of it the code and the region are taken."""
+        try:
+            yield
+        except (AlreadyExistsError, PreconditionError):
+            raise
+        except (BaseError, OSError) as wrong:
+            said = str(wrong)
+            code = _found(r"<Code>([A-Za-z.]{1,60})</Code>", said)
+            status = _found(r"status code: (\d{3})", said)
+            if isinstance(wrong, FileNotFoundError) and code in _NO_OBJECT:
+                raise FileNotFoundError(2, "there is no such object", path) from None
+            source = "this host" if self._keys is None else self._keys().source  # StoreError: there are none
+            if code in _OF_REGION or status == "301" or "Received redirect without LOCATION" in said:
+                region = _found(r"<Region>([a-z0-9-]{1,40})</Region>", said)
+                why = f"the bucket is in another region. Set AWS_REGION{region and f'={region}'}."
+            elif code or status:
+                answered = f"it answered {status} {code}".rstrip()
+                why = _REMEDIES.get(code, f"{answered}. Look into the store's own log.").format(source=source)
+            else:
+                why = _found(r'message: "([^"\\]{1,200})"', said) or said.partition("\n")[0].rpartition(" - ")[2]
+                raise StoreError(
+                    f"The lake's store at {self._endpoint} can't be reached: {why}. Check the network and "
+                    "AWS_ENDPOINT_URL."
+                ) from None
+            raise StoreError(f"{self._endpoint} refused {method} of {path}: {why}") from None
 
 
-def _digest(body: bytes | Path) -> str:
-    if isinstance(body, bytes):
-        return hashlib.sha256(body).hexdigest()
-    made = hashlib.sha256()
-    with body.open("rb") as file:
-        while part := file.read(_AT_A_TIME):
-            made.update(part)
-    return made.hexdigest()
+def _found(pattern: str, text: str) -> str:
+    match = re.search(pattern, text)
+    return match[1] if match else ""
 
 
-def _copy(response: HTTPResponse, into: BinaryIO) -> None:
-    """OSError: it ended early."""
-    into.seek(0)
-    into.truncate()
-    wanted, written = response.length, 0
-    while part := response.read(_AT_A_TIME):
-        written += into.write(part)
-    if wanted is not None and written != wanted:
-        raise OSError(f"it ended after {written} of {wanted} bytes")
+def _key(path: str) -> str:
+    return path.partition("://")[2].partition("/")[2].rstrip("/")
 
 
-def _code(reply: Reply) -> str:
-    """The code of an error, if it is one: what a store says is not trusted text."""
-    with suppress(ElementTree.ParseError):
-        code = ElementTree.fromstring(reply.body).findtext("{*}Code") or ""  # noqa: S314 expat bounds it
-        return code if _CODE.fullmatch(code) else ""
-    return ""
+def _used(place: Path) -> bool:
+    """Whether it is there; it counts as read now."""
+    with suppress(FileNotFoundError):
+        os.utime(place)
+        return True
+    return False
 
 
-def _why(wrong: Exception) -> str:
-    return str(getattr(wrong, "strerror", None) or wrong or type(wrong).__name__)
+def _forget_old(cache: Path) -> None:
+    old = time.time() - _KEPT_SECONDS
+    for file in cache.rglob("*"):
+        with suppress(OSError):  # another process does the same
+            if file.is_file() and file.stat().st_mtime < old:
+                file.unlink()
 
 
-def _close(connections: list[HTTPConnection]) -> None:
-    while connections:
-        connections.pop().close()
+def _each(do: Callable[[_T], Any], of: Iterable[_T]) -> None:
+    """Several at a time; the first error is raised."""
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for _ in pool.map(do, of):
+            pass
