@@ -175,7 +175,7 @@ class S3Files(Filesystem):
         return None
 
     def clock(self, path: str) -> datetime:
-        """See LeaseFiles: the store's, which an object tells that is written now."""
+        """See LeaseFiles: the store's, by the time of an object that is written now."""
         self._put(f"{path}.clock", b"-")
         found = self.find(f"{path}.clock")
         return datetime.now(timezone.utc) if found is None else found.written
