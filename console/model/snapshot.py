@@ -135,6 +135,20 @@ def replica_sizes(snapshot: Snapshot) -> Mapping[TopicPartition, int]:
     return found
 
 
+def held_sizes(snapshot: Snapshot, places: Collection[TopicPartition]) -> Mapping[TopicPartition, Mapping[int, int]]:
+    """Of these partitions: (topic, partition) -> broker -> bytes of its replica, of brokers that hold one."""
+    topics = {topic for topic, _ in places}
+    found: dict[TopicPartition, dict[int, int]] = {}
+    for broker, dirs in snapshot.log_dirs.items():
+        for log_dir in dirs:
+            if topics.isdisjoint(log_dir.sizes):
+                continue
+            for topic, partition, size, _lag, is_future in log_dir.replicas:
+                if not is_future and (topic, partition) in places:
+                    found.setdefault((topic, partition), {})[broker] = size
+    return found
+
+
 ReplicaPlace = tuple[str, int, int]
 """A topic, a partition of it, and a broker."""
 

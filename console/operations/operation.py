@@ -13,7 +13,15 @@ from enum import StrEnum
 from msgspec import Struct
 
 from console.model.journal_lines import Origin, Who
-from console.model.snapshot import DirCopy, ReplicaPlace, Snapshot, TopicPartition, dir_copies, replica_sizes
+from console.model.snapshot import (
+    DirCopy,
+    ReplicaPlace,
+    Snapshot,
+    TopicPartition,
+    dir_copies,
+    held_sizes,
+    replica_sizes,
+)
 from console.operations.goals import Goal
 from console.operations.proposal import DirMove, Relocation
 from console.operations.throttle import Owned, Throttles
@@ -164,15 +172,14 @@ def copied_bytes(
 
 def _copied_between(snapshot: Snapshot, places: Iterable[TopicPartition]) -> tuple[int, int]:
     moves = moves_in(snapshot)
-    wanted = {place: frozenset(moves[place].adding) for place in places if place in moves}
+    wanted = {place: moves[place].adding for place in places if place in moves}
     if not wanted:
         return 0, 0
-    whole = replica_sizes(snapshot)
-    copied = 0
-    for broker, dirs in snapshot.log_dirs.items():
-        for log_dir in dirs:
-            for topic, number, size, _lag, is_future in log_dir.replicas:
-                if not is_future and broker in wanted.get((topic, number), ()):
-                    copied += min(size, whole.get((topic, number), 0))
+    whole, held = replica_sizes(snapshot), held_sizes(snapshot, wanted.keys())
+    copied = sum(
+        min(held.get(place, {}).get(broker, 0), whole.get(place, 0))
+        for place, adding in wanted.items()
+        for broker in adding
+    )
     have = sum(whole.get(place, 0) * len(adding) for place, adding in wanted.items())
     return copied, max(0, have - copied)

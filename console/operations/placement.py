@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 from console.model.cluster import Broker, LogDir, Partition, Reassignment
 from console.model.config import min_isr
-from console.model.snapshot import Snapshot, TopicPartition, replica_sizes
+from console.model.snapshot import Snapshot, TopicPartition, held_sizes, replica_sizes
 from console.plan.kinds.moves import destination, moves_in
 
 PARTS = frozenset({"cluster", "topics", "reassignments", "log_dirs"})
@@ -95,15 +95,10 @@ def _owed(
 ) -> Counter[int]:
     """Broker -> bytes that it has still to copy for moves that are under way."""
     owed = Counter[int]()
-    if not moves:
-        return owed
+    held = held_sizes(snapshot, moves.keys()) if moves else {}
     for place, move in moves.items():
         for broker in move.adding:
-            owed[broker] += sizes.get(place, 0)
-    for broker, dirs in snapshot.log_dirs.items():
-        for topic, number, size, _lag, is_future in (each for log_dir in dirs for each in log_dir.replicas):
-            if not is_future and (topic, number) in moves and broker in moves[topic, number].adding:
-                owed[broker] -= size
+            owed[broker] += sizes.get(place, 0) - held.get(place, {}).get(broker, 0)
     return owed
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import NamedTuple
 
-from console.model.snapshot import Snapshot, dir_copies
+from console.model.snapshot import Snapshot, dir_copies, held_sizes
 from console.plan.stale_throttles import RATES
 
 MOST = 500
@@ -66,7 +66,7 @@ def copies_after(
     if now.log_dirs is before.log_dirs and now.reassignments is before.reassignments and known:
         return known
     adding = [(each.topic, each.partition, broker) for each in now.reassignments for broker in each.adding][:MOST]
-    sizes = _sizes(now, {(topic, partition) for topic, partition, _ in adding})
+    sizes = held_sizes(now, {(topic, partition) for topic, partition, _ in adding})
     seen: dict[Replica, tuple[int, int]] = {}
     for replica in adding:
         held = sizes.get(replica[:2], {})
@@ -101,18 +101,4 @@ def _followed(
             found[replica] = Copy(size, whole, at, size, at, at)
         else:
             found[replica] = was._replace(size=size, whole=whole, at=at, moved=at if size > was.size else was.moved)
-    return found
-
-
-def _sizes(snapshot: Snapshot, places: set[tuple[str, int]]) -> dict[tuple[str, int], dict[int, int]]:
-    """Partition -> broker -> bytes."""
-    topics = {topic for topic, _ in places}
-    found: dict[tuple[str, int], dict[int, int]] = {}
-    for broker, dirs in snapshot.log_dirs.items():
-        for log_dir in dirs:
-            if topics.isdisjoint(log_dir.sizes):
-                continue
-            for each in log_dir.replicas:
-                if each.topic in topics and (each.topic, each.partition) in places and not each.is_future:
-                    found.setdefault((each.topic, each.partition), {})[broker] = each.size
     return found
