@@ -19,17 +19,14 @@ log = logging.getLogger(__name__)
 
 
 class OwnThrottles:
-    """What operations hold, by looks at the journal. over: of those that have ended since the configs were read."""
+    """What operations hold, by looks at the journal. held: the entities and keys; the same object until they change.
+    over: of those that have ended since the configs were read."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._open: Mapping[int, frozenset[ConfigPlace]] = {}
         self.over: frozenset[ConfigPlace] = frozenset()
-
-    @property
-    def held(self) -> frozenset[ConfigPlace]:
-        """The entities and keys."""
-        return self.over.union(*self._open.values())
+        self.held: frozenset[ConfigPlace] = frozenset()
 
     async def read(self) -> None:
         """Look into the journal. Where it can't be read, what is known stays. Raises AdminError."""
@@ -46,7 +43,14 @@ class OwnThrottles:
         now = {each.number: each.owned().places() for each in found}
         self.over = self.over.union(*(places for number, places in self._open.items() if number not in now))
         self._open = now
+        self._hold()
 
     def forget(self, over: frozenset[ConfigPlace]) -> None:
         """The configs were read since these operations had ended: what they show of them is left over."""
         self.over -= over
+        self._hold()
+
+    def _hold(self) -> None:
+        held = self.over.union(*self._open.values())
+        if held != self.held:
+            self.held = held

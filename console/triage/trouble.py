@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from datetime import datetime
+from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct, field
 
 from console.history.drift_rules import is_of_each_broker
 from console.model.codes import BROKER
-from console.model.config import ConfigResource, topic_resource
+from console.model.config import ConfigPlace, ConfigResource, topic_resource
 from console.model.snapshot import Snapshot
 from console.plan.stale_throttles import stale_throttles
 from console.triage.symptoms import (
@@ -43,15 +42,15 @@ class Troubles(Struct, frozen=True):
         return (topic, number) in self.partitions or topic in self.whole_topics
 
 
-def troubles(snapshot: Snapshot, silent: Collection[int], at: datetime) -> Troubles:
-    """What is in trouble. silent: brokers that do not answer; at: UTC."""
+def troubles(look: Look) -> Troubles:
+    """What is in trouble."""
     brokers: set[int] = set()
     topics: set[str] = set()
     partitions: set[PartitionPlace] = set()
     whole: set[str] = set()
     groups: set[str] = set()
     of_groups: set[tuple[str, str, int]] = set()
-    for each in symptoms(Look(at, snapshot, frozenset(silent))):
+    for each in symptoms(look):
         subject = each.subject
         if each.name == MOVING:
             continue  # a move is work, no trouble
@@ -77,23 +76,25 @@ def troubles(snapshot: Snapshot, silent: Collection[int], at: datetime) -> Troub
         frozenset(whole),
         frozenset(groups),
         frozenset(of_groups),
-        odd_configs(snapshot, whole),
+        _odd_configs(look, whole),
     )
 
 
-def odd_configs(snapshot: Snapshot, impossible: Iterable[str]) -> dict[ConfigResource, frozenset[str]]:
-    """Entity -> its odd keys. impossible: topics whose min ISR is above their replication."""
+def _odd_configs(look: Look, impossible: Iterable[str]) -> dict[ConfigResource, frozenset[str]]:
+    """Entity -> its odd keys. impossible: topics whose min ISR is above their replication. What an operation holds is
+    meant to be so."""
+    places = {
+        *((each.edit.target, each.edit.key) for each in stale_throttles(look.snapshot)),
+        *((topic_resource(topic), "min.insync.replicas") for topic in impossible),
+        *_outliers(look.snapshot),
+    }
     odd: dict[ConfigResource, set[str]] = {}
-    for throttle in stale_throttles(snapshot):
-        odd.setdefault(throttle.edit.target, set()).add(throttle.edit.key)
-    for topic in impossible:
-        odd.setdefault(topic_resource(topic), set()).add("min.insync.replicas")
-    for resource, key in _outliers(snapshot):
+    for resource, key in places - look.own_throttles:
         odd.setdefault(resource, set()).add(key)
     return {resource: frozenset(keys) for resource, keys in odd.items()}
 
 
-def _outliers(snapshot: Snapshot) -> Iterator[tuple[ConfigResource, str]]:
+def _outliers(snapshot: Snapshot) -> Iterator[ConfigPlace]:
     """The keys in which one broker differs from all others, which agree."""
     brokers = {r: s for r, s in snapshot.configs.items() if r.type == BROKER and r.name}
     if len(brokers) < FEWEST_PEERS:

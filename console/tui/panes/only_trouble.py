@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from console.session.session import Session
     from console.triage.trouble import Troubles
     from console.tui.reading import Contact
+    from console.tui.watch import Watch
 
 
 class TroubleHost(Protocol):
@@ -26,6 +27,11 @@ class TroubleHost(Protocol):
         """Which brokers answer."""
         ...
 
+    @property
+    def triage(self) -> Watch:
+        """Which throttles operations hold."""
+        ...
+
 
 class OnlyTrouble:
     """What is in trouble; found out once for each state of the cluster."""
@@ -38,9 +44,11 @@ class OnlyTrouble:
     @property
     def found(self) -> Troubles:
         """What is in trouble in the cluster."""
+        from console.triage.symptoms import Look
         from console.triage.trouble import troubles
 
-        snapshot, silent = self._host.session.snapshot, self._host.contact.silent
+        snapshot, silent, course = self._host.session.snapshot, self._host.contact.silent, self._host.triage.course
+        own = course.last.own_throttles if course is not None else frozenset()
         made_from = (
             snapshot.cluster,
             snapshot.topics,
@@ -53,10 +61,12 @@ class OnlyTrouble:
             snapshot.quorum,
             snapshot.reassignments,
             silent,
+            own,
         )
         is_old = len(made_from) != len(self._made_from)
         if is_old or any(a is not b for a, b in zip(made_from, self._made_from, strict=True)):
-            self._made_from, self._found = made_from, troubles(snapshot, silent, datetime.now(UTC))
+            look = Look(datetime.now(UTC), snapshot, frozenset(silent), own_throttles=own)
+            self._made_from, self._found = made_from, troubles(look)
         assert self._found is not None
         return self._found
 
