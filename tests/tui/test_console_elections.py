@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
 
 import pytest
 
+from console.contexts.console_settings import ConsoleSettings
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
 from console.embedded.partition_log import PartitionLog
 from console.embedded.record_batch import produced_batch
@@ -14,7 +17,9 @@ from console.embedded.spec import ClusterSpec
 from console.plan.kinds.leaders import ElectPreferred, ElectUnclean
 from console.plan.kinds.moves import CancelMove
 from tests.embedded.record_batches import batch
-from tests.tui.console_app import Driven, driven_on
+from tests.tui.console_app import Driven, driven, driven_on
+from tests.tui.console_app import cluster as model_cluster
+from tests.tui.model_client import ModelClient
 
 ALIVE = (1, 2, 3)
 
@@ -89,6 +94,26 @@ async def test_brokers_say_whom_to_elect_and_the_key_stages_it(cluster: Threaded
         await it.press("g", "E")
         await it.shows("staged: 2 edits; not needed: it stays without a leader: broker 4, its")
         assert edits(it) == [ElectPreferred("away", 1), ElectPreferred("well", 0)]
+
+
+async def test_before_the_topics_are_read_it_is_not_said_that_all_is_well() -> None:
+    read = asyncio.Event()
+
+    class Late(ModelClient):
+        async def run(self, operation: Callable[..., Awaitable[Any]], *args: Any, **options: Any) -> Any:
+            if operation.__name__ == "describe_topics":
+                await read.wait()
+            return await super().run(operation, *args, **options)
+
+    async with driven(Late(model_cluster()), settings=ConsoleSettings(start_pane="brokers", refresh=0.2)) as it:
+        await it.shows("active controller")
+        await it.press("j", "E")
+        await it.shows("the topics are still being read")
+        read.set()
+        await it.shows("Leads")
+        await it.until(lambda: "topics" in it.app.session.snapshot.read_at)
+        await it.press("E")
+        await it.shows("staged: 2 edits")
 
 
 async def test_topics_and_partitions_stage_their_elections(cluster: ThreadedCluster) -> None:
