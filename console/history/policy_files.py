@@ -1,43 +1,12 @@
-"""The files of policies and of a baseline: their values, and how their text is read, with the line of each error.
-
-Policies (`policies.yaml` in the lake; without it kac's own)::
-
-    version: 1
-    policies:
-      - id: min-insync-replicas        # its name in the tables
-        severity: high                 # high, medium, low
-        what: A write is on two replicas before it is acknowledged
-        why: With one, the loss of a disk loses records
-        topic: "*"                     # or broker, group, client-metrics, quota, acl, scram, feature: globs of names
-        except: ["__*"]                # names that are excluded
-        clusters: ["*"]                # globs of cluster ids
-        attr: min.insync.replicas      # globs of attributes, as in the tables
-        inherits: min.insync.replicas  # the broker's config that counts if there is no value
-        default: 1                     # Kafka's own default, if that has no value either
-        expect: {at_least: 2}
-
-`expect` has one or more of at_least, at_most (with infinite: the number that means no limit), below (another
-attribute), one_of, none_of, matches, matches_not (regular expressions), set (true, false), set_on_one (true: one of the
-named entities has it). In place of attr, a policy on `acl` may have `grants`: permission, operations, principal, host,
-each as in an ACL. `show_actual: false` keeps the value out of the tables; `expected` replaces the text of what is
-expected. An `expect` of a value is not about entities without one, unless there is `inherits` or `default`.
-
-A baseline (`baseline.yaml` in the lake)::
-
-    version: 1
-    baseline:
-      - topic: orders-*                # as above, with except and clusters
-        severity: high                 # else by the attribute
-        values:
-          min.insync.replicas: 2
-          compression.type: ~          # not set
+"""The files of policies and of a baseline (docs/lake-policies.md): their values, and how their text is read, with the
+line of each error.
 """
 
 from __future__ import annotations
 
 import pkgutil
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
@@ -178,9 +147,14 @@ def _number(value: float) -> str:
 POLICIES_FILE = "policies.yaml"
 BASELINE_FILE = "baseline.yaml"
 _WHO = ("except", "clusters")
-_NUMBERS = ("at_least", "at_most", "infinite")
-_TEXTS = ("one_of", "none_of")
-_PATTERNS = ("matches", "matches_not")
+_CONDITIONS: Mapping[str, Callable[[Node], Any]] = {
+    **dict.fromkeys(("at_least", "at_most", "infinite"), Node.number),
+    **dict.fromkeys(("one_of", "none_of"), Node.texts),
+    **dict.fromkeys(("matches", "matches_not"), Node.pattern),
+    "below": Node.text,
+    "set": Node.boolean,
+    "set_on_one": Node.boolean,
+}
 _GRANTS = ("permission", "operations", "principal", "host")
 
 
@@ -237,7 +211,6 @@ def _policy(node: Node) -> Policy:
         node.fail("a policy needs either attr or, on acl, grants", "write one of the two")
     if "grants" in fields and entity_type != "acl":
         fields["grants"].fail("only a policy of acl has grants", "use attr")
-    words = {name: fields[name].text() for name in ("inherits", "default") if name in fields}
     made = Policy(
         id=fields["id"].text(),
         severity=_severity(fields["severity"]),
@@ -249,10 +222,10 @@ def _policy(node: Node) -> Policy:
         expected=_expected(fields["expect"]),
         clusters=_clusters(fields),
         acl=_grants(fields["grants"]) if "grants" in fields else None,
-        inherits=words.get("inherits"),
-        default=words.get("default"),
+        inherits=fields["inherits"].text() if "inherits" in fields else None,
+        default=fields["default"].text() if "default" in fields else None,
         expected_words=fields["expected"].text() if "expected" in fields else None,
-        show_actual=fields["show_actual"].boolean() if "show_actual" in fields else True,
+        show_actual="show_actual" not in fields or fields["show_actual"].boolean(),
     )
     if (made.counts_missing or made.expected.below) and len(made.attrs.exact) != 1:
         node.fail("a rule for a missing value, or for two values together, needs one attr without * and ?")
@@ -278,18 +251,10 @@ def _severity(node: Node) -> Severity:
 
 
 def _expected(node: Node) -> Expected:
-    fields = node.fields((), (*_NUMBERS, *_TEXTS, *_PATTERNS, "below", "set", "set_on_one"))
+    fields = node.fields((), _CONDITIONS)
     if not fields.keys() - {"infinite"}:
         node.fail("`expect` needs a condition", "for example `at_least: 2`")
-    given: dict[str, Any] = {name: fields[name].number() for name in _NUMBERS if name in fields}
-    given |= {name: fields[name].texts() for name in _TEXTS if name in fields}
-    given |= {name: fields[name].pattern() for name in _PATTERNS if name in fields}
-    if "below" in fields:
-        given["below"] = fields["below"].text()
-    if "set" in fields:
-        given["is_set"] = fields["set"].boolean()
-    if "set_on_one" in fields:
-        given["set_on_one"] = fields["set_on_one"].boolean()
+    given = {"is_set" if name == "set" else name: _CONDITIONS[name](each) for name, each in fields.items()}
     return Expected(**given)
 
 

@@ -219,9 +219,9 @@ def test_how_much_may_be_bad() -> None:
 def test_inputs_are_the_same_after_json(inputs: Inputs) -> None:
     assert inputs_from_json(json.loads(json.dumps(inputs.as_json()))) == inputs
     for wrong, said in (
-        ({"logs": []}, "unknown inputs: logs"),
-        ({"journals": [{"file": "x"}]}, "journals: unknown: file"),
-        ({"request_logs": [{"paths": ["x"]}]}, "request_logs: .*cluster_id"),
+        ({"logs": []}, "unknown field `logs`"),
+        ({"journals": [{"path": "x", "file": "x"}]}, r"unknown field `file` - at `\$.journals\[0\]`"),
+        ({"request_logs": [{"paths": ["x"]}]}, r"missing required field `cluster_id` - at `\$.request_logs\[0\]`"),
     ):
         with pytest.raises(ValueError, match=said):
             inputs_from_json(wrong)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from glob import glob
 from itertools import combinations
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import msgspec
 
 from console.history.entities import id_problem
 from console.history.jobs.inputs import Inputs, MetadataLog, RequestLog
@@ -283,4 +285,4 @@ def owned(inputs: Inputs) -> list[RequestLog]:
     clusters = list(folders_of(inputs.metadata_logs))
     if len(clusters) != 1:
         raise UnreadableInput("A request log does not say whose it is: name its cluster's id, lines do not have it.")
-    return [replace(log, cluster_id=log.cluster_id or clusters[0]) for log in inputs.request_logs]
+    return [msgspec.structs.replace(log, cluster_id=log.cluster_id or clusters[0]) for log in inputs.request_logs]

@@ -143,15 +143,15 @@ def requests(start: int, text: bytes, damaged: list[Damaged]) -> Iterator[tuple[
             millis = int(shown) if is_usual else 0
         if is_usual and second is not None and text.endswith(_TAIL, begin + _JSON_AT, end):
             json = text[begin + _JSON_AT : end + _TAIL_CUT]
-            if json.isascii() or _is_utf8(json):
-                try:
-                    request = decode(json)
-                except NOT_USUAL:
-                    pass
-                else:
-                    yield start + begin, second, millis, json, request
-                    begin = end + 1
-                    continue
+            try:
+                json.isascii() or json.decode()  # what is skipped in decoding is not looked at
+                request = decode(json)
+            except (*NOT_USUAL, UnicodeDecodeError):
+                pass
+            else:
+                yield start + begin, second, millis, json, request
+                begin = end + 1
+                continue
         other = one_line(start + begin, text[begin:end])
         if isinstance(other, Line):
             yield other
@@ -209,14 +209,6 @@ def _usual_second(clock: bytes) -> datetime | None:
     with suppress(ValueError):
         return None if found is None else datetime.fromisoformat(found[1].decode())
     return None
-
-
-def _is_utf8(text: bytes) -> bool:
-    try:
-        text.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _damaged(place: int, line: bytes, reason: str) -> Damaged:
