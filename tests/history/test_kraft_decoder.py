@@ -203,13 +203,6 @@ def test_what_a_newer_release_writes_is_a_row_and_told_once() -> None:
     ]
 
 
-def test_numbers_that_take_more_bytes_than_they_need_are_read() -> None:
-    assert payload(b"\x81\x00\x82\x00\x80\x00" + value("TopicRecord", name="orders", topicId="A" * 22)[3:]) == {
-        "name": "orders",
-        "topicId": "A" * 22,
-    }
-
-
 @given(_SOMETHING.filter(lambda each: bool(each[0].fields)), st.data())
 def test_a_record_cut_short_is_no_record_and_hides_nothing_wrongly(
     chosen: tuple[RecordSchema, dict[str, Any]], data: st.DataObject

@@ -287,5 +287,5 @@ def test_hours_that_are_shown_twice() -> None:
 def test_lines_a_little_out_of_order_are_no_second_pass() -> None:
     twice = Twice(datetime(2026, 10, 25, 2), datetime(2026, 10, 25, 3), timedelta(hours=1))
     times = [datetime(2026, 10, 25, 1, 59), datetime(2026, 10, 25, 2, 10, 1), datetime(2026, 10, 25, 2, 10)]
-    assert jump(enumerate(times), twice) is None
-    assert jump(enumerate([*times, datetime(2026, 10, 25, 2, 50), datetime(2026, 10, 25, 2, 5)]), twice) == 4
+    assert jump(enumerate(times), twice) == (None, None)
+    assert jump(enumerate([*times, datetime(2026, 10, 25, 2, 50), datetime(2026, 10, 25, 2, 5)]), twice) == (4, None)

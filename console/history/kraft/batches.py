@@ -92,23 +92,16 @@ class Window:
 
 @dataclass(frozen=True)
 class Damage:
-    """Bytes of the file that are no batch. offset: the least offset of the record that belongs there."""
+    """Bytes of the file that are no batch. offset: the least offset of the record that belongs there. reason: None if
+    the file ends within its last batch, as it does while it is written; data is that batch's header then."""
 
     at: int
     data: bytes
     offset: int
-    reason: str
+    reason: str | None
 
 
-@dataclass(frozen=True)
-class CutTail:
-    """The file ends within its last batch, as it does while it is written: no error. data: the batch's header."""
-
-    at: int
-    data: bytes
-
-
-def walk(file: BinaryIO, first_offset: int) -> Iterator[Window | Damage | CutTail]:
+def walk(file: BinaryIO, first_offset: int) -> Iterator[Window | Damage]:
     """The parts of a file, from its beginning. first_offset: that of its first batch.
 
     A checksum covers neither a batch's offset nor its epoch. But the log has no holes and epochs only grow, so both
@@ -125,7 +118,7 @@ class _Walk:
         self._epoch = -(1 << 31)
         self._is_certain = True  # whether `_expected` is the next offset, or only the least possible one
 
-    def parts(self) -> Iterator[Window | Damage | CutTail]:
+    def parts(self) -> Iterator[Window | Damage]:
         at = 0
         while at < self._size:
             window, reason = self._window(at)
@@ -136,7 +129,7 @@ class _Walk:
                 continue
             found = self._next(at)
             if found is None and reason == _SHORT:
-                yield CutTail(at, self._read(at, HEADER_BYTES))
+                yield Damage(at, self._read(at, HEADER_BYTES), self._expected, None)
                 return
             end = self._size if found is None else found
             yield Damage(

@@ -29,7 +29,7 @@ from console.history.kraft.schemas import (
     uvarint,
     whole_numbers,
 )
-from console.history.redact import HIDDEN, hmac_hex, is_secret
+from console.history.redact import HIDDEN, is_secret
 
 LIMIT = 1 << 15
 _K = TypeVar("_K")
@@ -61,40 +61,6 @@ the log has only ids, which authenticate no one without the brokers' own secret.
 _SHOWN = f'"{HIDDEN}"'
 
 
-class Hiding:
-    """Replaces secrets in records. key: for their HMAC; None: no HMAC.
-
-    `hashes` returns the HMAC of what was hidden by the number of the row, which is the length of `row`. Of a record
-    with several secrets (SCRAM: salt, storedKey and serverKey, in base64) it is that of all, joined by colons.
-    """
-
-    def __init__(self, key: bytes | None, row: list[str]) -> None:
-        self._key = key
-        self._rows = row
-        self._hidden: dict[int, list[str]] = {}
-
-    def is_secret_config(self, config: tuple[int, bytes]) -> bool:
-        """Whether a config is secret. config: its resource's type by number, its name. Unknown names are secret."""
-        type_, name = config
-        return is_secret(CONFIG_TYPES.get(type_, ""), name.decode("utf-8", "replace"))
-
-    def hide(self, value: str) -> str:
-        """Hides a value of the row that is being made; returns its replacement."""
-        if self._key is not None:
-            self._hidden.setdefault(len(self._rows), []).append(value)
-        return _SHOWN
-
-    def hashes(self) -> dict[int, str]:
-        """HMACs by row, since the last call."""
-        hidden, self._hidden = self._hidden, {}
-        key = self._key or b""
-        return {row: hmac_hex(key, ":".join(values)) for row, values in hidden.items()}
-
-    def forget(self, row: int) -> None:
-        """Drops what was hidden of a row that could not be made."""
-        self._hidden.pop(row, None)
-
-
 Decode = Callable[[bytes, int, int], str]
 """Gets bytes and where in them a record's fields begin and end; returns them as a JSON object. Raises
 MalformedRecordError, IndexError, struct.error."""
@@ -104,15 +70,21 @@ _VARYING = {"PartitionRecord": 2, "PartitionChangeRecord": 2, "ClientQuotaRecord
 """The number of first fields that differ from record to record, where the rest recurs."""
 
 
-def decoders(schemas: Iterable[RecordSchema], hiding: Hiding) -> Iterator[Decode]:
-    """A decoder for each of these versions of records; they share their memos. hiding: replaces secrets."""
+def decoders(schemas: Iterable[RecordSchema], hidden: list[str]) -> Iterator[Decode]:
+    """A decoder for each of these versions of records; they share their memos. hidden: gets the secrets of a record, of
+    which its JSON has `HIDDEN`; bytes (SCRAM: salt, storedKey and serverKey) in base64."""
+
+    def hide(value: str) -> str:
+        hidden.append(value)
+        return _SHOWN
+
     shared: dict[str, Any] = {
         "BOOLEANS": BOOLEANS,
         "Memo": Memo,
         "Malformed": MalformedRecordError,
         "base64_text": base64_text,
-        "hide": hiding.hide,
-        "is_secret": Memo(hiding.is_secret_config),
+        "hide": hide,
+        "is_secret": Memo(_is_secret_config),
         "real": real,
         "skip_tags": skip_tags,
         "text": Memo(quoted),
@@ -126,6 +98,12 @@ def decoders(schemas: Iterable[RecordSchema], hiding: Hiding) -> Iterator[Decode
         names = shared | structs
         exec(code, names)  # noqa: S102
         yield names["decode"]
+
+
+def _is_secret_config(config: tuple[int, bytes]) -> bool:
+    """Whether a config is secret. config: its resource's type by number, its name. Unknown names are secret."""
+    type_, name = config
+    return is_secret(CONFIG_TYPES.get(type_, ""), name.decode("utf-8", "replace"))
 
 
 @cache

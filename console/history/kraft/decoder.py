@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from console.history.kraft.batches import CONTROL, HEADER_BYTES, LEAST_LENGTH, LENGTH_AT, Header, header_at, is_whole
-from console.history.kraft.compiled import Decode, Hiding, decoders
+from console.history.kraft.compiled import Decode, decoders
 from console.history.kraft.schemas import MalformedRecordError, known_schemas, uvarint
-from console.history.redact import mask
+from console.history.redact import hmac_hex, mask
 from console.history.schema import KRAFT_RECORD, arrow_schema
 
 ROWS = 1 << 15
@@ -74,14 +74,16 @@ class Decoder:
         self._offsets: list[int] = []
         self._stamps: list[int] = []
         self._epochs: list[int] = []
-        self._hiding = Hiding(key, self._payloads)
+        self._key = key
+        self._hidden: list[str] = []
+        self._hmacs: dict[int, str] = {}
         self._newer_told: set[tuple[str, int, int]] = set()
         self._types: list[tuple[str, int, int]] = []
         self._code_of: dict[tuple[str, int, int], int] = {}
         known = known_schemas()
         self._heads: dict[bytes, tuple[int, Decode]] = {
             bytes((FRAME_VERSION, *type_)): (self._code(schema.name, *type_), decode)
-            for (type_, schema), decode in zip(known.items(), decoders(known.values(), self._hiding), strict=True)
+            for (type_, schema), decode in zip(known.items(), decoders(known.values(), self._hidden), strict=True)
         }
 
     def rows(self, data: bytes, origin: Origin, wanted: Wanted | None = None) -> Iterator[pa.RecordBatch]:
@@ -106,7 +108,7 @@ class Decoder:
 
     def _batch(self, d: bytes, p: int, end: int, header: Header, origin: Origin, batch_at: int) -> None:
         """Decodes records between two bytes; short names and no calls, since this runs for every record."""
-        heads = self._heads
+        heads, hidden = self._heads, self._hidden
         base, stamp, last_delta = header.base_offset, _stamp(header.base_ts), header.last_delta
         payloads, codes, offsets, stamps = self._payloads, self._codes, self._offsets, self._stamps
         count = header.records
@@ -148,12 +150,13 @@ class Decoder:
                 stamps.append(stamp + ((later >> 1) ^ -(later & 1)))
                 head = heads.get(d[p : p + 3])
                 try:
-                    if head is not None:
-                        payload = head[1](d, p + 3, value_end)
-                        payloads.append(payload)
-                        codes.append(head[0])
-                    else:
-                        self._unusual(d, p, value_end)
+                    if head is None:
+                        raise MalformedRecordError(_newer(d, p, value_end))
+                    payload = head[1](d, p + 3, value_end)
+                    if hidden:
+                        self._note_hidden()
+                    payloads.append(payload)
+                    codes.append(head[0])
                 except MalformedRecordError as reason:
                     self._unreadable(d, p, value_end, origin, batch_at, str(reason))
                 except (IndexError, struct.error):
@@ -168,22 +171,17 @@ class Decoder:
             stamps.append(stamp)
             self._nothing_of(-1, -1)
 
-    def _unusual(self, d: bytes, p: int, end: int) -> None:
-        """Decodes a record of an unknown type, or one written with more bytes than it needs."""
-        _, at, api_key, version = _frame(d, p, end)
-        known = self._heads.get(bytes((FRAME_VERSION, api_key, version))) if max(api_key, version) < 128 else None
-        if known is None:
-            name = known_names().get(api_key)
-            form = f"version {version} of {name}" if name else f"record type {api_key} (version {version})"
-            raise MalformedRecordError(f"{form} is newer than this release of kac; only the first is reported")
-        self._payloads.append(known[1](d, at, end))
-        self._codes.append(known[0])
+    def _note_hidden(self) -> None:
+        """Keeps the HMAC of what was hidden of the next row; of several secrets that of all, joined by colons."""
+        if self._key is not None:
+            self._hmacs[len(self._payloads)] = hmac_hex(self._key, ":".join(self._hidden))
+        self._hidden.clear()
 
     def _unreadable(self, d: bytes, p: int, end: int, origin: Origin, batch_at: int, reason: str) -> None:
         """Adds a row that only reports that a record was there."""
-        self._hiding.forget(len(self._payloads))
+        self._hidden.clear()
         try:
-            _, _, api_key, version = _frame(d, p, end)
+            api_key, version = _type(d, p, end)
         except (MalformedRecordError, IndexError):
             api_key = version = -1
         # A number that does not fit the column is no type.
@@ -217,7 +215,6 @@ class Decoder:
         offsets = pa.array(self._offsets, pa.int64())
         in_snapshot = origin.snapshot_end is not None
         stamps = pa.array(self._stamps, pa.int64()).cast(pa.timestamp("ms", "UTC"))
-        hashes = self._hiding.hashes()
         columns = [
             pa.repeat(origin.cluster_id, rows),
             pa.repeat(pa.scalar(origin.snapshot_end, pa.int64()), rows) if in_snapshot else offsets,
@@ -229,7 +226,7 @@ class Decoder:
             pa.array(keys, pa.int32()).take(codes),
             pa.array(versions, pa.int32()).take(codes),
             pa.array(self._payloads, pa.string()),
-            pa.array(map(hashes.get, range(rows)), pa.string()) if hashes else pa.nulls(rows, pa.string()),
+            pa.array(map(self._hmacs.get, range(rows)), pa.string()),
             pa.repeat(origin.path.rpartition("/")[2], rows),
         ]
         made = pa.RecordBatch.from_arrays(columns, schema=ROW_SCHEMA)
@@ -237,16 +234,20 @@ class Decoder:
             made = made.filter(pa.array(map(wanted, self._offsets), pa.bool_()))
         for column in (self._payloads, self._codes, self._offsets, self._stamps, self._epochs):
             column.clear()
+        self._hmacs.clear()
         return made
 
 
-def known_names() -> dict[int, str]:
-    """The names of record types by their number."""
-    return {schema.api_key: schema.name for schema in known_schemas().values()}
+def _newer(d: bytes, p: int, end: int) -> str:
+    """What is said of a record whose type or version is in no known release."""
+    api_key, version = _type(d, p, end)
+    name = next((schema.name for known, schema in known_schemas().items() if known[0] == api_key), None)
+    form = f"version {version} of {name}" if name else f"record type {api_key} (version {version})"
+    return f"{form} is newer than this release of kac; only the first is reported"
 
 
-def _frame(d: bytes, p: int, end: int) -> tuple[int, int, int, int]:
-    """The frame of a record's value: its version, where the fields begin, the type's number and version."""
+def _type(d: bytes, p: int, end: int) -> tuple[int, int]:
+    """The number and version of the type of a record's value."""
     frame, at = uvarint(d, p)
     if frame != FRAME_VERSION:
         raise MalformedRecordError(f"unknown frame version {frame}")
@@ -254,7 +255,7 @@ def _frame(d: bytes, p: int, end: int) -> tuple[int, int, int, int]:
     version, at = uvarint(d, at)
     if at > end:
         raise MalformedRecordError("it ends before its fields")
-    return frame, at, api_key, version
+    return api_key, version
 
 
 def _stamp(ms: int) -> int:

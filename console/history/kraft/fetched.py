@@ -61,16 +61,12 @@ def rows(fetched: Fetched, end: int, key: bytes | None, report: Report) -> Itera
         if isinstance(part, Window):
             whole = part.data[: part.batches[-1].end - part.at]
             yield from decoder.rows(whole, replace(origin, byte_pos=part.at), wanted)
-        else:
+        elif part.reason is not None:
             reason = f"batch at offset {part.offset}: {part.reason}"
             report(Trouble.of(fetched.cluster_id, fetched.source, part.at, reason, part.data))
 
 
 def _parts(fetched: Fetched) -> Iterator[Window | Damage]:
     """The whole batches, and what is damaged. The first may begin before `start`."""
-    if not fetched.data:
-        return
-    first = int.from_bytes(fetched.data[:8], "big", signed=True)
-    for part in walk(BytesIO(fetched.data), first):
-        if isinstance(part, Window | Damage):
-            yield part
+    if fetched.data:
+        yield from walk(BytesIO(fetched.data), int.from_bytes(fetched.data[:8], "big", signed=True))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from console.history.entities import id_problem
-from console.history.kraft.batches import Batch, Damage, Marker, Window, markers, records, settle, walk
+from console.history.kraft.batches import Batch, Marker, Window, markers, records, settle, walk
 from console.history.kraft.decoder import ChangedWhileReadError, Decoder, Origin, Report, Trouble
 
 LOG_FOLDER = "__cluster_metadata-0"
@@ -198,7 +198,7 @@ class _Plan:
                         fresh = [batch for batch in part.batches if self._covered.add(batch.first, batch.last)]
                         if fresh:
                             self._take(file, Window(part.at, part.data, fresh))
-                    elif isinstance(part, Damage):
+                    elif part.reason is not None:
                         self._trouble(file, part.at, f"batch at offset {part.offset}: {part.reason}", part.data)
                     elif not file.is_last:
                         reason = "the file ends within a batch, though the log continues in the next file"
@@ -220,10 +220,8 @@ class _Plan:
             with Path(file.path).open("rb") as opened:
                 for part in walk(opened, 0):
                     if not isinstance(part, Window):
-                        is_complete = False
-                        reason = part.reason if isinstance(part, Damage) else "the file ends within a batch"
-                        told = f"an incomplete snapshot, left out: {reason}"
-                        self._trouble(file, part.at, told, part.data)
+                        reason = part.reason or "the file ends within a batch"
+                        self._trouble(file, part.at, f"an incomplete snapshot, left out: {reason}", part.data)
                         return []
                     batches += part.batches
                     is_complete = _is_footer(part, part.batches[-1])

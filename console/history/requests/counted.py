@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from console.history.requests.alters import ALTER_APIS
-from console.history.requests.lines import Damaged, Line, altered, beyond_bounds, requests
+from console.history.requests.lines import NO_FIGURE, Damaged, Line, altered, damaged_line, requests
 from console.history.requests.logged import INT_MAX, is_clients, used
 from console.history.requests.zone import to_utc
 from console.history.schema import ALTER_REQUEST, QUARANTINE, REQUEST_1S, Table, arrow_schema
@@ -106,7 +106,7 @@ def _add(chunk: _Chunk, start: int, text: bytes, fold_at: int | None) -> None:
         # Of both that are of 32 bits and not negative, nothing is left behind these bits.
         if (came | went) >> _BITS or throttled > INT_MAX or not 0.0 <= local <= _MOST_MS:
             lines -= 1
-            chunk.damaged.append(beyond_bounds(Line(*line)))
+            chunk.damaged.append(damaged_line(place, json, NO_FIGURE))
             continue
         if second is not current or is_later is not (fold_at is not None and place >= fold_at):
             current, is_later = second, fold_at is not None and place >= fold_at

@@ -165,25 +165,25 @@ def one_line(place: int, line: bytes) -> Line | Damaged | None:
     stripped = line.rstrip(b"\r")
     before, found, rest = stripped.partition(_MESSAGE)
     if not found:
-        return _damaged(place, line, NO_START) if stripped.endswith((_LOGGER, _LOGGER + b")")) else None
+        return damaged_line(place, line, NO_START) if stripped.endswith((_LOGGER, _LOGGER + b")")) else None
     at = _time_of(before)
     if at is None:
-        return _damaged(place, line, NO_TIME)
+        return damaged_line(place, line, NO_TIME)
     try:
         text = rest.decode()
     except UnicodeDecodeError:
-        return _damaged(place, line, NO_TEXT)
+        return damaged_line(place, line, NO_TEXT)
     try:
         _, end = _JSON.raw_decode(text)
     except (ValueError, RecursionError):
-        return _damaged(place, line, NO_JSON if rest.endswith(_TAIL) else NO_END)
+        return damaged_line(place, line, NO_JSON if rest.endswith(_TAIL) else NO_END)
     behind = text[end:].strip()
     if not text.startswith("{") or (behind and (_LOGGER.decode() not in behind or _MESSAGE.decode() in behind)):
-        return _damaged(place, line, NO_END)
+        return damaged_line(place, line, NO_END)
     json = text[:end].encode()
     request = logged(json)
     if request is None:
-        return _damaged(place, line, NO_JSON)
+        return damaged_line(place, line, NO_JSON)
     return Line(place, at.replace(microsecond=0), at.microsecond // 1000, json, request)
 
 
@@ -211,10 +211,6 @@ def _usual_second(clock: bytes) -> datetime | None:
     return None
 
 
-def _damaged(place: int, line: bytes, reason: str) -> Damaged:
+def damaged_line(place: int, line: bytes, reason: str) -> Damaged:
+    """What may be written down of it."""
     return Damaged(place, reason, hashlib.sha256(line).hexdigest(), mask(line[:1000].decode("utf-8", "replace")))
-
-
-def beyond_bounds(line: Line) -> Damaged:
-    """A request with a figure that no broker writes."""
-    return _damaged(line.byte_pos, line.json, NO_FIGURE)

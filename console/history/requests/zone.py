@@ -94,18 +94,8 @@ def fold_at(file: LogBytes, zone: str, end: int) -> int | None:
     twice = span and shown_twice(zone, *span)
     if not twice:
         return None
-    shown: list[datetime] = []
-    found = jump(_noted(_times(file, 0, end), shown), twice)
-    if found is not None or not shown or not all(twice.first <= each < twice.end for each in shown):
-        return found
-    return _pass_of(file, zone, max(shown), twice)
-
-
-def _noted(times: Iterable[tuple[int, datetime]], shown: list[datetime]) -> Iterator[tuple[int, datetime]]:
-    """The same; the earliest and the latest time are in `shown` afterwards."""
-    for place, at in times:
-        shown[:] = [min(at, *shown), max(at, *shown)] if shown else [at, at]
-        yield place, at
+    found, last = jump(_times(file, 0, end), twice)
+    return found if last is None else _pass_of(file, zone, last, twice)
 
 
 def _pass_of(file: LogBytes, zone: str, last: datetime, twice: Twice) -> int | None:
@@ -132,17 +122,20 @@ def _only(shown: datetime, offset: timedelta | None) -> str:
     return next(name for name, clock in clocks if {clock.utcoffset(shown.replace(fold=f)) for f in (0, 1)} == {offset})
 
 
-def jump(times: Iterable[tuple[int, datetime]], twice: Twice) -> int | None:
-    """The same of (byte, time) of all lines in their order."""
+def jump(times: Iterable[tuple[int, datetime]], twice: Twice) -> tuple[int | None, datetime | None]:
+    """The same of (byte, time) of all lines in their order; or the latest time, where all are shown twice and none is
+    before another: they do not say of which pass they are."""
     first: datetime | None = None
-    latest = datetime.min
+    latest, is_all_inside = datetime.min, True
     for place, at in times:
         first = first or at
-        if twice.first <= at < twice.end and latest - at > twice.shift / 2:
-            return place
-        latest = max(latest, at)
-    inside = first is not None and twice.first <= first < twice.end
-    return 0 if inside and latest >= twice.end else None
+        is_inside = twice.first <= at < twice.end
+        if is_inside and latest - at > twice.shift / 2:
+            return place, None
+        latest, is_all_inside = max(latest, at), is_all_inside and is_inside
+    if first is not None and is_all_inside:
+        return None, latest
+    return (0 if first is not None and twice.first <= first < twice.end <= latest else None), None
 
 
 def wrong_steps(requests: Mapping[int, int]) -> int | None:
