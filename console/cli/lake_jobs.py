@@ -20,12 +20,12 @@ from console.model.numbers import json_text
 from console.terminal import complain, put
 
 if TYPE_CHECKING:
+    from console.history.jobs.inputs import Inputs
     from console.history.jobs.record import Report
     from console.history.store import Lake, Release
     from console.lake.demo.make import Demo
     from console.lake.demo.story import Recorded
     from console.lake.progress import Shown
-    from console.lake.sources import Sources
 
 
 _NOTHING_TO_READ = (
@@ -52,11 +52,11 @@ def _ingest(options: argparse.Namespace) -> int:
     from console.lake.sources import bytes_for_java, missing
 
     where = lake_of_options(options)
-    sources = sources_of(options, where)
-    if isinstance(sources, int):
-        return sources
-    assert sources is not None  # they are needed
-    if absent := list(missing(sources)):
+    inputs = inputs_of(options, where)
+    if isinstance(inputs, int):
+        return inputs
+    assert inputs is not None  # they are needed
+    if absent := list(missing(inputs)):
         for line in absent:
             complain(line)
         return FAILED
@@ -66,35 +66,33 @@ def _ingest(options: argparse.Namespace) -> int:
         from console.history.jobs.record import MAX_BAD_RATIO
 
         ratio = getattr(options, "max_bad_ratio", MAX_BAD_RATIO)
-        return _told(
-            options, ingest(session, lake, sources.inputs(), shown.step, max_bad_ratio=ratio, keep=keep_of(options))
-        )
+        return _told(options, ingest(session, lake, inputs, shown.step, max_bad_ratio=ratio, keep=keep_of(options)))
 
-    if (report := _nothing_new(options, where, sources)) is not None:
+    if (report := _nothing_new(options, where, inputs)) is not None:
         return _told(options, report)
-    return with_spark(options, where, job, lambda _: bytes_for_java(sources), create=True)
+    return with_spark(options, where, job, lambda _: bytes_for_java(inputs), create=True)
 
 
-def _nothing_new(options: argparse.Namespace, where: str, sources: Sources) -> Report | None:
+def _nothing_new(options: argparse.Namespace, where: str, inputs: Inputs) -> Report | None:
     """The report of a run that needs no Spark, since there is nothing new; None: Spark has to look."""
     from console.contexts.lake_files import lake_files
     from console.history.jobs.plan_inputs import nothing_new
     from console.history.store import Lake
 
     files = None if _on_a_cluster(options) else lake_files(where)
-    if "://" in "".join((*sources.paths, "" if files is not None else where)):
+    if "://" in "".join((*inputs.paths, "" if files is not None else where)):
         return None
     with suppress(OSError):  # Spark's run comes upon it too, and says it
-        return nothing_new(Lake.create(where, files), sources.inputs(), keep=keep_of(options))
+        return nothing_new(Lake.create(where, files), inputs, keep=keep_of(options))
     return None
 
 
-def sources_of(options: argparse.Namespace, where: str, *, needed: bool = True) -> Sources | int | None:
+def inputs_of(options: argparse.Namespace, where: str, *, needed: bool = True) -> Inputs | int | None:
     """What to read; the exit code where that is wrong, and said; None where there is nothing, and none is needed."""
     from console.model.yaml_places import FileProblems
 
     try:
-        found = _sources(options, where)
+        found = _inputs(options, where)
     except FileProblems as wrong:
         for problem in wrong.problems:
             complain(str(problem))
@@ -108,7 +106,7 @@ def sources_of(options: argparse.Namespace, where: str, *, needed: bool = True) 
     return found
 
 
-def _sources(options: argparse.Namespace, where: str) -> Sources | None:
+def _inputs(options: argparse.Namespace, where: str) -> Inputs | None:
     """None: nothing is named. Raises FileProblems, OSError, ValueError with a message for the operator."""
     from console.contexts.lake_files import lake_files
     from console.lake.sources import FILE, given_sources, read_sources
@@ -335,8 +333,8 @@ def _take_in_and_build(session: Session, lake: Lake, shown: Shown) -> int:
     from console.lake.sources import FILE, read_sources
 
     file = Path(lake.where) / FILE
-    sources = read_sources(file.read_text(encoding="utf-8"), str(file), Path(lake.where))
-    ingest(session, lake, sources.inputs(), shown.step)
+    inputs = read_sources(file.read_text(encoding="utf-8"), str(file), Path(lake.where))
+    ingest(session, lake, inputs, shown.step)
     build(session, lake, progress=shown.step)
     return DONE
 

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from console.cli.lake import lake_of_options, open_lake, seconds_between, write_metrics
-from console.cli.lake_jobs import bytes_in, keep_of, log_failure, of_spark, report_text, sources_of, words
+from console.cli.lake_jobs import bytes_in, inputs_of, keep_of, log_failure, of_spark, report_text, words
 from console.cli.opening import DONE, USAGE, open_log_file
 from console.model.numbers import time_of_day
 from console.terminal import complain, put
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from console.history.jobs.record import Report
     from console.history.store import Lake
     from console.lake.progress import Shown
-    from console.lake.sources import Sources
 
 EVERY = 20.0
 """Seconds between two rounds."""
@@ -42,9 +41,9 @@ def run_rounds(options: argparse.Namespace) -> int:
         complain(str(error))
         return USAGE
     where = lake_of_options(options)
-    sources = sources_of(options, where, needed=not follows)
-    if isinstance(sources, int):
-        return sources
+    inputs = inputs_of(options, where, needed=not follows)
+    if isinstance(inputs, int):
+        return inputs
     open_log_file()
     lake = open_lake(options, create=True)
     stop = threading.Event()
@@ -52,7 +51,7 @@ def run_rounds(options: argparse.Namespace) -> int:
         with shown() as progress, ended_by_signals(), ExitStack() as open_things:
             if follows:
                 open_things.enter_context(_following(options))
-            rounds = _Rounds(options, lake, sources, progress, open_things.enter_context(ExitStack()))
+            rounds = _Rounds(options, lake, inputs, progress, open_things.enter_context(ExitStack()))
             while True:
                 rounds.once()
                 stop.wait(every)
@@ -85,15 +84,25 @@ def _following(options: argparse.Namespace) -> Iterator[None]:
         thread.join()
 
 
+def _all_there(inputs: Inputs) -> Inputs:
+    """The same. Raises UnreadableInput for what is missing."""
+    from console.history.jobs.record import UnreadableInput
+    from console.lake.sources import missing
+
+    if absent := "; ".join(missing(inputs)):
+        raise UnreadableInput(absent)
+    return inputs
+
+
 class _Rounds:
     """What one round after the other does. session: where Spark is entered, once it is needed."""
 
     def __init__(
-        self, options: argparse.Namespace, lake: Lake, sources: Sources | None, progress: Shown, session: ExitStack
+        self, options: argparse.Namespace, lake: Lake, inputs: Inputs | None, progress: Shown, session: ExitStack
     ) -> None:
         self._options = options
         self._lake = lake
-        self._sources = sources
+        self._inputs = inputs
         self._progress = progress
         self._session = session
         self._spark: Any = None
@@ -101,21 +110,13 @@ class _Rounds:
 
     def once(self) -> None:
         """Takes in what is new, and builds what follows from it. What fails is said once, and tried the next time."""
-        if self._sources is not None and not self._did("ingest", lambda: self._take_in(self._inputs())):
+        inputs = self._inputs
+        if inputs is not None and not self._did("ingest", lambda: self._take_in(_all_there(inputs))):
             # One input that is broken does not keep the others out.
-            for number, part in enumerate(_parts(self._sources.inputs()), 1):
+            for number, part in enumerate(_parts(inputs), 1):
                 self._did(f"ingest of input {number}", lambda part=part: self._take_in(part))  # type: ignore[misc]
         self._did("build", self._build)
         write_metrics(self._options, self._lake)
-
-    def _inputs(self) -> Inputs:
-        from console.history.jobs.record import UnreadableInput
-        from console.lake.sources import missing
-
-        assert self._sources is not None
-        if absent := "; ".join(missing(self._sources)):
-            raise UnreadableInput(absent)
-        return self._sources.inputs()
 
     def _take_in(self, inputs: Inputs) -> Report | None:
         from console.history.jobs.plan_inputs import anything_new
@@ -144,7 +145,7 @@ class _Rounds:
         from console.lake.spark_session import lake_session
 
         if self._spark is None:
-            read = 0 if self._sources is None else bytes_for_java(self._sources)
+            read = 0 if self._inputs is None else bytes_for_java(self._inputs)
             size = None if read is None else read + (bytes_in(self._lake.current()) or 0)
             master = getattr(self._options, "master", None)
             opened = lake_session(os.environ, master=master, input_bytes=size, archives=True, say=self._progress.say)

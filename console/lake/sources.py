@@ -21,15 +21,13 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from glob import glob
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 from zoneinfo import ZoneInfo, available_timezones
 
 from console.history.entities import id_problem
+from console.history.jobs.inputs import Inputs, Journals, MetadataLog, RequestLog
 from console.model.numbers import is_natural
 from console.model.yaml_places import FileProblem, FileProblems, Node, read_yaml
-
-if TYPE_CHECKING:
-    from console.history.jobs.inputs import Inputs
 
 FILE = "sources.yaml"
 _LOG = "__cluster_metadata-0"
@@ -39,64 +37,13 @@ _REQUEST_LOG = ("broker", "files", "timezone")
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class RequestFiles:
-    """Request logs of a broker. patterns: files, as shell patterns. zone: of the times in their lines."""
-
-    broker: int
-    patterns: tuple[str, ...]
-    zone: str = "UTC"
-
-
-@dataclass(frozen=True)
-class ClusterSources:
-    """The inputs of one cluster. cluster_id: None if its metadata log has to tell it."""
-
-    cluster_id: str | None
-    metadata_logs: tuple[str, ...] = ()
-    request_logs: tuple[RequestFiles, ...] = ()
-
-
-@dataclass(frozen=True)
-class Sources:
-    """All inputs. Paths are absolute, or URIs."""
-
-    clusters: tuple[ClusterSources, ...] = ()
-    journals: tuple[str, ...] = ()
-
-    @property
-    def request_logs(self) -> tuple[str, ...]:
-        """The patterns of request logs."""
-        return tuple(each for cluster in self.clusters for log in cluster.request_logs for each in log.patterns)
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """Every path and pattern."""
-        logs = (each for cluster in self.clusters for each in cluster.metadata_logs)
-        return (*logs, *self.request_logs, *self.journals)
-
-    def inputs(self) -> Inputs:
-        """The inputs of the job."""
-        from console.history.jobs.inputs import Inputs, Journals, MetadataLog, RequestLog
-
-        return Inputs(
-            tuple(MetadataLog(path, each.cluster_id) for each in self.clusters for path in each.metadata_logs),
-            tuple(
-                RequestLog(log.patterns, each.cluster_id or "", log.broker, log.zone)
-                for each in self.clusters
-                for log in each.request_logs
-            ),
-            tuple(map(Journals, self.journals)),
-        )
-
-
 _REQUESTS_IN_ROWS = 64
 """Bytes of a request log to a byte of its sums, about: Java gets these alone, since Python reads and adds up."""
 
 
-def bytes_for_java(sources: Sources) -> int | None:
+def bytes_for_java(inputs: Inputs) -> int | None:
     """What Spark's Java reads of them, about; None where some are elsewhere."""
-    everything, lines = _bytes_of(sources.paths), _bytes_of(sources.request_logs)
+    everything, lines = _bytes_of(inputs.paths), _bytes_of([path for log in inputs.request_logs for path in log.paths])
     return None if everything is None or lines is None else everything - lines + lines // _REQUESTS_IN_ROWS
 
 
@@ -109,7 +56,7 @@ def _bytes_of(paths: Sequence[str]) -> int | None:
     return sum(file.stat().st_size for file in files if file.is_file())
 
 
-def read_sources(text: str, source: str, folder: Path) -> Sources:
+def read_sources(text: str, source: str, folder: Path) -> Inputs:
     """Reads a `sources.yaml`. folder: the base of its relative paths.
 
     Raises:
@@ -117,12 +64,12 @@ def read_sources(text: str, source: str, folder: Path) -> Sources:
     """
     reader = _Reader(folder)
     try:
-        sources = reader.sources(read_yaml(text, source).root)
+        inputs = reader.inputs(read_yaml(text, source).root)
     except FileProblem as problem:
         raise FileProblems([problem]) from None
     if reader.problems:
         raise FileProblems(sorted(reader.problems, key=lambda each: each.line or 0))
-    return sources
+    return inputs
 
 
 def given_sources(
@@ -133,7 +80,7 @@ def given_sources(
     cluster_id: str | None = None,
     zone: str | None = None,
     folder: Path,
-) -> Sources:
+) -> Inputs:
     """The inputs of the command line. request_logs: ``BROKER=PATTERN`` each. ValueError with a text for the
     operator."""
     wrong = zone_problem(zone) if zone else ""
@@ -151,10 +98,14 @@ def given_sources(
         raise ValueError(
             "--request-log needs --cluster-id or --metadata-log: lines do not say which cluster they are of"
         )
-    logs = tuple(RequestFiles(broker, tuple(patterns), zone or "UTC") for broker, patterns in by_broker.items())
-    cluster = ClusterSources(cluster_id, tuple(_path(each, folder) for each in metadata_logs), logs)
-    there = cluster.metadata_logs or cluster.request_logs
-    return Sources((cluster,) if there else (), tuple(_path(each, folder) for each in journals))
+    return Inputs(
+        tuple(MetadataLog(_path(each, folder), cluster_id) for each in metadata_logs),
+        tuple(
+            RequestLog(tuple(patterns), cluster_id or "", broker, zone or "UTC")
+            for broker, patterns in by_broker.items()
+        ),
+        tuple(Journals(_path(each, folder)) for each in journals),
+    )
 
 
 def zone_problem(zone: str) -> str:
@@ -178,18 +129,22 @@ class _Reader:
     folder: Path
     problems: list[FileProblem] = field(default_factory=list)
 
-    def sources(self, root: Node) -> Sources:
+    def inputs(self, root: Node) -> Inputs:
         top = self._fields(root, _TOP)
         version = top.get("version")
         if version is None or version.data != "1":
             self._add((version or root).problem("a file says its version", "write version: 1 at its top"))
-        clusters = tuple(map(self._cluster, self._items(top.get("clusters"))))
-        sources = Sources(clusters, self._paths(top.get("journals")))
-        if not self.problems and not sources.paths:
+        read = [self._cluster(each) for each in self._items(top.get("clusters"))]
+        inputs = Inputs(
+            tuple(log for logs, _ in read for log in logs),
+            tuple(log for _, logs in read for log in logs),
+            tuple(map(Journals, self._paths(top.get("journals")))),
+        )
+        if not self.problems and not inputs.paths:
             self._add(root.problem("it names nothing to read", "name a metadata-log, request-logs or journals"))
-        return sources
+        return inputs
 
-    def _cluster(self, node: Node) -> ClusterSources:
+    def _cluster(self, node: Node) -> tuple[list[MetadataLog], list[RequestLog]]:
         read = self._fields(node, _CLUSTER)
         cluster_id = self._text(read.get("id")) or None
         if cluster_id is not None and (problem := id_problem(cluster_id)):
@@ -199,18 +154,20 @@ class _Reader:
         logs = self._paths(read.get("metadata-log"))
         if cluster_id is None and (requests or not logs):
             self._add(node.problem("id is missing", "lines of request logs do not say which cluster they are of"))
-        return ClusterSources(cluster_id, logs, tuple(self._request_log(each, zone) for each in requests))
+        request_logs = [self._request_log(each, cluster_id or "", zone) for each in requests]
+        return [MetadataLog(path, cluster_id) for path in logs], request_logs
 
-    def _request_log(self, node: Node, zone: str) -> RequestFiles:
+    def _request_log(self, node: Node, cluster_id: str, zone: str) -> RequestLog:
         read = self._fields(node, _REQUEST_LOG)
         broker = self._text(read.get("broker"))
         if not is_natural(broker):
             what = f"{broker!r} is no broker's id" if broker else "broker is missing"
             self._add(read.get("broker", node).problem(what))
-        patterns = self._paths(read.get("files"))
-        if not patterns:
+        paths = self._paths(read.get("files"))
+        if not paths:
             self._add(read.get("files", node).problem("files is missing", "for example /logs/kafka-request.log*"))
-        return RequestFiles(int(broker) if is_natural(broker) else 0, patterns, self._zone(read.get("timezone"), zone))
+        zone = self._zone(read.get("timezone"), zone)
+        return RequestLog(paths, cluster_id, int(broker) if is_natural(broker) else 0, zone)
 
     def _zone(self, node: Node | None, default: str) -> str:
         zone = self._text(node)
@@ -246,16 +203,13 @@ class _Reader:
         self.problems.append(problem)
 
 
-def missing(sources: Sources) -> Iterator[str]:
+def missing(inputs: Inputs) -> Iterator[str]:
     """The first missing input, as text. Patterns may match nothing, and URIs are for Spark."""
-    for cluster in sources.clusters:
-        for path in cluster.metadata_logs:
-            if "://" in path:
-                continue
-            if not Path(path).is_dir():
-                yield f"there is no folder {path}"
-            elif (Path(path) / _LOG).is_dir():
-                yield f"{path} is no metadata log but holds one: name {Path(path) / _LOG}"
-    for path in sources.journals:
-        if "://" not in path and not Path(path).exists():
+    for path in (each.path for each in inputs.metadata_logs if "://" not in each.path):
+        if not Path(path).is_dir():
+            yield f"there is no folder {path}"
+        elif (Path(path) / _LOG).is_dir():
+            yield f"{path} is no metadata log but holds one: name {Path(path) / _LOG}"
+    for path in (each.path for each in inputs.journals if "://" not in each.path):
+        if not Path(path).exists():
             yield f"there is no journal at {path}"

@@ -6,15 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from console.lake.sources import (
-    ClusterSources,
-    RequestFiles,
-    Sources,
-    bytes_for_java,
-    given_sources,
-    missing,
-    read_sources,
-)
+from console.history.jobs.inputs import Inputs, Journals, MetadataLog, RequestLog
+from console.lake.sources import bytes_for_java, given_sources, missing, read_sources
 from console.model.yaml_places import FileProblems
 
 FOLDER = Path("/lake")
@@ -34,34 +27,14 @@ journals: /journal
 
 
 def test_a_whole_file() -> None:
-    assert read_sources(WHOLE, "s.yaml", FOLDER) == Sources(
+    assert read_sources(WHOLE, "s.yaml", FOLDER) == Inputs(
+        (MetadataLog("/lake/meta/__cluster_metadata-0", "abc"), MetadataLog("/a"), MetadataLog("/b")),
         (
-            ClusterSources(
-                "abc",
-                ("/lake/meta/__cluster_metadata-0",),
-                (
-                    RequestFiles(1, ("/logs/1/kafka-request.log*", "s3a://logs/1/*"), "Europe/Berlin"),
-                    RequestFiles(2, ("/logs/2/kafka-request.log*",), "UTC"),
-                ),
-            ),
-            ClusterSources(None, ("/a", "/b")),
+            RequestLog(("/logs/1/kafka-request.log*", "s3a://logs/1/*"), "abc", 1, "Europe/Berlin"),
+            RequestLog(("/logs/2/kafka-request.log*",), "abc", 2, "UTC"),
         ),
-        ("/journal",),
+        (Journals("/journal"),),
     )
-
-
-def test_the_job_gets_the_same() -> None:
-    inputs = read_sources(WHOLE, "s.yaml", FOLDER).inputs()
-    assert [(each.path, each.cluster_id) for each in inputs.metadata_logs] == [
-        ("/lake/meta/__cluster_metadata-0", "abc"),
-        ("/a", None),
-        ("/b", None),
-    ]
-    assert [(each.cluster_id, each.broker_id, each.time_zone) for each in inputs.request_logs] == [
-        ("abc", 1, "Europe/Berlin"),
-        ("abc", 2, "UTC"),
-    ]
-    assert [each.path for each in inputs.journals] == ["/journal"]
 
 
 @pytest.mark.parametrize(
@@ -94,16 +67,17 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
 
 
 def test_of_the_command_line() -> None:
-    sources = given_sources(
+    given = given_sources(
         metadata_logs=["m"], request_logs=["1=/a*", "2=/b", "1=/c"], cluster_id="abc", zone="Asia/Tokyo", folder=FOLDER
     )
-    (cluster,) = sources.clusters
-    assert cluster.metadata_logs == ("/lake/m",)
-    assert cluster.request_logs == (
-        RequestFiles(1, ("/a*", "/c"), "Asia/Tokyo"),
-        RequestFiles(2, ("/b",), "Asia/Tokyo"),
+    assert given == Inputs(
+        (MetadataLog("/lake/m", "abc"),),
+        (
+            RequestLog(("/a*", "/c"), "abc", 1, "Asia/Tokyo"),
+            RequestLog(("/b",), "abc", 2, "Asia/Tokyo"),
+        ),
     )
-    assert given_sources(journals=["/j"], folder=FOLDER) == Sources((), ("/j",))
+    assert given_sources(journals=["/j"], folder=FOLDER) == Inputs(journals=(Journals("/j"),))
 
 
 @pytest.mark.parametrize(
@@ -122,8 +96,8 @@ def test_what_the_command_line_can_not_be(given: dict[str, object], said: str) -
 
 def test_what_is_not_there_is_named(tmp_path: Path) -> None:
     (tmp_path / "__cluster_metadata-0").mkdir()
-    sources = Sources((ClusterSources("a", (str(tmp_path / "data"), str(tmp_path), "s3a://b/x")),), ("/no/journal",))
-    assert list(missing(sources)) == [
+    logs = tuple(MetadataLog(path, "a") for path in (str(tmp_path / "data"), str(tmp_path), "s3a://b/x"))
+    assert list(missing(Inputs(logs, journals=(Journals("/no/journal"),)))) == [
         f"there is no folder {tmp_path / 'data'}",
         f"{tmp_path} is no metadata log but holds one: name {tmp_path}/__cluster_metadata-0",
         "there is no journal at /no/journal",

@@ -43,6 +43,12 @@ class Inputs(_Input, frozen=True):
     request_logs: tuple[RequestLog, ...] = ()
     journals: tuple[Journals, ...] = ()
 
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Every path and pattern."""
+        requests = (path for log in self.request_logs for path in log.paths)
+        return (*(log.path for log in self.metadata_logs), *requests, *(journal.path for journal in self.journals))
+
     def as_json(self) -> dict[str, Any]:
         """For the record, and for `spark-submit`."""
         made: dict[str, Any] = msgspec.to_builtins(self)
