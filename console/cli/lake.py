@@ -213,7 +213,7 @@ LEAST_SECONDS = 5.0
 def run_collect(options: argparse.Namespace) -> int:
     """0 all was read, 1 something was not, 2 not understood."""
     from console.answers.results import Printer
-    from console.lake.collect import Step, collect, keep_collecting
+    from console.lake.collect import collect, keep_collecting
     from console.lake.progress import shown
     from console.lake.results import collect_result
 
@@ -230,8 +230,8 @@ def run_collect(options: argparse.Namespace) -> int:
     printer = Printer(options.output)
     with shown() as progress:
 
-        def step(at: Step) -> None:
-            progress.count("collect", at.done, at.total, f"{at.context}: {at.said}")
+        def step(said: str, done: int, total: int) -> None:
+            progress.count("collect", done, total, said)
 
         def told(report: Report) -> None:
             printer(collect_result(report))

@@ -3,8 +3,8 @@
     spark.dataSource.register(KafkaAdminSource)
     spark.read.format("kafka_admin").option("contexts", '["prod", "staging"]').load()
 
-Rows are those of the table `snapshot` without `run_id`: every resource of each cluster, a heartbeat for each type that
-was read completely, a row `failed` for each error. A cluster that does not answer is one row `failed` of the entity
+Rows are those of the table `snapshot` without `run_id`: every resource of each cluster, a heartbeat with the types that
+were read completely, a row `failed` for each error. A cluster that does not answer is one row `failed` of the entity
 type `cluster`, whose key is the context's name or the addresses; its `cluster_id` is the context's, or empty.
 
 Unlike the rest of the pipeline this needs all of kac on the executors (`pip install kafka-admin-console` there), and a
@@ -32,8 +32,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from console.history.schema import SNAPSHOT, Table
-from console.lake.collect import TIMEOUT, PollResult, poll_context
-from console.lake.poll import Row, failed_row, snapshot_table, state_rows, status_rows
+from console.lake.collect import TIMEOUT, poll_context
+from console.lake.poll import failed_row, rows_table, state_rows, status_rows
 from console.model.failure import Failure
 
 if TYPE_CHECKING:
@@ -137,12 +137,11 @@ class KafkaAdminReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one cluster. Errors of the cluster become rows; it never fails because of them."""
         assert isinstance(partition, Cluster)
-        table = rows_of(partition, self._timeout)
-        yield from table.select(list(ROWS.names)).to_batches()
+        yield from rows_of(partition, self._timeout).to_batches()
 
 
 def rows_of(cluster: Cluster, timeout: float) -> pa.Table:
-    """All rows of one cluster, in the columns of the table `snapshot` with an empty `run_id`."""
+    """All rows of one cluster, in the columns of `ROWS`."""
     import asyncio
 
     from console.contexts import ContextError
@@ -151,16 +150,11 @@ def rows_of(cluster: Cluster, timeout: float) -> pa.Table:
         context = _context(cluster)
     except ContextError as error:
         unusable = Failure("NO_CONTEXT", str(error), "Give the executors the context's file.")
-        return snapshot_table([failed_row(cluster.name, unusable)], "", datetime.now(UTC), "")
+        return rows_table(ROWS, [failed_row(cluster.name, unusable)], "", datetime.now(UTC))
     taken = asyncio.run(poll_context(context, timeout=timeout))
-    return snapshot_table(*_rows(cluster, taken), "")
-
-
-def _rows(cluster: Cluster, taken: PollResult) -> tuple[list[Row], str, datetime]:
-    if taken.seen is not None:
-        return [*state_rows(taken.seen.state), *status_rows(taken.seen)], taken.seen.cluster_id, taken.seen.at
-    failure = taken.failure or Failure("UNKNOWN", "it was not polled")
-    return [failed_row(cluster.name, failure)], taken.context.cluster_id or "", taken.at
+    if isinstance(seen := taken.seen, Failure):
+        return rows_table(ROWS, [failed_row(cluster.name, seen)], context.cluster_id or "", taken.at)
+    return rows_table(ROWS, [*state_rows(seen.state), *status_rows(seen)], seen.cluster_id, seen.at)
 
 
 def _context(cluster: Cluster) -> Context:

@@ -10,28 +10,19 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import structs
 
 from console.history.entities import id_problem
+from console.history.schema import POLL, SNAPSHOT
 from console.lake.last_state import LastStates, Owner, changed_rows
-from console.lake.poll import (
-    Observation,
-    Row,
-    changes_of,
-    failed_row,
-    observation,
-    poll_cluster,
-    poll_rows,
-    poll_table,
-    snapshot_table,
-)
+from console.lake.poll import Observation, Row, failed_row, observation, poll_cluster, rows_table, status_rows
 from console.model.failure import Failure
 
 if TYPE_CHECKING:
@@ -93,34 +84,24 @@ class Report:
         return "; ".join(lines) or None
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """Progress of a run. done, total: clusters. said: the result of the last cluster, in a few words."""
-
-    done: int
-    total: int
-    context: str
-    said: str
-
-
-Progress = Callable[[Step], None]
+Progress = Callable[[str, int, int], None]
+"""Called with (the context and the result of the last cluster, clusters done, clusters in all)."""
 
 
 @dataclass(frozen=True, slots=True)
 class PollResult:
-    """The result of polling one context: an observation, or the error."""
+    """The result of polling one context. seen: an observation, or the error."""
 
     context: Context
-    seen: Observation | None = None
-    failure: Failure | None = None
+    seen: Observation | Failure
+    at: datetime
     seconds: float = 0.0
-    at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
 
 def collect(
     lake: Lake,
     contexts: Sequence[Context],
-    progress: Progress = lambda _: None,
+    progress: Progress = lambda *_: None,
     *,
     timeout: float = TIMEOUT,
     names: Collection[str] | None = None,
@@ -136,7 +117,7 @@ def keep_collecting(
     contexts: Callable[[], Sequence[Context]],
     every: float,
     told: Callable[[Report], None],
-    progress: Progress = lambda _: None,
+    progress: Progress = lambda *_: None,
     *,
     stop: threading.Event | None = None,
     timeout: float = TIMEOUT,
@@ -172,7 +153,7 @@ def poll_all(
     states: LastStates,
     lake: Lake,
     contexts: Sequence[Context],
-    progress: Progress = lambda _: None,
+    progress: Progress = lambda *_: None,
     *,
     timeout: float = TIMEOUT,
 ) -> list[PollResult]:
@@ -195,8 +176,9 @@ def poll_all(
             async with free:
                 taken = await poll_context(context, partial(topics_of, context), timeout)
             done += 1
-            resources = f"{len(taken.seen.state):,} resources" if taken.seen is not None else str(taken.failure)
-            progress(Step(done, len(contexts), context.name, resources))
+            seen = taken.seen
+            said = str(seen) if isinstance(seen, Failure) else f"{len(seen.state):,} resources"
+            progress(f"{context.name}: {said}", done, len(contexts))
             return taken
 
         return await asyncio.gather(*map(one, contexts))
@@ -206,10 +188,21 @@ def poll_all(
 
 async def poll_context(
     context: Context,
-    topics_of: Callable[[str], Iterable[str]] = lambda _: (),
+    topics_of: Callable[[str], Collection[str]] = lambda _: (),
     timeout: float = TIMEOUT,  # noqa: ASYNC109
 ) -> PollResult:
     """What one cluster answers, within so many seconds."""
+    begun = time.monotonic()
+    seen = await _observed(context, topics_of, timeout)
+    at = datetime.now(UTC) if isinstance(seen, Failure) else seen.at
+    return PollResult(context, seen, at, time.monotonic() - begun)
+
+
+async def _observed(
+    context: Context,
+    topics_of: Callable[[str], Collection[str]],
+    timeout: float,  # noqa: ASYNC109
+) -> Observation | Failure:
     from console.admin.client import AdminClient
     from console.admin.errors import AdminError
     from console.session.session import Session
@@ -217,26 +210,19 @@ async def poll_context(
 
     client = AdminClient(structs.replace(context.settings, read_only=True))
     client.start()
-    begun = time.monotonic()
     try:
         async with asyncio.timeout(timeout):
-            polled = await poll_cluster(
-                Session(client, context, "collect"), lambda cluster_id: set(topics_of(cluster_id))
-            )
-        seen = observation(polled)
+            seen = observation(await poll_cluster(Session(client, context, "collect"), topics_of))
     except (AdminError, Refused) as error:
-        return PollResult(context, failure=error.failure, seconds=time.monotonic() - begun)
+        return error.failure
     except TimeoutError:
-        slow = Failure("TIMED_OUT", f"it did not answer everything within {timeout:g} s", "Raise --timeout.")
-        return PollResult(context, failure=slow, seconds=time.monotonic() - begun)
+        return Failure("TIMED_OUT", f"it did not answer everything within {timeout:g} s", "Raise --timeout.")
     finally:
         await asyncio.to_thread(client.close)
     if problem := id_problem(seen.cluster_id):
-        unfit = Failure(
-            "NO_CLUSTER_ID", problem, "The lake keeps clusters by their ids; nothing of this one was written."
-        )
-        return PollResult(context, failure=unfit, seconds=time.monotonic() - begun)
-    return PollResult(context, seen, seconds=time.monotonic() - begun, at=seen.at)
+        unwritten = "The lake keeps clusters by their ids; nothing of this one was written."
+        return Failure("NO_CLUSTER_ID", problem, unwritten)
+    return seen
 
 
 class Claim(NamedTuple):
@@ -313,21 +299,21 @@ def write_down(
     names: Collection[str] | None = None,
 ) -> Report:
     """Writes results, all at once. names: see `refused_claims`. LakeError: another run writes, the disk is full …"""
+    import pyarrow as pa
+
     from console.history.store.write import writing
 
     states = states or LastStates(lake)
-    read = {each.context.name: each.seen.cluster_id if each.seen is not None else None for each in taken}
+    read = {each.context.name: None if isinstance(each.seen, Failure) else each.seen.cluster_id for each in taken}
     with writing(lake, "collect", inputs={"clusters": read}) as write:
-        tables, polls, reports, kept = _tables(write, states, taken, names)
+        changes, polls, reports, kept = _tables(write, states, taken, names)
         report = Report(write.run_id, tuple(reports))
         if not polls:
             write.fail(report.message or "there was no cluster to poll", inputs={"clusters": read})
             return replace(report, run_id="")
-        import pyarrow as pa
-
-        rows = write.add_few("poll", poll_table(polls), POLLS_IN_FILE)
-        if tables:
-            rows += write.add_arrow("snapshot", pa.concat_tables(tables))
+        rows = write.add_few(POLL.name, pa.concat_tables(polls), POLLS_IN_FILE)
+        if changes:
+            rows += write.add_arrow(SNAPSHOT.name, pa.concat_tables(changes))
         status = "done" if kept else "failed"
         release = write.commit(status=status, inputs={"clusters": read}, message=report.message)
         with suppress(OSError):  # the next run deletes what is left over
@@ -337,53 +323,44 @@ def write_down(
 
 def _tables(
     write: Write, states: LastStates, taken: Sequence[PollResult], names: Collection[str] | None
-) -> tuple[list[pa.Table], list[dict[str, Any]], list[ClusterReport], set[str]]:
+) -> tuple[list[pa.Table], list[pa.Table], list[ClusterReport], set[str]]:
     """The rows to write, of `snapshot` and of `poll`, the reports, and the clusters that answered."""
     owners = states.owners(write.release)
     known = {owner.context: cluster_id for cluster_id, owner in owners.items()}
-    claims = [
-        Claim(
-            each.context.name, each.seen.cluster_id, each.context.cluster_id, frozenset(each.context.settings.bootstrap)
-        )
-        for each in taken
-        if each.seen is not None
-    ]
+    claims = [_claim(each.context, each.seen.cluster_id) for each in taken if not isinstance(each.seen, Failure)]
     refused = refused_claims(owners, claims, names)
     now: dict[str, tuple[Context, datetime]] = {}
-    tables: list[pa.Table] = []
-    polls: list[dict[str, Any]] = []
-    reports: list[ClusterReport] = []
-    current = {each.seen.cluster_id: states.of(write.release, each.seen.cluster_id) for each in taken if each.seen}
+    changes: list[pa.Table] = []
+    polls: list[pa.Table] = []
+    reports: dict[int, ClusterReport] = {}
+    current = {each.cluster_id: states.of(write.release, each.cluster_id) for each in claims}
     first = {
         each.cluster_id: each.context
         for each in claims
         if each.cluster_id in owners and owners[each.cluster_id].context == each.context
     }
-    for each in sorted(taken, key=lambda each: each.at):
+    for place, each in sorted(enumerate(taken), key=lambda placed: placed[1].at):
         name, seen = each.context.name, each.seen
-        if seen is None:
+        if isinstance(seen, Failure):
             cluster_id = each.context.cluster_id or known.get(name)
-            if cluster_id is not None and each.failure is not None:
-                polls += poll_rows([failed_row(name, each.failure)], cluster_id, each.at)
-            reports.append(ClusterReport(name, cluster_id, failure=each.failure, seconds=each.seconds))
-            continue
-        if name in refused:
-            reports.append(ClusterReport(name, seen.cluster_id, failure=refused[name], seconds=each.seconds))
-            continue
-        if first.setdefault(seen.cluster_id, name) != name:
-            reports.append(ClusterReport(name, seen.cluster_id, len(seen.state), seconds=each.seconds))
-            continue  # another context for the same cluster: one poll is enough
-        rows, current[seen.cluster_id] = changed_rows(current[seen.cluster_id], seen)
-        polls += poll_rows(rows, seen.cluster_id, seen.at)
-        if changed := changes_of(rows):
-            tables.append(snapshot_table(changed, seen.cluster_id, seen.at, write.run_id))
-        now[seen.cluster_id] = each.context, seen.at
-        reports.append(_report(each, seen, rows))
+            if cluster_id is not None:
+                polls.append(rows_table(POLL, [failed_row(name, seen)], cluster_id, each.at))
+            reports[place] = ClusterReport(name, cluster_id, failure=seen, seconds=each.seconds)
+        elif name in refused:
+            reports[place] = ClusterReport(name, seen.cluster_id, failure=refused[name], seconds=each.seconds)
+        elif first.setdefault(seen.cluster_id, name) != name:  # another context for the same cluster: one is enough
+            reports[place] = ClusterReport(name, seen.cluster_id, len(seen.state), seconds=each.seconds)
+        else:
+            rows, current[seen.cluster_id] = changed_rows(current[seen.cluster_id], seen)
+            polls.append(rows_table(POLL, status_rows(seen), seen.cluster_id, seen.at))
+            if rows:
+                changes.append(rows_table(SNAPSHOT, rows, seen.cluster_id, seen.at))
+            now[seen.cluster_id] = each.context, seen.at
+            reports[place] = _report(each, seen, rows)
     for cluster_id, (context, at) in now.items():
         owner = Owner(context.name, context.cluster_id == cluster_id)
         states.keep(write, cluster_id, owner, at, current[cluster_id])
-    order = {each.context.name: place for place, each in enumerate(taken)}
-    return tables, polls, sorted(reports, key=lambda report: order[report.context]), set(now)
+    return changes, polls, [reports[place] for place in sorted(reports)], set(now)
 
 
 def _report(taken: PollResult, seen: Observation, rows: Sequence[Row]) -> ClusterReport:

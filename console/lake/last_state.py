@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from console.history.entities import folder_of
 from console.history.schema import SNAPSHOT
 from console.history.store.partitions import partition_values
-from console.lake.poll import Observation, Resource, Row, State, Value, state_rows, status_rows
+from console.lake.poll import Observation, Resource, Row, State, Value, rows_table, state_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def changed_rows(last: State, seen: Observation) -> tuple[list[Row], State]:
-    """The rows to write, and the new state.
+    """The rows of the table `snapshot`, and the new state.
 
     A known resource that is not listed was deleted only if all of its type could be listed; if that failed, or reading
     its configs did, its state stays.
@@ -40,7 +40,7 @@ def changed_rows(last: State, seen: Observation) -> tuple[list[Row], State]:
             gone.append(Row("absent", *entity))
         else:
             now[entity] = values
-    return [*state_rows(changed), *gone, *status_rows(seen)], now
+    return [*state_rows(changed), *gone], now
 
 
 def _with_former_configs(before: tuple[Value, ...], facts: tuple[Value, ...]) -> tuple[Value, ...]:
@@ -108,7 +108,9 @@ class LastStates:
         same = last is not None and self.of(write.release, cluster_id) == state
         run = str(last["state"]) if last is not None and same else write.run_id
         if run == write.run_id and state:
-            self._lake.filesystem.replace(self._path(cluster_id, run), _parquet(state))
+            self._lake.filesystem.replace(
+                self._path(cluster_id, run), _parquet(rows_table(SNAPSHOT, state_rows(state), cluster_id, at))
+            )
         self._known[cluster_id, run] = state
         looked = {"context": owner.context, "declares": owner.declares, "at": at.isoformat(), "state": run}
         write.remember({_INPUT + cluster_id: looked})
@@ -129,10 +131,12 @@ class LastStates:
         import pyarrow as pa
 
         try:
-            data = self._lake.filesystem.read(self._path(cluster_id, run))
-            return _state(_read(data, _COLUMNS).to_pylist())
+            read = _read(self._lake.filesystem.read(self._path(cluster_id, run)), _COLUMNS)
         except (OSError, pa.ArrowException):
             return None
+        return applied(
+            {}, (Row("state", *values) for values in zip(*(each.to_pylist() for each in read.columns), strict=True))
+        )
 
     def _rebuilt(self, release: Release, cluster_id: str) -> State:
         import pyarrow as pa
@@ -165,23 +169,10 @@ def _read(data: bytes, columns: tuple[str, ...]) -> pa.Table:
     return pq.read_table(pa.BufferReader(data), columns=list(columns))
 
 
-def _parquet(state: State) -> bytes:
+def _parquet(state: pa.Table) -> bytes:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    flat = [(*entity, *value) for entity, values in state.items() for value in values]
-    columns = dict(zip(_COLUMNS, zip(*flat, strict=True), strict=True))
-    text = pa.string()
-    types = (text, text, text, text, text, pa.bool_())
-    table = pa.table([pa.array(columns[name], type_) for name, type_ in zip(_COLUMNS, types, strict=True)], _COLUMNS)
     sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="zstd")
+    pq.write_table(state.select(_COLUMNS), sink, compression="zstd")
     return bytes(sink.getvalue())
-
-
-def _state(rows: Iterable[Mapping[str, Any]]) -> State:
-    found: dict[Resource, list[Value]] = {}
-    for row in rows:
-        value = Value(row["attr"], row["value"], row["source"], row["is_sensitive"])
-        found.setdefault(Resource(row["entity_type"], row["entity_key"]), []).append(value)
-    return {entity: tuple(values) for entity, values in found.items()}

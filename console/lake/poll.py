@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from console.history.entities import ACL_SET, CONFIG_TYPES, acl_attr, acl_key, config_key, quota_key, quota_value
 from console.history.entities import scram_value as scram_text
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from console.admin.link import Link
+    from console.history.schema import Table
     from console.session.session import Session
 
 
@@ -36,22 +37,21 @@ _LISTS_GROUPS = 1
 """The version of ListConfigResources from which on brokers list more than client metrics (KIP-1142)."""
 
 
+Failed = Mapping[tuple[str, str | None], str]
+"""What could not be read: (entity type, key, or None for all of the type) -> the error."""
+
+
 @dataclass(frozen=True, slots=True)
 class Poll:
     """What a cluster answered.
 
-    at: the time of the last answer. listed: the types, of those that Metadata does not list, whose resources are all in
-    the snapshot. unlisted: why those of the others are not. unsure: topics that existed at the last poll and are not
-    listed any more, though the brokers do not call them unknown. lost: parts of the snapshot, by the names of
-    `Snapshot.read_at`, that were not answered in time or not decodable.
+    at: the time of the last answer. failed: what is not in the snapshot without being among its failures. So are topics
+    that existed at the last poll and are not listed any more, though the brokers do not call them unknown.
     """
 
     snapshot: Snapshot
     at: datetime
-    listed: frozenset[ResourceType] = frozenset()
-    unlisted: Mapping[ResourceType, Failure] = field(default_factory=dict)
-    unsure: Mapping[str, Failure] = field(default_factory=dict)
-    lost: Mapping[str, Failure] = field(default_factory=dict)
+    failed: Failed = field(default_factory=dict)
 
 
 async def poll_cluster(session: Session, known_topics: Callable[[str], Collection[str]] = lambda _: ()) -> Poll:
@@ -70,8 +70,7 @@ async def poll_cluster(session: Session, known_topics: Callable[[str], Collectio
     }
     # One after the other: a broker answers a connection's requests in their order, and one may take very long.
     lost = {part: failure for part, read in parts.items() if (failure := await _failure_of(read())) is not None}
-    version = await session.client.run(_listing_version)
-    unlisted = _unlisted(version)
+    unlisted = _unlisted(await session.client.run(_listing_version))
     wanted = [type_ for type_ in (GROUP, CLIENT_METRICS) if type_ not in unlisted]
     named = await session.list_resources(wanted) if wanted else ()
     refused = next((each.failure for each in session.snapshot.failures if each.part == "resources"), None)
@@ -83,8 +82,12 @@ async def poll_cluster(session: Session, known_topics: Callable[[str], Collectio
     await session.read_configs([*topics, *brokers, CLUSTER_DEFAULT, *named], at_once=True)
     missing = set(known_topics(snapshot.cluster.cluster_id or "")) - snapshot.topics.keys()
     unsure = await _unsure(session, sorted(missing))
-    listed = frozenset(type_ for type_ in wanted if type_ not in unlisted)
-    return Poll(session.snapshot, datetime.now(UTC), listed, unlisted, unsure, lost)
+    failures = (
+        *((("topic", name), failure) for name, failure in unsure.items()),
+        *(((CONFIG_TYPES[type_], None), failure) for type_, failure in unlisted.items()),
+        *(((_PARTS[part], None), failure) for part, failure in lost.items()),
+    )
+    return Poll(session.snapshot, datetime.now(UTC), {what: str(failure) for what, failure in failures})
 
 
 async def _failure_of(read: Awaitable[None]) -> Failure | None:
@@ -162,7 +165,7 @@ class Observation:
     """The result of one poll.
 
     partial: resources whose configs could not be read; attributes with a colon are known. listed: the types whose
-    resources are all included. failed: (type, key, or None for all of the type) -> the broker's error.
+    resources are all included.
     """
 
     cluster_id: str
@@ -170,7 +173,7 @@ class Observation:
     state: State
     listed: frozenset[str]
     partial: frozenset[Resource] = frozenset()
-    failed: Mapping[tuple[str, str | None], str] = field(default_factory=dict)
+    failed: Failed = field(default_factory=dict)
 
 
 class Row(NamedTuple):
@@ -201,11 +204,9 @@ def observation(poll: Poll) -> Observation:
             named = _labelled(each.entity)
             failed[named] = str(each.failure)
             partial.add(named)
-    failed |= {("topic", name): str(failure) for name, failure in poll.unsure.items()}
-    failed |= {(CONFIG_TYPES[type_], None): str(failure) for type_, failure in poll.unlisted.items()}
-    failed |= {(_PARTS[part], None): str(failure) for part, failure in poll.lost.items()}
-    if not snapshot.versions and "versions" not in poll.lost:
-        failed["feature", None] = "no broker reported its features"
+    failed |= poll.failed
+    if not snapshot.versions:
+        failed.setdefault(("feature", None), "no broker reported its features")
     for name, topic in snapshot.topics.items():
         facts = (
             Value(":partitions", str(len(topic.partitions))),
@@ -346,37 +347,11 @@ def state_rows(state: State) -> list[Row]:
 
 
 def status_rows(seen: Observation) -> list[Row]:
-    """A heartbeat for each type that was read completely, and a row for each error."""
+    """One heartbeat with the types that were read completely, by commas, and a row for each error."""
     incomplete = {entity_type for entity_type, _ in seen.failed}
-    heartbeats = [Row("heartbeat", each) for each in TYPES if each in seen.listed and each not in incomplete]
+    complete = [each for each in TYPES if each in seen.listed and each not in incomplete]
     failures = [Row("failed", entity_type, key, value=why) for (entity_type, key), why in seen.failed.items()]
-    return heartbeats + failures
-
-
-_CHANGES = frozenset({"state", "absent"})
-
-
-def changes_of(rows: Iterable[Row]) -> list[Row]:
-    """The rows for the table `snapshot`."""
-    return [row for row in rows if row.kind in _CHANGES]
-
-
-def poll_rows(rows: Iterable[Row], cluster_id: str, at: datetime) -> list[dict[str, Any]]:
-    """The others, for the table `poll`: one heartbeat for all types, and each error."""
-    beats = [row.entity_type for row in rows if row.kind == "heartbeat"]
-    failed = [row._asdict() for row in rows if row.kind == "failed"]
-    made = [Row("heartbeat", ",".join(beats))._asdict()] if beats else []
-    return [{**row, "cluster_id": cluster_id, "observed_ts": at} for row in (*made, *failed)]
-
-
-def poll_table(rows: Iterable[Mapping[str, Any]]) -> pa.Table:
-    """The rows of polls in the table's columns; `run_id` is missing."""
-    import pyarrow as pa
-
-    from console.history.schema import POLL, arrow_schema
-
-    schema = arrow_schema(POLL)
-    return pa.Table.from_pylist(list(rows), schema=schema.remove(schema.get_field_index("run_id")))
+    return [*([Row("heartbeat", ",".join(complete))] if complete else ()), *failures]
 
 
 def failed_row(cluster: str, failure: Failure) -> Row:
@@ -384,15 +359,15 @@ def failed_row(cluster: str, failure: Failure) -> Row:
     return Row("failed", "cluster", cluster, value=str(failure))
 
 
-def snapshot_table(rows: Iterable[Row], cluster_id: str, at: datetime, run_id: str) -> pa.Table:
-    """The rows in the table's columns."""
+def rows_table(table: Table, rows: Iterable[Row], cluster_id: str, at: datetime) -> pa.Table:
+    """The rows in the columns of `snapshot` or `poll`, but for `run_id`."""
     import pyarrow as pa
 
-    from console.history.schema import SNAPSHOT, arrow_schema
+    from console.history.schema import arrow_schema
 
     columns = list(zip(*rows, strict=True)) or [()] * len(Row._fields)
-    of_row = dict(zip(Row._fields, columns, strict=True))
     count = len(columns[0])
-    data = {**of_row, "cluster_id": [cluster_id] * count, "observed_ts": [at] * count, "run_id": [run_id] * count}
-    schema = arrow_schema(SNAPSHOT)
-    return pa.table([pa.array(data[name], schema.field(name).type) for name in schema.names], schema=schema)
+    of_all = {"cluster_id": [cluster_id] * count, "observed_ts": [at] * count}
+    data = dict(zip(Row._fields, columns, strict=True)) | of_all
+    schema = pa.schema([column for column in arrow_schema(table) if column.name != "run_id"])
+    return pa.table([pa.array(data[column.name], column.type) for column in schema], schema=schema)

@@ -10,15 +10,24 @@ from hypothesis import strategies as st
 
 from console.history.schema import SNAPSHOT
 from console.lake.last_state import applied, changed_rows
-from console.lake.poll import TYPES, Observation, Poll, Resource, Row, State, Value, observation, snapshot_table
+from console.lake.poll import (
+    TYPES,
+    Observation,
+    Poll,
+    Resource,
+    Row,
+    State,
+    Value,
+    observation,
+    rows_table,
+    status_rows,
+)
 from console.model.cluster import Broker, BrokerVersion, ClusterInfo, Partition, ScramCredential, Topic
 from console.model.codes import (
-    CLIENT_METRICS,
     DEFAULT_CONFIG,
     DYNAMIC_BROKER_CONFIG,
     DYNAMIC_DEFAULT_BROKER_CONFIG,
     DYNAMIC_TOPIC_CONFIG,
-    GROUP,
     STATIC_BROKER_CONFIG,
     ScramMechanism,
 )
@@ -61,7 +70,7 @@ def test_the_rows_of_all_looks_give_back_each_look(states: list[Mapping[Resource
         assert read == known == state
         written = {(row.entity_type, row.entity_key) for row in rows if row.kind in ("state", "absent")}
         assert written == {entity for entity in before.keys() | state.keys() if before.get(entity) != state.get(entity)}
-        assert [row for row in rows if row.kind == "heartbeat"] == [Row("heartbeat", each) for each in TYPES]
+    assert status_rows(seen({})) == [Row("heartbeat", ",".join(TYPES))]
 
 
 @given(STATES, STATES, st.sets(st.sampled_from(["topic", "quota", "acl"])))
@@ -74,8 +83,10 @@ def test_nothing_is_gone_where_a_type_could_not_be_read(
     rows, known = changed_rows(before, look)
     kept = {entity: values for entity, values in before.items() if entity.entity_type in refused}
     assert known == {**readable, **kept} == applied(before, rows)
-    assert {row.entity_type for row in rows if row.kind == "failed"} == refused
-    assert {row.entity_type for row in rows if row.kind == "heartbeat"} == set(TYPES) - refused
+    status = status_rows(look)
+    assert {row.entity_type for row in status if row.kind == "failed"} == refused
+    (heartbeat,) = (row for row in status if row.kind == "heartbeat")
+    assert set(heartbeat.entity_type.split(",")) == set(TYPES) - refused
 
 
 def test_a_resource_whose_configs_could_not_be_read_keeps_those_that_it_had() -> None:
@@ -87,9 +98,11 @@ def test_a_resource_whose_configs_could_not_be_read_keeps_those_that_it_had() ->
     rows, known = changed_rows(before, look)
     assert known == {broker: (Value(":fenced", "true"), before[broker][1])}
     assert applied(before, rows) == known
-    assert Row("failed", "broker", "3", value="UNREACHABLE") in rows
-    assert Row("heartbeat", "broker") not in rows
-    assert Row("heartbeat", "topic") in rows
+    without_brokers = ",".join(each for each in TYPES if each != "broker")
+    assert status_rows(look) == [
+        Row("heartbeat", without_brokers),
+        Row("failed", "broker", "3", value="UNREACHABLE"),
+    ]
 
 
 def entry(name: str, value: str | None, *synonyms: Synonym, sensitive: bool = False) -> ConfigEntry:
@@ -132,8 +145,7 @@ def example() -> Snapshot:
 
 
 def test_what_a_look_tells() -> None:
-    unlisted = {GROUP: Failure("UNSUPPORTED", "groups")}
-    told = observation(Poll(example(), AT, frozenset({CLIENT_METRICS}), unlisted, {"hidden": DENIED}))
+    told = observation(Poll(example(), AT, {("group", None): "UNSUPPORTED: groups", ("topic", "hidden"): str(DENIED)}))
     assert told.state == {
         Resource("topic", "t"): (
             Value(":partitions", "3"),
@@ -167,9 +179,9 @@ def test_what_a_look_tells() -> None:
 
 def test_rows_fit_the_table() -> None:
     rows, _ = changed_rows({}, seen({Resource("topic", "t"): (Value(":partitions", "1"),)}))
-    table = snapshot_table(rows, "c", AT + timedelta(microseconds=7), "run")
-    assert tuple(table.column_names) == SNAPSHOT.names
-    assert table.num_rows == 1 + len(TYPES)
+    table = rows_table(SNAPSHOT, rows, "c", AT + timedelta(microseconds=7))
+    assert (*table.column_names, "run_id") == SNAPSHOT.names
+    assert table.num_rows == 1
     first = table.to_pylist()[0]
     assert (first["observed_ts"], first["kind"], first["entity_key"]) == (AT + timedelta(microseconds=7), "state", "t")
-    assert snapshot_table([], "c", AT, "run").num_rows == 0
+    assert rows_table(SNAPSHOT, [], "c", AT).num_rows == 0

@@ -15,6 +15,7 @@ import pytest
 
 from console.history.requests.lines import altered
 from console.lake.demo.real_broker import BULK, Kafka, NoBroker, find_kafka, record_broker
+from console.lake.poll import Observation
 from tests.support.kafka_jars import KAFKA_4_3, jars, java
 from tests.support.metadata_log import read_log
 from tests.support.real_clusters import running
@@ -58,8 +59,8 @@ def test_a_broker_is_recorded_and_gone(kafka: Kafka, tmp_path: Path) -> None:
     waited = [int(ms) for ms in re.findall(r'"requestApiKeyName":"PRODUCE".*?"throttleTimeMs":(\d+),"resp', text)]
     assert max(waited) > 0, "the producer was above its limit"
     before, after = recorded.taken
-    assert before.seen is not None
-    assert after.seen is not None
+    assert isinstance(before.seen, Observation)
+    assert isinstance(after.seen, Observation)
     assert len(after.seen.state) == len(before.seen.state) + 2, "a topic and a quota more"
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(after.context.settings.bootstrap[0], 5.0).close()

@@ -10,10 +10,10 @@ from pyspark.sql import SparkSession
 from console.history.jobs.build import build
 from console.history.jobs.progress import Progress
 from console.history.jobs.tables import read_polls
-from console.history.schema import TABLES
+from console.history.schema import POLL, SNAPSHOT, TABLES
 from console.history.store import Lake, LakeError
 from console.history.store.write import writing
-from console.lake.poll import Observation, poll_rows, poll_table, snapshot_table, status_rows
+from console.lake.poll import Observation, Row, rows_table, status_rows
 from tests.history.lake_rows import START, rows_of, snapshot_rows
 from tests.history.tiny_steps import FAILING, STEPS
 
@@ -29,16 +29,16 @@ def lake(tmp_path: Path) -> Lake:
 
 def test_polls_are_read_as_if_their_rows_were_in_snapshot(spark: SparkSession, lake: Lake) -> None:
     seen = Observation("c", START, {}, frozenset({"topic", "acl"}), failed={("group", None): "UNSUPPORTED: old"})
-    rows = status_rows(seen)
     before = read_polls(spark, lake, lake.current()).count()
     assert before == 200
     with writing(lake, "collect") as write:
-        write.add_few("poll", poll_table(poll_rows(rows, "c", START)), 10)
+        write.add_few("poll", rows_table(POLL, status_rows(seen), "c", START), 10)
         write.commit()
     now = read_polls(spark, lake, lake.current())
     assert now.columns == list(TABLES["snapshot"].names)
     found = [row.asDict() for row in now.where("cluster_id = 'c'").drop("run_id").collect()]
-    wanted = snapshot_table(rows, "c", START, "").drop(["run_id"]).to_pylist()
+    each = [Row("heartbeat", "topic"), Row("heartbeat", "acl"), Row("failed", "group", value="UNSUPPORTED: old")]
+    wanted = rows_table(SNAPSHOT, each, "c", START).to_pylist()
     assert len(wanted) == 3
     without_zone = [{**row, "observed_ts": START} for row in found]
     assert sorted(without_zone, key=str) == sorted([{**row, "observed_ts": START} for row in wanted], key=str)

@@ -23,7 +23,7 @@ from console.history.requests.alters import ALTER_APIS
 from console.history.store.errors import LakeError, NoLake
 from console.journal.file import journal_path
 from console.journal.records import Answered, Ended, Entry, Intent, intent_line, note_line
-from console.lake.collect import poll_context, write_down
+from console.lake.collect import Progress, poll_context, write_down
 from console.lake.demo.metadata_log import MetadataLog
 from console.lake.demo.real_broker import NAME as REAL
 from console.lake.demo.real_broker import NoBroker, send_changes
@@ -33,6 +33,7 @@ from console.lake.last_state import LastStates
 from console.lake.sources import FILE as SOURCES
 from console.model.changes import Status
 from console.model.config import ConfigEntry, own_source
+from console.model.failure import Failure
 from console.model.journal_lines import Origin, Sending, Who
 from console.model.journal_lines import Request as JournalRequest
 from console.plan.compile import compile_plan
@@ -73,7 +74,7 @@ async def record(
                 await day.do(deed, at)
             if at in polls:
                 polled = await poll_context(context)
-                seen = replace(polled.seen, at=at) if polled.seen is not None else None
+                seen = polled.seen if isinstance(polled.seen, Failure) else replace(polled.seen, at=at)
                 taken.append(replace(polled, at=at, seen=seen))
                 passed(f"{name}: {at:%H:%M}")
         for client in (each for each in CLIENTS if each.cluster == name):
@@ -165,9 +166,6 @@ FOLDER = "demo"
 STATE = "clusters.json"
 _MARK = "made-by-kac-lake-demo"
 
-Passed = Callable[[str, int, int], None]
-"""Called with (cluster and time of the poll, polls done, polls in all)."""
-
 
 @dataclass(frozen=True, slots=True)
 class Demo:
@@ -184,13 +182,13 @@ class Demo:
 def make(
     where: str,
     end: datetime,
-    passed: Passed = lambda *_: None,
+    passed: Progress = lambda *_: None,
     broker: Callable[[Path], Recorded] | None = None,
 ) -> Demo:
     """Makes a new lake with a day that ends at `end`; replaces a former demo.
 
-    broker: records a real one into a folder; its NoBroker becomes `Demo.unrecorded`. LakeError: another lake is there.
-    OSError: the disk is full, no permission.
+    passed: gets the cluster and the time of each poll. broker: records a real one into a folder; its NoBroker becomes
+    `Demo.unrecorded`. LakeError: another lake is there. OSError: the disk is full, no permission.
     """
     lake = new_lake(where)
     folder = Path(lake.where) / FOLDER
@@ -233,7 +231,7 @@ def new_lake(where: str) -> Lake:
     return Lake.create(where)
 
 
-async def _record_all(folder: Path, state: Path, end: datetime, passed: Passed) -> tuple[Recorded, ...]:
+async def _record_all(folder: Path, state: Path, end: datetime, passed: Progress) -> tuple[Recorded, ...]:
     specs = clusters_of("fleet", ClusterSpec(state_file=state))
     gaps = sum((since - until) // POLL_EVERY for each in NOT_POLLED.values() for since, until in each)
     total = (HOURS + 1) * len(specs) - gaps

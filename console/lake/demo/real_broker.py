@@ -38,6 +38,7 @@ from console.model.changes import (
 )
 from console.model.codes import SET
 from console.model.config import CLUSTER_DEFAULT, topic_resource
+from console.model.failure import Failure
 from console.model.quota import QuotaEntity
 from console.model.secret import Secret
 
@@ -224,8 +225,8 @@ async def _live(broker: _Broker) -> tuple[PollResult, ...]:
     await _produce(broker)
     after = await poll_context(context)
     for result in (before, after):
-        if result.failure is not None:
-            raise NoBroker(f"it could not be polled: {result.failure}")
+        if isinstance(result.seen, Failure):
+            raise NoBroker(f"it could not be polled: {result.seen}")
     return before, after
 
 
