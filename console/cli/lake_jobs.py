@@ -8,6 +8,7 @@ import os
 import traceback
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
+from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -266,11 +267,11 @@ def _told(options: argparse.Namespace, report: Report) -> int:
 
 def report_text(options: argparse.Namespace, report: Report) -> str:
     """What a run did, in the form of ``--output``."""
-    from console.lake.results import report_data, report_lines
+    from console.lake.results import report_lines
     from console.present.text import clean
 
     if options.output == "json":
-        return json_text(report_data(report)) + "\n"
+        return json_text(asdict(report)) + "\n"
     return "".join(f"{clean(line)}\n" for line in report_lines(report))
 
 

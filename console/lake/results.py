@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Iterable
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from console.answers.results import Column, Detail, Row, Table
 from console.answers.triage import prometheus_label
@@ -30,11 +29,6 @@ def report_lines(report: Report) -> list[str]:
     if report.quarantined:
         lines.append(f"{report.quarantined:,} unreadable lines or batches: see the table quarantine")
     return lines + list(report.notes)
-
-
-def report_data(report: Report) -> dict[str, object]:
-    """The same for programs."""
-    return asdict(report)
 
 
 def collect_result(report: CollectReport) -> Table:
@@ -102,68 +96,32 @@ def status_result(status: Status) -> Detail:
 
 def _table_row(each: TableStatus) -> Row:
     older = "older columns: kac lake build rebuilds it" if each.is_older else ""
+    counts = f"{each.rows:,}", size(each.bytes), f"{each.files:,}"
+    data = _data(each)
     return Row(
-        (
-            each.name,
-            each.layer,
-            f"{each.rows:,}",
-            size(each.bytes),
-            f"{each.files:,}",
-            _time(each.earliest),
-            _time(each.latest),
-            older,
-        ),
-        {
-            "table": each.name,
-            "layer": each.layer,
-            "rows": each.rows,
-            "bytes": each.bytes,
-            "files": each.files,
-            "partitions": each.partitions,
-            "earliest": _iso(each.earliest),
-            "latest": _iso(each.latest),
-            "is_older": each.is_older,
-        },
+        (each.name, each.layer, *counts, _time(each.earliest), _time(each.latest), older),
+        {"table": data.pop("name"), **data},
     )
 
 
 def _run_row(each: RunStatus) -> Row:
-    seconds = (each.ended - each.started).total_seconds()
-    rows = sum(each.rows.values())
-    return Row(
-        (
-            each.run_id,
-            each.job,
-            each.status,
-            _time(each.started),
-            f"{seconds:.1f}",
-            f"{rows:,}",
-            f"{each.quarantined:,}" if each.quarantined else "",
-            each.message or "",
-        ),
-        {
-            "run_id": each.run_id,
-            "job": each.job,
-            "status": each.status,
-            "started": _iso(each.started),
-            "ended": _iso(each.ended),
-            "rows": dict(each.rows),
-            "quarantined": each.quarantined,
-            "message": each.message,
-        },
-    )
+    seconds = f"{(each.ended - each.started).total_seconds():.1f}"
+    counts = seconds, f"{sum(each.rows.values()):,}", f"{each.quarantined:,}" if each.quarantined else ""
+    return Row((each.run_id, each.job, each.status, _time(each.started), *counts, each.message or ""), _data(each))
 
 
 def _gap_row(each: Gap) -> Row:
-    return Row(
-        (each.cluster_id, _time(each.start), _time(each.end) or "now"),
-        {"cluster_id": each.cluster_id, "start": _iso(each.start), "end": _iso(each.end)},
-    )
+    return Row((each.cluster_id, _time(each.start), _time(each.end) or "now"), _data(each))
+
+
+def _data(each: TableStatus | RunStatus | Gap | Finding) -> dict[str, Any]:
+    """Its fields for programs."""
+    return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in vars(each).items()}
 
 
 def findings_result(findings: Iterable[Finding]) -> Table:
     """The damage of a lake."""
-    rows = tuple(Row((each.where, each.what), {"where": each.where, "what": each.what}) for each in findings)
+    rows = tuple(Row((each.where, each.what), _data(each)) for each in findings)
     return Table("findings", _columns("WHERE", "WHAT"), rows, empty="the lake is undamaged")
 
 
@@ -185,49 +143,38 @@ def _time(at: datetime | None) -> str:
     return "" if at is None else f"{at:%Y-%m-%d %H:%M:%SZ}"
 
 
-def _iso(at: datetime | None) -> str | None:
-    return None if at is None else at.isoformat()
-
-
 def prometheus_text(status: Status) -> str:
     """The last runs of a lake, for node_exporter's textfile collector: by job, of the newest that ended well."""
     newest = {run.job: run for run in reversed(status.runs)}
     done = {job: run for job in newest if (run := status.last(job)) is not None}
-    metrics: dict[str, tuple[str, Mapping[str, float]]] = {
-        "failed": (
-            "1 if the last run of the job failed.",
-            {_labels(job=j): r.status != "done" for j, r in newest.items()},
-        ),
-        "end_seconds": (
-            "When it last ended well, since 1970.",
-            {_labels(job=j): r.ended.timestamp() for j, r in done.items()},
-        ),
-        "run_seconds": (
-            "How long that run took.",
-            {_labels(job=j): (r.ended - r.started).total_seconds() for j, r in done.items()},
-        ),
-        "lag_seconds": (
-            "From the newest event in what it wrote to its end.",
-            {_labels(job=j): r.lag_ms / 1000 for j, r in done.items() if r.lag_ms is not None},
-        ),
-        "rows": (
-            "Rows that it wrote, by table.",
-            {_labels(job=j, table=name): count for j, r in done.items() for name, count in r.rows.items()},
-        ),
-        "bytes": ("Bytes that it wrote.", {_labels(job=j): r.bytes for j, r in done.items() if r.bytes is not None}),
-        "taken": (
-            "What it read, by kind of input.",
-            {
-                _labels(job=j, input=kind, quality=quality): count
-                for j, r in done.items()
-                for kind, counts in r.taken.items()
-                for quality, count in counts.items()
-            },
-        ),
-        "quarantined": ("What of it could not be read.", {_labels(job=j): r.quarantined for j, r in done.items()}),
+
+    def each(value: Callable[[RunStatus], float | None]) -> dict[str, float]:
+        return {_labels(job=job): known for job, run in done.items() if (known := value(run)) is not None}
+
+    rows = {_labels(job=j, table=name): count for j, run in done.items() for name, count in run.rows.items()}
+    taken = {
+        _labels(job=j, input=kind, quality=quality): count
+        for j, run in done.items()
+        for kind, counts in run.taken.items()
+        for quality, count in counts.items()
     }
+    failed = {_labels(job=job): int(run.status != "done") for job, run in newest.items()}
+    metrics = (
+        ("failed", "1 if the last run of the job failed.", failed),
+        ("end_seconds", "When it last ended well, since 1970.", each(lambda run: run.ended.timestamp())),
+        ("run_seconds", "How long that run took.", each(lambda run: (run.ended - run.started).total_seconds())),
+        (
+            "lag_seconds",
+            "From the newest event in what it wrote to its end.",
+            each(lambda run: None if run.lag_ms is None else run.lag_ms / 1000),
+        ),
+        ("rows", "Rows that it wrote, by table.", rows),
+        ("bytes", "Bytes that it wrote.", each(lambda run: run.bytes)),
+        ("taken", "What it read, by kind of input.", taken),
+        ("quarantined", "What of it could not be read.", each(lambda run: run.quarantined)),
+    )
     lines = []
-    for name, (about, values) in metrics.items():
+    for name, about, values in metrics:
         lines += [f"# HELP kac_lake_{name} {about}", f"# TYPE kac_lake_{name} gauge"]
         lines += [f"kac_lake_{name}{{{labels}}} {_plain(value)}" for labels, value in values.items()]
     return "\n".join(lines) + "\n"
