@@ -12,8 +12,8 @@ from pathlib import Path
 
 from console.answers.checks import Check, Health
 from console.lake.java import VECTOR, Java, candidates, class_archive, major, with_launcher
-from console.lake.results import size
 from console.lake.spark_session import LEAST_MEMORY, MIB, Machine, cache_folder, spark_log, this_machine
+from console.plan.amounts import size
 
 INSTALL = "pip install 'kafka-admin-console[lake]'"
 TESTED = {"pyspark": "4.2.0", "deltalake": "1.6.6"}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from console.answers.results import Column, Detail, Row, Table
 from console.answers.triage import prometheus_label
+from console.plan.amounts import size
 
 if TYPE_CHECKING:
     from console.history.jobs.record import Report
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
     from console.history.jobs.verify import Finding
     from console.lake.collect import ClusterReport
     from console.lake.collect import Report as CollectReport
-
-_KIB = 1024
 
 
 def report_lines(report: Report) -> list[str]:
@@ -128,15 +127,6 @@ def findings_result(findings: Iterable[Finding]) -> Table:
 def _columns(*titles: str) -> tuple[Column, ...]:
     """Columns by title; > marks those of numbers."""
     return tuple(Column(title.rstrip(">"), title.endswith(">")) for title in titles)
-
-
-def size(count: float) -> str:
-    """Bytes as short text: ``1.2 MiB``."""
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if count < _KIB:
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
-        count /= _KIB
-    return f"{count:.1f} TiB"
 
 
 def _time(at: datetime | None) -> str:
