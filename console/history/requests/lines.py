@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import astuple
 from datetime import datetime, timedelta
+from functools import lru_cache
 from json import JSONDecoder
 from typing import Any, NamedTuple
 
@@ -75,20 +76,13 @@ def _body(body: object) -> Mapping[str, Any]:
     return body if isinstance(body, dict) else {}
 
 
-# Lines of a request log, a block at a time. Most have the layout of Kafka's own logging configuration,
-# `[%d] %p %m (%c)%n`, and are cut by column. What is laid out otherwise (ISO 8601 with a T, carriage returns, more
-# before the message) is searched.
+# Lines of a request log, a block at a time. Most are laid out as by Kafka's own logging configuration,
+# `[%d] %p %m (%c)%n`. Of others (ISO 8601 with a T, carriage returns, more behind the message) the end is searched.
 
-_JSON_AT = 50
-_HEADS = (b"] DEBUG Completed request:", b"] TRACE Completed request:")
-_HEAD_AT = _JSON_AT - len(_HEADS[0])
-_TAIL = b"} (kafka.request.logger)"
-_TAIL_CUT = 1 - len(_TAIL)
 _MESSAGE = b"Completed request:"
 _LOGGER = b"kafka.request.logger"
+_BEHIND = b" (" + _LOGGER + b")"
 _JSON = JSONDecoder()
-_USUAL_CLOCK = re.compile(rb"\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),")
-_CLOCK_END = 21
 _TIME = re.compile(rb"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)[.,](\d{3})")
 
 NO_START, NO_TIME, NO_END, NO_TEXT, NO_JSON = (
@@ -126,30 +120,27 @@ def requests(start: int, text: bytes, damaged: list[Damaged]) -> Iterator[tuple[
     start: the block's place in its file. damaged: gets the request logger's lines that can't be read. Lines of one
     second share one `second`.
     """
-    head, is_usual, second, millis = b"\n", False, None, 0
+    head, time = b"", None
     begin, size = 0, len(text)
     # Cut a line at a time: all lines of a block at once are memory that no cache holds.
     while begin <= size:
         end = text.find(b"\n", begin)
         if end < 0:
             end = size
+        at = text.find(_MESSAGE, begin, end)
         # Lines of one millisecond begin alike.
-        if not text.startswith(head, begin):
-            former, head = head, text[begin : begin + _JSON_AT]
-            if not head.startswith(former[:_CLOCK_END]):
-                second = _usual_second(head[:_CLOCK_END])
-            shown = head[_CLOCK_END:_HEAD_AT]
-            is_usual = head.endswith(_HEADS) and shown.isdigit()
-            millis = int(shown) if is_usual else 0
-        if is_usual and second is not None and text.endswith(_TAIL, begin + _JSON_AT, end):
-            json = text[begin + _JSON_AT : end + _TAIL_CUT]
+        if at >= 0 and text[begin:at] != head:
+            head = text[begin:at]
+            time = _time_of(head)
+        if at >= 0 and time is not None and text.endswith(_BEHIND, at, end):
+            json = text[at + len(_MESSAGE) : end - len(_BEHIND)]
             try:
                 json.isascii() or json.decode()  # what is skipped in decoding is not looked at
                 request = decode(json)
             except (*NOT_USUAL, UnicodeDecodeError):
                 pass
             else:
-                yield start + begin, second, millis, json, request
+                yield start + begin, *time, json, request
                 begin = end + 1
                 continue
         other = one_line(start + begin, text[begin:end])
@@ -176,7 +167,7 @@ def one_line(place: int, line: bytes) -> Line | Damaged | None:
     try:
         _, end = _JSON.raw_decode(text)
     except (ValueError, RecursionError):
-        return damaged_line(place, line, NO_JSON if rest.endswith(_TAIL) else NO_END)
+        return damaged_line(place, line, NO_JSON if rest.endswith(b"}" + _BEHIND) else NO_END)
     behind = text[end:].strip()
     if not text.startswith("{") or (behind and (_LOGGER.decode() not in behind or _MESSAGE.decode() in behind)):
         return damaged_line(place, line, NO_END)
@@ -184,7 +175,7 @@ def one_line(place: int, line: bytes) -> Line | Damaged | None:
     request = logged(json)
     if request is None:
         return damaged_line(place, line, NO_JSON)
-    return Line(place, at.replace(microsecond=0), at.microsecond // 1000, json, request)
+    return Line(place, *at, json, request)
 
 
 def clocks(start: int, text: bytes) -> Iterator[tuple[int, datetime]]:
@@ -193,22 +184,22 @@ def clocks(start: int, text: bytes) -> Iterator[tuple[int, datetime]]:
     for line in text.split(b"\n"):
         before, found, _ = line.partition(_MESSAGE)
         if found and (at := _time_of(before)) is not None:
-            yield place, at
+            second, millis = at
+            yield place, second.replace(microsecond=millis * 1000)
         place += len(line) + 1
 
 
-def _time_of(before: bytes) -> datetime | None:
+def _time_of(before: bytes) -> tuple[datetime, int] | None:
+    """The second and the milliseconds of the time in what is before a message."""
     found = _TIME.search(before)
     with suppress(ValueError):
-        return found and datetime.fromisoformat(f"{found[1].decode()} {found[2].decode()}.{found[3].decode()}000")
+        return found and (_second(found[1].decode(), found[2].decode()), int(found[3]))
     return None
 
 
-def _usual_second(clock: bytes) -> datetime | None:
-    found = _USUAL_CLOCK.fullmatch(clock)
-    with suppress(ValueError):
-        return None if found is None else datetime.fromisoformat(found[1].decode())
-    return None
+@lru_cache(16)
+def _second(day: str, clock: str) -> datetime:
+    return datetime.fromisoformat(f"{day} {clock}")
 
 
 def damaged_line(place: int, line: bytes, reason: str) -> Damaged:
