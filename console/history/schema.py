@@ -4,27 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
-from console.history.columns import (
-    ATTR,
-    CLUSTER_ID,
-    ENTITY_KEY,
-    ENTITY_TYPE,
-    RUN_ID,
-    Column,
-    Type,
-    column,
-    maybe,
-    unless_several,
-)
 from console.model.quota import CONSUMER_BYTE_RATE, PRODUCER_BYTE_RATE, REQUEST_PERCENTAGE
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 Layer = Literal["bronze", "silver", "gold", "record"]
+Type = Literal["string", "int", "bigint", "double", "boolean", "timestamp"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column. type: as in Spark's SQL; timestamps are UTC with microseconds. nullable: may be empty, and `doc` says
+    what that means."""
+
+    name: str
+    type: Type
+    doc: str
+    nullable: bool = False
+
+
+def column(name: str, type: Type, doc: str) -> Column:
+    """A column that always has a value."""
+    return Column(name, type, doc)
+
+
+def maybe(name: str, type: Type, doc: str) -> Column:
+    """A column that may be empty."""
+    return Column(name, type, doc, nullable=True)
 
 
 @dataclass(frozen=True)
@@ -53,8 +62,28 @@ class Table:
         return ", ".join(f"{column.name} {column.type.upper()}" for column in self.columns)
 
 
-# -- bronze: what was read, row for row, without secrets -------------------------------------------------------------
+# -- columns that many tables have ------------------------------------------------------------------------------------
 
+CLUSTER_ID = column("cluster_id", "string", "The cluster's id, as its brokers report it.")
+ENTITY_TYPE = column(
+    "entity_type",
+    "string",
+    "The entity's type: topic, broker, group, client-metrics, quota, acl, scram, feature, cluster.",
+)
+ENTITY_KEY = column("entity_key", "string", "The entity's key, as console.history.entities spells it.")
+ATTR = column("attr", "string", "The config's or quota's key; other attributes begin with a colon, as `:partitions`.")
+RUN_ID = column("run_id", "string", "The run that wrote the row.")
+
+
+def unless_several(of: Column) -> Column:
+    """The same column of rows that may be about several entities or attributes."""
+    return maybe(of.name, of.type, f"{of.doc} Empty if the row is about several.")
+
+
+_THING = ("entity_type", "entity_key", "attr", "op", "value")
+"""Columns of the keys of changes."""
+
+# -- bronze: what was read, row for row, without secrets -------------------------------------------------------------
 
 SNAPSHOT = Table(
     "snapshot",
@@ -64,19 +93,12 @@ SNAPSHOT = Table(
     (
         CLUSTER_ID,
         column("observed_ts", "timestamp", "When the cluster answered."),
-        column(
-            "kind",
-            "string",
-            "`state`: a value of a resource; `absent`: the resource was deleted; and those of `poll`, as older "
-            "versions of kac wrote them here.",
-        ),
+        column("kind", "string", "`state`: a resource's value; `absent`: it was deleted; in old rows those of `poll`."),
         ENTITY_TYPE,
         unless_several(ENTITY_KEY),
         unless_several(ATTR),
         maybe("value", "string", "The value. Empty if it is sensitive: it is set to an unknown value."),
-        maybe(
-            "source", "string", "Where the value is set, by Kafka's names: DYNAMIC_TOPIC_CONFIG, STATIC_BROKER_CONFIG …"
-        ),
+        maybe("source", "string", "Where it is set, by Kafka's names: DYNAMIC_TOPIC_CONFIG, STATIC_BROKER_CONFIG …"),
         column("is_sensitive", "boolean", "Whether brokers hide the value."),
         RUN_ID,
     ),
@@ -92,11 +114,7 @@ POLL = Table(
     (
         CLUSTER_ID,
         column("observed_ts", "timestamp", "When the cluster answered."),
-        column(
-            "kind",
-            "string",
-            "`heartbeat`: all resources of these types were read; `failed`: they were not, `value` has the error.",
-        ),
+        column("kind", "string", "`heartbeat`: these types were read; `failed`: they were not, `value` has the error."),
         column("entity_type", "string", "The type; of a heartbeat all of them, with commas."),
         unless_several(ENTITY_KEY),
         maybe("value", "string", "The error. Empty for a heartbeat."),
@@ -121,11 +139,7 @@ KRAFT_RECORD = Table(
         column("api_key", "int", "The type's number."),
         column("version", "int", "The version of its schema."),
         column("payload", "string", "Its fields as JSON, names as Kafka's; secrets are `[hidden]`."),
-        maybe(
-            "value_hmac",
-            "string",
-            "Of a hidden value: HMAC-SHA256 in hex, with the lake's key. Empty if nothing is hidden.",
-        ),
+        maybe("value_hmac", "string", "HMAC-SHA256 in hex of a hidden value, by the lake's key. Empty: none hidden."),
         column("file", "string", "The name of its file, without the folder."),
         RUN_ID,
     ),
@@ -193,18 +207,7 @@ ALTER_REQUEST = Table(
         column("byte_pos", "bigint", "The position of its line in the uncompressed file."),
         RUN_ID,
     ),
-    key=(
-        "cluster_id",
-        "broker_id",
-        "end_ts",
-        "correlation_id",
-        "entity_type",
-        "entity_key",
-        "attr",
-        "op",
-        "value",
-        "byte_pos",
-    ),
+    key=("cluster_id", "broker_id", "end_ts", "correlation_id", *_THING, "byte_pos"),
     partitions=("cluster_id", "day:end_ts"),
 )
 
@@ -218,11 +221,7 @@ CHANGE_EVENT = Table(
     (
         CLUSTER_ID,
         column("event_ts", "timestamp", "When; for a change between polls, the poll that first saw it."),
-        column(
-            "ts_uncertainty_ms",
-            "bigint",
-            "How many milliseconds earlier it may have been; -1: shown by the first poll, set at an unknown time.",
-        ),
+        column("ts_uncertainty_ms", "bigint", "Milliseconds that it may have been earlier; -1: any, before all polls."),
         maybe("log_offset", "bigint", "Its offset in the metadata log. Empty for other sources."),
         ENTITY_TYPE,
         ENTITY_KEY,
@@ -242,18 +241,7 @@ CHANGE_EVENT = Table(
         ),
         RUN_ID,
     ),
-    key=(
-        "cluster_id",
-        "event_ts",
-        "log_offset",
-        "source",
-        "entity_type",
-        "entity_key",
-        "attr",
-        "op",
-        "value",
-        "client_id",
-    ),
+    key=("cluster_id", "event_ts", "log_offset", "source", *_THING, "client_id"),
     partitions=("cluster_id", "day:event_ts"),
 )
 
@@ -302,9 +290,7 @@ HISTORY = Table(
         column("is_deleted", "boolean", "Whether the value was deleted: an inherited value counts, or none."),
         maybe("principal", "string", "The author. Empty: unknown. Several: all that fit, separated by `, `."),
         column("attribution", "string", "How the author is known: request, journal, several, none."),
-        column(
-            "source", "string", "The source of the change: kraft_log, kraft_snapshot, snapshot, journal, request_log."
-        ),
+        column("source", "string", "The change's source: kraft_log, kraft_snapshot, snapshot, journal, request_log."),
     ),
     key=("cluster_id", "entity_type", "entity_key", "attr", "valid_from"),
 )
@@ -316,14 +302,9 @@ DRIFT = Table(
     (
         CLUSTER_ID,
         column(
-            "scope",
-            "string",
-            "The peers: `broker` (the brokers of a cluster), `cluster` (the clusters of the lake), `baseline` (a file "
-            "of wanted values).",
+            "scope", "string", "The peers: `broker` (of a cluster), `cluster` (of the lake), `baseline` (a file's)."
         ),
-        column(
-            "entity_key", "string", "The entity that differs: `broker:2`, `topic:orders` …, its type before the colon."
-        ),
+        column("entity_key", "string", "What differs, its type before the colon: `broker:2`, `topic:orders` …"),
         ATTR,
         maybe("majority_value", "string", "The value of most, or of the baseline. Empty: not set."),
         maybe("this_value", "string", "The value of this one. Empty: not set."),
@@ -347,9 +328,7 @@ QUOTA_USAGE = Table(
         CLUSTER_ID,
         column("broker_id", "int", "The broker: quotas apply to each one."),
         column("minute", "timestamp", "The minute's beginning."),
-        maybe(
-            "scope_user", "string", "The user whose clients share the limit, or whose usage it is. Empty: all users."
-        ),
+        maybe("scope_user", "string", "The user whose clients share the limit, or whose usage it is. Empty: all."),
         maybe("scope_client", "string", "The client id that shares the limit. Empty: all clients of the user."),
         column("quota_key", "string", "producer_byte_rate, consumer_byte_rate (bytes/s) or request_percentage (%)."),
         maybe("quota_value", "double", "The limit, in bytes/s or %. Empty: none."),
@@ -405,17 +384,8 @@ RUN = Table(
         maybe("message", "string", "Why it failed, or which clusters did not answer."),
         column("versions", "string", "Of kac, Python, Spark and Java, as JSON."),
         maybe("bytes", "bigint", "The size of the files that it wrote. Empty: of a run before it was counted."),
-        maybe(
-            "lag_ms",
-            "bigint",
-            "Milliseconds from the newest event in what it wrote to its end: how late the lake is, of a build how late "
-            "what is shown is. Empty: it wrote no events.",
-        ),
-        maybe(
-            "taken",
-            "string",
-            "What an ingest read, as JSON: by kind of input, rows or lines that were `good` and `bad`.",
-        ),
+        maybe("lag_ms", "bigint", "Milliseconds from its newest event's time to its end. Empty: it wrote no events."),
+        maybe("taken", "string", "What an ingest read, as JSON: rows or lines, `good` and `bad`, by kind of input."),
     ),
     key=("run_id",),
     partitions=(),
@@ -458,27 +428,9 @@ RELEASE = Table(
 )
 
 
-TABLES: Mapping[str, Table] = MappingProxyType(
-    {
-        table.name: table
-        for table in (
-            SNAPSHOT,
-            POLL,
-            KRAFT_RECORD,
-            JOURNAL,
-            ALTER_REQUEST,
-            CHANGE_EVENT,
-            REQUEST_1S,
-            HISTORY,
-            DRIFT,
-            QUOTA_USAGE,
-            POLICY_VIOLATION,
-            RUN,
-            QUARANTINE,
-            RELEASE,
-        )
-    }
-)
+_BRONZE, _SILVER = (SNAPSHOT, POLL, KRAFT_RECORD, JOURNAL, ALTER_REQUEST), (CHANGE_EVENT, REQUEST_1S)
+_GOLD, _RECORDS = (HISTORY, DRIFT, QUOTA_USAGE, POLICY_VIOLATION), (RUN, QUARANTINE, RELEASE)
+TABLES: Mapping[str, Table] = {table.name: table for table in (*_BRONZE, *_SILVER, *_GOLD, *_RECORDS)}
 """All tables by name, ordered by layer."""
 
 
