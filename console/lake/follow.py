@@ -24,7 +24,7 @@ from console.history.jobs.quarantine import quarantine_arrow, trouble_rows
 from console.history.kraft.decoder import ROW_SCHEMA, Trouble
 from console.history.kraft.fetched import Fetched, next_offset, rows
 from console.history.schema import KRAFT_RECORD
-from console.history.store.errors import LakeBusy
+from console.history.store.lock import LakeBusy
 from console.history.store.write import writing
 
 if TYPE_CHECKING:

@@ -177,7 +177,8 @@ def test_one_writer_at_a_time(where: str) -> None:
     with writing(lake, "collect") as write:
         with pytest.raises(LakeBusy, match="being written by `collect`") as busy, writing(other, "build"):
             pytest.fail("two writers")
-        assert busy.value.pid == os.getpid()
+        assert busy.value.holder is not None
+        assert busy.value.holder.pid == os.getpid()
         first = other.filesystem.read(other.path("lock"))
         patience = threading.Event()
         while other.filesystem.read(other.path("lock")) == first:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -202,12 +202,6 @@ class DyingFilesystem(LocalFilesystem):
     def remove(self, path: str) -> None:
         self._count()
         super().remove(path)
-
-    @contextmanager
-    def output(self, path: str) -> Iterator[BinaryIO]:
-        self._count()
-        with super().output(path) as file:
-            yield file
 
     def settle(self, folders: list[str], within: str) -> None:
         self._count()

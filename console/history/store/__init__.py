@@ -3,8 +3,9 @@
 Reading needs DuckDB; `write.Write` needs PyArrow and deltalake.
 """
 
-from .errors import DamagedLake, LakeBusy, LakeError, LeaseLost, NewerLake, NoDuckDB, NoLake, OlderLake
+from .errors import DamagedLake, LakeError, LeaseLost, NewerLake, NoDuckDB, NoLake, OlderLake
 from .lake import Lake
+from .lock import LakeBusy
 from .release import DataFile, Release, TableFiles
 
 __all__ = [

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
@@ -57,14 +58,6 @@ def commit_name(version: int) -> str:
 def checkpoint_name(version: int) -> str:
     """The file of a version's checkpoint, relative to the table."""
     return f"{LOG}/{version:020}.checkpoint.parquet"
-
-
-def before(log: Listed, checkpoint: int) -> list[str]:
-    """Files of the log, relative to the table, that are not needed for the versions from a checkpoint on."""
-    return [
-        *(commit_name(each) for each in log.commits if each < checkpoint),
-        *(checkpoint_name(each) for each in log.checkpoints if each < checkpoint),
-    ]
 
 
 @dataclass
@@ -130,16 +123,11 @@ def replayed(files: Filesystem, folder: str, version: int, known: Listed | None 
     log = known or listed(files, folder)
     start = max((each for each in log.checkpoints if each <= version), default=None)
     made = Replayed()
-    name = checkpoint_name(start or 0)
-    try:
-        if start is not None:
+    if start is not None:
+        with _reading(folder, name := checkpoint_name(start)):
             actions = rows(files, f"{folder}/{name}", ("protocol", "metaData", "add", "remove"))
             for action in sorted(actions, key=lambda action: action["metaData"] is None):
                 made.apply(action)
-    except FileNotFoundError:
-        raise _damaged(folder, name, "it is not there") from None
-    except _WRONG as wrong:
-        raise _damaged(folder, name, wrong) from wrong
     for each in range(0 if start is None else start + 1, version + 1):
         advance(made, files, folder, each)
     if not made.columns:
@@ -149,20 +137,22 @@ def replayed(files: Filesystem, folder: str, version: int, known: Listed | None 
 
 def advance(table: Replayed, files: Filesystem, folder: str, version: int) -> None:
     """Makes it the next version. DamagedLake: as `replayed`."""
-    name = commit_name(version)
-    try:
+    with _reading(folder, name := commit_name(version)):
         read = files.read(f"{folder}/{name}")
         if not read.strip():
             raise ValueError("it is empty, as after a loss of power: delete it if it is the newest one there")
         for line in read.splitlines():
             table.apply(json.loads(line))
+
+
+@contextmanager
+def _reading(folder: str, name: str) -> Iterator[None]:
+    try:
+        yield
     except FileNotFoundError:
         raise _damaged(folder, name, "it is not there") from None
-    except _WRONG as wrong:
+    except (ValueError, KeyError, TypeError, AttributeError) as wrong:
         raise _damaged(folder, name, wrong) from wrong
-
-
-_WRONG = (ValueError, KeyError, TypeError, AttributeError)
 
 
 def _damaged(folder: str, name: str, why: object) -> DamagedLake:

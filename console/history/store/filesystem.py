@@ -64,7 +64,7 @@ class Filesystem(Protocol):
         return {}
 
     def lock(self, path: str, holder: Holder) -> AbstractContextManager[Lock]:
-        """The lock at that path, held for the context. BusyLock: another has it."""
+        """The lock at that path, held for the context. LakeBusy: another has it."""
 
 
 class LocalFilesystem(Filesystem):

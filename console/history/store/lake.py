@@ -19,7 +19,6 @@ import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -59,9 +58,14 @@ class Lake:
         lake = Lake.at_path(where, filesystem)
         about = lake.about()
         if about.get("format") == 1:
-            raise OlderLake(lake.where)
-        if about.get("format") != FORMAT:
-            raise NewerLake(lake.where, about.get("format"), FORMAT)
+            raise OlderLake(
+                f"The lake at {lake.where} was written by an older version of kac: `kac lake migrate --lake "
+                f"{lake.where}` takes it along. It copies no rows."
+            )
+        if (found := about.get("format")) != FORMAT:
+            raise NewerLake(
+                f"The lake at {lake.where} has the format {found}, and kac knows {FORMAT}: use a newer kac."
+            )
         return lake
 
     @staticmethod
@@ -112,7 +116,10 @@ class Lake:
         try:
             about = json.loads(self.filesystem.read(self.path("lake.json")))
         except FileNotFoundError:
-            raise NoLake(self.where) from None
+            raise NoLake(
+                f"There is no lake at {self.where}: lake.json is missing. `kac lake collect` makes one; --lake names "
+                "another."
+            ) from None
         except ValueError as wrong:
             raise self._damaged("lake.json", wrong) from wrong
         if not isinstance(about, dict):
@@ -143,14 +150,6 @@ class Lake:
                     continue
             return self._newest
         raise AssertionError("unreachable")
-
-    def at(self, when: datetime) -> Release:
-        """What held at that time. LakeError: nothing that old is kept."""
-        text = when.astimezone(timezone.utc).isoformat(timespec="microseconds")
-        for release in self.releases():
-            if release.created <= text:
-                return release
-        raise LakeError(f"{self.where} keeps no version as old as {text}.")
 
     def files(self, release: Release, table: Table | str, partitions: Iterable[str] | None = None) -> list[str]:
         """The table's Parquet files in that version, absolute; of these partitions alone, where they are given.

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import NamedTuple, Protocol
 
 from .errors import StoreError
-from .lock import BusyLock, Holder, Lock, holder_of, is_dead, iso_now
+from .lock import Holder, LakeBusy, Lock, holder_of, is_dead, iso_now
 
 
 class Leased(NamedTuple):
@@ -43,7 +43,7 @@ class LeaseFiles(Protocol):
 
 @contextmanager
 def leased(files: LeaseFiles, path: str, holder: Holder, every: float, dead_after: float) -> Iterator[Lock]:
-    """A lease, held for the context. every, dead_after: seconds. BusyLock; OSError, StoreError."""
+    """A lease, held for the context. every, dead_after: seconds. LakeBusy; OSError, StoreError."""
     former, tag = _take(files, path, holder, dead_after)
     held, ended = _Lease(files, path, holder, tag), threading.Event()
     renewal = threading.Thread(target=held.renew, args=(ended, every), daemon=True)
@@ -65,13 +65,13 @@ def _take(files: LeaseFiles, path: str, holder: Holder, dead_after: float) -> tu
     if there is not None and not (found is not None and is_dead(found)):
         age = files.clock(path) - there.written
         if age.total_seconds() < dead_after:
-            raise BusyLock(found)
+            raise LakeBusy(path, found)
     tag = files.write_if(path, holder.text, there and there.tag)
     if tag is None:
         now = files.find(path)
         other = now and holder_of(now.text)
         if now is None or other is None or other.run_id != holder.run_id:  # else it is ours, and the answer was lost
-            raise BusyLock(other)
+            raise LakeBusy(path, other)
         tag = now.tag
     if there is None and files.write_if(path, holder.text, None) is not None:
         raise StoreError(

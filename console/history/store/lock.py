@@ -17,6 +17,8 @@ from pathlib import Path
 
 from console.model.numbers import json_text
 
+from .errors import LakeError
+
 # Times and run ids.
 
 _RUN_ID = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{6}")
@@ -94,7 +96,7 @@ def is_dead(holder: Holder) -> bool:
     except ProcessLookupError:
         return True
     except PermissionError:
-        return False
+        pass
     return False
 
 
@@ -108,12 +110,14 @@ def _user() -> str:
 # The one writer's lock: an flock on this machine, a lease where only files are shared.
 
 
-class BusyLock(Exception):
-    """Another holds it. holder: who, where the file says so."""
+class LakeBusy(LakeError):
+    """Another run writes to the lake. holder: who, where the lock's file says so."""
 
-    def __init__(self, holder: Holder | None) -> None:
-        super().__init__(str(holder))
+    def __init__(self, lock: str, holder: Holder | None) -> None:
         self.holder = holder
+        by = str(holder) if holder is not None else "a run that has not said who it is yet"
+        where = lock.rpartition("/")[0]
+        super().__init__(f"The lake at {where} is being written by {by}. Wait for it to end, then run this again.")
 
 
 @dataclass(frozen=True)
@@ -126,7 +130,7 @@ class Lock:
 
 @contextmanager
 def flocked(path: str, holder: Holder) -> Iterator[Lock]:
-    """An flock on the file, which names the holder. BusyLock: another process has it.
+    """An flock on the file, which names the holder. LakeBusy: another process has it.
 
     The kernel frees it when its process ends, so a name that is left behind is one who died. The file stays: who
     removes it would let a third lock another file of that name.
@@ -137,7 +141,7 @@ def flocked(path: str, holder: Holder) -> Iterator[Lock]:
         try:
             fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise BusyLock(holder_of(os.pread(number, 4096, 0))) from None
+            raise LakeBusy(path, holder_of(os.pread(number, 4096, 0))) from None
         former = holder_of(os.pread(number, 4096, 0))
         _write(number, holder.text)
         try:

@@ -15,12 +15,12 @@ from typing import Any
 import pyarrow as pa
 
 from console.history.schema import RELEASE, TABLES, arrow_schema
-from console.history.store.lock import BusyLock, is_run_id, iso_now, new_run_id, this_process
+from console.history.store.lock import is_run_id, iso_now, new_run_id, this_process
 from console.model.numbers import json_text
 
 from . import delta_log, parquet_files
 from .commit import put_table
-from .errors import DamagedLake, LakeBusy, LakeError
+from .errors import DamagedLake, LakeError
 from .lake import Lake
 from .release import FORMAT, DataFile, Release, TableFiles, folder_of
 
@@ -39,12 +39,9 @@ def migrate(lake: Lake) -> Release:
     if about.get("format") != _OLD_FORMAT:
         raise LakeError(f"The lake at {lake.where} has the format {about.get('format')}, which kac does not know.")
     holder = this_process(new_run_id(), JOB)
-    try:
-        with lake.filesystem.lock(lake.path("lock"), holder):
-            made = _take_along(lake, holder.run_id)
-            lake.filesystem.replace(lake.path("lake.json"), json_text({**about, "format": FORMAT}).encode() + b"\n")
-    except BusyLock as busy:
-        raise LakeBusy(lake.where, busy.holder) from busy
+    with lake.filesystem.lock(lake.path("lock"), holder):
+        made = _take_along(lake, holder.run_id)
+        lake.filesystem.replace(lake.path("lake.json"), json_text({**about, "format": FORMAT}).encode() + b"\n")
     with suppress(OSError):  # the lake is migrated by now; leftovers do no harm
         for left in ("CURRENT", "manifests"):
             lake.filesystem.remove(lake.path(left))

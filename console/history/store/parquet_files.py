@@ -48,22 +48,16 @@ def split(table: Table, rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
     if not rows.num_rows:
         return
     cut = rows.sort_by([(name, "ascending") for name in table.key])
-    names = [f"part {number}" for number in range(len(parts_of(table)))]
-    for name, (kind, column) in zip(names, parts_of(table), strict=True):
-        values = cut.column(column)
-        cut = cut.append_column(name, pc.strftime(values, FORMATS[kind]) if kind in FORMATS else values)
-    if not names:
+    if not table.partitions:
         yield "", cut
         return
-    found = cut.group_by(names, use_threads=False).aggregate([]).to_pylist()
-    for values_of in found:
-        mask = pa.scalar(True)
-        for name in names:
-            value = values_of[name]
-            same = pc.is_null(cut.column(name)) if value is None else pc.equal(cut.column(name), value)
-            mask = pc.and_(mask, pc.fill_null(same, False))
-        chosen = cut.filter(mask) if len(found) > 1 else cut
-        yield partition_name(table, [values_of[name] for name in names]), chosen.select(table.names)
+    columns = [(kind, cut.column(name)) for kind, name in parts_of(table)]
+    parts = [pc.strftime(column, FORMATS[kind]) if kind in FORMATS else column for kind, column in columns]
+    found: dict[tuple[str | None, ...], list[int]] = {}
+    for place, values in enumerate(zip(*(part.to_pylist() for part in parts), strict=True)):
+        found.setdefault(values, []).append(place)
+    for values, places in found.items():
+        yield partition_name(table, values), cut.take(places)
 
 
 def write(filesystem: Filesystem, path: str, rows: pa.Table) -> None:

@@ -22,19 +22,13 @@ FORMATS = {"day": "%Y-%m-%d", "hour": "%Y-%m-%dT%H"}
 
 def parts_of(table: Table) -> tuple[tuple[str, str], ...]:
     """The parts of its partitions: (name, column), as ("day", "observed_ts")."""
-    made = []
-    for part in table.partitions:
-        name, _, of = part.partition(":")
-        made.append((name, of or name))
-    return tuple(made)
+    parts = (part.partition(":") for part in table.partitions)
+    return tuple((name, of or name) for name, _, of in parts)
 
 
 def partition_name(table: Table, values: Sequence[str | None]) -> str:
     """The partition of these values, one for each part; empty text for a table that has none."""
-    parts = parts_of(table)
-    if len(values) != len(parts):
-        raise ValueError(f"{table.name} is partitioned by {', '.join(table.partitions) or 'nothing'}, not by {values}")
-    return joined(zip((name for name, _ in parts), values, strict=True))
+    return joined(zip((name for name, _ in parts_of(table)), values, strict=True))
 
 
 def joined(parts: Iterable[tuple[str, str | None]]) -> str:

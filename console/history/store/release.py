@@ -73,13 +73,9 @@ class TableFiles:
         ]
         return {path: file for _, path, file in sorted(found, key=lambda each: each[:2])}
 
-    def replaced(self, files: Mapping[str, DataFile], partitions: Container[str] | None = ()) -> TableFiles:
-        """With these files more, and none of what these partitions had (all: None)."""
-        kept = {
-            path: file
-            for path, file in self.files.items()
-            if partitions is not None and file.partition not in partitions
-        }
+    def replaced(self, files: Mapping[str, DataFile], gone: Container[str] = ()) -> TableFiles:
+        """With these files more, and without the others that are gone."""
+        kept = {path: file for path, file in self.files.items() if path not in gone}
         return TableFiles(self.columns, {**kept, **files})
 
 

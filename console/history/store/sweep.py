@@ -43,8 +43,10 @@ def sweep_table(files: Filesystem, where: str, versions: Collection[int], thorou
         if run in there & in_use or not run.startswith(_BY_RUN):
             files.remove(f"{where}/{path}")
     base = max((each for each in log.checkpoints if each <= min(versions)), default=0)
-    for name in delta_log.before(log, base):
-        files.remove(f"{where}/{name}")
+    for of, named_of in ((log.commits, delta_log.commit_name), (log.checkpoints, delta_log.checkpoint_name)):
+        for each in of:
+            if each < base:
+                files.remove(f"{where}/{named_of(each)}")
 
 
 def _runs(files: Filesystem, where: str) -> Iterator[str]:

@@ -15,12 +15,12 @@ from typing import Any, cast
 import pyarrow as pa
 
 from console.history.schema import RELEASE, RUN, TABLES, arrow_schema
-from console.history.store.lock import BusyLock, Holder, Lock, iso_now, later_run_id, new_run_id, this_process
+from console.history.store.lock import Holder, Lock, iso_now, later_run_id, new_run_id, this_process
 from console.model.numbers import json_text
 
 from . import delta_log, parquet_files
 from .commit import put_checkpoint, put_table, require_delta_rs
-from .errors import LakeBusy, LakeError, LeaseLost
+from .errors import LakeError, LeaseLost
 from .lake import Lake
 from .release import DataFile, Inputs, Release, TableFiles, folder_of, time_range
 from .sweep import KEEP, sweep_table
@@ -44,17 +44,14 @@ def writing(lake: Lake, job: str, *, keep: int = KEEP, inputs: Inputs | None = N
     """
     require_delta_rs()
     holder = this_process(new_run_id(), job)
-    try:
-        with lake.filesystem.lock(lake.path("lock"), holder) as lock:
-            write = Write(lake, holder, lock, keep)
-            try:
-                yield write
-            except BaseException as wrong:
-                write.abandon(wrong, inputs)
-                raise
-            write.abandon(None, inputs)
-    except BusyLock as busy:
-        raise LakeBusy(lake.where, busy.holder) from busy
+    with lake.filesystem.lock(lake.path("lock"), holder) as lock:
+        write = Write(lake, holder, lock, keep)
+        try:
+            yield write
+        except BaseException as wrong:
+            write.fail(_reason(wrong), inputs=inputs)
+            raise
+        write.abandon()
 
 
 class Write:
@@ -109,17 +106,13 @@ class Write:
     def add_few(self, table: str, rows: pa.Table, small: int) -> int:
         """Appends few rows to a table without partitions, as often as may be: of its files with fewer rows than `small`
         there are never many. Gives how many rows are new. ValueError: see `add_arrow`."""
-        known = self._of(table)
-        former = [path for path, file in known.files.items() if file.rows < small]
-        if len(former) >= _FEW_FILES:
-            read = parquet_files.read(self.lake.filesystem, map(self.lake.path, former), TABLES[table])
-            whole = pa.concat_tables([read, parquet_files.fitted(TABLES[table], rows, self.run_id)])
-            ((_, (folder,)),) = self.put_arrow(table, whole).items()
-            kept = {path: file for path, file in known.files.items() if path not in former}
-            self._changed[table] = TableFiles(known.columns, {**kept, **self._files(folder, "")})
-            self.rows[table] = self.rows.get(table, 0) + rows.num_rows
-        else:
-            self.add_arrow(table, rows)
+        former = [path for path, file in self._of(table).files.items() if file.rows < small]
+        if len(former) < _FEW_FILES:
+            return self.add_arrow(table, rows)
+        read = parquet_files.read(self.lake.filesystem, map(self.lake.path, former), TABLES[table])
+        whole = pa.concat_tables([read, parquet_files.fitted(TABLES[table], rows, self.run_id)])
+        self.rewrite(table, former, self.put_arrow(table, whole))
+        self.rows[table] -= read.num_rows
         return int(rows.num_rows)
 
     def put_arrow(self, table: str, rows: pa.Table) -> dict[str, list[str]]:
@@ -137,30 +130,20 @@ class Write:
     def append(self, table: str, partition: str, folder: str) -> None:
         """Adds the Parquet files of a folder, by whomever they were written, to a partition."""
         if files := self._files(folder, partition):
-            self._changed[table] = self._of(table).replaced(files)
-            self._count(table, files)
+            self._change(table, files)
 
     def replace(self, table: str, partitions: Mapping[str, Iterable[str]], *, whole: bool = False) -> None:
         """Puts folders in the place of what these partitions had; one without folders is no more.
 
         whole: the partitions that are not named are no more, too.
         """
-        files = {
-            path: file
-            for partition, folders in partitions.items()
-            for folder in folders
-            for path, file in self._files(folder, partition).items()
-        }
-        self._changed[table] = self._of(table).replaced(files, None if whole else partitions.keys())
-        self._count(table, files)
+        there = self._of(table).of(None if whole else partitions)
+        self.rewrite(table, there, partitions)
 
     def rewrite(self, table: str, gone: Container[str], partitions: Mapping[str, Iterable[str]]) -> None:
         """Puts folders, by partition, in the place of files (paths relative to the lake)."""
-        kept = {path: file for path, file in self._of(table).files.items() if path not in gone}
-        self._changed[table] = TableFiles(self._of(table).columns, kept)
-        for partition, folders in partitions.items():
-            for folder in folders:
-                self.append(table, partition, folder)
+        made = [self._files(folder, partition) for partition, folders in partitions.items() for folder in folders]
+        self._change(table, dict(ChainMap(*made)), gone)
 
     def remember(self, inputs: Inputs) -> None:
         """How far inputs are read now; a key with None is forgotten. It holds with the commit."""
@@ -193,8 +176,9 @@ class Write:
                 f"Another run took the lock of {self.lake.where} while this one paused; nothing of this one holds. "
                 "Run it again."
             )
-        row = self._run_row(status, inputs or {}, self.rows if rows is None else rows, quarantined, message)
-        self._add_run({**row, **self._written(), "taken": json_text(taken or {})})
+        row = self._run_row(status, inputs, rows, quarantined, message)
+        row |= {**self._written(), "taken": json_text(taken or {})}
+        self.add_few(RUN.name, pa.Table.from_pylist([row], schema=arrow_schema(RUN)), _RUNS_IN_FILE)
         files, where = self.lake.filesystem, self.lake.where
         paths = [path for table in self._changed.values() for path in table.files if f"/v={self.run_id}/" in path]
         new = {path.rpartition("/")[0] for path in paths}
@@ -257,8 +241,8 @@ class Write:
                 put_checkpoint(self.lake.filesystem, self.lake.where, name, max(versions))
             sweep_table(self.lake.filesystem, self.lake.path(folder_of(name)), versions, thorough or name in ahead)
 
-    def abandon(self, why: BaseException | None, inputs: Inputs | None = None) -> None:
-        """Ends the run without a commit: its folders go, and why is recorded, where there is a reason."""
+    def abandon(self) -> None:
+        """Ends the run without a commit, if it has not ended: its folders go."""
         if self._ended:
             return
         self._ended = True
@@ -267,21 +251,16 @@ class Write:
             where = self.lake.path(folder_of(table))
             if delta_log.listed(self.lake.filesystem, where).newest == held:  # else its log names them
                 self.lake.filesystem.remove(f"{where}/v={self.run_id}")
-        if why is not None:
-            row = self._run_row("failed", inputs or {}, self.rows, 0, _reason(why))
-            self.record_failure(row)
 
     def fail(
         self, message: str, *, inputs: Inputs | None = None, rows: Mapping[str, int] | None = None, quarantined: int = 0
     ) -> None:
-        """Ends the run without a commit, for a reason that the job found itself."""
-        counted = dict(self.rows if rows is None else rows)
-        self.abandon(None)
-        self.record_failure(self._run_row("failed", inputs or {}, counted, quarantined, message))
-
-    def record_failure(self, row: Mapping[str, Any]) -> None:
-        """Writes runs/failed/<run>.json; the oldest of many go."""
+        """Ends the run without a commit, if it has not ended, and records why; the oldest of many records go."""
+        if self._ended:
+            return
+        self.abandon()
         folder = self.lake.path("runs/failed")
+        row = self._run_row("failed", inputs, rows, quarantined, message)
         text = json_text(row, default=lambda value: value.isoformat()).encode() + b"\n"
         self.lake.filesystem.replace(f"{folder}/{self.run_id}.json", text)
         names = [each.name for each in self.lake.filesystem.entries(folder) if not each.name.startswith(".")]
@@ -299,11 +278,12 @@ class Write:
         listed = parquet_files.listed(self.lake.filesystem, folder, partition)
         return {f"{folder.removeprefix(within)}/{name}": file for name, file in listed.items()}
 
-    def _count(self, table: str, files: Mapping[str, DataFile]) -> None:
+    def _change(self, table: str, files: Mapping[str, DataFile], gone: Container[str] = ()) -> None:
+        self._changed[table] = self._of(table).replaced(files, gone)
         self.rows[table] = self.rows.get(table, 0) + sum(file.rows for file in files.values())
 
     def _run_row(
-        self, status: str, inputs: Inputs, rows: Mapping[str, int], quarantined: int, message: str | None
+        self, status: str, inputs: Inputs | None, rows: Mapping[str, int] | None, quarantined: int, message: str | None
     ) -> dict[str, Any]:
         return {
             "run_id": self.run_id,
@@ -311,8 +291,8 @@ class Write:
             "started_ts": datetime.fromisoformat(self._holder.since),
             "ended_ts": datetime.now(timezone.utc),
             "status": status,
-            "inputs": json_text(inputs),
-            "rows": json_text(dict(rows)),
+            "inputs": json_text(inputs or {}),
+            "rows": json_text(dict(self.rows if rows is None else rows)),
             "quarantined": quarantined,
             "message": message,
             "versions": json_text(self.versions),
@@ -329,12 +309,6 @@ class Write:
         newest = max(filter(None, (time_range(table, [file])[1] for table, file in files)), default=None)
         lag = None if newest is None else (datetime.now(timezone.utc) - newest).total_seconds() * 1000
         return {"bytes": sum(file.bytes for _, file in files), "lag_ms": lag if lag is None else int(lag)}
-
-    def _add_run(self, row: Mapping[str, Any]) -> None:
-        added = pa.Table.from_pylist([row], schema=arrow_schema(RUN))
-        counted = dict(self.rows)
-        self.add_few(RUN.name, added, _RUNS_IN_FILE)
-        self.rows = counted
 
 
 def _reason(why: BaseException) -> str:
