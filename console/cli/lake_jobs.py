@@ -192,10 +192,10 @@ def with_spark(
     from console.lake.progress import shown
     from console.lake.spark_session import NoSpark, lake_session
 
-    files = None if _on_a_cluster(options) else lake_files(where)
-    local = files is not None or "://" not in where or where.startswith("file://")
+    files = lake_files(where)
+    by_spark = files is not None and _on_a_cluster(options)
     # What is wrong with the lake is said before Spark is started for it.
-    lake = (Lake.create(where, files) if create else Lake.open(where, files)) if local else None
+    lake = None if by_spark else (Lake.create if create else Lake.open)(where, files)
     read = size(lake.current() if lake is not None else None)
     try:
         with shown() as progress, ExitStack() as running:

@@ -23,7 +23,7 @@ _REGION = "us-east-1"
 
 
 def lake_files(where: str, environ: Mapping[str, str] = os.environ) -> Filesystem | None:
-    """The files of a lake at ``s3://`` or ``s3a://``; None: it is at a path, or only Spark's jobs reach it. LakeError:
+    """The files of a lake at ``s3://`` or ``s3a://``; None: it is elsewhere. LakeError:
     no bucket or store is named. Nothing is asked for yet."""
     at = urlsplit(where)
     if at.scheme not in ("s3", "s3a"):

@@ -134,14 +134,9 @@ def _room(name: str, folder: Path, remedy: str) -> Check:
 def _lake(where: str) -> Iterator[Check]:
     from console.contexts.lake_files import lake_files
     from console.history.store import Lake, LakeError, NoLake
-    from console.language.quoting import shell_line
 
     try:
         files = lake_files(where)
-        if files is None and "://" in where and not where.startswith("file://"):
-            verify = shell_line("kac", "lake", "verify", "--lake", where)
-            yield Check("lake", Health.NOTE, f"{where}: readable by Spark's jobs alone", verify)
-            return
         lake = Lake.open(where, files)
         release = lake.current()
         versions = len(lake.releases())

@@ -1,11 +1,8 @@
-"""What keeps a lake in order: compaction, verification, its state; and a lake on a filesystem of Hadoop's."""
+"""What keeps a lake in order: compaction, verification, its state; and how Spark's driver reaches one on S3."""
 
 from __future__ import annotations
 
-import json
-import os
-import threading
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -13,13 +10,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from console.history.jobs.compact import compact
-from console.history.jobs.hadoop import HadoopFilesystem, spark_files
 from console.history.jobs.status import Gap, status
+from console.history.jobs.submit import files_of_s3a
 from console.history.jobs.verify import verify
 from console.history.schema import TABLES
-from console.history.store import Lake, LakeBusy, LeaseLost
-from console.history.store.filesystem import LocalFilesystem
-from console.history.store.lock import this_process
+from console.history.store import Lake
 from console.history.store.write import writing
 from tests.history.lake_rows import START, arrow_rows, rows_of, snapshot_rows
 
@@ -165,79 +160,6 @@ def test_the_state_of_a_lake(tmp_path: Path) -> None:
     assert collected.run_id == first.run_id
 
 
-def test_a_lake_on_a_filesystem_of_hadoops(spark: SparkSession, tmp_path: Path) -> None:
-    where = (tmp_path / "lake").as_uri()
-    lake = Lake.create(where, HadoopFilesystem(spark))
-    assert lake.where == where
-    for look in range(6):
-        with writing(lake, "collect", keep=2) as write:
-            write.add_arrow("snapshot", snapshot_rows(20, first=20 * look))
-            write.commit()
-    # The same files read by this machine's own filesystem: one format.
-    local = Lake(str(tmp_path / "lake"), LocalFilesystem())
-    assert local.current() == lake.current()
-    assert local.key() == lake.key()
-    assert len(rows_of(local, "snapshot")) == 120
-    assert len(lake.releases()) == 2
-    assert compact(spark, lake).rows["snapshot"] == 120
-    assert verify(spark, lake) == ()
-    assert status(lake).tables[0].rows == 120
-    assert not list((tmp_path / "lake").glob("*.new"))
-
-    with pytest.raises(FileNotFoundError):
-        lake.filesystem.read(lake.path("nothing"))
-    with pytest.raises(FileExistsError):
-        lake.filesystem.create(lake.path("lake.json"), b"")
-    assert lake.filesystem.entries(lake.path("nothing")) == []
-    big = bytes(range(256)) * 100_000
-    lake.filesystem.create(lake.path("big"), big)
-    assert lake.filesystem.read(lake.path("big")) == big
-    assert lake.filesystem.read(lake.path("big"), 250, 10) == big[250:260]
-    lake.filesystem.remove(lake.path("big"))
-    lake.filesystem.remove(lake.path("big"))
-
-
-def test_a_lease_is_kept_taken_over_and_lost(spark: SparkSession, tmp_path: Path) -> None:
-    files = HadoopFilesystem(spark, renewed_every=0.02)
-    lake = Lake.create((tmp_path / "lake").as_uri(), files)
-    lock = tmp_path / "lake" / "lock"
-    with writing(lake, "collect") as write:
-        with pytest.raises(LakeBusy, match="being written by `collect`"), writing(lake, "build"):
-            pytest.fail("two writers")
-        first = json.loads(lock.read_text())["renewed"]
-        patience = threading.Event()
-        while json.loads(lock.read_text())["renewed"] == first:
-            patience.wait(0.01)
-        write.commit()
-    assert not lock.exists()
-
-    other = this_process("20250101T000000Z-abcdef", "build").__dict__ | {"host": "elsewhere"}
-    lock.write_text(json.dumps(other))
-    with pytest.raises(LakeBusy, match="elsewhere"), writing(lake, "build"):
-        pytest.fail("it was renewed just now")
-    lock.write_text("")
-    with pytest.raises(LakeBusy, match="has not said who it is"), writing(lake, "build"):
-        pytest.fail("it is just being written")
-    now = datetime.now(UTC).timestamp()
-    gone = {**other, "host": this_process("", "").host, "pid": 2**22 + 1}
-    for dead, written in ((other, now - 360), (gone, now)):
-        lock.write_text(json.dumps(dead))
-        os.utime(lock, (written, written))
-        with writing(lake, "build") as write:
-            assert write.taken_over is not None
-            assert write.taken_over.run_id == "20250101T000000Z-abcdef"
-
-    lake = Lake.open(lake.where, HadoopFilesystem(spark))  # which does not renew it right now
-    held = lake.current()
-    with writing(lake, "build") as write:
-        write.add_arrow("snapshot", snapshot_rows(3))
-        lock.write_text(json.dumps(other))
-        with pytest.raises(LeaseLost):
-            write.commit()
-    assert lake.current() == held
-    assert json.loads(lock.read_text())["host"] == "elsewhere"  # it is the other's
-
-
 def test_delta_rs_reaches_s3_with_the_settings_of_hadoops_s3a(spark: SparkSession) -> None:
     settings = {
         "fs.s3a.access.key": "AKIA",
@@ -250,13 +172,12 @@ def test_delta_rs_reaches_s3_with_the_settings_of_hadoops_s3a(spark: SparkSessio
     for name, value in settings.items():
         spark.conf.set(name, value)
     try:
-        one = spark_files(spark, "s3a://bucket/lake").delta_options("")
+        one = files_of_s3a(spark, "s3a://bucket/lake").delta_options("")
         assert (one["aws_access_key_id"], one["aws_secret_access_key"]) == ("AKIA", "hunter2")
         assert (one["aws_endpoint_url"], one["aws_allow_http"]) == ("http://127.0.0.1:9000", "true")
-        other = spark_files(spark, "s3a://other/lake").delta_options("")
+        other = files_of_s3a(spark, "s3a://other/lake").delta_options("")
         assert (other["aws_access_key_id"], other["aws_secret_access_key"]) == ("AKIB", "hunter2")
         assert (other["aws_endpoint_url"], other["aws_allow_http"]) == ("https://s3.example", "false")
-        assert spark_files(spark, "hdfs://host/lake").delta_options("hdfs://host/lake") == {}
     finally:
         for name in settings:
             spark.conf.unset(name)

@@ -263,9 +263,10 @@ def test_of_commits_at_once_one_holds_without_a_lock(where: str) -> None:
         newest = made[-1]
 
 
-def test_spark_builds_it_without_hadoops_s3(where: str, spark: SparkSession) -> None:
+def test_spark_builds_it_without_hadoops_s3(where: str, environ: dict[str, str], spark: SparkSession) -> None:
     from console.history.jobs.build import build
     from console.history.jobs.compact import compact
+    from console.history.jobs.submit import lake_at
     from console.history.jobs.verify import verify
 
     lake = Lake.create(where, opened(where))
@@ -276,6 +277,19 @@ def test_spark_builds_it_without_hadoops_s3(where: str, spark: SparkSession) -> 
     build(lambda: spark, lake, ["change_event", "history"])
     assert compact(spark, lake).rows["snapshot"] == 120
     assert verify(spark, lake) == ()
+    # The driver of a cluster, whose Spark would read the bucket by itself.
+    keys = {"access.key": KEYS[0], "secret.key": KEYS[1], "endpoint": environ["AWS_ENDPOINT_URL"]}
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAOTHER")
+    for name, value in keys.items():
+        spark.conf.set(f"fs.s3a.{name}", value)
+    there = lake_at(spark, where)
+    assert there.current() == lake.current()
+    with writing(there, "collect") as write:
+        write.add_arrow("snapshot", snapshot_rows(3))
+        write.commit()
+    assert there.filesystem.here([where]) == [where]
+    for name in keys:
+        spark.conf.unset(f"fs.s3a.{name}")
     tables = Tables(where, lake_files(where))
     assert {(each.entity_key, each.attr, each.new_value) for each in timeline(tables, Wanted())} == {
         (f"topic-{number}", "retention.ms", str(number)) for number in range(120)

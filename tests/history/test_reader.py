@@ -320,7 +320,7 @@ def test_an_empty_lake_and_none(tmp_path: Path) -> None:
     assert opened.clusters(HISTORY) == []
     with pytest.raises(NoLake, match="kac lake collect"):
         Tables(str(tmp_path / "none"))
-    with pytest.raises(LakeError, match="only Spark's jobs reach it"):
+    with pytest.raises(LakeError, match="on no filesystem that kac reaches"):
         Tables("hdfs://host/lake")
 
 

@@ -7,17 +7,18 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from importlib import import_module
+from typing import Any
+from urllib.parse import urlsplit
 
 from pyspark.sql import SparkSession
 
-from console.history.jobs.hadoop import spark_files
 from console.history.jobs.record import Report
 from console.history.jobs.session import Settings, session
 from console.history.store import Lake, LakeError
+from console.history.store.errors import PACKAGE
+from console.history.store.filesystem import Filesystem
 from console.history.store.sweep import KEEP
 from console.model.numbers import json_text, natural_number, option
-
-# The jobs' arguments under `spark-submit`, and the lake on whatever filesystem they name.
 
 
 def parser(job: str, description: str) -> argparse.ArgumentParser:
@@ -31,9 +32,29 @@ def parser(job: str, description: str) -> argparse.ArgumentParser:
 
 
 def lake_at(spark: SparkSession, where: str, *, create: bool = False) -> Lake:
-    """The lake, as Spark reaches it where it is not on this machine's filesystem. LakeError."""
-    filesystem = spark_files(spark, where) if "://" in where and not where.startswith("file://") else None
-    return Lake.create(where, filesystem) if create else Lake.open(where, filesystem)
+    """The lake at a path, or in a bucket that Spark reaches by itself. LakeError."""
+    files = files_of_s3a(spark, where) if urlsplit(where).scheme in ("s3", "s3a") else None
+    return Lake.create(where, files) if create else Lake.open(where, files)
+
+
+def files_of_s3a(spark: SparkSession, where: str) -> Filesystem:
+    """The files of a lake in a bucket, by the settings of Hadoop's S3A; without keys there obstore and delta-rs look
+    for them. LakeError: obstore is not installed."""
+    try:
+        from console.history.store.s3 import S3Files, S3Keys
+    except ImportError:
+        raise LakeError(f"{where} needs obstore beside the driver, which is not installed: {PACKAGE}") from None
+    bucket = urlsplit(where).netloc
+    conf: Any = spark._jsparkSession.sessionState().newHadoopConf()
+
+    def said(name: str) -> str:
+        return str(conf.get(f"fs.s3a.bucket.{bucket}.{name}") or conf.get(f"fs.s3a.{name}") or "")
+
+    endpoint = said("endpoint")
+    if endpoint and "://" not in endpoint:
+        endpoint = f"{'http' if said('connection.ssl.enabled').lower() == 'false' else 'https'}://{endpoint}"
+    keys = S3Keys(said("access.key"), said("secret.key"), said("session.token") or None, "spark.hadoop.fs.s3a")
+    return S3Files(bucket, endpoint, said("endpoint.region"), (lambda: keys) if keys.access_key else None, None)
 
 
 def submitted(job: str, run: Callable[[SparkSession], Report]) -> int:

@@ -92,7 +92,7 @@ class Lake:
 
     @staticmethod
     def at_path(where: str, filesystem: Filesystem | None = None) -> Lake:
-        """A lake there, whether or not it is one that can be read. LakeError: Spark's jobs alone reach it."""
+        """A lake there, whether or not it is one that can be read. LakeError: kac does not reach it."""
         parsed = urlsplit(where)
         if filesystem is not None:
             return Lake(where.rstrip("/"), filesystem)
@@ -100,8 +100,8 @@ class Lake:
             return Lake(unquote(parsed.path).rstrip("/") or "/", LocalFilesystem())
         if "://" in where:
             raise LakeError(
-                f"{where} is on no filesystem that kac reaches by itself (a path, s3://): only Spark's jobs reach it. "
-                "Mount it, or copy it: first data/release, then the rest."
+                f"{where} is on no filesystem that kac reaches (a path, s3://). Mount it, or copy it: "
+                "first data/release, then the rest."
             )
         return Lake(str(Path(where).expanduser().absolute()), LocalFilesystem())
 

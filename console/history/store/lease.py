@@ -1,7 +1,8 @@
-"""The one writer's lock where only files are shared: a file with who and where, which its holder writes again every few
-seconds. One that was not written for longer, or whose process on this host has ended, is taken over.
+"""The one writer's lock where there is no flock: an object with who and where, written on condition of what was there
+before (If-None-Match, If-Match), so that of two that want it one is refused.
 
-It does not stop who paused and goes on as if they held it: commits do.
+Its holder writes it again every few seconds, and one that was not written for longer, by the store's own clock, is
+taken over. It does not stop who paused and goes on as if they held it: commits do.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from .lock import Holder, LakeBusy, Lock, holder_of, is_dead, iso_now
 
 
 class Leased(NamedTuple):
-    """A lease's file. tag: changes whenever it is written. written: when, by `LeaseFiles.clock`."""
+    """A lease's object; without text it is free. tag: changes whenever it is written. written: by the store's clock."""
 
     text: bytes
     tag: str
@@ -26,24 +27,21 @@ class Leased(NamedTuple):
 
 
 class LeaseFiles(Protocol):
-    """What a lease needs of files. Each raises OSError or StoreError."""
+    """What a lease needs of a store. Each raises StoreError."""
 
     def find(self, path: str) -> Leased | None:
-        """The file; None: there is none."""
+        """The object; None: there is none."""
 
     def clock(self, path: str) -> datetime:
-        """Now, by the clock that the file's time is of."""
+        """Now, by the store's clock."""
 
     def write_if(self, path: str, text: bytes, tag: str | None) -> str | None:
-        """Writes the file if it still has that tag (None: if there is none); its new tag, None if it had not."""
-
-    def release(self, path: str, tag: str) -> None:
-        """Makes it free for the next, if it still has that tag."""
+        """Writes the object if it has that tag still (None: if there is none); its new tag, None if it had not."""
 
 
 @contextmanager
 def leased(files: LeaseFiles, path: str, holder: Holder, every: float, dead_after: float) -> Iterator[Lock]:
-    """A lease, held for the context. every, dead_after: seconds. LakeBusy; OSError, StoreError."""
+    """A lease, held for the context. every, dead_after: seconds. LakeBusy, StoreError."""
     former, tag = _take(files, path, holder, dead_after)
     held, ended = _Lease(files, path, holder, tag), threading.Event()
     renewal = threading.Thread(target=held.renew, args=(ended, every), daemon=True)
@@ -53,16 +51,15 @@ def leased(files: LeaseFiles, path: str, holder: Holder, every: float, dead_afte
     finally:
         ended.set()
         renewal.join()
-        with suppress(StoreError, OSError):  # then it ends by itself
-            if held.is_held():
-                files.release(path, held.tag)
+        with suppress(StoreError):  # then it ends by itself
+            held.write(b"")
 
 
 def _take(files: LeaseFiles, path: str, holder: Holder, dead_after: float) -> tuple[Holder | None, str]:
     """Whose dead lease was taken over, and the tag of ours."""
     there = files.find(path)
     found = there and holder_of(there.text)
-    if there is not None and not (found is not None and is_dead(found)):
+    if there is not None and there.text and not (found is not None and is_dead(found)):
         age = files.clock(path) - there.written
         if age.total_seconds() < dead_after:
             raise LakeBusy(path, found)
@@ -82,11 +79,18 @@ def _take(files: LeaseFiles, path: str, holder: Holder, dead_after: float) -> tu
 
 
 class _Lease:
-    """The lease while it is held. tag: as it was last seen."""
+    """The lease while it is held."""
 
     def __init__(self, files: LeaseFiles, path: str, holder: Holder, tag: str) -> None:
-        self._files, self._path, self._holder, self.tag = files, path, holder, tag
-        self._alone = threading.Lock()  # while it is renewed, it may be empty for a moment
+        self._files, self._path, self._holder, self._tag = files, path, holder, tag
+        self._alone = threading.Lock()
+
+    def write(self, text: bytes) -> bool:
+        """Writes it if it is ours still; whether it was."""
+        with self._alone:
+            tag = self._files.write_if(self._path, text, self._tag)
+            self._tag = tag or self._tag
+            return tag is not None or self._is_ours()
 
     def is_held(self) -> bool:
         """Whether it is ours."""
@@ -96,11 +100,9 @@ class _Lease:
     def renew(self, ended: threading.Event, every: float) -> None:
         """Writes it now and then, until it is lost or ended."""
         while not ended.wait(every):
-            with suppress(StoreError, OSError), self._alone:  # the next time, or never: the commit finds it lost
+            with suppress(StoreError):  # the next time, or never: then the commit finds it lost
                 self._holder = replace(self._holder, renewed=iso_now())
-                tag = self._files.write_if(self._path, self._holder.text, self.tag)
-                self.tag = tag or self.tag
-                if tag is None and not self._is_ours():
+                if not self.write(self._holder.text):
                     return
 
     def _is_ours(self) -> bool:
@@ -108,5 +110,5 @@ class _Lease:
         found = there and holder_of(there.text)
         if there is None or found is None or found.run_id != self._holder.run_id:
             return False
-        self.tag = there.tag  # of a write whose answer was lost
+        self._tag = there.tag  # of a write whose answer was lost
         return True

@@ -166,12 +166,10 @@ class S3Files(Filesystem):
         return leased(self, path, holder, self._renewed_every, self._dead_after)
 
     def find(self, path: str) -> Leased | None:
-        """See LeaseFiles: empty is free."""
+        """See LeaseFiles."""
         with suppress(FileNotFoundError), self._explained("GET", path):
             found = obstore.get(self._store, _key(path))
-            text = bytes(found.bytes())
-            written = found.meta["last_modified"] if text else datetime.min.replace(tzinfo=timezone.utc)
-            return Leased(text, found.meta["e_tag"] or "", written)
+            return Leased(bytes(found.bytes()), found.meta["e_tag"] or "", found.meta["last_modified"])
         return None
 
     def clock(self, path: str) -> datetime:
@@ -185,10 +183,6 @@ class S3Files(Filesystem):
         with suppress(FileNotFoundError):  # what it should take the place of is not there
             return self._put(path, text, mode="create" if tag is None else {"e_tag": tag})
         return None
-
-    def release(self, path: str, tag: str) -> None:
-        """See LeaseFiles."""
-        self.write_if(path, b"", tag)
 
     def _put(self, path: str, data: bytes | Path, **how: Any) -> str | None:
         """Its tag; None: the condition does not hold. FileNotFoundError, StoreError."""
