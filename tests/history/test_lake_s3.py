@@ -279,7 +279,6 @@ def test_spark_builds_it_without_hadoops_s3(where: str, environ: dict[str, str],
     assert verify(spark, lake) == ()
     # The driver of a cluster, whose Spark would read the bucket by itself.
     keys = {"access.key": KEYS[0], "secret.key": KEYS[1], "endpoint": environ["AWS_ENDPOINT_URL"]}
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAOTHER")
     for name, value in keys.items():
         spark.conf.set(f"fs.s3a.{name}", value)
     there = lake_at(spark, where)
