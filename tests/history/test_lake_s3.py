@@ -248,8 +248,8 @@ def test_of_commits_at_once_one_holds_without_a_lock(where: str) -> None:
         ) -> int | None:
             folder = f"{folder_of(CHANGE_EVENT.name)}/v={turn}/{number}"
             parquet_files.write(lake.filesystem, lake.path(f"{folder}/part-0.parquet"), arrow_rows(CHANGE_EVENT, [{}]))
-            made = parquet_files.listed(lake.filesystem, lake.path(folder), "")
-            wanted = TableFiles(CHANGE_EVENT.names, {f"{folder}/{name}": file for name, file in made.items()})
+            made = parquet_files.listed(lake.filesystem, lake.where, lake.path(folder), "")
+            wanted = TableFiles(CHANGE_EVENT.names, made)
             begun.wait(PATIENCE)
             try:
                 return put_table(lake.filesystem, lake.where, CHANGE_EVENT, wanted, str(number), since=since)

@@ -41,5 +41,5 @@ def compact(
                 write.replace(name, write_partitions(write, TABLES[name], rows, keep_run_id=True))
                 wrote(write.rows.get(name, 0))
         counted = dict(write.rows)
-        write.commit(inputs={"tables": tables}, rows=counted)
+        write.commit(inputs={"tables": tables})
     return Report(write.run_id, JOB, counted, seconds=time.monotonic() - began)

@@ -94,7 +94,7 @@ def _ingest(
         try:
             judge(taken, max_bad_ratio)
         except TooMuchIsBad as bad:
-            write.fail(str(bad), inputs=read, rows=rows, quarantined=quarantined)
+            write.fail(str(bad), inputs=read, quarantined=quarantined)
             raise
         by_kind = {each.source: {"good": each.good, "bad": each.bad} for each in taken}
         write.commit(inputs=read, quarantined=quarantined, taken=by_kind)

@@ -8,13 +8,11 @@ format 2: until then the lake is what it was, and a run that dies is begun again
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
-import pyarrow as pa
-
-from console.history.schema import RELEASE, TABLES, arrow_schema
+from console.history.schema import RELEASE, TABLES
 from console.history.store.lock import is_run_id, iso_now, new_run_id, this_process
 from console.model.numbers import json_text
 
@@ -22,7 +20,8 @@ from . import delta_log, parquet_files
 from .commit import put_table
 from .errors import DamagedLake, LakeError
 from .lake import Lake
-from .release import FORMAT, DataFile, Release, TableFiles, folder_of
+from .release import FORMAT, DataFile, Inputs, Release, TableFiles, folder_of
+from .write import put_releases
 
 JOB = "migrate"
 _OLD_FORMAT, _NOTHING = 1, "-"
@@ -51,60 +50,47 @@ def migrate(lake: Lake) -> Release:
 
 
 def _take_along(lake: Lake, run_id: str) -> Release:
-    files, manifest = lake.filesystem, _manifest(lake)
-    read = {name: _table(lake, name, table) for name, table in manifest.get("tables", {}).items() if name in TABLES}
+    read, inputs = _read(lake)
     versions = {}
     for name, table in TABLES.items():
-        begun = delta_log.listed(files, lake.path(folder_of(name))).newest is not None
+        begun = delta_log.listed(lake.filesystem, lake.path(folder_of(name))).newest is not None
         if name != RELEASE.name and (name in read or begun):  # begun by a migration that died
             wanted = read.get(name, TableFiles(table.names))
-            versions[name] = put_table(files, lake.where, table, wanted, run_id)
-    made = Release(run_id, 1, iso_now(), JOB, versions, {}, manifest.get("inputs", {}))
-    folder = f"{folder_of(RELEASE.name)}/v={run_id}/0"
-    rows = pa.Table.from_pylist([made.as_row()], schema=arrow_schema(RELEASE))
-    parquet_files.write(files, lake.path(f"{folder}/part-0.parquet"), rows)
-    files.settle([lake.path(folder)], lake.where)
-    listed = parquet_files.listed(files, lake.path(folder), "")
-    wanted = TableFiles(RELEASE.names, {f"{folder}/{name}": file for name, file in listed.items()})
-    put_table(files, lake.where, RELEASE, wanted, run_id)
+            versions[name] = put_table(lake.filesystem, lake.where, table, wanted, run_id)
+    made = Release(run_id, 1, iso_now(), JOB, versions, {}, inputs)
+    put_releases(lake, lake.path(f"{folder_of(RELEASE.name)}/v={run_id}/0"), [made])
     return made
 
 
-def _manifest(lake: Lake) -> Mapping[str, Any]:
-    """What the lake held; empty: nothing yet. DamagedLake."""
+def _read(lake: Lake) -> tuple[dict[str, TableFiles], Inputs]:
+    """What the lake held, and how far inputs were read. DamagedLake: a file is missing, or not what it should be."""
     name = "CURRENT"
     try:
         run_id = lake.filesystem.read(lake.path(name)).decode("ascii", "replace").strip()
         if run_id == _NOTHING:
-            return {}
+            return {}, {}
         if not is_run_id(run_id):
             raise ValueError(f"it names no version ({run_id[:40]!r})")
         name = f"manifests/{run_id}.json"
-        read = json.loads(lake.filesystem.read(lake.path(name)))
-        if read["format"] != _OLD_FORMAT or read["run_id"] != run_id:
+        manifest = json.loads(lake.filesystem.read(lake.path(name)))
+        if manifest["format"] != _OLD_FORMAT or manifest["run_id"] != run_id:
             raise ValueError("it is not what its name says")
+        tables = {}
+        for name in TABLES.keys() & manifest.get("tables", {}):
+            tables[name] = TableFiles(TABLES[name].names, dict(_files(lake, name, manifest["tables"][name])))
+        return tables, manifest.get("inputs", {})
     except (OSError, ValueError, KeyError, TypeError) as wrong:
         raise DamagedLake(f"The lake at {lake.where} is damaged: {name}: {wrong}. Nothing was changed.") from wrong
-    return dict(read)
 
 
-def _table(lake: Lake, name: str, read: Mapping[str, Any]) -> TableFiles:
-    """A table of a manifest. DamagedLake: a file is missing or of another size."""
-    made = {}
-    try:
-        for partition, folders in read["partitions"].items():
-            for folder in folders:
-                if not f"{folder}/".startswith(f"data/{name}/"):
-                    raise ValueError(f"{folder!r} lies outside the table")
-                for file, rows, size in read["files"][folder]:
-                    made[f"{folder}/{file}"] = _file(lake, f"{folder}/{file}", partition, rows, size)
-    except (OSError, ValueError, KeyError, TypeError) as wrong:
-        raise DamagedLake(f"The lake at {lake.where} is damaged: {name}: {wrong}. Nothing was changed.") from wrong
-    return TableFiles(TABLES[name].names, made)
-
-
-def _file(lake: Lake, path: str, partition: str, rows: int, size: int) -> DataFile:
-    read = parquet_files.footer(lake.filesystem, lake.path(path), size)
-    if read.num_rows != rows:
-        raise ValueError(f"{path} has {read.num_rows} rows, and its manifest says {rows}")
-    return parquet_files.described(partition, size, read)
+def _files(lake: Lake, name: str, table: Mapping[str, Any]) -> Iterator[tuple[str, DataFile]]:
+    for partition, folders in table["partitions"].items():
+        for folder in folders:
+            if not f"{folder}/".startswith(f"data/{name}/"):
+                raise ValueError(f"{folder!r} lies outside the table")
+            for file, rows, size in table["files"][folder]:
+                path = f"{folder}/{file}"
+                read = parquet_files.footer(lake.filesystem, lake.path(path), size)
+                if read.num_rows != rows:
+                    raise ValueError(f"{path} has {read.num_rows} rows, and its manifest says {rows}")
+                yield path, parquet_files.described(partition, size, read)

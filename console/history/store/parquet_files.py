@@ -85,14 +85,17 @@ def read(
     return pa.concat_tables(parts) if parts else schema.empty_table().select(columns or table.names)
 
 
-def listed(filesystem: Filesystem, folder: str, partition: str) -> dict[str, DataFile]:
-    """The Parquet files right in a folder that have rows, of any writer, by name."""
+def listed(filesystem: Filesystem, lake: str, folder: str, partition: str) -> dict[str, DataFile]:
+    """The Parquet files right in a folder that have rows, of any writer, by path relative to the lake. ValueError: the
+    folder is not in the lake."""
+    if not folder.startswith(f"{lake}/"):
+        raise ValueError(f"{folder} is not in the lake at {lake}")
     files = {}
     for entry in filesystem.entries(folder):
         if not entry.is_folder and entry.name.endswith(".parquet") and not entry.name.startswith((".", "_")):
-            read = footer(filesystem, f"{folder}/{entry.name}", entry.bytes)
+            read = footer(filesystem, path := f"{folder}/{entry.name}", entry.bytes)
             if read.num_rows:
-                files[entry.name] = described(partition, entry.bytes, read)
+                files[path.removeprefix(f"{lake}/")] = described(partition, entry.bytes, read)
     return files
 
 

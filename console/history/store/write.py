@@ -158,7 +158,6 @@ class Write:
         *,
         status: str = "done",
         inputs: Inputs | None = None,
-        rows: Mapping[str, int] | None = None,
         quarantined: int = 0,
         message: str | None = None,
         taken: Inputs | None = None,
@@ -166,8 +165,7 @@ class Write:
         """All of it becomes what the lake holds, with the run's own row, at once; then old versions are deleted.
 
         status: `done`; `failed` where part of the work failed, and what was done shall hold. inputs: what was read,
-        for the record. rows: by table; what was counted, if None. taken: see the table `run`. LeaseLost: another has
-        taken the lock.
+        for the record. taken: see the table `run`. LeaseLost: another has taken the lock.
         """
         if self._ended:
             raise LakeError(f"The run {self.run_id} has ended already.")
@@ -176,7 +174,7 @@ class Write:
                 f"Another run took the lock of {self.lake.where} while this one paused; nothing of this one holds. "
                 "Run it again."
             )
-        row = self._run_row(status, inputs, rows, quarantined, message)
+        row = self._run_row(status, inputs, quarantined, message)
         row |= {**self._written(), "taken": json_text(taken or {})}
         self.add_few(RUN.name, pa.Table.from_pylist([row], schema=arrow_schema(RUN)), _RUNS_IN_FILE)
         files, where = self.lake.filesystem, self.lake.where
@@ -186,7 +184,7 @@ class Write:
         versions, ahead = self._put_tables()
         kept = (replace(self.draft, created=iso_now(), versions=versions), *self._releases)[: max(self._keep, 1)]
         try:
-            self._put_releases(kept)
+            put_releases(self.lake, self.folder(RELEASE.name), kept, since=self._since)
         except BaseException:
             self._ended = any(each.run_id == self.run_id for each in self.lake.releases())
             raise
@@ -216,15 +214,6 @@ class Write:
             )
         return versions, ahead
 
-    def _put_releases(self, kept: Sequence[Release]) -> None:
-        """The commit of the run: the table of releases has these rows then."""
-        rows = pa.Table.from_pylist([each.as_row() for each in kept], schema=arrow_schema(RELEASE))
-        ((_, (folder,)),) = self.put_arrow(RELEASE.name, rows).items()
-        files = self.lake.filesystem
-        files.settle([folder], self.lake.where)
-        wanted = TableFiles(RELEASE.names, self._files(folder, ""))
-        put_table(files, self.lake.where, RELEASE, wanted, self.run_id, since=self._since)
-
     def _sweep(self, kept: Sequence[Release], ahead: set[str]) -> None:
         """Deletes what only versions name that are not kept; and, after a run that died, what it left."""
         thorough = self.taken_over is not None or self._holder.job == COMPACT
@@ -252,15 +241,13 @@ class Write:
             if delta_log.listed(self.lake.filesystem, where).newest == held:  # else its log names them
                 self.lake.filesystem.remove(f"{where}/v={self.run_id}")
 
-    def fail(
-        self, message: str, *, inputs: Inputs | None = None, rows: Mapping[str, int] | None = None, quarantined: int = 0
-    ) -> None:
+    def fail(self, message: str, *, inputs: Inputs | None = None, quarantined: int = 0) -> None:
         """Ends the run without a commit, if it has not ended, and records why; the oldest of many records go."""
         if self._ended:
             return
         self.abandon()
         folder = self.lake.path("runs/failed")
-        row = self._run_row("failed", inputs, rows, quarantined, message)
+        row = self._run_row("failed", inputs, quarantined, message)
         text = json_text(row, default=lambda value: value.isoformat()).encode() + b"\n"
         self.lake.filesystem.replace(f"{folder}/{self.run_id}.json", text)
         names = [each.name for each in self.lake.filesystem.entries(folder) if not each.name.startswith(".")]
@@ -272,19 +259,13 @@ class Write:
 
     def _files(self, folder: str, partition: str) -> dict[str, DataFile]:
         """By path relative to the lake."""
-        within = f"{self.lake.where}/"
-        if not folder.startswith(within):
-            raise ValueError(f"{folder} is not in the lake at {self.lake.where}")
-        listed = parquet_files.listed(self.lake.filesystem, folder, partition)
-        return {f"{folder.removeprefix(within)}/{name}": file for name, file in listed.items()}
+        return parquet_files.listed(self.lake.filesystem, self.lake.where, folder, partition)
 
     def _change(self, table: str, files: Mapping[str, DataFile], gone: Container[str] = ()) -> None:
         self._changed[table] = self._of(table).replaced(files, gone)
         self.rows[table] = self.rows.get(table, 0) + sum(file.rows for file in files.values())
 
-    def _run_row(
-        self, status: str, inputs: Inputs | None, rows: Mapping[str, int] | None, quarantined: int, message: str | None
-    ) -> dict[str, Any]:
+    def _run_row(self, status: str, inputs: Inputs | None, quarantined: int, message: str | None) -> dict[str, Any]:
         return {
             "run_id": self.run_id,
             "job": self._holder.job,
@@ -292,7 +273,7 @@ class Write:
             "ended_ts": datetime.now(timezone.utc),
             "status": status,
             "inputs": json_text(inputs or {}),
-            "rows": json_text(dict(self.rows if rows is None else rows)),
+            "rows": json_text(self.rows),
             "quarantined": quarantined,
             "message": message,
             "versions": json_text(self.versions),
@@ -309,6 +290,17 @@ class Write:
         newest = max(filter(None, (time_range(table, [file])[1] for table, file in files)), default=None)
         lag = None if newest is None else (datetime.now(timezone.utc) - newest).total_seconds() * 1000
         return {"bytes": sum(file.bytes for _, file in files), "lag_ms": lag if lag is None else int(lag)}
+
+
+def put_releases(lake: Lake, folder: str, kept: Sequence[Release], since: int | None = None) -> None:
+    """Commits a run, the first of these: the table of releases has their rows then, in a new folder. since: see
+    `put_table`, and what it raises."""
+    files = lake.filesystem
+    rows = pa.Table.from_pylist([each.as_row() for each in kept], schema=arrow_schema(RELEASE))
+    parquet_files.write(files, f"{folder}/part-0.parquet", rows)
+    files.settle([folder], lake.where)
+    wanted = TableFiles(RELEASE.names, parquet_files.listed(files, lake.where, folder, ""))
+    put_table(files, lake.where, RELEASE, wanted, kept[0].run_id, since=since)
 
 
 def _reason(why: BaseException) -> str:
