@@ -172,10 +172,10 @@ def test_delta_rs_reaches_s3_with_the_settings_of_hadoops_s3a(spark: SparkSessio
     for name, value in settings.items():
         spark.conf.set(name, value)
     try:
-        one = files_of_s3a(spark, "s3a://bucket/lake").delta_options("")
+        one = files_of_s3a(spark, "s3a://bucket/lake").delta_options()
         assert (one["aws_access_key_id"], one["aws_secret_access_key"]) == ("AKIA", "hunter2")
         assert (one["aws_endpoint_url"], one["aws_allow_http"]) == ("http://127.0.0.1:9000", "true")
-        other = files_of_s3a(spark, "s3a://other/lake").delta_options("")
+        other = files_of_s3a(spark, "s3a://other/lake").delta_options()
         assert (other["aws_access_key_id"], other["aws_secret_access_key"]) == ("AKIB", "hunter2")
         assert (other["aws_endpoint_url"], other["aws_allow_http"]) == ("https://s3.example", "false")
     finally:

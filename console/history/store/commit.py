@@ -56,7 +56,7 @@ def put_table(
         raise _lost(where)
     names = [f"{IN}{name}" for name, _ in parts_of(table)]
     schema = Schema.from_arrow(pa.schema([*arrow_schema(table), *(pa.field(name, pa.string()) for name in names)]))
-    options = dict(files.delta_options(where))
+    options = dict(files.delta_options())
     how: Any = {
         "commit_properties": CommitProperties(custom_metadata={"run": run_id}, max_commit_retries=0),
         # delta-rs would delete logs by their age; versions that are kept need them at any age.
@@ -105,7 +105,7 @@ def put_checkpoint(files: Filesystem, lake: str, table: str, version: int) -> No
     log = delta_log.listed(files, where)
     if version - max((0, *log.checkpoints)) >= CHECKPOINT_EVERY:
         try:
-            options = dict(files.delta_options(where))
+            options = dict(files.delta_options())
             DeltaTable(where, version=version, storage_options=options).create_checkpoint()
         except DeltaError as wrong:
             raise LakeError(f"No checkpoint of {where} could be written: {wrong}") from wrong

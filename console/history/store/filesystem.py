@@ -30,8 +30,8 @@ class Filesystem(Protocol):
         """A file, or so many of its bytes from `start`. FileNotFoundError."""
 
     def create(self, path: str, data: bytes, *, private: bool = False) -> None:
-        """A new file, with its folders. A crash may tear it until it is settled: nothing may name it before. private:
-        for its owner alone, where the filesystem knows owners. FileExistsError."""
+        """A new file, with its folders. A crash may tear it: nothing may name it before. private: for its owner alone,
+        where the filesystem knows owners. FileExistsError."""
 
     def replace(self, path: str, data: bytes) -> None:
         """A file, new or instead of the former: a reader sees one of both, whole."""
@@ -58,9 +58,8 @@ class Filesystem(Protocol):
         del scratch
         return nullcontext(folder)
 
-    def delta_options(self, path: str, /) -> Mapping[str, str]:
-        """How delta-rs reaches the path: the options of its store, credentials among them."""
-        del path
+    def delta_options(self) -> Mapping[str, str]:
+        """How delta-rs reaches them: the options of its store, credentials among them."""
         return {}
 
     def lock(self, path: str, holder: Holder) -> AbstractContextManager[Lock]:
@@ -86,12 +85,13 @@ class LocalFilesystem(Filesystem):
         number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600 if private else 0o666)
         with os.fdopen(number, "wb") as file:
             file.write(data)
+            file.flush()
+            os.fsync(number)
 
     def replace(self, path: str, data: bytes) -> None:
         """See Filesystem."""
         written = Path(path).with_name(f".{Path(path).name}.{secrets.token_hex(4)}")
         self.create(str(written), data)
-        _sync(written)
         written.replace(path)
         _sync_folder(written.parent)
 

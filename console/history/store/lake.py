@@ -81,7 +81,6 @@ class Lake:
         with suppress(FileExistsError):
             if KEY_FILE not in os.environ:
                 lake.filesystem.create(lake.path("hmac.key"), secrets.token_bytes(32), private=True)
-                lake.filesystem.settle([lake.where], lake.where)
         from .commit import put_table, require_delta_rs  # readers need neither PyArrow nor deltalake
 
         require_delta_rs()

@@ -136,7 +136,7 @@ class S3Files(Filesystem):
             within = [each["path"] for page in obstore.list(self._store, _key(path)) for each in page]
             obstore.delete(self._store, within or [_key(path)])
 
-    def delta_options(self, _: str, /) -> Mapping[str, str]:
+    def delta_options(self) -> Mapping[str, str]:
         """See Filesystem."""
         made = {**self._named, "aws_conditional_put": "etag"}
         made["aws_allow_http"] = str(self._endpoint.startswith("http://")).lower()
