@@ -11,7 +11,8 @@ from deltalake import DeltaTable
 
 from console.cli.main import run
 from console.history.schema import TABLES
-from console.history.store import DamagedLake, Lake, LakeBusy, LakeError, OlderLake, migrate, write
+from console.history.store import DamagedLake, Lake, LakeBusy, LakeError, OlderLake, migrate
+from console.history.store import write as store_write
 from console.history.store.lock import this_process
 from console.history.store.write import writing
 from tests.history.lake_rows import arrow_rows, rows_of, snapshot_rows
@@ -126,7 +127,7 @@ def test_a_migration_that_dies_leaves_the_lake_and_is_begun_again(
         left -= 2
         return made
 
-    for module in (migrate, write):
+    for module in (migrate, store_write):
         monkeypatch.setattr(module, "put_table", dying)
     while True:
         left = steps

@@ -243,7 +243,7 @@ class S3Files(Filesystem):
                 answered = f"it answered {status} {code}".rstrip()
                 why = _REMEDIES.get(code, f"{answered}. Look into the store's own log.").format(source=source)
             else:
-                why = _found(r'(\w[^"\n]{1,200})"?,[\s)}]*\Z', said) or type(wrong).__name__  # the innermost error
+                why = _found(r'(\w[^"\n]{1,200})"?,[\s)},]*\Z', said) or type(wrong).__name__  # the innermost error
                 raise StoreError(
                     f"The lake's store at {self._endpoint} can't be reached: {why}. Check the network and "
                     "AWS_ENDPOINT_URL."
