@@ -30,9 +30,9 @@ def checks(environ: Mapping[str, str], lake: str | None) -> Iterator[Check]:
     yield _python()
     javas = [with_launcher(each, cache_folder(environ)) for each in candidates(environ)]
     yield from _java(javas)
-    for name in ("pyspark", "deltalake", *OF_EXECUTORS):
+    for name in ("pyspark", "deltalake", "duckdb", *OF_EXECUTORS):
         yield _package(name, needed=True)
-    yield _package("duckdb", needed=False)
+    yield _package("obstore", needed=False)
     yield from _spark_home(environ)
     yield from _archive(javas, environ)
     machine = this_machine()

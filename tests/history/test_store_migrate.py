@@ -140,6 +140,7 @@ def test_a_migration_that_dies_leaves_the_lake_and_is_begun_again(
         assert {name: now.get(name) for name in before} == before | {"lock": now["lock"]}
         with pytest.raises(OlderLake):
             Lake.open(str(folder))
+    monkeypatch.undo()
     assert steps == 2 * (len(rows) + 1)
     lake = Lake.open(str(folder))
     assert {name: rows_of(lake, name) for name in lake.current().tables} == rows

@@ -1,4 +1,4 @@
-"""The right to write to a lake: one holder at a time, by a lease that ends by itself."""
+"""The right to write to a lake: who has it, and the lock of this machine's files."""
 
 from __future__ import annotations
 

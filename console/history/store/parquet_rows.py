@@ -59,31 +59,17 @@ def _end(database: DuckDBPyConnection) -> None:
 
 
 def rows(files: Filesystem, path: str, columns: Sequence[str]) -> list[dict[str, Any]]:
-    """These columns of a small Parquet file. By PyArrow where DuckDB is missing. FileNotFoundError; ValueError: it is
-    no whole Parquet file, or has not these columns."""
+    """These columns of a small Parquet file. NoDuckDB; FileNotFoundError; ValueError: it is no whole Parquet file, or
+    has not these columns."""
+    connection = connected()
     try:
-        module, connection = duckdb(), connected()
-    except NoDuckDB:
-        pass
-    else:
-        try:
-            with _copied(files, path) as place:
-                found = connection.execute(f"SELECT {', '.join(columns)} FROM read_parquet(?)", [place]).fetchall()  # noqa: S608
-        except module.Error as wrong:
-            raise ValueError(str(wrong).partition("\n")[0]) from wrong
-        finally:
-            connection.close()
-        return [dict(zip(columns, row, strict=True)) for row in found]
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError:
-        raise NoDuckDB from None
-    try:
-        read = pq.read_table(pa.BufferReader(files.read(path)), columns=list(columns))
-    except pa.ArrowException as wrong:
+        with _copied(files, path) as place:
+            found = connection.execute(f"SELECT {', '.join(columns)} FROM read_parquet(?)", [place]).fetchall()  # noqa: S608
+    except duckdb().Error as wrong:
         raise ValueError(str(wrong).partition("\n")[0]) from wrong
-    return list(read.select(list(columns)).to_pylist())
+    finally:
+        connection.close()
+    return [dict(zip(columns, row, strict=True)) for row in found]
 
 
 @contextmanager
