@@ -46,7 +46,7 @@ class Theirs:
     # What executors have besides: here only what is ours is run.
     @staticmethod
     def find_spec(name, path=None, target=None):
-        if name.partition(".")[0] in ("pyarrow", "crc32c", "duckdb", "msgspec", "pyspark", "py4j"):
+        if name.partition(".")[0] in ("pyarrow", "crc32c", "duckdb", "msgspec", "obstore", "pyspark", "py4j"):
             return importlib.machinery.ModuleSpec(name, Theirs, is_package=True)
     @staticmethod
     def create_module(spec):
