@@ -28,7 +28,9 @@ TOPIC, TOPIC_ID = "__cluster_metadata", UUID(int=1)
 MOST_BYTES = 8 << 20
 """Of the log that is asked for at once."""
 MOST_SNAPSHOT_BYTES = 2 << 30
-ATTEMPTS = 10
+ATTEMPTS, ATTEMPTS_ELECTING = 10, 60
+"""How often all controllers are asked; the second, once a leader was known: another one is elected then, which takes
+busy controllers many seconds."""
 _PAUSE = 0.5
 """Seconds before controllers that have no leader are asked again."""
 _AFTER_LENGTH = 12
@@ -110,7 +112,8 @@ class ControllerLog:
     async def _from_leader(self, api: str, build: Any, part_of: Any, within: float) -> Any:
         """The partition's part of the leader's answer, and the answer. Raises AdminError."""
         refused: AdminError | None = None
-        for attempt in range(ATTEMPTS * max(1, len(self._addresses))):
+        attempts = ATTEMPTS_ELECTING if self._epoch else ATTEMPTS
+        for attempt in range(attempts * max(1, len(self._addresses))):
             if attempt and self._ask is None and attempt % max(1, len(self._addresses)) == 0:
                 await asyncio.sleep(_PAUSE)
             try:
