@@ -37,31 +37,33 @@ define again
 $(1)$(if $(AGAIN), || { echo '== what failed runs once more'; $(1) --last-failed --last-failed-no-failures none; })
 endef
 
-FAST := $(PYTEST) -n 2 --dist worksteal -m 'not broker and not slow and not long'
+# Much of their time tests wait, so there are more processes than processors. Of the slow ones those that share a
+# cluster run in one process (tests/support/real_clusters.py).
+FAST := $(PYTEST) -n 3 --dist worksteal -m 'not broker and not slow and not long'
+SLOW := $(PYTEST) -n 3 --dist loadgroup --durations 15
 
 # What the checks say is shown once the fast tests are through: mypy takes the time that they leave.
-# Of the slow ones those that share a cluster run in one process (tests/support/real_clusters.py).
-test: dev-venv  ## everything: checks, fast tests, then those that are slow or need brokers (needs Java 17)
+test: dev-venv  ## checks, fast tests, and on real brokers what everything else stands on (needs Java 17)
 	@echo '== fast tests; beside them the checks'
 	@mkdir -p .cache; $(MAKE) --no-print-directory check > .cache/check.log 2>&1 & checks=$$!; \
 	  $(call again,$(FAST)); fast=$$?; wait $$checks; checked=$$?; cat .cache/check.log; exit $$((fast ? fast : checked))
-	@echo '== real brokers, and what is slow'
+	@echo '== the core on real brokers'
 	@$(BIN)/python -m tests.support.kafka_jars
-	$(call again,$(PYTEST) -n 2 --dist loadgroup -m '(broker or slow) and not long' --ignore tests/history --durations 15)
+	$(call again,$(SLOW) -m 'core and not long')
+
+test-brokers: dev-venv  ## what else needs real brokers, or is slow
+	@$(BIN)/python -m tests.support.kafka_jars
+	$(call again,$(SLOW) -m '(broker or slow) and not long and not core' --ignore tests/history)
 	@echo '== the pipeline: Spark starts once, and takes all cores'
-	$(call again,$(PYTEST) -m '(broker or slow) and not long' tests/history --durations 15)
+	$(call again,$(PYTEST) -m '(broker or slow) and not long and not core' tests/history --durations 15)
 
 test-long: dev-venv  ## what takes hours: every random run at its full length, every contract on real brokers
 	@$(BIN)/python -m tests.support.kafka_jars
 	$(BIN)/python -m tests.contract.recorded
 	$(PYTEST) --timeout 7200 -m long --ignore tests/contract --durations 15
 
-test-fast: dev-venv  ## what needs no brokers and no patience, within three minutes
+test-fast: dev-venv  ## what needs no brokers and no patience
 	$(FAST)
-
-test-brokers: dev-venv  ## what needs real brokers
-	@$(BIN)/python -m tests.support.kafka_jars
-	$(PYTEST) -m 'broker and not long'
 
 check: dev-venv  ## format, lint, types, and who may import whom
 	@echo '== ruff, mypy, import-linter'

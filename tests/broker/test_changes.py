@@ -48,6 +48,8 @@ from console.model.secret import Secret
 from tests.support.changing import applied, error, outcomes, overrides, refusal, statuses
 from tests.support.kafka_cluster import KafkaCluster
 
+pytestmark = pytest.mark.core
+
 SHA_256, SHA_512 = ScramMechanism(1), ScramMechanism(2)
 
 

@@ -20,6 +20,8 @@ from tests.support.kafka_cluster import KafkaCluster
 from tests.support.request_log import LoggedRequest, Mark
 from tests.tui.console_app import Driven
 
+pytestmark = pytest.mark.core
+
 CLIENT_ID = "kac-walk"
 CONFIGS, QUOTAS = "INCREMENTAL_ALTER_CONFIGS", "ALTER_CLIENT_QUOTAS"
 TOPIC, BROKER = 2, 4

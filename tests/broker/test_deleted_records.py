@@ -47,7 +47,7 @@ QUICK = {
 }
 
 
-@pytest.fixture(scope="module", params=[KAFKA_4_3, KAFKA_3_9])
+@pytest.fixture(scope="module", params=[KAFKA_4_3, pytest.param(KAFKA_3_9, marks=pytest.mark.long)])
 def quick_cluster(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
     """One broker that deletes whole segments twice a second."""
     yield from running(lambda: KafkaCluster(request.param, brokers=1, properties=QUICK))

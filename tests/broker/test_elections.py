@@ -54,7 +54,7 @@ FIRST, SECOND, THIRD = 2, 3, 4
 """The brokers that tests stop: broker 1 is the only controller."""
 
 
-@pytest.fixture(scope="module", params=[KAFKA_4_3, KAFKA_3_9], ids=["4.3", "3.9"])
+@pytest.fixture(scope="module", params=[KAFKA_4_3, pytest.param(KAFKA_3_9, marks=pytest.mark.long)], ids=["4.3", "3.9"])
 def steady(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
     """Four brokers, of which any but the first can be stopped; the controller elects no leader of its own accord."""
     properties = {"auto.leader.rebalance.enable": "false", "min.insync.replicas": "1"}
@@ -219,7 +219,7 @@ def _elect(name: str, *, unclean: bool = False) -> partitions.ElectLeaders:
     return partitions.ElectLeaders((PartitionTarget(name, 0),), unclean)
 
 
-@pytest.mark.parametrize("min_isr", [1, 2])
+@pytest.mark.parametrize("min_isr", [1, pytest.param(2, marks=pytest.mark.long)])
 async def test_the_real_loss_of_an_unclean_election_lies_in_the_range_that_was_said(
     cluster: KafkaCluster, client: AdminClient, name: str, min_isr: int
 ) -> None:

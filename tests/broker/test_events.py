@@ -24,7 +24,7 @@ from tests.tui.console_app import Driven
 CONFIGS = "kafka.admin.ConfigCommand"
 
 
-@pytest.fixture(params=["plain_cluster", "kafka39"])
+@pytest.fixture(params=["plain_cluster", pytest.param("kafka39", marks=pytest.mark.long)])
 def cluster(request: pytest.FixtureRequest) -> KafkaCluster:
     found: KafkaCluster = request.getfixturevalue(request.param)
     return found

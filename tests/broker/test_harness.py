@@ -67,6 +67,7 @@ def test_sasl_and_client_certificates_say_who_somebody_is(secure_cluster: KafkaC
         assert shown.returncode == 0, shown.stderr
 
 
+@pytest.mark.long
 def test_a_broker_killed_is_missed_and_comes_back(own_cluster: KafkaCluster) -> None:
     own_cluster.kill(3)
     own_cluster.await_brokers({1, 2})

@@ -32,7 +32,7 @@ from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_commands import CONFIGS, KafkaCommands, Ran
 from tests.support.real_clusters import running
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.core]
 
 ROOT = Path(__file__).parents[2]
 SETTLED_SECONDS = 60.0

@@ -38,7 +38,7 @@ _SNAPSHOTS = {
 }
 
 
-@pytest.fixture(scope="module", params=[KAFKA_4_3, KAFKA_3_9], ids=["4.3", "3.9"])
+@pytest.fixture(scope="module", params=[KAFKA_4_3, pytest.param(KAFKA_3_9, marks=pytest.mark.long)], ids=["4.3", "3.9"])
 def cluster(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
     """Three brokers, each a controller too."""
     version: str = request.param

@@ -45,7 +45,7 @@ RACKS = {1: "a", 2: "b", 3: "c", 4: "c"}
 DRAINED = 3
 
 
-@pytest.fixture(scope="module", params=[KAFKA_4_3, KAFKA_3_9], ids=["4.3", "3.9"])
+@pytest.fixture(scope="module", params=[KAFKA_4_3, pytest.param(KAFKA_3_9, marks=pytest.mark.long)], ids=["4.3", "3.9"])
 def cluster(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
     """Four brokers in three racks, two of them in the last."""
     version: str = request.param

@@ -49,7 +49,7 @@ FORMATTED = {KAFKA_4_3: "4.0-IV3", KAFKA_3_9: "3.8-IV0"}
 LEVEL = {KAFKA_4_3: 25, KAFKA_3_9: 20}
 
 
-@pytest.fixture(scope="module", params=[KAFKA_4_3, KAFKA_3_9])
+@pytest.fixture(scope="module", params=[KAFKA_4_3, pytest.param(KAFKA_3_9, marks=pytest.mark.long)])
 def nodes(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
     """Four brokers, formatted as an earlier release would have done it."""
     options = ("--release-version", FORMATTED[request.param])

@@ -25,6 +25,8 @@ from tests.support.kafka_jars import KAFKA_4_3
 from tests.support.patience import PATIENCE
 from tests.support.real_clusters import running
 
+pytestmark = pytest.mark.core
+
 RECORD = b"x" * 100_000
 RECORDS = 100
 """Of each partition: 10 MB, some seconds at the throttle."""

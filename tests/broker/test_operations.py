@@ -26,6 +26,8 @@ from tests.support.kafka_jars import KAFKA_4_3
 from tests.support.patience import PATIENCE
 from tests.support.real_clusters import running
 
+pytestmark = pytest.mark.core
+
 REASSIGN = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 RACKS = {1: "a", 2: "b", 3: "c", 4: "c"}
 TOPIC = "orders"

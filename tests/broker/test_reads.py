@@ -41,6 +41,8 @@ from tests.support.changing import applied
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.patience import PATIENCE
 
+pytestmark = pytest.mark.core
+
 
 def is_4(kafka: KafkaCluster) -> bool:
     """Of the newer of the two versions."""

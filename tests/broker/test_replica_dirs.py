@@ -60,7 +60,10 @@ class TwoDirs(NamedTuple):
     dirs: tuple[str, str]
 
 
-@pytest.fixture(scope="module", params=[KAFKA_4_3, KAFKA_3_9, KAFKA_2_8, "embedded"])
+@pytest.fixture(
+    scope="module",
+    params=[KAFKA_4_3, "embedded", *(pytest.param(each, marks=pytest.mark.long) for each in (KAFKA_3_9, KAFKA_2_8))],
+)
 def two_dirs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoDirs]:
     folder = tmp_path_factory.mktemp("disks")
     dirs = (str(folder / "one"), str(folder / "two"))

@@ -121,7 +121,7 @@ async def test_the_estimate_is_what_is_then_deleted(quick_cluster: KafkaCluster,
     assert deleted["everything"] == expected["everything"].least == expected["everything"].most == before["everything"]
 
 
-CASES = [25, pytest.param(100, marks=pytest.mark.long)]
+CASES = [8, pytest.param(100, marks=pytest.mark.long)]
 DAY = 24 * HOUR
 SENTINEL = "sentinel"
 

@@ -31,6 +31,8 @@ from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_jars import keytool
 from tests.support.patience import PATIENCE
 
+pytestmark = pytest.mark.core
+
 LOGIN = "org.apache.kafka.common.security"
 MODULES = {
     "PLAIN": f"{LOGIN}.plain.PlainLoginModule",

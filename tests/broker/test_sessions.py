@@ -119,7 +119,7 @@ async def work(cluster: KafkaCluster, mechanism: str, seconds: float) -> tuple[s
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seconds", [60, pytest.param(600, marks=pytest.mark.long)])
+@pytest.mark.parametrize("seconds", [20, pytest.param(600, marks=pytest.mark.long)])
 @pytest.mark.timeout(1500)
 async def test_changes_go_on_over_one_connection_as_sessions_end(short_sessions: KafkaCluster, seconds: float) -> None:
     mechanisms = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
@@ -133,7 +133,7 @@ async def test_changes_go_on_over_one_connection_as_sessions_end(short_sessions:
         assert changes > seconds
 
 
-@pytest.mark.slow
+@pytest.mark.long
 async def test_sessions_of_an_older_release() -> None:
     """Kafka 3.9."""
     properties = {"connections.max.reauth.ms": str(SESSION_MS)}

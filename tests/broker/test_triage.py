@@ -223,7 +223,7 @@ def address(text: str) -> tuple[str, int]:
 # -- elections ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module", params=[KAFKA_4_3, KAFKA_3_9], ids=["4.3", "3.9"])
+@pytest.fixture(scope="module", params=[KAFKA_4_3, pytest.param(KAFKA_3_9, marks=pytest.mark.long)], ids=["4.3", "3.9"])
 def three(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
     """Three brokers, of which the first is the only controller."""
     version: str = request.param

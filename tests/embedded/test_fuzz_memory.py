@@ -49,7 +49,7 @@ class Victim:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("count", [10_000, pytest.param(50_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [5_000, pytest.param(50_000, marks=pytest.mark.long)])
 def test_frames_leave_no_trace(count: int) -> None:
     loop = asyncio.new_event_loop()
 

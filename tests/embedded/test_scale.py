@@ -93,6 +93,7 @@ async def idle(cluster: ThreadedCluster) -> AsyncIterator[Idle]:
             yield it
 
 
+@pytest.mark.long
 async def test_a_minute_of_topics_reads_what_is_seen(large: ThreadedCluster) -> None:
     async with idle(large) as it:
         assert len(it.app.session.snapshot.topics) >= TOPICS

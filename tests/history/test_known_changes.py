@@ -35,7 +35,7 @@ from tests.support.real_clusters import running
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.broker, pytest.mark.slow, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.broker, pytest.mark.slow, pytest.mark.core, pytest.mark.timeout(1200)]
 
 ZONE = "America/New_York"
 SECONDS = 8.0

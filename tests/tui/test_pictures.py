@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.early
 @pytest.mark.slow
+@pytest.mark.core
 def test_the_pictures_are_what_the_console_shows() -> None:
     command = [sys.executable, "-m", "screenshots.take", "--check"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)

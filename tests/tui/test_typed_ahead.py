@@ -7,6 +7,7 @@ import os
 import re
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -115,9 +116,9 @@ class Typist:
         return shown
 
 
-@pytest.mark.early
 @pytest.mark.slow
-def test_a_walk_typed_in_one_write_does_what_it_does_slowly(tmp_path: Path) -> None:
+@pytest.mark.parametrize("walks", [WALKS[::6], pytest.param(WALKS, marks=pytest.mark.long)], ids=["some", "all"])
+def test_a_walk_typed_in_one_write_does_what_it_does_slowly(tmp_path: Path, walks: Sequence[str]) -> None:
     folders = [tmp_path / way for way in ("hasty", "patient")]
     for folder in folders:
         folder.mkdir()
@@ -126,7 +127,7 @@ def test_a_walk_typed_in_one_write_does_what_it_does_slowly(tmp_path: Path) -> N
         for one in (hasty, patient):
             one.terminal.wait_for("checkout.carts")
             one.shown()
-        for keys in WALKS:
+        for keys in walks:
             shown, expected = hasty.at_once(keys), patient.slowly(keys)
             deadline = time.monotonic() + PATIENCE
             while shown != expected and time.monotonic() < deadline:
