@@ -277,7 +277,8 @@ def _timeline(opened: Opened, options: argparse.Namespace) -> int:
         from console.session.lake_authors import with_own_authors
 
         shown = with_own_authors(shown)
-    firsts = first_polls(opened.tables, {change.cluster_id for change in shown})
+    maybe = {change.cluster_id for change in shown if change.is_first_seen(change.valid_from)}
+    firsts = first_polls(opened.tables, maybe)
     table = history_table(shown, clusters=opened.cluster is None, first_polls=firsts)
     print_table(table, options.output, lambda: [*more, *opened.fresh(HISTORY)])
     return DONE
