@@ -9,7 +9,6 @@ from __future__ import annotations
 import fcntl
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -189,7 +188,8 @@ class _Reading:
 
     def read(self, segments: Sequence[Path]) -> bool:
         """Fills `changes` and `bad`; returns whether that is all: the last line may be one that is being written."""
-        with segments[-1].open("rb") as last, _shared(last) as alone:
+        with segments[-1].open("rb") as last:
+            alone = _locked(last)
             for path in segments:
                 with path.open("rb") as file:
                     at = bad_until = 0
@@ -238,15 +238,14 @@ def _decoded(data: Json) -> tuple[Line, tuple[tuple[Setting, ...], ...]]:
     return line, tuple(settings_of(each.edit, each.was) for each in edits)
 
 
-@contextmanager
-def _shared(file: BinaryIO) -> Iterator[bool]:
-    """Holds the journal's lock, shared; yields whether it was free, so that no line is half written."""
+def _locked(file: BinaryIO) -> bool:
+    """Takes the journal's lock, shared, until the file is closed; returns whether it was free, so that no line is half
+    written."""
     try:
         fcntl.flock(file.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError:
-        yield False
-    else:
-        yield True  # closing the file unlocks it
+        return False
+    return True
 
 
 def _table(rows: list[dict[str, Any]], table: Table) -> pa.Table:

@@ -78,8 +78,7 @@ class Decoder:
         self._hidden: list[str] = []
         self._hmacs: dict[int, str] = {}
         self._newer_told: set[tuple[str, int, int]] = set()
-        self._types: list[tuple[str, int, int]] = []
-        self._code_of: dict[tuple[str, int, int], int] = {}
+        self._types: dict[tuple[str, int, int], int] = {}
         known = known_schemas()
         self._heads: dict[bytes, tuple[int, Decode]] = {
             bytes((FRAME_VERSION, *type_)): (self._code(schema.name, *type_), decode)
@@ -201,12 +200,7 @@ class Decoder:
         self._report(Trouble.of(origin.cluster_id, origin.path, origin.byte_pos + at, reason, data))
 
     def _code(self, name: str, api_key: int, version: int) -> int:
-        key = (name, api_key, version)
-        code = self._code_of.get(key)
-        if code is None:
-            code = self._code_of[key] = len(self._types)
-            self._types.append(key)
-        return code
+        return self._types.setdefault((name, api_key, version), len(self._types))
 
     def _flush(self, origin: Origin, wanted: Wanted | None) -> pa.RecordBatch:
         rows = len(self._payloads)
