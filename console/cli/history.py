@@ -419,20 +419,18 @@ def run_report(options: argparse.Namespace) -> int:
 
 def _write(opened: Opened, options: argparse.Namespace, asked: dict[str, str | None]) -> int:
     from console.history.reader.queries import SHOWN
-    from console.lake.report import gather, page
+    from console.lake.report import page
 
     since, until = window(argparse.Namespace(**asked), opened.now)
     clusters = [opened.cluster] if opened.cluster is not None else opened.tables.clusters(*SHOWN)
-    found = [gather(opened.tables, each, since, until, opened.now) for each in clusters]
-    reports = [report for report in found if report is not None]
-    if not reports:
+    made = page(opened.tables, clusters, since, until, opened.now)
+    if made is None:
         complain(f"the lake at {opened.tables.where} has nothing to report; `kac lake build` makes its tables")
         return FAILED
     if options.html == STDOUT:
-        put(page(reports))
+        put(made)
         return DONE
-    if not written(Path(options.html), page(reports), SHARED):
+    if not written(Path(options.html), made, SHARED):
         return FAILED
-    changes = sum(len(report.changes) for report in reports)
-    complain(f"{options.html}: {changes:,} changes of {', '.join(report.cluster_id for report in reports)}")
+    complain(f"{options.html}: what happened in {', '.join(clusters)}")
     return DONE

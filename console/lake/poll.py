@@ -16,8 +16,10 @@ from console.model.config import (
     ConfigEntry,
     ConfigResource,
     ConfigSet,
+    Synonym,
     broker_resource,
     own_source,
+    own_value,
     topic_resource,
 )
 from console.model.failure import Failure
@@ -286,26 +288,16 @@ class _OwnValues:
         type_ = CONFIG_TYPES[resource.type]
         key = type_, resource.is_cluster_default, id(configs)
         if key not in self._known:
-            set_there = _on_broker if resource.type == BROKER and not resource.is_cluster_default else _on(resource)
-            found = ((entry, set_there(entry)) for entry in configs)
+            is_broker = resource.type == BROKER and not resource.is_cluster_default
+            found = ((entry, _on_broker(entry) if is_broker else own_value(entry, resource)) for entry in configs)
             self._known[key] = tuple(_value(type_, entry, own) for entry, own in found if own is not None)
         return self._known[key]
-
-
-class _Own(NamedTuple):
-    value: str | None
-    source: str
-
-
-def _on(resource: ConfigResource) -> Callable[[ConfigEntry], _Own | None]:
-    source = own_source(resource)
-    return lambda entry: _Own(entry.value, source.name) if entry.source == source else None
 
 
 _OF_A_BROKER = (own_source(broker_resource(0)), STATIC_BROKER_CONFIG)
 
 
-def _on_broker(entry: ConfigEntry) -> _Own | None:
+def _on_broker(entry: ConfigEntry) -> Synonym | None:
     """The value that is set on the broker at run time, else in its file, even if the default for all brokers overrides
     it.
 
@@ -313,17 +305,13 @@ def _on_broker(entry: ConfigEntry) -> _Own | None:
     """
     if entry.source == DEFAULT_CONFIG:
         return None  # the last of its synonyms: nothing is set
-    if not entry.synonyms:
-        return _Own(entry.value, entry.source.name) if entry.source in _OF_A_BROKER else None
-    for synonym in entry.synonyms:
-        if synonym.name == entry.name and synonym.source in _OF_A_BROKER:
-            return _Own(synonym.value, synonym.source.name)
-    return None
+    set_there = entry.synonyms or (Synonym(entry.name, entry.value, entry.source),)
+    return next((each for each in set_there if each.name == entry.name and each.source in _OF_A_BROKER), None)
 
 
-def _value(entity_type: str, entry: ConfigEntry, own: _Own) -> Value:
+def _value(entity_type: str, entry: ConfigEntry, own: Synonym) -> Value:
     hidden = entry.sensitive or is_secret(entity_type, entry.name)
-    return Value(entry.name, None if hidden else own.value, own.source, hidden)
+    return Value(entry.name, None if hidden else own.value, own.source.name, hidden)
 
 
 def _entity(resource: ConfigResource) -> Resource:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from html import escape
 from itertools import starmap
@@ -22,7 +21,7 @@ from console.history.reader.queries import (
     timeline,
     violations,
 )
-from console.history.reader.tables import Change, Drifted, Freshness, Gap, Minute, Tables, Usage, Violation
+from console.history.reader.tables import Change, Freshness, Gap, Minute, Tables, Usage, Violation
 from console.present.lake import NOTHING, attr_text, pair_text, rate_text, typed_text, value_text
 from console.present.text import clean
 
@@ -31,63 +30,6 @@ HOURS = timedelta(hours=24)
 CHANGES = 2_000
 PAIRS = 30
 PLOTTED = 6
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """A cluster from `since` until `until`, UTC. truncated: there were more changes; the latest are included. plotted:
-    the hottest pairs with all their minutes."""
-
-    cluster_id: str
-    lake: str
-    since: datetime
-    until: datetime
-    made: datetime
-    fresh: tuple[Freshness, ...]
-    gaps: tuple[Gap, ...]
-    changes: tuple[Change, ...]
-    first_polls: Mapping[str, datetime]
-    truncated: bool
-    drift: tuple[Drifted, ...]
-    usage: tuple[Usage, ...]
-    plotted: tuple[tuple[Usage, tuple[Minute, ...]], ...]
-    violations: tuple[Violation, ...]
-
-
-def gather(
-    tables: Tables, cluster_id: str, since: datetime | None, until: datetime | None, made: datetime
-) -> Report | None:
-    """Reads everything of a cluster between two times; None if the lake has nothing of it. Raises LakeError."""
-    fresh = freshness(tables, cluster_id)
-    known = [each.as_of for each in fresh if each.as_of is not None]
-    if not known:
-        return None
-    # The last minute that was seen is included.
-    until = until or max(known) + timedelta(minutes=1)
-    since = since or until - HOURS
-    changes = timeline(tables, Wanted(cluster_id, since=since, until=until), CHANGES + 1, folded=True)
-    window = Window(cluster_id, since, until)
-    used = hottest(tables, window, PAIRS)
-    return Report(
-        cluster_id,
-        tables.where,
-        since,
-        until,
-        made,
-        tuple(fresh),
-        tuple(gap for gap in gaps(tables, cluster_id, since) if gap.since < until),
-        tuple(changes[:CHANGES]),
-        first_polls(tables, [cluster_id]),
-        len(changes) > CHANGES,
-        tuple(drift(tables, cluster_id)),
-        tuple(used),
-        tuple((usage, tuple(minutes(tables, window, usage.pair))) for usage in used[:PLOTTED]),
-        tuple(
-            each
-            for each in violations(tables, cluster_id, also_past=True)
-            if each.first_seen < until and (each.last_seen is None or each.last_seen > since)
-        ),
-    )
 
 
 # -- figures, as SVG within the page: no scripts, nothing fetched. Colours are the page's. ---------------------------
@@ -172,7 +114,7 @@ def _line(kind: str, points: Iterable[tuple[datetime, float]], scale: Scale, tit
             pieces.append([])
         pieces[-1].append(f"{scale.x(at)},{scale.y(amount)}")
         last = at
-    titled = f"<title>{_title_text(title)}</title>"
+    titled = f"<title>{text(title, 300)}</title>"
     return "".join(f'<polyline class="{kind}" points="{" ".join(piece)}">{titled}</polyline>' for piece in pieces)
 
 
@@ -194,7 +136,7 @@ def _axes(scale: Scale, upward: Sequence[tuple[float, str]]) -> Iterator[str]:
     for amount, words in upward:
         y = scale.y(amount)
         yield f'<line class="grid" x1="{_LEFT}" y1="{y}" x2="{WIDTH - _RIGHT}" y2="{y}"/>'
-        yield f'<text class="tick" x="{_LEFT - 6}" y="{y + 4}" text-anchor="end">{_title_text(words)}</text>'
+        yield f'<text class="tick" x="{_LEFT - 6}" y="{y + 4}" text-anchor="end">{text(words, 300)}</text>'
     for place in range(_TICKS + 1):
         at = scale.since + (scale.until - scale.since) * place / _TICKS
         anchor = "start" if place == 0 else "end" if place == _TICKS else "middle"
@@ -205,12 +147,8 @@ def _axes(scale: Scale, upward: Sequence[tuple[float, str]]) -> Iterator[str]:
 def _svg(title: str, parts: Iterable[str]) -> str:
     return (
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" xmlns="http://www.w3.org/2000/svg">'
-        f"<title>{_title_text(title)}</title>{''.join(parts)}</svg>"
+        f"<title>{text(title, 300)}</title>{''.join(parts)}</svg>"
     )
-
-
-def _title_text(text: str) -> str:
-    return escape(clean(text, 300))
 
 
 # -- one page of HTML: it loads nothing and runs nothing, and all text of clusters is escaped ------------------------
@@ -239,16 +177,22 @@ _BAD: Mapping[str, Callable[[str], bool]] = {"Severity": lambda cell: cell == "h
 """Columns with cells that are marked, and which."""
 
 
-def page(reports: Sequence[Report]) -> str:
-    """The whole page; a part for each cluster."""
-    names = ", ".join(report.cluster_id for report in reports)
-    title = f"What happened: {names}"
+def page(
+    tables: Tables, clusters: Sequence[str], since: datetime | None, until: datetime | None, made: datetime
+) -> str | None:
+    """The whole page, with a part for each cluster; None if the lake has nothing of them. since, until: UTC; the last
+    `HOURS` that were seen. Raises LakeError."""
+    parts = [part for each in clusters if (part := _part(tables, each, since, until, made)) is not None]
+    if not parts:
+        return None
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
-        f"<title>{text(title)}</title><style>{_STYLE}</style></head><body>\n"
-        + "\n".join(_part(report) for report in reports)
+        "<title>"
+        + text("What happened: " + ", ".join(clusters))
+        + f"</title><style>{_STYLE}</style></head><body>\n"
+        + "\n".join(parts)
         + "\n</body></html>\n"
     )
 
@@ -258,27 +202,47 @@ def text(words: str, limit: int = 2_000) -> str:
     return escape(clean(words, limit))
 
 
-def _part(report: Report) -> str:
-    looked = [f"{_at(gap.since)} – {_at(gap.until) if gap.until else 'now'}" for gap in report.gaps]
+def _part(
+    tables: Tables, cluster_id: str, since: datetime | None, until: datetime | None, made: datetime
+) -> str | None:
+    fresh = freshness(tables, cluster_id)
+    known = [each.as_of for each in fresh if each.as_of is not None]
+    if not known:
+        return None
+    # The last minute that was seen is included.
+    until = until or max(known) + timedelta(minutes=1)
+    since = since or until - HOURS
+    window = Window(cluster_id, since, until)
+    unseen = [gap for gap in gaps(tables, cluster_id, since) if gap.since < until]
+    looked = [f"{_at(gap.since)} – {_at(gap.until) if gap.until else 'now'}" for gap in unseen]
     unobserved = f"Not polled: {', '.join(looked)}." if looked else "It was polled all the time."
+    found = timeline(tables, Wanted(cluster_id, since=since, until=until), CHANGES + 1, folded=True)
+    changes = found[:CHANGES]
+    first = first_polls(tables, [cluster_id])
+    used = hottest(tables, window, PAIRS)
+    violated = [
+        each
+        for each in violations(tables, cluster_id, also_past=True)
+        if each.first_seen < until and (each.last_seen is None or each.last_seen > since)
+    ]
     return "\n".join(
         (
-            f"<h1>{text(report.cluster_id)}</h1>",
-            f"<p>{_at(report.since)} – {_at(report.until)}, all times UTC. Made {_at(report.made)} by kac from the "
-            f"lake at {text(report.lake)}. {text(unobserved)}</p>",
-            _table(_fresh(report.fresh)),
+            f"<h1>{text(cluster_id)}</h1>",
+            f"<p>{_at(since)} – {_at(until)}, all times UTC. Made {_at(made)} by kac from the "
+            f"lake at {text(tables.where)}. {text(unobserved)}</p>",
+            _table(_fresh(fresh)),
             "<h2>What changed</h2>",
-            changes_figure(report.changes, report.gaps, report.since, report.until),
-            f"<p>Only the latest {len(report.changes):,} changes are here.</p>" if report.truncated else "",
-            _table(history_table(report.changes, clusters=False, first_polls=report.first_polls, zone=UTC)),
+            changes_figure(changes, unseen, since, until),
+            f"<p>Only the latest {CHANGES:,} changes are here.</p>" if len(found) > CHANGES else "",
+            _table(history_table(changes, clusters=False, first_polls=first, zone=UTC)),
             "<h2>Quotas and their use</h2>",
             "<p>Estimates from request logs: bytes of records, without headers. Limits hold for each broker.</p>",
-            _table(usage_table(report.usage, clusters=False)),
-            *_plots(report),
+            _table(usage_table(used, clusters=False)),
+            *_plots(tables, window, used, unseen, since, until),
             "<h2>What differs from its peers, as of the last poll</h2>",
-            _table(drift_table(report.drift, clusters=False, zone=UTC)),
+            _table(drift_table(drift(tables, cluster_id), clusters=False, zone=UTC)),
             "<h2>Policy violations</h2>",
-            _table(_violations(report.violations)),
+            _table(_violations(violated)),
         )
     )
 
@@ -293,13 +257,16 @@ def _fresh(found: Iterable[Freshness]) -> Table:
     )
 
 
-def _plots(report: Report) -> Iterable[str]:
+def _plots(
+    tables: Tables, window: Window, used: Sequence[Usage], gaps: Sequence[Gap], since: datetime, until: datetime
+) -> Iterator[str]:
     """The hottest pairs that have a limit, or at least the hottest one."""
-    limited = [each for each in report.plotted if each[0].quota_value is not None] or report.plotted[:1]
-    for usage, of_pair in limited[:PLOTTED]:
+    limited = [each for each in used[:PLOTTED] if each.quota_value is not None] or used[:1]
+    for usage in limited:
         title = f"{pair_text(usage.pair)}: {usage.pair.quota_key}"
         yield f"<h3>{text(title)}</h3>"
-        yield rate_figure(title, usage.pair.quota_key, of_pair, report.gaps, report.since, report.until)
+        found = minutes(tables, window, usage.pair)
+        yield rate_figure(title, usage.pair.quota_key, found, gaps, since, until)
     if limited:
         yield "<p>A line for each broker; dashed: the limit; below: minutes with throttling; shaded: not polled.</p>"
 
