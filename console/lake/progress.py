@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import TYPE_CHECKING, Protocol, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from console.present.text import clean
 from console.terminal import drawn_on
@@ -21,21 +21,8 @@ SECONDS_BETWEEN_LINES = 15.0
 """Without a terminal, a long step is reported this often."""
 
 
-class Shown(Protocol):
-    """Shows the progress of a run."""
-
-    def say(self, text: str) -> None:
-        """Shows a notice before or between the steps."""
-
-    def step(self, at: Progress) -> None:
-        """Shows that a step of a job begins, continues or ends."""
-
-    def count(self, what: str, done: int, total: int, text: str) -> None:
-        """Shows how many things are done, and the last one."""
-
-
 @contextmanager
-def shown(stream: TextIO | None = None) -> Iterator[Shown]:
+def shown(stream: TextIO | None = None) -> Iterator[Lines | Bar]:
     """Yields a display for the context, on standard error by default."""
     stream = stream or drawn_on("stderr")
     if not stream.isatty():
@@ -80,6 +67,7 @@ class Lines:
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self._said = ""
+        self._number = 0
         self._at = self._began = time.monotonic()
 
     def say(self, text: str) -> None:
@@ -88,7 +76,7 @@ class Lines:
 
     def step(self, at: Progress) -> None:
         """Writes the end of a step with its rows."""
-        if at.number != getattr(self, "_number", None):
+        if at.number != self._number:
             self._number, self._began = at.number, time.monotonic()
         name = f"{at.job} {at.number}/{at.steps} {at.step}"
         if at.ended:
@@ -146,3 +134,7 @@ class Bar:
                 self._bars.remove_task(self._task)
             self._task, self._of = self._bars.add_task(text, total=total, counts=counts), of
         self._bars.update(self._task, description=text, completed=done, total=total, counts=counts)
+
+
+Shown = Lines | Bar
+"""Shows the progress of a run."""

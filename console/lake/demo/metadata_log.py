@@ -6,34 +6,27 @@ Records are encoded by the schemas that Kafka's releases ship (console.history.k
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid5
 
-from crc32c import crc32c
+from aiokafka.record.default_records import DefaultRecordBatchBuilder  # type: ignore[import-untyped]
 
+from console.embedded.record_batch import placed_batch, read_batch
 from console.embedded.state import ClusterState
 from console.embedded.tables import ABSENT, BrokerNode, Change, ScramCredential, ScramKey, Topic
-from console.history.kraft.schemas import Field, RecordSchema, known_schemas
+from console.history.kraft.schemas import NUMBERS, Field, RecordSchema, known_schemas
 from console.model.acl import Acl
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
+from console.wire.tagged_fields import encode_varint
 
 FOLDER = "__cluster_metadata-0"
 _IDS = UUID("6b616363-6c75-5374-8572-6c6f67646972")
-_PLAIN = {
-    "int8": "b",
-    "int16": "h",
-    "uint16": "H",
-    "int32": "i",
-    "uint32": "I",
-    "int64": "q",
-    "float64": "d",
-    "bool": "?",
-}
+_PLAIN = {**NUMBERS, "float64": "d", "bool": "?"}
 _EPOCH = 1
 Fields = Mapping[str, Any]
 Records = list[tuple[str, Fields]]
@@ -68,11 +61,11 @@ class MetadataLog:
 
     def _append(self, values: Sequence[bytes], at: datetime) -> None:
         stamp = round(at.timestamp() * 1000)
-        records = b"".join(_record(value, place) for place, value in enumerate(values))
-        count = len(values)
-        body = struct.pack(">hiqqqhii", 0, count - 1, stamp, stamp, -1, -1, -1, count) + records
-        self._data += struct.pack(">qiiBI", self._end, len(body) + 9, _EPOCH, 2, crc32c(body)) + body
-        self._end += count
+        builder = DefaultRecordBatchBuilder(2, 0, 0, -1, -1, -1, 1 << 30)
+        for place, value in enumerate(values):
+            builder.append(place, stamp, None, value, [])
+        self._data += placed_batch(read_batch(bytes(builder.build()), 0), self._end, _EPOCH).data
+        self._end += len(values)
 
 
 # -- the records of changes ------------------------------------------------------------------------------------------
@@ -86,45 +79,25 @@ def _topics(change: Change) -> Records:
     made: Records = [] if old else [("TopicRecord", {"name": after.name, "topicId": after.id})]
     for number, partition in enumerate(after.partitions):
         if number >= old:
-            made.append(
-                (
-                    "PartitionRecord",
-                    {
-                        "partitionId": number,
-                        "topicId": after.id,
-                        "replicas": partition.replicas,
-                        "isr": partition.isr,
-                        "leader": partition.leader,
-                        "leaderEpoch": partition.leader_epoch,
-                        "partitionEpoch": partition.partition_epoch,
-                    },
-                )
-            )
+            led = {"leader": partition.leader, "leaderEpoch": partition.leader_epoch, "replicas": partition.replicas}
+            kept = {"isr": partition.isr, "partitionEpoch": partition.partition_epoch}
+            made.append(("PartitionRecord", {"partitionId": number, "topicId": after.id, **led, **kept}))
     return made
 
 
 def _configs(change: Change) -> Records:
     resource = change.key
     assert isinstance(resource, ConfigResource)
-    before, after = _mapping(change.before), _mapping(change.after)
-    return [
-        (
-            "ConfigRecord",
-            {"resourceType": int(resource.type), "resourceName": resource.name, "name": key, "value": after.get(key)},
-        )
-        for key in dict.fromkeys((*after, *before))
-        if before.get(key) != after.get(key)
-    ]
+    named = {"resourceType": int(resource.type), "resourceName": resource.name}
+    return [("ConfigRecord", {**named, "name": key, "value": value}) for key, value in _differing(change)]
 
 
 def _quotas(change: Change) -> Records:
     assert isinstance(change.key, QuotaEntity)
-    before, after = _mapping(change.before), _mapping(change.after)
     entity = [{"entityType": part.type, "entityName": part.name} for part in change.key]
     return [
-        ("ClientQuotaRecord", {"entity": entity, "key": key, "value": after.get(key, 0.0), "remove": key not in after})
-        for key in dict.fromkeys((*after, *before))
-        if before.get(key) != after.get(key)
+        ("ClientQuotaRecord", {"entity": entity, "key": key, "value": value or 0.0, "remove": value is None})
+        for key, value in _differing(change)
     ]
 
 
@@ -161,25 +134,17 @@ def _brokers(change: Change) -> Records:
     broker = change.after
     if not isinstance(broker, BrokerNode) or isinstance(change.before, BrokerNode):
         return []
+    named = {"brokerId": broker.id, "incarnationId": uuid5(_IDS, str(broker.id)), "brokerEpoch": broker.epoch}
     endpoint = {"name": "PLAINTEXT", "host": broker.host, "port": broker.port, "securityProtocol": 0}
-    return [
-        (
-            "RegisterBrokerRecord",
-            {
-                "brokerId": broker.id,
-                "incarnationId": uuid5(_IDS, str(broker.id)),
-                "brokerEpoch": broker.epoch,
-                "endPoints": [endpoint],
-                "features": [],
-                "rack": broker.rack,
-                "fenced": False,
-            },
-        )
-    ]
+    return [("RegisterBrokerRecord", {**named, "endPoints": [endpoint], "rack": broker.rack, "fenced": False})]
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+def _differing(change: Change) -> Iterator[tuple[str, Any]]:
+    """The keys of a mapping that have other values now; None: none any more."""
+    before, after = (each if isinstance(each, Mapping) else {} for each in (change.before, change.after))
+    for key in dict.fromkeys((*after, *before)):
+        if before.get(key) != after.get(key):
+            yield key, after.get(key)
 
 
 _RECORDS: Mapping[str, Callable[[Change], Records]] = {
@@ -204,17 +169,17 @@ def _schema(name: str) -> RecordSchema:
 
 def _value(name: str, fields: Fields) -> bytes:
     schema = _schema(name)
-    return _uvarint(1) + _uvarint(schema.api_key) + _uvarint(schema.version) + _struct(schema.fields, fields)
-
-
-def _record(value: bytes, place: int) -> bytes:
-    body = b"\0" + _varint(0) + _varint(place) + _varint(-1) + _varint(len(value)) + value + _uvarint(0)
-    return _varint(len(body)) + body
+    return (
+        encode_varint(1)
+        + encode_varint(schema.api_key)
+        + encode_varint(schema.version)
+        + _struct(schema.fields, fields)
+    )
 
 
 def _struct(fields: Sequence[Field], given: Fields) -> bytes:
     """Tagged fields are left out."""
-    return b"".join(_field(each, given.get(each.name)) for each in fields if each.tag is None) + _uvarint(0)
+    return b"".join(_field(each, given.get(each.name)) for each in fields if each.tag is None) + encode_varint(0)
 
 
 def _field(field: Field, given: Any) -> bytes:
@@ -222,8 +187,8 @@ def _field(field: Field, given: Any) -> bytes:
         return _one(field, given)
     elements = () if given is None and not field.nullable else given
     if elements is None:
-        return _uvarint(0)
-    return _uvarint(len(elements) + 1) + b"".join(_one(field, each) for each in elements)
+        return encode_varint(0)
+    return encode_varint(len(elements) + 1) + b"".join(_one(field, each) for each in elements)
 
 
 def _one(field: Field, given: Any) -> bytes:
@@ -234,18 +199,6 @@ def _one(field: Field, given: Any) -> bytes:
     if field.type in _PLAIN:
         return struct.pack(">" + _PLAIN[field.type], given or 0)
     if given is None:
-        return _uvarint(0)
+        return encode_varint(0)
     raw = given.encode() if isinstance(given, str) else bytes(given)
-    return _uvarint(len(raw) + 1) + raw
-
-
-def _uvarint(number: int) -> bytes:
-    made = bytearray()
-    while number > 0x7F:
-        made.append(number & 0x7F | 0x80)
-        number >>= 7
-    return bytes((*made, number))
-
-
-def _varint(number: int) -> bytes:
-    return _uvarint(number << 1 if number >= 0 else (-number << 1) - 1)
+    return encode_varint(len(raw) + 1) + raw

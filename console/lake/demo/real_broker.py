@@ -13,9 +13,9 @@ import tempfile
 import time
 from base64 import urlsafe_b64encode
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from console.admin.changes import send
 from console.admin.client import AdminClient
@@ -47,25 +47,20 @@ LIBRARIES = "KAFKA_HOME"
 """The environment variable of a Kafka's folder, with its jars in `libs`."""
 START_SECONDS, STOP_SECONDS, PRODUCE_SECONDS = 60.0, 10.0, 12.0
 TOPIC, BULK = "orders", "bulk-loader"
+REQUEST_LOG = "kafka-request.log"
 _LIMIT = 50_000.0
 _LOOPBACK = "127.0.0.1"
+_LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 _JVM = ("-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Duser.timezone=UTC")
 _LOGGING = """status = warn
-appender.server.type = File
-appender.server.name = server
-appender.server.fileName = {folder}/server.log
-appender.server.layout.type = PatternLayout
-appender.server.layout.pattern = [%d] %p %m (%c)%n
 appender.request.type = File
 appender.request.name = request
-appender.request.fileName = {folder}/kafka-request.log
+appender.request.fileName = {requests}
 appender.request.layout.type = PatternLayout
 appender.request.layout.pattern = [%d] %p %m (%c)%n
-rootLogger.level = warn
-rootLogger.appenderRef.server.ref = server
+rootLogger.level = off
 logger.request.name = kafka.request.logger
 logger.request.level = debug
-logger.request.additivity = false
 logger.request.appenderRef.request.ref = request
 """
 
@@ -74,8 +69,7 @@ class NoBroker(Exception):
     """No real broker can be recorded; the text says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Kafka:
+class Kafka(NamedTuple):
     """What a broker is started with. java: the program. libraries: the folder of Kafka's jars."""
 
     java: Path
@@ -175,30 +169,26 @@ class _Broker:
         return [str(self._kafka.java), *_JVM, logging, "-cp", classes, main_class, *arguments]
 
     def _write_files(self) -> Path:
-        (self.folder / "log4j2.properties").write_text(_LOGGING.format(folder=self.folder), encoding="utf-8")
+        (self.folder / "log4j2.properties").write_text(
+            _LOGGING.format(requests=self.folder / REQUEST_LOG), encoding="utf-8"
+        )
         logins = " ".join(f'user_{name}="{password}"' for name, password in self.users.items())
-        plain = f"org.apache.kafka.common.security.plain.PlainLoginModule required {logins};"
-        clients = f"SASL_PLAINTEXT://{_LOOPBACK}:{self.port}"
+        own = f'username="ci" password="{self.users["ci"]}"'
+        clients, controller = f"{_LOOPBACK}:{self.port}", f"{_LOOPBACK}:{self._controller}"
         properties = {
             "process.roles": "broker,controller",
             "node.id": "1",
-            "controller.quorum.voters": f"1@{_LOOPBACK}:{self._controller}",
+            "controller.quorum.voters": f"1@{controller}",
             "controller.listener.names": "CONTROLLER",
-            "listeners": f"{clients},CONTROLLER://{_LOOPBACK}:{self._controller}",
-            "advertised.listeners": clients,
+            "listeners": f"SASL_PLAINTEXT://{clients},CONTROLLER://{controller}",
             "inter.broker.listener.name": "SASL_PLAINTEXT",
             "listener.security.protocol.map": "SASL_PLAINTEXT:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT",
             "sasl.enabled.mechanisms": "PLAIN",
             "sasl.mechanism.inter.broker.protocol": "PLAIN",
-            "listener.name.sasl_plaintext.plain.sasl.jaas.config": f'{plain[:-1]} username="ci" '
-            f'password="{self.users["ci"]}";',
+            "listener.name.sasl_plaintext.plain.sasl.jaas.config": f"{_LOGIN} {logins} {own};",
             "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
             "super.users": "User:ANONYMOUS;User:ci;User:alice",
             "log.dirs": str(self.data),
-            "offsets.topic.replication.factor": "1",
-            "offsets.topic.num.partitions": "1",
-            "transaction.state.log.replication.factor": "1",
-            "transaction.state.log.min.isr": "1",
             "log.cleaner.dedupe.buffer.size": str(4 * 1024 * 1024),
         }
         path = self.folder / "server.properties"
@@ -267,24 +257,12 @@ async def _produce(broker: _Broker) -> None:
 
 
 def _kept(broker: _Broker, taken: tuple[PollResult, ...], folder: Path) -> Recorded:
-    log = folder / FOLDER
-    log.mkdir(parents=True)
-    for file in (broker.data / FOLDER).iterdir():
-        if file.suffix in (".log", ".checkpoint"):
-            shutil.copyfile(file, log / file.name)
+    log = shutil.copytree(broker.data / FOLDER, folder / FOLDER)
     shutil.copyfile(broker.data / "meta.properties", folder / "meta.properties")
-    requests = folder / "broker-1" / "kafka-request.log"
-    requests.parent.mkdir()
-    shutil.copyfile(broker.folder / requests.name, requests)
+    requests = shutil.copyfile(broker.folder / REQUEST_LOG, folder / REQUEST_LOG)
     return Recorded(NAME, broker.cluster_id, taken, log, {1: requests})
 
 
 def _free_ports(count: int) -> list[int]:
-    with_sockets = [socket.socket() for _ in range(count)]
-    try:
-        for each in with_sockets:
-            each.bind((_LOOPBACK, 0))
-        return [each.getsockname()[1] for each in with_sockets]
-    finally:
-        for each in with_sockets:
-            each.close()
+    with ExitStack() as held:
+        return [held.enter_context(socket.create_server((_LOOPBACK, 0))).getsockname()[1] for _ in range(count)]
