@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
-    from console.contexts import Context
 
 _OPTIONS = ("contexts", "bootstrap", "commandConfig", "timeout")
 ROWS = Table(
@@ -60,14 +59,6 @@ class Cluster(InputPartition):
     context: str | None = None
     bootstrap: str | None = None
     command_config: str | None = None
-
-    @property
-    def name(self) -> str:
-        """Its name in the row of a cluster that does not answer."""
-        return self.context or self.bootstrap or ""
-
-    def __hash__(self) -> int:
-        return hash((self.context, self.bootstrap, self.command_config))
 
 
 class KafkaAdminSource(DataSource):
@@ -144,26 +135,22 @@ def rows_of(cluster: Cluster, timeout: float) -> pa.Table:
     """All rows of one cluster, in the columns of `ROWS`."""
     import asyncio
 
-    from console.contexts import ContextError
+    from console.contexts import ContextError, load, resolve
+
+    name = cluster.context or cluster.bootstrap or ""
 
     try:
-        context = _context(cluster)
+        context = resolve(
+            load(os.environ, Path.home()),
+            name=cluster.context,
+            bootstrap=cluster.bootstrap,
+            command_config=Path(cluster.command_config) if cluster.command_config else None,
+            environ={},
+        )
     except ContextError as error:
         unusable = Failure("NO_CONTEXT", str(error), "Give the executors the context's file.")
-        return rows_table(ROWS, [failed_row(cluster.name, unusable)], "", datetime.now(UTC))
+        return rows_table(ROWS, [failed_row(name, unusable)], "", datetime.now(UTC))
     taken = asyncio.run(poll_context(context, timeout=timeout))
     if isinstance(seen := taken.seen, Failure):
-        return rows_table(ROWS, [failed_row(cluster.name, seen)], context.cluster_id or "", taken.at)
+        return rows_table(ROWS, [failed_row(name, seen)], context.cluster_id or "", taken.at)
     return rows_table(ROWS, [*state_rows(seen.state), *status_rows(seen)], seen.cluster_id, seen.at)
-
-
-def _context(cluster: Cluster) -> Context:
-    from console.contexts import load, resolve
-
-    return resolve(
-        load(os.environ, Path.home()),
-        name=cluster.context,
-        bootstrap=cluster.bootstrap,
-        command_config=Path(cluster.command_config) if cluster.command_config else None,
-        environ={},
-    )

@@ -75,16 +75,6 @@ class _Read(NamedTuple):
     end: int
 
 
-class _New(NamedTuple):
-    """What is new from `start` on. following: where the next read begins."""
-
-    start: int
-    table: pa.Table
-    troubles: tuple[Trouble, ...]
-    following: int
-    end: int
-
-
 def follow(followed: Sequence[Followed], told: Callable[[Taken | Failure], None], *, stop: threading.Event) -> None:
     """Takes in what is new until `stop` is set. told: gets each round that wrote, and each that failed; it goes on.
     Raises LakeError, but not that another run writes: then it waits."""
@@ -122,26 +112,70 @@ class MetadataLogFollowed:
 
     def round(self, _: threading.Event) -> Taken | None:
         """As `Followed` says."""
-        if self._log is None:
-            self._log = self._client.submit(_opened, self._controllers, self._cluster_id).result()
-        start = _start(self._lake, self._cluster_id)
-        new = self._client.submit(_read_new, self._log, self._cluster_id, start).result()
-        found = _decoded(new, self._lake.key())
-        is_idle = found.start > 0 and not found.troubles and _only_idle(found.table)
-        if found.following <= found.start or (is_idle and time.monotonic() <= self._waiting_since + IDLE_SECONDS):
+        start = int(_remembered(self._lake.current().inputs, self._cluster_id).get("next_offset", 0))
+        read = self._client.submit(self._read, start).result()
+        following = next_offset(read.fetched, read.upto)
+        if following <= start:
+            return None
+        troubles: list[Trouble] = []
+        table = pa.Table.from_batches(
+            list(rows(read.fetched, following, self._lake.key(), troubles.append)), ROW_SCHEMA
+        )
+        is_idle = start > 0 and not troubles and _only_idle(table)
+        if is_idle and time.monotonic() <= self._waiting_since + IDLE_SECONDS:
             return None
         self._waiting_since = time.monotonic()
-        return _write(self._lake, self._cluster_id, found)
+        return self._write(read, following, table, troubles)
 
     def close(self) -> None:
         """As `Followed` says."""
+        self._client.submit(self._close).result()
+
+    async def _close(self, _: Link) -> None:
         if self._log is not None:
-            self._client.submit(_closed, self._log).result()
+            await self._log.close()
 
+    async def _read(self, link: Link, start: int) -> _Read:
+        """What follows an offset, up to what is committed, or to the end of `_PART_BYTES`; of an open transaction
+        all."""
+        if self._log is None:
+            self._log = ControllerLog(link, self._controllers, self._cluster_id)
+        found = await self._log.read(start)
+        if isinstance(found, Snapshot):
+            return _Read(Fetched(self._cluster_id, SOURCE_NAME, found.data, start, found.end), found.end, found.end)
+        pieces, size = [found.data], len(found.data)
+        while found.next < found.high_watermark and size < _MOST_BYTES:
+            if size >= _PART_BYTES:
+                fetched = Fetched(self._cluster_id, SOURCE_NAME, b"".join(pieces), start)
+                if next_offset(fetched, found.next) > start:
+                    break
+            more = await self._log.read(found.next)
+            if isinstance(more, Snapshot):
+                break  # what was read is not there any more; the next round takes the snapshot
+            pieces.append(more.data)
+            size += len(more.data)
+            found = more
+        fetched = Fetched(self._cluster_id, SOURCE_NAME, b"".join(pieces), start)
+        return _Read(fetched, found.next, found.high_watermark)
 
-def _start(lake: Lake, cluster_id: str) -> int:
-    """The offset where what is not in the lake yet begins."""
-    return int(_remembered(lake.current().inputs, cluster_id).get("next_offset", 0))
+    def _write(self, new: _Read, following: int, table: pa.Table, troubles: Sequence[Trouble]) -> Taken | None:
+        """Commits it as one run; None where another run has taken it in meanwhile. Raises LakeError."""
+        start = new.fetched.start
+        read = {"cluster_id": self._cluster_id, "start": start, "next_offset": following}
+        with writing(self._lake, JOB, inputs=read) as write:
+            known = _remembered(write.release.inputs, self._cluster_id)
+            if int(known.get("next_offset", 0)) != start:
+                return None
+            if table.num_rows:
+                write.add_arrow(KRAFT_RECORD.name, table)
+            bad = quarantine_arrow(write, trouble_rows(troubles))
+            write.remember({f"{REMEMBERED}{self._cluster_id}": {**known, "next_offset": following}})
+            write.commit(inputs=read, quarantined=bad)
+            newest = pc.max(table.column("record_ts")).as_py()
+            behind = max(0.0, (datetime.now(UTC) - newest).total_seconds()) if newest is not None else 0.0
+            left = f", {new.end - following:,} to go" if new.end > following else ""
+            records = f"{table.num_rows:,} records up to offset {following:,}"
+            return Taken(write.run_id, f"{records}{left}, {behind:.1f} s behind")
 
 
 def _remembered(inputs: Inputs, cluster_id: str) -> Mapping[str, Any]:
@@ -150,62 +184,5 @@ def _remembered(inputs: Inputs, cluster_id: str) -> Mapping[str, Any]:
     return known
 
 
-# -- what is new: fetched on the client's loop, decoded in the caller's thread -----------------------------------------
-
-
-async def _opened(link: Link, controllers: Sequence[Address], cluster_id: str) -> ControllerLog:
-    return ControllerLog(link, controllers, cluster_id)
-
-
-async def _closed(_: Link, log: ControllerLog) -> None:
-    await log.close()
-
-
-async def _read_new(_: Link, log: ControllerLog, cluster_id: str, start: int) -> _Read:
-    """What follows an offset, up to what is committed, or to the end of `_PART_BYTES`; of an open transaction all."""
-    found = await log.read(start)
-    if isinstance(found, Snapshot):
-        return _Read(Fetched(cluster_id, SOURCE_NAME, found.data, start, found.end), found.end, found.end)
-    pieces, size = [found.data], len(found.data)
-    while found.next < found.high_watermark and size < _MOST_BYTES:
-        if size >= _PART_BYTES:
-            fetched = Fetched(cluster_id, SOURCE_NAME, b"".join(pieces), start)
-            if next_offset(fetched, found.next) > start:
-                break
-        more = await log.read(found.next)
-        if isinstance(more, Snapshot):
-            break  # what was read is not there any more; the next round takes the snapshot
-        pieces.append(more.data)
-        size += len(more.data)
-        found = more
-    return _Read(Fetched(cluster_id, SOURCE_NAME, b"".join(pieces), start), found.next, found.high_watermark)
-
-
-def _decoded(read: _Read, key: bytes) -> _New:
-    following = next_offset(read.fetched, read.upto)
-    troubles: list[Trouble] = []
-    table = pa.Table.from_batches(list(rows(read.fetched, following, key, troubles.append)), ROW_SCHEMA)
-    return _New(read.fetched.start, table, tuple(troubles), following, read.end)
-
-
 def _only_idle(table: pa.Table) -> bool:
     return not pc.any(pc.not_equal(table.column("record_type"), _IDLE)).as_py()
-
-
-def _write(lake: Lake, cluster_id: str, new: _New) -> Taken | None:
-    """Commits it as one run; None where another run has taken it in meanwhile. Raises LakeError."""
-    read = {"cluster_id": cluster_id, "start": new.start, "next_offset": new.following}
-    with writing(lake, JOB, inputs=read) as write:
-        known = _remembered(write.release.inputs, cluster_id)
-        if int(known.get("next_offset", 0)) != new.start:
-            return None
-        if new.table.num_rows:
-            write.add_arrow(KRAFT_RECORD.name, new.table)
-        bad = quarantine_arrow(write, trouble_rows(new.troubles))
-        write.remember({f"{REMEMBERED}{cluster_id}": {**known, "next_offset": new.following}})
-        write.commit(inputs=read, quarantined=bad)
-        newest = pc.max(new.table.column("record_ts")).as_py()
-        behind = max(0.0, (datetime.now(UTC) - newest).total_seconds()) if newest is not None else 0.0
-        left = f", {new.end - new.following:,} to go" if new.end > new.following else ""
-        records = f"{new.table.num_rows:,} records up to offset {new.following:,}"
-        return Taken(write.run_id, f"{records}{left}, {behind:.1f} s behind")
