@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Sequence
-from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -79,10 +78,10 @@ TAKES: dict[str, tuple[str, ...]] = {
     "run": (*_SPARK, *_INPUTS, "controller", "request_topic", "every", "prometheus"),
     "status": ("prometheus",),
     "report": ("html", "cluster", "since", "until"),
-    "verify": ("master",),
-    "compact": _SPARK,
+    "verify": (),
+    "compact": ("keep",),
     "migrate": (),
-    "doctor": ("archive",),
+    "doctor": (),
     "package": ("file",),
     "demo": ("master",),
 }
@@ -134,12 +133,6 @@ def lake_options(parser: argparse.ArgumentParser) -> None:
     add("--max-bad-ratio", type=_ratio, metavar="RATIO", default=hidden, help=bad)
     metrics = "ingest, build, run, status: write metrics of the last runs into this file, for a textfile collector"
     add("--prometheus", type=Path, metavar="FILE", default=hidden, help=metrics)
-    add(
-        "--archive",
-        action="store_true",
-        default=hidden,
-        help="doctor: delete the archive of Spark's classes; the next job that starts Spark writes it again",
-    )
     add("--file", type=Path, metavar="FILE", default=hidden, help="package: the zip (default kac-lake.zip)")
 
 
@@ -336,21 +329,9 @@ def run_doctor(options: argparse.Namespace) -> int:
     from console.answers.results import Printer
     from console.lake.doctor import checks
 
-    if hasattr(options, "archive"):
-        _forget_archive()
     found = list(checks(os.environ, lake_of_options(options)))
     Printer(options.output)(checks_result(found))
     return FAILED if any_bad(found) else DONE
-
-
-def _forget_archive() -> None:
-    """Deletes the archive of Spark's classes: the next job that starts Spark writes it again."""
-    from console.lake.java import NoJava, class_archive, find_java, forget_archive
-    from console.lake.spark_session import cache_folder
-
-    with suppress(NoJava):  # the checks say so
-        java = find_java(os.environ, cache_folder(os.environ))
-        forget_archive(class_archive(java, cache_folder(os.environ)))
 
 
 # ``kac lake package``: the zip that a Spark cluster needs, and how it is used.

@@ -34,9 +34,6 @@ _NOTHING_TO_READ = (
 )
 _SOURCE_OPTIONS = ("metadata_log", "request_log", "journal", "cluster_id", "timezone")
 
-_ARCHIVE = ("ingest", "build", "demo")
-"""Jobs that use what all others use of Spark's classes."""
-
 Session = Callable[[], Any]
 """Starts Spark once, and gives its session."""
 Job = Callable[[Session, "Lake", "Shown"], int]
@@ -156,12 +153,12 @@ def _build(options: argparse.Namespace) -> int:
 
 
 def _verify(options: argparse.Namespace) -> int:
-    def job(session: Session, lake: Lake, shown: Shown) -> int:
+    def job(_: Session, lake: Lake, shown: Shown) -> int:
         from console.answers.results import Printer
         from console.history.jobs.verify import verify
         from console.lake.results import findings_result
 
-        findings = verify(session(), lake, shown.step)
+        findings = verify(lake, shown.step)
         Printer(options.output)(findings_result(findings))
         return FAILED if findings else DONE
 
@@ -169,10 +166,10 @@ def _verify(options: argparse.Namespace) -> int:
 
 
 def _compact(options: argparse.Namespace) -> int:
-    def job(session: Session, lake: Lake, shown: Shown) -> int:
+    def job(_: Session, lake: Lake, shown: Shown) -> int:
         from console.history.jobs.compact import compact
 
-        return _told(options, compact(session(), lake, shown.step, keep=keep_of(options)))
+        return _told(options, compact(lake, shown.step, keep=keep_of(options)))
 
     return with_spark(options, lake_of_options(options), job, bytes_in)
 
@@ -190,7 +187,7 @@ def with_spark(
     from console.contexts.lake_files import lake_files
     from console.history.store import Lake, LakeError
     from console.lake.progress import shown
-    from console.lake.spark_session import NoSpark, lake_session
+    from console.lake.spark_session import NoSpark
 
     files = lake_files(where)
     by_spark = files is not None and _on_a_cluster(options)
@@ -199,14 +196,7 @@ def with_spark(
     read = size(lake.current() if lake is not None else None)
     try:
         with shown() as progress, ExitStack() as running:
-
-            @cache
-            def session() -> Any:
-                master, archives = getattr(options, "master", None), options.job in _ARCHIVE
-                return running.enter_context(
-                    lake_session(os.environ, master=master, input_bytes=read, archives=archives, say=progress.say)
-                )
-
+            session = started_once(options, running, lambda: read, progress)
             if lake is None:
                 from console.history.jobs.submit import lake_at
 
@@ -226,6 +216,21 @@ def with_spark(
         log_failure(options.job, error)
         complain(f"{words(error).rstrip('.')}; the lake is as it was")
         return FAILED
+
+
+def started_once(
+    options: argparse.Namespace, running: ExitStack, size: Callable[[], int | None], progress: Shown
+) -> Session:
+    """Starts Spark where it is called, and gives the same session again; it ends with `running`. size: of what it
+    reads, in bytes."""
+    from console.lake.spark_session import lake_session
+
+    @cache
+    def session() -> Any:
+        master = getattr(options, "master", None)
+        return running.enter_context(lake_session(os.environ, master=master, input_bytes=size(), say=progress.say))
+
+    return session
 
 
 def _on_a_cluster(options: argparse.Namespace) -> bool:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from console.cli.lake import lake_of_options, open_lake, seconds_between, write_metrics
-from console.cli.lake_jobs import bytes_in, inputs_of, keep_of, log_failure, of_spark, report_text, words
+from console.cli.lake_jobs import bytes_in, inputs_of, keep_of, log_failure, of_spark, report_text, started_once, words
 from console.cli.opening import DONE, USAGE, open_log_file
 from console.model.numbers import time_of_day
 from console.terminal import complain, put
@@ -105,7 +104,7 @@ class _Rounds:
         self._inputs = inputs
         self._progress = progress
         self._session = session
-        self._spark: Any = None
+        self._started = started_once(options, session, self._size, progress)
         self._failed: dict[str, str] = {}
 
     def once(self) -> None:
@@ -139,18 +138,12 @@ class _Rounds:
 
         return build(self._started, self._lake, progress=self._progress.step, keep=keep_of(self._options))
 
-    def _started(self) -> Any:
-        """Spark's session."""
+    def _size(self) -> int | None:
+        """Bytes that Spark reads."""
         from console.lake.sources import bytes_for_java
-        from console.lake.spark_session import lake_session
 
-        if self._spark is None:
-            read = 0 if self._inputs is None else bytes_for_java(self._inputs)
-            size = None if read is None else read + (bytes_in(self._lake.current()) or 0)
-            master = getattr(self._options, "master", None)
-            opened = lake_session(os.environ, master=master, input_bytes=size, archives=True, say=self._progress.say)
-            self._spark = self._session.enter_context(opened)
-        return self._spark
+        read = 0 if self._inputs is None else bytes_for_java(self._inputs)
+        return None if read is None else read + (bytes_in(self._lake.current()) or 0)
 
     def _did(self, name: str, job: Callable[[], Report | None]) -> bool:
         """Whether it was done, or waits for another run; what it did is reported."""
@@ -168,7 +161,7 @@ class _Rounds:
             self._failed[name] = line
             if of_spark(error):  # Java may have ended
                 self._session.close()
-                self._spark = None
+                self._started = started_once(self._options, self._session, self._size, self._progress)
             return False
         if self._failed.pop(name, None) is not None:
             put(f"{time_of_day(datetime.now(UTC))}  {name}: it works again\n")

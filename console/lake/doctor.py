@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from console.answers.checks import Check, Health
-from console.lake.java import VECTOR, Java, candidates, class_archive, major, with_launcher
+from console.lake.java import VECTOR, Java, candidates, major, with_launcher
 from console.lake.spark_session import LEAST_MEMORY, MIB, Machine, cache_folder, spark_log, this_machine
 from console.plan.amounts import size
 
@@ -34,7 +34,6 @@ def checks(environ: Mapping[str, str], lake: str | None) -> Iterator[Check]:
         yield _package(name, needed=True)
     yield _package("obstore", needed=False)
     yield from _spark_home(environ)
-    yield from _archive(javas, environ)
     machine = this_machine()
     yield _memory(machine)
     yield Check("processors", Health.OK, f"{machine.cores}: --master local[*] takes all of them")
@@ -86,31 +85,6 @@ def _spark_home(environ: Mapping[str, str]) -> Iterator[Check]:
     if environ.get("SPARK_HOME"):
         found = f"{environ['SPARK_HOME']}: not used on this machine, used with --master for a cluster"
         yield Check("SPARK_HOME", Health.NOTE, found, "on a cluster its Spark has to be the version of pyspark above")
-
-
-def _archive(javas: list[Java], environ: Mapping[str, str]) -> Iterator[Check]:
-    taken = next((each for each in javas if each.works), None)
-    if taken is None:
-        return
-    archive = class_archive(taken, cache_folder(environ))
-    name = "archive of classes"
-    if archive.there:
-        parts = [each for each in (archive.file, archive.base) if each is not None]
-        yield Check(name, Health.OK, f"{archive.file}, {size(sum(each.stat().st_size for each in parts))}")
-    elif archive.failed.is_file():
-        why = archive.failed.read_text(errors="replace").strip()
-        yield Check(
-            name,
-            Health.NOTE,
-            f"there is none: {why}",
-            "kac lake doctor --archive: the next job that starts Spark tries again",
-        )
-    else:
-        yield Check(
-            name,
-            Health.OK,
-            "none yet: the first job that starts Spark writes it as it ends, and later ones start faster",
-        )
 
 
 def _memory(machine: Machine) -> Check:

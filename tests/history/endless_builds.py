@@ -8,14 +8,15 @@ from __future__ import annotations
 import sys
 import time
 
+from console.history.jobs import renew
 from console.history.jobs.build import build
 from console.history.jobs.session import Settings, session
 from console.history.store import Lake
-from tests.history.tiny_steps import STEPS
 
 
 def main() -> None:
     lake = Lake.open(sys.argv[1])
+    renew.MOST_ROWS = 0
     with session(Settings(name="killed", master="local[2]", memory="1g", shuffle_partitions=2)) as spark:
         gateway = spark.sparkContext._gateway
         assert gateway is not None
@@ -23,7 +24,7 @@ def main() -> None:
         while True:
             print("began", flush=True)
             began = time.monotonic()
-            build(lambda: spark, lake, whole=True, steps=STEPS, keep=2)
+            build(lambda: spark, lake, ("change_event", "history"), keep=2)
             print(time.monotonic() - began, flush=True)
 
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
+from pyspark.sql import SparkSession
 
 from console.history.schema import TABLES, Table, arrow_schema
 from console.history.store import Lake, Release
@@ -41,6 +42,11 @@ def snapshot_rows(count: int, *, days: int = 2, clusters: int = 2, first: int = 
             for number in range(first, first + count)
         ),
     )
+
+
+def no_spark() -> SparkSession:
+    """For jobs that have to do without."""
+    raise AssertionError("a small job starts Spark")
 
 
 def rows_of(

@@ -13,7 +13,8 @@ from console.history.entities import quota_key, quota_parts, quota_value
 from console.history.schema import HISTORY, USAGE_KEYS, arrow_schema
 from console.model.quota import QuotaEntity
 
-START = datetime(2026, 3, 1, tzinfo=UTC)
+START = datetime(2026, 3, 1, 0, 58, tzinfo=UTC)
+"""Shortly before an hour ends."""
 NAMES = ("a", "b", "<default>", "x,client-id=y", "50%", "ü + *", "a:b=c")
 
 

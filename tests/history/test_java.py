@@ -181,13 +181,6 @@ def test_spark_starts_on_the_package_alone(tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("JAVA", "JDK"))}
     environ |= {"PATH": str(tools), "XDG_CACHE_HOME": str(cache), "XDG_STATE_HOME": str(tmp_path / "state")}
-    # Its archive of classes is another test's.
-    java = find_java(environ, cache / "kac")
-    from console.lake.java import class_archive
-
-    archive = class_archive(java, cache / "kac")
-    archive.failed.parent.mkdir(parents=True)
-    archive.failed.write_text("not now")
     done = subprocess.run(
         [sys.executable, "-c", _COUNT], env=environ, capture_output=True, text=True, check=False, timeout=280
     )

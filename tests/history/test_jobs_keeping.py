@@ -39,11 +39,11 @@ def history_rows(*times: tuple[datetime, datetime | None, bool], attr: str = "re
     ]
 
 
-def test_compaction_leaves_the_same_rows_in_few_files(spark: SparkSession, lake: Lake) -> None:
+def test_compaction_leaves_the_same_rows_in_few_files(lake: Lake) -> None:
     before, runs = rows_of(lake, "snapshot", without=()), rows_of(lake, "run", without=())
     held = lake.current()
     assert all(len(folders) == 6 for folders in held.tables["snapshot"].partitions.values())
-    report = compact(spark, lake)
+    report = compact(lake)
     assert report.rows == {"snapshot": 120, "run": 6}
     now = lake.current()
     assert all(len(folders) == 1 for folders in now.tables["snapshot"].partitions.values())
@@ -51,11 +51,11 @@ def test_compaction_leaves_the_same_rows_in_few_files(spark: SparkSession, lake:
     assert rows_of(lake, "snapshot", without=()) == before
     assert rows_of(lake, "run", without=())[:6] == runs
     assert rows_of(lake, "snapshot", held, without=()) == before
-    assert compact(spark, lake).rows == {}
-    assert verify(spark, lake) == ()
+    assert compact(lake).rows == {}
+    assert verify(lake) == ()
 
 
-def test_verification_finds_each_kind_of_damage(spark: SparkSession, lake: Lake) -> None:
+def test_verification_finds_each_kind_of_damage(lake: Lake) -> None:
     with writing(lake, "build") as write:
         write.add_arrow(
             "history",
@@ -90,7 +90,7 @@ def test_verification_finds_each_kind_of_damage(spark: SparkSession, lake: Lake)
     two.write_bytes(two.read_bytes() + b"x")
     three.write_bytes(b"\0" * three.stat().st_size)
 
-    found = verify(spark, lake)
+    found = verify(lake)
     within = Path(lake.where)
     assert {(finding.where, finding.what) for finding in found if not finding.where.startswith("data/snap")} == {
         ("history", "2 rows last beyond the beginning of the next"),
@@ -113,7 +113,7 @@ def test_verification_finds_each_kind_of_damage(spark: SparkSession, lake: Lake)
         for table in ("snapshot", "history", "drift", "quota_usage", "policy_violation"):
             write.replace(table, {}, whole=True)
         write.commit()
-    older = {finding.where: finding.what for finding in verify(spark, lake) if finding.where.startswith("data/snap")}
+    older = {finding.where: finding.what for finding in verify(lake) if finding.where.startswith("data/snap")}
     assert older.keys() == {str(each.relative_to(within)) for each in (one, two)}
     assert "names it, and it is missing or of another size" in older[str(one.relative_to(within))]
 

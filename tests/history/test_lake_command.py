@@ -25,10 +25,8 @@ from console.history.jobs.progress import Progress
 from console.history.schema import TABLES
 from console.history.store import Lake, LakeError
 from console.history.store.write import writing
-from console.lake.java import ClassArchive, class_archive, find_java, forget_archive
 from console.lake.progress import Lines, fraction, shown
 from tests.history.lake_rows import arrow_rows, rows_of, snapshot_rows
-from tests.support.cached_folder import cache_home
 
 ROOT = Path(__file__).parents[2]
 
@@ -99,8 +97,9 @@ def test_all_that_is_wrong_in_sources_is_said_with_lines(tmp_path: Path, capsys:
 def test_without_the_extra_it_says_what_to_install(
     lake: Lake, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setattr("console.history.jobs.renew.MOST_ROWS", 0)
     monkeypatch.setattr("console.lake.spark_session.find_spec", lambda _: None)
-    assert run(["lake", "verify", "--lake", lake.where]) == 1
+    assert run(["lake", "build", "--lake", lake.where]) == 1
     assert "pip install 'kafka-admin-console[lake]'" in capsys.readouterr().err
 
 
@@ -110,7 +109,8 @@ def test_without_java_it_says_what_to_do(
     monkeypatch.setattr("console.lake.java._bundled", lambda: None)
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.delenv("JAVA_HOME", raising=False)
-    assert run(["lake", "verify", "--lake", lake.where]) == 1
+    monkeypatch.setattr("console.history.jobs.renew.MOST_ROWS", 0)
+    assert run(["lake", "build", "--lake", lake.where]) == 1
     said = capsys.readouterr().err
     assert "install Java 17 or newer" in said
     assert "kac lake doctor" in said
@@ -194,13 +194,14 @@ def test_how_much_of_a_job_is_done() -> None:
 
 
 class Typed:
-    """A command in a process of its own; all that it starts can be told by a mark in its environment."""
+    """A command in a process of its own, which starts Spark for any rows; all that it starts can be told by a mark in
+    its environment."""
 
     def __init__(self, argv: Sequence[str], state: Path) -> None:
         self.mark = uuid.uuid4().hex
         environ = {**os.environ, "KAC_TEST_MARK": self.mark, "XDG_STATE_HOME": str(state)}
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "console", "lake", *argv],
+            [sys.executable, "-m", "tests.support.any_rows_on_spark", "lake", *argv],
             cwd=ROOT,
             env=environ,
             stdin=subprocess.DEVNULL,
@@ -228,43 +229,22 @@ def used_lake(folder: Path) -> Lake:
     return lake
 
 
-@pytest.fixture(scope="module")
-def archive(tmp_path_factory: pytest.TempPathFactory) -> ClassArchive:
-    """Of Spark's classes, in the cache of whoever runs the tests: the first build that ends leaves it."""
-    made = class_archive(find_java(os.environ, cache_home()), cache_home())
-    if not made.there:
-        forget_archive(made)
-        folder = tmp_path_factory.mktemp("archive")
-        lake = used_lake(folder / "lake")
-        built = Typed(["build", "--lake", lake.where, "--master", "local[1]"], folder / "state")
-        _, err = built.process.communicate(timeout=600)
-        assert built.process.returncode == 0, err
-        assert "archiving Spark's classes, once: later starts are faster" in err.splitlines()
-    assert made.there
-    return made
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_a_run_is_told_and_leaves_no_java_behind(
-    lake: Lake, tmp_path: Path, archive: ClassArchive, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("JDK_JAVA_OPTIONS", f"-Xlog:class+load:file={tmp_path}/classes-%p.log")
-    verified = Typed(["verify", "--lake", lake.where, "--master", "local[1]", "--output", "json"], tmp_path / "state")
-    out, err = verified.process.communicate(timeout=600)
-    assert (verified.process.returncode, json.loads(out)["findings"]) == (0, []), err
+def test_a_run_is_told_and_leaves_no_java_behind(tmp_path: Path) -> None:
+    lake = used_lake(tmp_path / "lake")
+    built = Typed(["build", "--lake", lake.where, "--master", "local[1]", "--output", "json"], tmp_path / "state")
+    out, err = built.process.communicate(timeout=600)
+    assert (built.process.returncode, json.loads(out)["rows"]["change_event"]) == (0, 50), err
     assert "starting Spark" in err.splitlines()
-    assert re.search(r"verify 2/3 snapshot: 50 rows", err)
+    assert re.search(r"build 1/5 change_event: 50 rows", err)
     assert "WARN" not in err
-    assert verified.marked() == []
+    assert built.marked() == []
     assert "WARN" in (tmp_path / "state" / "kac" / "spark.log").read_text()
-    loaded = "".join(path.read_text() for path in tmp_path.glob("classes-*.log"))
-    assert re.search(r"org\.apache\.spark\.SparkContext source: shared objects file \(top\)", loaded), archive
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.usefixtures("archive")
 @pytest.mark.parametrize("moment", ["starting Spark", "build 1/1 quota_usage"])
 def test_ctrl_c_ends_it_all_and_changes_nothing(tmp_path: Path, moment: str) -> None:
     lake = used_lake(tmp_path / "lake")

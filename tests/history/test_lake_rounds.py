@@ -134,8 +134,8 @@ def test_rounds_go_on_until_they_are_ended(lake: Lake, tmp_path: Path, ended_by:
         f"version: 1\nclusters:\n  - id: c1\n    metadata-log: {tmp_path}/not-a-log\njournals: {tmp_path}/journals\n"
     )
     environ = {**os.environ, "XDG_STATE_HOME": str(tmp_path / "state"), "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", "console", "lake", "run", "--lake", lake.where, "--every", "5s"]
-    command += ["--master", "local[1]", "--prometheus", str(tmp_path / "kac.prom")]
+    command = [sys.executable, "-m", "tests.support.any_rows_on_spark", "lake", "run", "--lake", lake.where]
+    command += ["--every", "5s", "--master", "local[1]", "--prometheus", str(tmp_path / "kac.prom")]
     with subprocess.Popen(
         command, cwd=ROOT, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:

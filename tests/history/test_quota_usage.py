@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import math
 import random
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pytest
 
 from console.history.entities import quota_key
-from console.history.schema import QUOTA_USAGE, REQUEST_1S, arrow_schema
+from console.history.schema import QUOTA_USAGE, REQUEST_1S, USAGE_KEYS, arrow_schema
+from console.history.transforms.quota_usage import HOUR, Limits, two_digits_up, used_minutes, with_suggestions
 from console.model.quota import Effective, effective
-from tests.history.quota_worlds import START, Limit, at, history_rows, holding, random_limits
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from tests.history.quota_worlds import NAMES, START, Limit, at, history_rows, holding, random_limits
 
 SECONDS = 200
 PRODUCER, CONSUMER, PERCENTAGE = "producer_byte_rate", "consumer_byte_rate", "request_percentage"
@@ -119,14 +118,20 @@ def counted(uses: Sequence[Used], limits: Sequence[Limit]) -> dict[tuple[Any, ..
     return made
 
 
-def usage(spark: SparkSession, uses: Sequence[Used], limits: Sequence[Limit]) -> list[dict[str, Any]]:
-    from console.history.transforms.quota_usage import quota_usage
+def limits_of(cluster: str, limits: Sequence[Limit]) -> Limits:
+    return Limits(history_rows([limit for limit in limits if limit.cluster == cluster]), None)
 
-    requests = pa.Table.from_pylist([use.row() for use in uses], schema=arrow_schema(REQUEST_1S))
-    history = spark.createDataFrame(history_rows(limits))
-    made = quota_usage(spark.createDataFrame(requests), history)
-    assert made.columns == list(QUOTA_USAGE.names)
-    rows: list[dict[str, Any]] = made.toArrow().cast(arrow_schema(QUOTA_USAGE)).to_pylist()
+
+def usage(uses: Sequence[Used], limits: Sequence[Limit]) -> list[dict[str, Any]]:
+    """Each cluster's hour, with the seconds before it."""
+    made = []
+    for cluster in sorted({use.cluster for use in uses}):
+        rows = [(int(at(use.second).timestamp()), use.row()) for use in uses if use.cluster == cluster]
+        for hour in {second // HOUR for second, _ in rows}:
+            near = [row for second, row in rows if hour * HOUR - 10 < second < (hour + 1) * HOUR]
+            seconds = pa.Table.from_pylist(near, schema=arrow_schema(REQUEST_1S))
+            made.append(used_minutes(seconds, hour, limits_of(cluster, limits)))
+    rows: list[dict[str, Any]] = with_suggestions(pa.concat_tables(made)).cast(arrow_schema(QUOTA_USAGE)).to_pylist()
     return rows
 
 
@@ -160,9 +165,9 @@ def worlds() -> tuple[list[Used], list[Limit]]:
 
 
 @pytest.fixture(scope="module")
-def used(spark: SparkSession, worlds: tuple[list[Used], list[Limit]]) -> list[dict[str, Any]]:
-    """quota_usage of all of them, in one go."""
-    return usage(spark, *worlds)
+def used(worlds: tuple[list[Used], list[Limit]]) -> list[dict[str, Any]]:
+    """quota_usage of all of them."""
+    return usage(*worlds)
 
 
 def test_it_counts_what_a_plain_count_does(used: list[dict[str, Any]], worlds: tuple[list[Used], list[Limit]]) -> None:
@@ -222,10 +227,8 @@ def minutes(**given: Sequence[Any]) -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def suggestions(spark: SparkSession) -> dict[str, tuple[float | None, str]]:
-    """What is suggested for each of a few scopes, by a word for it; in one go, since Spark takes its time."""
-    from console.history.transforms.quota_usage import with_suggestion
-
+def suggestions() -> dict[str, tuple[float | None, str]]:
+    """What is suggested for each of a few scopes, by a word for it."""
     cases = {
         "no limit": minutes(quota_value=[None], level=[None], rate_max_10s=[1234.0]),
         "pressed": minutes(
@@ -249,11 +252,8 @@ def suggestions(spark: SparkSession) -> dict[str, tuple[float | None, str]]:
     rows = [row | {"cluster_id": name} for name, each in cases.items() for row in each]
     # The same seconds on another broker are no more minutes.
     rows += [row | {"broker_id": 2} for row in rows if row["cluster_id"] == "far below, not for long"]
-    schema = pa.schema(
-        [field for field in arrow_schema(QUOTA_USAGE) if field.name in rows[0] | {"rate_max_10s": 0, "quota_value": 0}]
-    )
-    judged = with_suggestion(spark.createDataFrame(pa.Table.from_pylist(rows, schema=schema)))
-    told = judged.select("cluster_id", "suggested_value", "reason").distinct().toArrow().to_pylist()
+    judged = with_suggestions(pa.Table.from_pylist(rows, schema=arrow_schema(QUOTA_USAGE)))
+    told = judged.group_by(["cluster_id", "suggested_value", "reason"]).aggregate([]).to_pylist()
     assert len(told) == len(cases)
     return {row["cluster_id"]: (row["suggested_value"], row["reason"]) for row in told}
 
@@ -292,14 +292,46 @@ def test_what_is_suggested_and_why(
     assert suggestions[case] == (value, reason)
 
 
-def test_two_digits_up(spark: SparkSession) -> None:
-    from pyspark.sql import functions as F
-
-    from console.history.transforms.quota_usage import two_digits_up
-
+def test_two_digits_up() -> None:
     bytes_ = {1234.0: 1300.0, 1200.0: 1200.0, 99.1: 100.0, 0.5: 1.0, 7.0: 7.0, 7.01: 8.0, 1e9: 1e9, 10_000_001.0: 11e6}
     percents = {2.875: 2.9, 0.123: 0.13, 12.0: 12.0, 100.5: 110.0, 0.29: 0.29}
-    cases = [(value, True, up) for value, up in bytes_.items()] + [(value, False, up) for value, up in percents.items()]
-    values = spark.createDataFrame(cases, "value double, whole boolean, wanted double")
-    found = values.select("wanted", two_digits_up(F.col("value"), F.col("whole")).alias("up")).collect()
-    assert [row["up"] for row in found] == [row["wanted"] for row in found]
+    assert {value: two_digits_up(value, True) for value in bytes_} == bytes_
+    assert {value: two_digits_up(value, False) for value in percents} == percents
+
+
+# -- limits over time ------------------------------------------------------------------------------------------------
+
+
+def held(limits: Limits, user: str, client: str, second: int) -> dict[str, tuple[float, int]]:
+    """Value and level by key."""
+    times, made = limits.of(user, client)
+    now = made[bisect_right(times, int(at(second).timestamp() * 1e6)) - 1]
+    return {key: (each.value, each.level) for key, each in now.items()}
+
+
+def test_limits_over_time_are_what_the_resolver_says_of_each_second() -> None:
+    chosen = random.Random(7)
+    levels = set()
+    # From hardly any limit, so that the last levels count too, to one for almost every entity there can be.
+    for size in range(1, 13):
+        made = random_limits(chosen, "c", size * size // 2 + 1, 40)
+        limits, by_second = limits_of("c", made), [holding(made, "c", second) for second in range(40)]
+        for _ in range(200):
+            user, client, second = chosen.choice(NAMES), chosen.choice(["", *NAMES]), chosen.randrange(40)
+            wanted = {key: effective(by_second[second], user, client, key) for key in USAGE_KEYS}
+            found = held(limits, user, client, second)
+            assert found == {key: (each.value, each.level) for key, each in wanted.items() if each is not None}
+            levels |= {level for _, level in found.values()}
+    assert levels == set(range(1, 9))
+
+
+def test_what_the_first_look_shows_held_before_it_and_later_looks_hold_from_then_on() -> None:
+    made = [
+        Limit("c", quota_key({"user": "a"}), PRODUCER, 1000.0, 10, None),
+        Limit("c", quota_key({"user": "b"}), PRODUCER, 2000.0, 20, None),
+    ]
+    uses = [(user, second) for user in ("a", "b") for second in (5, 15, 20)]
+    for source, before in (("snapshot", 1000.0), ("kraft_log", None)):
+        limits = Limits(history_rows(made, source), int(at(10).timestamp() * 1e6))
+        found = [held(limits, user, "x", second).get(PRODUCER, (None, 0))[0] for user, second in uses]
+        assert found == [before, 1000.0, 1000.0, None, None, 2000.0]

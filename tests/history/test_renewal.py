@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -15,13 +15,13 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from console.history.jobs.build import Session, build
-from console.history.jobs.steps import STEPS
+from console.history.jobs import renew, usage
+from console.history.jobs.build import build
 from console.history.schema import TABLES, arrow_schema
 from console.history.store import Lake
 from console.history.store.write import writing
 from tests.history import change_worlds as worlds
-from tests.history.lake_rows import rows_of
+from tests.history.lake_rows import no_spark, rows_of
 from tests.history.test_history_laws import BRONZE, all_by_log, some_of_all
 
 pytestmark = pytest.mark.timeout(3600)
@@ -92,18 +92,22 @@ def take_in(lake: Lake, came: Round) -> None:
         write.commit()
 
 
-def hold(session: Session, folder: Path, seeds: list[int], made: Sequence[str] = MADE) -> None:
-    steps = [step for step in STEPS if step.table in made]
+def hold(folder: Path, seeds: list[int], spark: SparkSession | None = None) -> None:
+    """spark: makes the whole that the builds in turn are compared with."""
     lake = Lake.create(str(folder / "lake"))
     parts = 0
     for came in in_rounds(seeds):
         take_in(lake, came)
-        written = build(session, lake, steps=steps).rows.get("change_event", 0)
+        written = build(no_spark, lake).rows.get("change_event", 0)
         parts += written < len(rows_of(lake, "change_event"))
-    in_turn = {name: rows_of(lake, name) for name in made}
+    in_turn = {name: rows_of(lake, name) for name in MADE}
     assert parts, "each build wrote everything"
-    build(session, lake, whole=True, steps=steps)
-    for name in made:
+    with pytest.MonkeyPatch.context() as patch:
+        if spark is not None:
+            patch.setattr(renew, "MOST_ROWS", 0)
+            patch.setattr(usage, "MOST_ROWS", 0)
+        build(no_spark if spark is None else lambda: spark, lake, whole=True)
+    for name in MADE:
         assert in_turn[name] == rows_of(lake, name), name
     assert all(rows for name, rows in in_turn.items() if name != "drift")
 
@@ -111,22 +115,18 @@ def hold(session: Session, folder: Path, seeds: list[int], made: Sequence[str] =
 SEEDS = st.integers(0, 10**9)
 
 
-def no_spark() -> SparkSession:
-    raise AssertionError("a small build starts Spark")
-
-
 @settings(max_examples=2, phases=[Phase.generate], deadline=None)
 @given(seeds=st.lists(SEEDS, min_size=8, max_size=8, unique=True))
-def test_builds_without_requests_need_no_spark(tmp_path_factory: pytest.TempPathFactory, seeds: list[int]) -> None:
-    hold(no_spark, tmp_path_factory.mktemp("renewal"), seeds, [name for name in MADE if name != "quota_usage"])
+def test_builds_in_turn_are_one_build(tmp_path_factory: pytest.TempPathFactory, seeds: list[int]) -> None:
+    hold(tmp_path_factory.mktemp("renewal"), seeds)
 
 
 @settings(max_examples=1, phases=[Phase.generate], deadline=None)
 @given(seeds=st.lists(SEEDS, min_size=8, max_size=8, unique=True))
-def test_builds_in_turn_are_one_build(
+def test_builds_in_turn_are_one_build_by_spark(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, seeds: list[int]
 ) -> None:
-    hold(lambda: spark, tmp_path_factory.mktemp("renewal"), seeds)
+    hold(tmp_path_factory.mktemp("renewal"), seeds, spark)
 
 
 @pytest.mark.long
@@ -135,4 +135,4 @@ def test_builds_in_turn_are_one_build(
 def test_builds_in_turn_are_one_build_of_many_worlds(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, seeds: list[int]
 ) -> None:
-    hold(lambda: spark, tmp_path_factory.mktemp("renewal"), seeds)
+    hold(tmp_path_factory.mktemp("renewal"), seeds, spark)

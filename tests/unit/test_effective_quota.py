@@ -8,8 +8,6 @@ from hypothesis import strategies as st
 from console.model.quota import (
     CLIENT_ID,
     CLIENT_KEYS,
-    CLIENT_LEVELS,
-    DEFAULT_CLIENT_LEVELS,
     IP,
     OWN_LEVELS,
     USER,
@@ -73,9 +71,6 @@ def test_the_eight_levels() -> None:
     every = levels("u", "c")
     assert [level_of(entity) for entity in every] == list(range(1, 9))
     assert [n for n, entity in enumerate(every, 1) if not entity.has(CLIENT_ID)] == list(USER_LEVELS)
-    assert [n for n, entity in enumerate(every, 1) if not entity.has(USER)] == list(CLIENT_LEVELS)
-    default_client = [n for n, entity in enumerate(every, 1) if entity.as_dict().get(CLIENT_ID, "") is None]
-    assert default_client == list(DEFAULT_CLIENT_LEVELS)
     assert [n for n, entity in enumerate(every, 1) if None not in entity.as_dict().values()] == list(OWN_LEVELS)
 
 

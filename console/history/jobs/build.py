@@ -4,28 +4,29 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from console.history.jobs.gold import make_drift, make_violations
 from console.history.jobs.plan_build import FORGOTTEN, JOB, Built, last_build, this_build
 from console.history.jobs.record import Report, note_versions
 from console.history.jobs.renew import Renewal
-from console.history.jobs.usage import newly_used, renew_usage
-from console.history.schema import CHANGE_EVENT, DRIFT, HISTORY, POLICY_VIOLATION, QUOTA_USAGE, SNAPSHOT, TABLES
+from console.history.jobs.usage import make_usage
+from console.history.schema import CHANGE_EVENT, DRIFT, HISTORY, POLICY_VIOLATION, QUOTA_USAGE, SNAPSHOT
 from console.history.store.write import writing
 
-from ..store import Lake, LakeError, Release
+from ..store import Lake, LakeError
 from ..store.sweep import KEEP
 from ..store.write import Write
 from .progress import Listener, Steps, silent
-from .steps import STEPS, Step
 
 if TYPE_CHECKING:  # a small build starts no Spark
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 Session = Callable[[], "SparkSession"]
 """Starts Spark, or gives what runs already."""
+BUILT = (CHANGE_EVENT.name, HISTORY.name, DRIFT.name, QUOTA_USAGE.name, POLICY_VIOLATION.name)
+"""In the order in which one needs the other."""
 
 
 def build(
@@ -36,7 +37,6 @@ def build(
     *,
     whole: bool = False,
     keep: int = KEEP,
-    steps: Sequence[Step] = STEPS,
 ) -> Report:
     """Makes these tables (None: all), each after those it reads, and commits once. A build of all that follows on
     another makes only the rows again that what came in since may change (`renew`).
@@ -48,8 +48,10 @@ def build(
     tables.
     """
     began = time.monotonic()
-    chosen = _chosen(steps, tables)
-    inputs = {"tables": [step.table for step in chosen]}
+    if unknown := sorted(set(tables or ()) - set(BUILT)):
+        raise LakeError(f"{', '.join(unknown)}: no table that is built; there are {', '.join(BUILT)}.")
+    chosen = [table for table in BUILT if tables is None or table in tables]
+    inputs = {"tables": chosen}
     with writing(lake, JOB, keep=keep, inputs=inputs) as write:
         watch = Steps(JOB, len(chosen), progress)
         built = last_build(write.release) if tables is None and not whole else None
@@ -72,24 +74,19 @@ class _Build:
         self._built = built
         self._renewal = Renewal(session, lake, write, built)
 
-    def run(self, steps: Sequence[Step], watch: Steps) -> None:
+    def run(self, tables: Iterable[str], watch: Steps) -> None:
         """Makes the tables."""
         own: Mapping[str, Callable[[], None]] = {
             CHANGE_EVENT.name: self._renewal.events,
             HISTORY.name: self._renewal.history,
             DRIFT.name: self._drift,
+            QUOTA_USAGE.name: self._usage,
             POLICY_VIOLATION.name: self._violations,
         }
-        for step in steps:
-            with watch.step(step.table) as wrote:
-                before = self._write.rows.get(step.table, 0)
-                if step.make is None:
-                    own[step.table]()
-                elif self._built is None:
-                    self._make(step)
-                elif step.table == QUOTA_USAGE.name:
-                    self._use_again(self._built)
-                wrote(self._write.rows.get(step.table, 0) - before)
+        for table in tables:
+            with watch.step(table) as wrote:
+                own[table]()
+                wrote(self._write.rows.get(table, 0))
 
     def _drift(self) -> None:
         if (
@@ -112,37 +109,8 @@ class _Build:
         built = self._built
         return built is not None and this_build(self._lake, built.run).files[table] != built.files.get(table)
 
-    def _make(self, step: Step) -> None:
-        from console.history.jobs.tables import write_partitions
-
-        assert step.make is not None
-        if not any(self._write.draft.table(TABLES[name]).files for name in step.reads[:1]):
-            self._write.replace(step.table, {}, whole=True)  # nothing was taken in that it is made of
-            return
-        spark = self._session()
-        reads = [_read(spark, self._lake, self._write.draft, name) for name in step.reads]
-        table = TABLES[step.table]
-        made = write_partitions(self._write, table, step.make(spark, self._lake, *reads))
-        self._write.replace(table.name, made, whole=True)
-
-    def _use_again(self, built: Built) -> None:
-        used = newly_used(self._lake, self._write, built, self._renewal.differs or frozenset())
-        if used.clusters:
-            renew_usage(self._session(), self._lake, self._write, used)
-
-
-def _chosen(steps: Sequence[Step], tables: Sequence[str] | None) -> list[Step]:
-    known = [step.table for step in steps]
-    if unknown := sorted(set(tables or ()) - set(known)):
-        raise LakeError(f"{', '.join(unknown)}: no table that is built; there are {', '.join(known)}.")
-    return [step for step in steps if tables is None or step.table in tables]
-
-
-def _read(spark: SparkSession, lake: Lake, release: Release, name: str) -> DataFrame:
-    from console.history.jobs.tables import read_polls, read_table
-
-    table = TABLES[name]
-    return (read_polls if table is SNAPSHOT else read_table)(spark, lake, release, table)
+    def _usage(self) -> None:
+        make_usage(self._session, self._lake, self._write, self._built, self._renewal.differs)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

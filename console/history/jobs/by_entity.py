@@ -1,9 +1,9 @@
-"""The transforms of an entity's rows, on Spark: for more rows than one process takes. Rows are brought together by
-entity, once, and each task gives whole entities to the transform; all rows of one entity are in memory then."""
+"""The transforms of an entity's rows, and of an hour's, on Spark: for more rows than one process takes. Each task gives
+whole entities or hours to the transform; all rows of one are in memory then."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 
 import msgspec
@@ -13,17 +13,18 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from console.history.jobs.plan_build import BRONZE
-from console.history.schema import CHANGE_EVENT, HISTORY, TABLES, Table
+from console.history.schema import CHANGE_EVENT, HISTORY, QUOTA_USAGE, TABLES, Table, arrow_schema
 from console.history.transforms.change_event import OF_ENTITIES, Bronze, change_event
 from console.history.transforms.coverage import Covered, Polls
 from console.history.transforms.history import history
 from console.history.transforms.kraft_changes import Epochs
 from console.history.transforms.kraft_facts import Names, acl_of, facts
+from console.history.transforms.quota_usage import HOUR, SCOPE, WINDOW_SECONDS, Limits, used_minutes, with_suggestions
 from console.history.transforms.rows import rows_of
 from console.history.transforms.touched import ENTITY
 
 CHUNK = 50_000
-"""Rows that are given to a transform at a time, or those of one entity."""
+"""Rows that are given to a transform at a time, or those of one entity or hour."""
 _ID = "id"
 _OF = "of_table"
 _Made = Callable[[pa.Table], pa.Table]
@@ -48,21 +49,44 @@ def events_of(bronze: Mapping[str, DataFrame], epochs: Mapping[str, Epochs], pol
         own = (rows.filter(pc.equal(rows[_OF], name)) for name in BRONZE)
         return change_event(Bronze(*own), epochs, polls)
 
-    return _by_entity(together, make, CHANGE_EVENT)
+    return _gathered(together, ENTITY, make, CHANGE_EVENT)
 
 
 def history_of(events: DataFrame, polls: Mapping[str, Polls], covers: Mapping[str, Covered]) -> DataFrame:
     """HISTORY's rows, less those of gaps."""
-    return _by_entity(events, lambda rows: history(rows, polls, covers), HISTORY)
+    return _gathered(events, ENTITY, lambda rows: history(rows, polls, covers), HISTORY)
 
 
-def _by_entity(rows: DataFrame, make: _Made, table: Table) -> DataFrame:
-    together = rows.repartition(*ENTITY).sortWithinPartitions(*ENTITY)
-    return together.mapInArrow(lambda batches: in_chunks(batches, make), _ddl(table))
+def usage_of(
+    seconds: DataFrame, former: DataFrame, wanted: set[tuple[str, int]], limits: Mapping[str, Limits]
+) -> DataFrame:
+    """QUOTA_USAGE's rows. wanted: clusters and hours that are made. seconds: REQUEST_1S's rows of these and of those
+    before. former: minutes, of which those of other hours stay."""
+    at = F.unix_seconds("second")
+    hours = F.array_distinct(F.array(F.floor(at / HOUR), F.floor((at + WINDOW_SECONDS - 1) / HOUR)))
+    by_hour = seconds.withColumn(_OF, F.explode(hours))
+
+    def make(rows: pa.Table) -> pa.Table:
+        made = [
+            used_minutes(rows.filter((pc.field("cluster_id") == of) & (pc.field(_OF) == hour)), hour, limits[of])
+            for of, hour in wanted.intersection(rows_of(rows, "cluster_id", _OF))
+        ]
+        return pa.concat_tables(made) if made else arrow_schema(QUOTA_USAGE).empty_table()
+
+    minutes = _gathered(by_hour, ("cluster_id", _OF), make, QUOTA_USAGE)
+    again = seconds.sparkSession.createDataFrame(list(wanted), f"cluster_id STRING, {_OF} BIGINT")
+    kept = former.withColumn(_OF, F.floor(F.unix_seconds("minute") / HOUR))
+    kept = kept.join(F.broadcast(again), on=["cluster_id", _OF], how="left_anti").drop(_OF)
+    return _gathered(minutes.unionByName(kept), SCOPE, with_suggestions, QUOTA_USAGE)
 
 
-def in_chunks(batches: Iterable[pa.RecordBatch], make: _Made) -> Iterator[pa.RecordBatch]:
-    """What `make` gives of rows in the order of their entities, whole entities at a time."""
+def _gathered(rows: DataFrame, keys: Sequence[str], make: _Made, table: Table) -> DataFrame:
+    together = rows.repartition(*keys).sortWithinPartitions(*keys)
+    return together.mapInArrow(lambda batches: in_chunks(batches, make, keys), _ddl(table))
+
+
+def in_chunks(batches: Iterable[pa.RecordBatch], make: _Made, keys: Sequence[str] = ENTITY) -> Iterator[pa.RecordBatch]:
+    """What `make` gives of rows in the order of these keys, all of a key at a time."""
     waiting: list[pa.RecordBatch] = []
     count = 0
     for batch in batches:
@@ -70,8 +94,8 @@ def in_chunks(batches: Iterable[pa.RecordBatch], make: _Made) -> Iterator[pa.Rec
         count += batch.num_rows
         if count >= CHUNK:
             rows = pa.Table.from_batches(waiting)
-            last = {name: rows[name][-1] for name in ENTITY}
-            begun = reduce(pc.and_, (pc.equal(rows[name], value) for name, value in last.items()))
+            last = {name: rows[name][-1] for name in keys}
+            begun = reduce(pc.and_, (_same(rows[name], value) for name, value in last.items()))
             first = pc.index(begun, True).as_py()
             if first:
                 yield from make(rows.slice(0, first)).to_batches()
@@ -79,6 +103,10 @@ def in_chunks(batches: Iterable[pa.RecordBatch], make: _Made) -> Iterator[pa.Rec
             count = 0 if first else rows.num_rows
     if waiting:
         yield from make(pa.Table.from_batches(waiting)).to_batches()
+
+
+def _same(column: pa.ChunkedArray, value: pa.Scalar) -> pa.ChunkedArray:
+    return pc.fill_null(pc.equal(column, value), False) if value.is_valid else pc.is_null(column)
 
 
 def _tag(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

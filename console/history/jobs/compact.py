@@ -4,30 +4,28 @@ from __future__ import annotations
 
 import time
 
-from pyspark.sql import SparkSession
+import pyarrow as pa
 
-from console.history.jobs.record import Report, note_versions
-from console.history.jobs.tables import read_table, write_partitions
-from console.history.schema import TABLES
+from console.history.jobs.record import Report
+from console.history.schema import TABLES, Table
 from console.history.store.write import writing
 
-from ..store import Lake
+from ..store import Lake, parquet_files
 from ..store.sweep import KEEP
-from ..store.write import COMPACT
+from ..store.write import COMPACT, Write
 from .progress import Listener, Steps, silent
 
 JOB = COMPACT
 FOLDERS = 4
 """A partition with more folders than this is made one."""
+MOST_BYTES = 256 << 20
+"""Of rows in memory, which become one file."""
 
 
-def compact(
-    spark: SparkSession, lake: Lake, progress: Listener = silent, *, folders: int = FOLDERS, keep: int = KEEP
-) -> Report:
+def compact(lake: Lake, progress: Listener = silent, *, folders: int = FOLDERS, keep: int = KEEP) -> Report:
     """Rewrites the partitions that have more than so many folders, and deletes versions that are not kept. LakeBusy."""
     began = time.monotonic()
     with writing(lake, JOB, keep=keep) as write:
-        note_versions(write)
         many = {
             name: [partition for partition, found in table.partitions.items() if len(found) > folders]
             for name, table in write.release.tables.items()
@@ -37,9 +35,22 @@ def compact(
         watch = Steps(JOB, len(tables), progress)
         for name, partitions in tables.items():
             with watch.step(name) as wrote:
-                rows = read_table(spark, lake, write.release, TABLES[name], partitions)
-                write.replace(name, write_partitions(write, TABLES[name], rows, keep_run_id=True))
+                write.replace(name, {each: [_as_one(write, TABLES[name], each)] for each in partitions})
                 wrote(write.rows.get(name, 0))
         counted = dict(write.rows)
         write.commit(inputs={"tables": tables})
     return Report(write.run_id, JOB, counted, seconds=time.monotonic() - began)
+
+
+def _as_one(write: Write, table: Table, partition: str) -> str:
+    """The folder that has all of a partition, in the order of the key file by file."""
+    folder = write.folder(table.name, partition)
+    waiting: list[pa.Table] = []
+    paths = write.lake.files(write.release, table, [partition])
+    for number, path in enumerate(paths, 1):
+        waiting.append(parquet_files.read(write.lake.filesystem, [path], table))
+        if number == len(paths) or sum(rows.nbytes for rows in waiting) > MOST_BYTES:
+            rows = pa.concat_tables(waiting).sort_by([(name, "ascending") for name in table.key])
+            parquet_files.write(write.lake.filesystem, f"{folder}/part-{number}.parquet", rows)
+            waiting.clear()
+    return folder

@@ -22,7 +22,6 @@ from console.history.jobs.plan_build import BRONZE, Built, new_files
 from console.history.schema import CHANGE_EVENT, HISTORY, KRAFT_RECORD, POLL, SNAPSHOT, TABLES, Table
 from console.history.store import Lake, Release, parquet_files
 from console.history.store.write import Write
-from console.history.transforms.attribution import TOLERANCE
 from console.history.transforms.change_event import (
     OF_ENTITIES,
     Bronze,
@@ -36,6 +35,7 @@ from console.history.transforms.change_event import (
 from console.history.transforms.coverage import Covered, Polls
 from console.history.transforms.history import gaps, history
 from console.history.transforms.kraft_changes import FIRST_OFFSETS
+from console.history.transforms.reported import TOLERANCE
 from console.history.transforms.rows import rows_of
 from console.history.transforms.touched import ENTITY, Touched
 
@@ -50,7 +50,6 @@ MOST_ROWS = 600_000
 MOST_ENTITIES = 2_000
 """More are not named one by one: all of their clusters is made again."""
 _USED = {KRAFT_RECORD.name: OF_ENTITIES}
-_TOLERANCE = TOLERANCE.total_seconds() * 1e6
 
 
 class Renewal:
@@ -231,13 +230,13 @@ class Renewal:
 
     def _changed_since(self, cluster_id: str, since: Mapping[str | None, int]) -> set[tuple[str, str, str]]:
         """The entities with changes after the time of their type (None: of any other)."""
-        first = pa.scalar(int(min(since.values()) - _TOLERANCE), pa.timestamp("us", "UTC"))
+        first = pa.scalar(min(since.values()) - TOLERANCE, pa.timestamp("us", "UTC"))
         names = [*ENTITY, "event_ts"]
         rows = self._read(CHANGE_EVENT, [cluster_id], names, where=pc.field("event_ts") > first)
         return {
             (of, entity_type, key)
             for of, entity_type, key, ts in rows_of(rows, *names)
-            if (at := since.get(entity_type, since.get(None))) is not None and ts + _TOLERANCE > at
+            if (at := since.get(entity_type, since.get(None))) is not None and ts + TOLERANCE > at
         }
 
     # -- whole clusters ------------------------------------------------------------------------------------------------

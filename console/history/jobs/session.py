@@ -96,9 +96,7 @@ def spark_settings(settings: Settings) -> dict[str, str]:
 
 
 @contextmanager
-def session(
-    settings: Settings, log: IO[bytes] | None = None, seconds_to_end: float = SECONDS_TO_END
-) -> Iterator[SparkSession]:
+def session(settings: Settings, log: IO[bytes] | None = None) -> Iterator[SparkSession]:
     """A session; afterwards Spark is stopped, and the Java that was begun for it has ended, whatever happened.
 
     log: where Java writes what it would write to the terminal. Under `spark-submit` Java is there already, and stays;
@@ -126,7 +124,7 @@ def session(
             with stopping(spark):
                 yield spark
         finally:
-            _end(gateway, seconds_to_end)
+            _end(gateway)
 
 
 @contextmanager
@@ -164,7 +162,7 @@ def _environment(settings: Settings) -> Iterator[None]:
             os.environ.pop(name, None)
 
 
-def _end(gateway: Any, seconds: float) -> None:
+def _end(gateway: Any) -> None:
     """Java ends when its standard input does; it is killed where it takes too long or the run was interrupted."""
     SparkContext._gateway = SparkContext._jvm = None
     process: subprocess.Popen[bytes] = gateway.proc
@@ -174,7 +172,7 @@ def _end(gateway: Any, seconds: float) -> None:
         if process.stdin is not None:
             process.stdin.close()
         with suppress(subprocess.TimeoutExpired):
-            process.wait(seconds)
+            process.wait(SECONDS_TO_END)
     finally:
         if process.poll() is None:
             process.kill()

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from console.history.schema import POLL, SNAPSHOT, Table
+from console.history.schema import Table
 from console.history.store import Lake, Release
 from console.history.store.partitions import IN, parts_of
 from console.history.store.write import Write
@@ -30,20 +30,6 @@ def read_table(
     return read_files(spark, lake, table, lake.files(release, table, partitions))
 
 
-def read_polls(
-    spark: SparkSession,
-    lake: Lake,
-    release: Release,
-    snapshot: Table = SNAPSHOT,
-    partitions: Iterable[str] | None = None,
-) -> DataFrame:
-    """What polls saw: the rows of `snapshot`, and for those of `poll` one for each type of entity."""
-    polls = read_table(spark, lake, release, POLL).withColumns(
-        {"entity_type": F.explode(F.split("entity_type", ",")), "is_sensitive": F.lit(False)}
-    )
-    return read_table(spark, lake, release, snapshot, partitions).unionByName(polls, allowMissingColumns=True)
-
-
 def read_folders(spark: SparkSession, lake: Lake, table: Table, folders: Iterable[str]) -> DataFrame:
     """What `write_partitions` wrote to these folders."""
     files = lake.filesystem
@@ -59,14 +45,12 @@ def read_files(spark: SparkSession, lake: Lake, table: Table, paths: Sequence[st
     return spark.read.schema(table.ddl).parquet(*lake.filesystem.here(paths)).select(*table.names)
 
 
-def write_partitions(write: Write, table: Table, rows: DataFrame, *, keep_run_id: bool = False) -> dict[str, list[str]]:
-    """Writes the rows to new folders, in few files, each in the order of the table's key; gives the folders by
-    partition, for `Write.append` or `Write.replace`.
-
-    keep_run_id: whether the column `run_id` stays as it is; otherwise it becomes this run's.
+def write_partitions(write: Write, table: Table, rows: DataFrame) -> dict[str, list[str]]:
+    """Writes the rows to new folders, in few files, each in the order of the table's key, `run_id` as this run's; gives
+    the folders by partition, for `Write.append` or `Write.replace`.
     """
     base = write.folder(table.name)
-    if "run_id" in table.names and not keep_run_id:
+    if "run_id" in table.names:
         rows = rows.withColumn("run_id", F.lit(write.run_id))
     names = [f"{IN}{name}" for name, _ in parts_of(table)]
     parts = [column.alias(name) for name, column in zip(names, partition_columns(table), strict=True)]

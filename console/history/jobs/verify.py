@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 
-from pyspark.sql import DataFrame, SparkSession, Window
-from pyspark.sql import functions as F
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from console.history.jobs.tables import partition_columns, read_table
 from console.history.schema import HISTORY, RELEASE, TABLES, Table, arrow_schema
+from console.history.transforms.rows import rows_of
 
 from ..store import DamagedLake, Lake, Release, TableFiles, delta_log, parquet_files
-from ..store.partitions import partition_values
+from ..store.partitions import FORMATS, partition_values, parts_of
 from ..store.release import folder_of
 from .progress import Listener, Steps, silent
 
@@ -27,7 +30,7 @@ class Finding:
     what: str
 
 
-def verify(spark: SparkSession, lake: Lake, progress: Listener = silent) -> tuple[Finding, ...]:
+def verify(lake: Lake, progress: Listener = silent) -> tuple[Finding, ...]:
     """All that is wrong; nothing: the lake is whole. Takes no lock, and changes nothing.
 
     Of the version that holds: each file is there with its size, columns and rows; rows lie in their partition; keys are
@@ -53,8 +56,7 @@ def verify(spark: SparkSession, lake: Lake, progress: Listener = silent) -> tupl
             broken = list(_files(lake, TABLES[name], files))
             found += broken
             if not broken and files.rows:
-                rows = read_table(spark, lake, release, TABLES[name])
-                found += _rows(TABLES[name], files, rows)
+                found += _rows(lake, TABLES[name], files)
             seen(files.rows)
     return tuple(found)
 
@@ -83,36 +85,31 @@ def _unread(lake: Lake, where: str, version: int, log: delta_log.Listed) -> str:
 
 
 def _missing(lake: Lake, releases: list[Release], unread: set[str]) -> Iterator[Finding]:
-    sizes = _Sizes(lake)
+    size_of = _sizes(lake)
     for release in releases:
         for name in release.versions.keys() - unread:
             for path, file in release.tables[name].files.items():
-                if sizes.of(path) != file.bytes:
+                if size_of(path) != file.bytes:
                     what = f"the version {release.run_id} names it, and it is missing or of another size"
                     yield Finding(path, what)
 
 
-class _Sizes:
-    """The bytes of files in a lake; each folder is listed once."""
+def _sizes(lake: Lake) -> Callable[[str], int | None]:
+    """Gives the bytes of a file in the lake, None: it is not there. Each folder is listed once."""
 
-    def __init__(self, lake: Lake) -> None:
-        self._lake = lake
-        self._known: dict[str, dict[str, int]] = {}
+    @cache
+    def of_folder(folder: str) -> dict[str, int]:
+        found = lake.filesystem.entries(lake.path(folder))
+        return {entry.name: entry.bytes for entry in found if not entry.is_folder}
 
-    def of(self, path: str) -> int | None:
-        """None: it is not there."""
-        folder, _, name = path.rpartition("/")
-        if folder not in self._known:
-            found = self._lake.filesystem.entries(self._lake.path(folder))
-            self._known[folder] = {entry.name: entry.bytes for entry in found if not entry.is_folder}
-        return self._known[folder].get(name)
+    return lambda path: of_folder(path.rpartition("/")[0]).get(path.rpartition("/")[2])
 
 
 def _files(lake: Lake, table: Table, of: TableFiles) -> Iterator[Finding]:
     wanted = {field.name: field.type for field in arrow_schema(table)}
-    sizes = _Sizes(lake)
+    size_of = _sizes(lake)
     for path, file in of.files.items():
-        size = sizes.of(path)
+        size = size_of(path)
         if size is None:
             yield Finding(path, "it is missing")
             continue
@@ -131,48 +128,63 @@ def _files(lake: Lake, table: Table, of: TableFiles) -> Iterator[Finding]:
             yield Finding(path, f"columns are missing, unknown or of another type: {', '.join(different)}")
 
 
-def _rows(table: Table, files: TableFiles, rows: DataFrame) -> Iterator[Finding]:
-    parts = [F.coalesce(part, F.lit("None")) for part in partition_columns(table)]
+def _rows(lake: Lake, table: Table, files: TableFiles) -> Iterator[Finding]:
     firm = [column.name for column in table.columns if not column.nullable and column.name not in table.key]
-    seen = rows.agg(
-        F.collect_set(F.concat_ws("/", *parts) if parts else F.lit("")).alias("partitions of all"),
-        *(F.count_if(F.col(name).isNull()).alias(name) for name in firm),
-    ).first()
-    assert seen is not None  # an aggregation has a row
-    named = {"/".join(map(str, partition_values(file.partition).values())) for file in files.files.values()}
-    if set(seen["partitions of all"]) != named:
+    empty: Counter[str] = Counter()
+    clusters: dict[str | None, list[str]] = defaultdict(list)
+    strange = False
+    for path, file in files.files.items():
+        names = [*firm, *(of for _, of in parts_of(table))]
+        rows = parquet_files.read(lake.filesystem, [lake.path(path)], table, columns=list(dict.fromkeys(names)))
+        strange |= not _lies_in(table, rows, file.partition)
+        empty.update({name: rows[name].null_count for name in firm})
+        clusters[partition_values(file.partition).get("cluster_id")].append(lake.path(path))
+    if strange:
         yield Finding(table.name, "rows lie in the partition of other rows")
     for name in firm:
-        if seen[name]:
-            yield Finding(table.name, f"{name} is empty in {seen[name]} rows, and may not be")
-    if count := rows.groupBy(*table.key).count().where(F.col("count") > 1).count():
-        yield Finding(table.name, f"{count} keys stand there more than once ({', '.join(table.key)})")
-    if table is HISTORY:
-        yield from _intervals(rows)
+        if empty[name]:
+            yield Finding(table.name, f"{name} is empty in {empty[name]} rows, and may not be")
+    repeated = 0
+    wrong: Counter[str] = Counter()
+    for paths in clusters.values():
+        rows = parquet_files.read(lake.filesystem, paths, table, columns=list(table.key))
+        counted = rows.group_by(list(table.key)).aggregate([([], "count_all")])
+        repeated += pc.sum(pc.greater(counted["count_all"], 1)).as_py()
+        if table is HISTORY:
+            columns = [*table.key, "valid_to", "is_current"]
+            wrong += _intervals(parquet_files.read(lake.filesystem, paths, table, columns=columns))
+    if repeated:
+        yield Finding(table.name, f"{repeated} keys stand there more than once ({', '.join(table.key)})")
+    for what, count in wrong.items():
+        yield Finding(table.name, f"{count} {what}")
 
 
-def _intervals(history: DataFrame) -> Iterator[Finding]:
-    key = ["cluster_id", "entity_type", "entity_key", "attr"]
-    by_time = Window.partitionBy(*key).orderBy("valid_from")
-    end = F.coalesce("valid_to", F.lit("9999-12-31").cast("timestamp"))
-    judged = history.select(
-        *key,
-        (F.col("valid_to") < F.col("valid_from")).alias("backwards"),
-        (end > F.lead("valid_from").over(by_time)).alias("overlaps"),
-        (F.col("is_current") & F.col("valid_to").isNotNull()).alias("odd"),
-        F.col("is_current").alias("current"),
-    )
-    said = {
-        "backwards": "rows end before they begin",
-        "overlaps": "rows last beyond the beginning of the next",
-        "odd": "rows are current and have ended",
-        "many": "attributes have more than one current row",
-    }
-    by_key = judged.groupBy(*key).agg(
-        *(F.count_if(name).alias(name) for name in ("backwards", "overlaps", "odd")),
-        (F.count_if("current") > 1).cast("int").alias("many"),
-    )
-    counted = by_key.agg(*(F.sum(name).alias(name) for name in said)).first()
-    for name, what in said.items():
-        if counted is not None and counted[name]:
-            yield Finding(HISTORY.name, f"{counted[name]} {what}")
+def _lies_in(table: Table, rows: pa.Table, partition: str) -> bool:
+    """Whether the first and the last value of each part are of that partition, and so all between."""
+    wanted = partition_values(partition)
+    for name, of in parts_of(table):
+        ends = pc.min_max(rows[of]).as_py().values()
+        if {each.strftime(FORMATS[name]) if name in FORMATS and each else each or None for each in ends} != {
+            wanted[name]
+        }:
+            return False
+        if wanted[name] is not None and rows[of].null_count:
+            return False
+    return True
+
+
+def _intervals(history: pa.Table) -> Counter[str]:
+    """What is wrong with the times of a cluster's attributes, and how often."""
+    wrong: Counter[str] = Counter()
+    current: Counter[tuple[str, ...]] = Counter()
+    last, ended = (), 0.0
+    ordered = history.sort_by([(name, "ascending") for name in HISTORY.key])
+    for *key, since, until, is_current in rows_of(ordered, *HISTORY.key, "valid_to", "is_current"):
+        attribute = tuple(key)
+        wrong["rows end before they begin"] += until is not None and until < since
+        wrong["rows last beyond the beginning of the next"] += attribute == last and ended > since
+        wrong["rows are current and have ended"] += is_current and until is not None
+        current[attribute] += is_current
+        last, ended = attribute, math.inf if until is None else until
+    wrong["attributes have more than one current row"] = sum(count > 1 for count in current.values())
+    return +wrong

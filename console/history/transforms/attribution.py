@@ -15,14 +15,11 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import timedelta
 from typing import NamedTuple
 
 from console.history.transforms.kraft_changes import Event
-from console.history.transforms.reported import Author
+from console.history.transforms.reported import TOLERANCE, Author
 
-TOLERANCE = timedelta(seconds=2)
-"""How far the clocks of brokers and hosts may be apart."""
 STEPS = (0, 25_000, 250_000)
 """How far a change may be from its request, in microseconds: not at all; on one host, where a line is logged a little
 after the request's end and its start is computed from there; and in one data centre. Requests that are further off
@@ -54,13 +51,11 @@ class _ByTime:
         return (each for each in self._offered[first:last] if each.author.end >= since)
 
 
-def attributed(changes: Iterable[Event], authors: Sequence[Author], tolerance: int) -> Iterator[Event]:
+def attributed(changes: Iterable[Event], authors: Sequence[Author]) -> Iterator[Event]:
     """The changes of the log and of polls with their authors; equal changes are one. All of one entity."""
     offered: dict[str, list[_Offered]] = defaultdict(list)
-    of_topic = False
-    for change in (distinct := dict.fromkeys(changes)):
-        of_topic = change.entity_type == "topic"
-        break
+    distinct = dict.fromkeys(changes)
+    of_topic = any(change.entity_type == "topic" for change in distinct)
     for author in authors:
         for attr, op, value in _covered(author, of_topic):
             offered[attr].append(_Offered(author.start, op, value, author))
@@ -71,7 +66,7 @@ def attributed(changes: Iterable[Event], authors: Sequence[Author], tolerance: i
             since = change.event_ts - change.ts_uncertainty_ms * 1000
             for attr in _sought(change, of_topic):
                 if attr in by_attr:
-                    for each in by_attr[attr].within(since - tolerance, change.event_ts + tolerance):
+                    for each in by_attr[attr].within(since - TOLERANCE, change.event_ts + TOLERANCE):
                         if each.author.principal is not None and _same_content(each, change):
                             off = max(each.author.start - change.event_ts, since - each.author.end, 0)
                             found.add((sum(off > step for step in STEPS), each.author))

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from console.history.entities import DEFAULT, acl_resource, quota_parts
 from console.history.schema import ALTER_REQUEST, CHANGE_EVENT, JOURNAL, KRAFT_RECORD, SNAPSHOT, arrow_schema
-from console.history.transforms.attribution import TOLERANCE, attributed
+from console.history.transforms.attribution import attributed
 from console.history.transforms.coverage import LOG, Covered, Polls, log_covers
 from console.history.transforms.kraft_changes import Epochs, Event, kraft_changes
 from console.history.transforms.kraft_facts import (
@@ -39,7 +39,6 @@ from console.history.transforms.reported import (
 from console.history.transforms.rows import rows_of, table_of
 from console.history.transforms.touched import ENTITY, Touched
 
-MICROSECONDS = 1_000_000
 _ByEntity = tuple[str, str, str]
 _BY_ID = (*TOPIC_RECORDS, *ACL_RECORDS)
 _decode = msgspec.json.Decoder().decode
@@ -190,16 +189,15 @@ def change_event(
     epochs: Mapping[str, Epochs] | None = None,
     polls: Mapping[str, Polls] | None = None,
     touched: Touched | None = None,
-    tolerance: int = int(TOLERANCE.total_seconds()) * MICROSECONDS,
 ) -> pa.Table:
     """CHANGE_EVENT's rows of these rows. epochs, polls: of their clusters (None: as these rows have them). touched:
-    what rows are wanted of (None: of everything). tolerance: how far clocks may be apart, in microseconds.
+    what rows are wanted of (None: of everything).
 
     All rows that are about an entity have to be given, and the metadata records that name its id.
     """
     epochs = epochs_of(bronze.kraft_record) if epochs is None else epochs
     polls = polls_of(bronze.snapshot) if polls is None else polls
-    return table_of(CHANGE_EVENT, _events(bronze, epochs, polls, touched, tolerance))
+    return table_of(CHANGE_EVENT, _events(bronze, epochs, polls, touched))
 
 
 def _events(
@@ -207,21 +205,20 @@ def _events(
     epochs: Mapping[str, Epochs],
     polls: Mapping[str, Polls],
     touched: Touched | None,
-    tolerance: int,
 ) -> Iterator[Event]:
     placed, seen, asked, noted = _placed(bronze), _seen(bronze), _asked(bronze), _noted(bronze)
     for each in sorted({*placed, *seen, *asked, *noted}):
         cluster_id, entity = each[0], each[1:]
         if touched is not None and each not in touched:
             continue
-        authors = [*authors_of_requests(asked.get(each, ()), tolerance), *authors_of_journal(noted.get(each, ()))]
+        authors = [*authors_of_requests(asked.get(each, ())), *authors_of_journal(noted.get(each, ()))]
         observed: list[Event] = []
         if each in placed:
             observed += kraft_changes(cluster_id, entity, placed[each], epochs[cluster_id])
         if each in seen:
             beats = polls[cluster_id].times.get(entity[0], ()) if cluster_id in polls else ()
             observed += poll_changes(cluster_id, entity, seen[each], beats)
-        yield from attributed(observed, authors, tolerance)
+        yield from attributed(observed, authors)
         yield from author_changes(cluster_id, entity, authors)
 
 

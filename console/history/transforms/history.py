@@ -15,11 +15,10 @@ import pyarrow as pa
 
 from console.history.entities import CLUSTER, DEFAULT, UNOBSERVED
 from console.history.schema import HISTORY
-from console.history.transforms.attribution import TOLERANCE
 from console.history.transforms.coverage import LOG, Covered, Polls, coverage_gaps
 from console.history.transforms.kraft_changes import SINCE_BEFORE, Event
 from console.history.transforms.kraft_facts import sha256
-from console.history.transforms.reported import changed_list
+from console.history.transforms.reported import TOLERANCE, changed_list
 from console.history.transforms.rows import rows_of, table_of
 from console.history.transforms.touched import Touched
 
@@ -125,7 +124,7 @@ class _Event:
 # -- events in order -------------------------------------------------------------------------------------------------
 
 
-def _counted(events: Sequence[Event], polls: Polls, covered: Covered | None, tolerance: int) -> list[_Event]:
+def _counted(events: Sequence[Event], polls: Polls, covered: Covered | None) -> list[_Event]:
     """The events of an attribute, and a `poll` at the first poll after an event that the log does not cover.
 
     Where the log covers everything, requests and the journal only name its authors (`attribution`) and are no changes.
@@ -140,7 +139,7 @@ def _counted(events: Sequence[Event], polls: Polls, covered: Covered | None, tol
     by_poll = can_be_shown and (first.entity_type != "broker" or first.entity_key in (DEFAULT, *polls.brokers))
     for event in events:
         hole = _hole(event, covered)
-        in_log = _in_log(event, covered, tolerance) and hole is None
+        in_log = _in_log(event, covered) and hole is None
         if event.source in AUTHORS and in_log and can_be_shown:
             continue
         unknown = not known or event.event_ts < min(known)
@@ -150,7 +149,7 @@ def _counted(events: Sequence[Event], polls: Polls, covered: Covered | None, tol
             if then is not None and (hole or event.event_ts < then):
                 shown.setdefault((then, True), event)
         if by_poll and event.source != "snapshot":
-            from_ts = event.event_ts + tolerance
+            from_ts = event.event_ts + TOLERANCE
             if sure is None or (covered is not None and event.event_ts < covered.first) or from_ts > sure:
                 at = polls.shown(event.entity_type, from_ts, covered)
                 if at is not None:
@@ -171,11 +170,11 @@ def _not_in_logs(event: Event) -> bool:
     return event.entity_type == "broker-logger" or event.attr.startswith(":reassignment/")
 
 
-def _in_log(event: Event, covered: Covered | None, tolerance: int) -> bool:
+def _in_log(event: Event, covered: Covered | None) -> bool:
     if covered is None:
         return False
     began = event.event_ts - event.ts_uncertainty_ms * 1000
-    return began - tolerance <= covered.last and event.event_ts + tolerance >= covered.first
+    return began - TOLERANCE <= covered.last and event.event_ts + TOLERANCE >= covered.first
 
 
 def _hole(event: Event, covered: Covered | None) -> tuple[int, int] | None:
@@ -189,7 +188,7 @@ def _hole(event: Event, covered: Covered | None) -> tuple[int, int] | None:
 # -- the value after each event --------------------------------------------------------------------------------------
 
 
-def _valued(events: list[_Event], of_type: str, attr: str, tolerance: int) -> list[_Event]:
+def _valued(events: list[_Event], of_type: str, attr: str) -> list[_Event]:
     """The events in order without redundant polls, with the value after each."""
     events.sort(key=_Event.order)
     if any(each.source == POLL for each in events):
@@ -199,7 +198,7 @@ def _valued(events: list[_Event], of_type: str, attr: str, tolerance: int) -> li
         _complete_lists(events)
         events.sort(key=_Event.order)
     if any(each.source in _SEEN for each in events):
-        return _without_echoes(_without_early_polls(events, tolerance), of_type, attr)
+        return _without_echoes(_without_early_polls(events), of_type, attr)
     return events
 
 
@@ -232,7 +231,7 @@ def _complete_lists(events: list[_Event]) -> None:
             now = each.value if each.is_set else None
 
 
-def _without_early_polls(events: list[_Event], tolerance: int) -> list[_Event]:
+def _without_early_polls(events: list[_Event]) -> list[_Event]:
     """Without polls that show a value shortly before its change: their clock is ahead."""
 
     def told_at(each: _Event, place: int) -> bool:
@@ -240,7 +239,7 @@ def _without_early_polls(events: list[_Event], tolerance: int) -> list[_Event]:
             return False
         then = events[place]
         same = then.is_set == each.is_set and then.digest == each.digest
-        return same and then.ts <= each.ts + tolerance and then.source not in _SEEN
+        return same and then.ts <= each.ts + TOLERANCE and then.source not in _SEEN
 
     def early(place: int, each: _Event) -> bool:
         behind_look = place + 1 < len(events) and events[place + 1].source == POLL and told_at(each, place + 2)
@@ -269,7 +268,7 @@ def _without_echoes(events: list[_Event], of_type: str, attr: str) -> list[_Even
     return kept
 
 
-def _changes(last: _Event | None, each: _Event, tolerance: int) -> bool:
+def _changes(last: _Event | None, each: _Event) -> bool:
     """Whether it is another value than the last event's."""
     if last is None:
         return each.is_set or each.keeps
@@ -281,7 +280,7 @@ def _changes(last: _Event | None, each: _Event, tolerance: int) -> bool:
         # The journal and the request log both report a hidden value that was set once.
         told_again = last.digest is None and each.source != last.source and last.source in AUTHORS
         since = each.ts - max(each.uncertainty_ms, 0) * 1000
-        return each.source in AUTHORS and not (told_again and since - tolerance <= last.ts)
+        return each.source in AUTHORS and not (told_again and since - TOLERANCE <= last.ts)
     # Of a credential the log has more than a poll shows: the same value in a poll is no change.
     if each.source in _SEEN and each.value is not None and each.value == last.value:
         return False
@@ -291,23 +290,23 @@ def _changes(last: _Event | None, each: _Event, tolerance: int) -> bool:
 # -- the rows --------------------------------------------------------------------------------------------------------
 
 
-def entity_history(events: Iterable[Event], polls: Polls, covered: Covered | None, tolerance: int) -> Iterator[Row]:
-    """The rows of an entity. events: all rows of `change_event` that are about it. polls, covered: of its cluster.
-    tolerance: how far clocks may be apart. What the first poll of a cluster shows is valid from that poll."""
+def entity_history(events: Iterable[Event], polls: Polls, covered: Covered | None) -> Iterator[Row]:
+    """The rows of an entity. events: all rows of `change_event` that are about it. polls, covered: of its cluster. What
+    the first poll of a cluster shows is valid from that poll."""
     by_attr: dict[str, list[Event]] = defaultdict(list)
     for event in events:
         by_attr[event.attr].append(event)
     for attr, of_attr in by_attr.items():
         first = of_attr[0]
-        valued = _valued(_counted(of_attr, polls, covered, tolerance), first.entity_type, attr, tolerance)
+        valued = _valued(_counted(of_attr, polls, covered), first.entity_type, attr)
         changes: list[tuple[_Event, list[_Event]]] = []
         last: _Event | None = None
         for each in valued:
-            if _changes(last, each, tolerance):
+            if _changes(last, each):
                 changes.append((each, []))
             elif changes and each.source not in ("kraft_log", POLL):
                 told = changes[-1][0]
-                if each.uncertainty_ms < 0 or each.began() - tolerance <= told.ts:
+                if each.uncertainty_ms < 0 or each.began() - TOLERANCE <= told.ts:
                     changes[-1][1].append(each)
             last = each
         yield from _rows((first.cluster_id, first.entity_type, first.entity_key, attr), changes)
@@ -359,23 +358,21 @@ def history(
     change_event: pa.Table,
     polls: Mapping[str, Polls],
     covers: Mapping[str, Covered],
-    tolerance: int = int(TOLERANCE.total_seconds() * 1_000_000),
 ) -> pa.Table:
     """HISTORY's rows of entities, of all that `change_event` has of them. polls, covers: of their clusters."""
-    return table_of(HISTORY, _all_rows(change_event, polls, covers, tolerance))
+    return table_of(HISTORY, _all_rows(change_event, polls, covers))
 
 
 def _all_rows(
     change_event: pa.Table,
     polls: Mapping[str, Polls],
     covers: Mapping[str, Covered],
-    tolerance: int,
 ) -> Iterator[Row]:
     by_entity: dict[tuple[str, str, str], list[Event]] = defaultdict(list)
     for event in map(Event._make, rows_of(change_event, *Event._fields)):
         by_entity[event.cluster_id, event.entity_type, event.entity_key].append(event)
     for entity, events in by_entity.items():
-        yield from entity_history(events, polls.get(entity[0], NEVER), covers.get(entity[0]), tolerance)
+        yield from entity_history(events, polls.get(entity[0], NEVER), covers.get(entity[0]))
 
 
 def gaps(

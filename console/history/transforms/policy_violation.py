@@ -12,7 +12,6 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
@@ -38,20 +37,21 @@ class Held(NamedTuple):
 
 # -- the states of a subject, an attribute of an entity under one policy ----------------------------------------------
 
-_LIVE, _EXISTS, _OWN, _DEFAULT, _BROKERS, _OTHER = range(6)
-"""What an event changes: how many values are set; how many values the entity has; the value; that of the brokers'
-common default; that of a broker; that of the attribute that it is compared with."""
-
 
 class _Event(NamedTuple):
+    """delta: by how much a number of the state changes; None: a text of it becomes `value`."""
+
     ts: int
-    what: int
+    what: str
     value: str | None = None
-    delta: int = 0
+    delta: int | None = None
 
 
 @dataclass
 class _State:
+    """live: how many values are set. exists: how many values the entity has. own: the value; default: that of the
+    brokers' common default; brokers: that of a broker; other: that of the attribute that it is compared with."""
+
     live: int = 0
     exists: int = 0
     own: str | None = None
@@ -61,19 +61,8 @@ class _State:
 
     def take(self, event: _Event) -> None:
         """Changes the state."""
-        match event.what:
-            case 0:
-                self.live += event.delta
-            case 1:
-                self.exists += event.delta
-            case 2:
-                self.own = event.value
-            case 3:
-                self.default = event.value
-            case 4:
-                self.brokers = event.value
-            case _:
-                self.other = event.value
+        now = event.value if event.delta is None else getattr(self, event.what) + event.delta
+        setattr(self, event.what, now)
 
 
 def _is_broken(policy: Policy, state: _State, looked_at: bool) -> bool:
@@ -139,11 +128,11 @@ class OfCluster:
         """The values that a policy's entities inherit. A broker inherits from no other."""
         by_broker = self.brokers.get(policy.inherits or "", {})
         for held in by_broker.get(DEFAULT, ()):
-            yield _Event(held.since, _DEFAULT, held.value)
+            yield _Event(held.since, "default", held.value)
         first = min(by_broker.keys() - {DEFAULT}, default=None)
         if first is not None and policy.entity_type != "broker":
             for held in by_broker[first]:
-                yield _Event(held.since, _BROKERS, held.value)
+                yield _Event(held.since, "brokers", held.value)
 
 
 class Violation(NamedTuple):
@@ -160,23 +149,13 @@ class Violation(NamedTuple):
     last_seen: int | None
 
 
-@dataclass
 class _Judge:
     """A policy with its patterns."""
 
-    policy: Policy
-
-    @cached_property
-    def _names(self) -> re.Pattern[str]:
-        return re.compile(self.policy.names.pattern)
-
-    @cached_property
-    def _clusters(self) -> re.Pattern[str]:
-        return re.compile(self.policy.clusters.pattern)
-
-    @cached_property
-    def _attrs(self) -> re.Pattern[str]:
-        return re.compile(self.policy.acl or self.policy.attrs.pattern)
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+        self._names, self._clusters = re.compile(policy.names.pattern), re.compile(policy.clusters.pattern)
+        self._attrs = re.compile(policy.acl or policy.attrs.pattern)
 
     @property
     def attr(self) -> str:
@@ -199,15 +178,15 @@ class _Judge:
         policy = self.policy
         events: dict[str, list[_Event]] = defaultdict(list)
         if always:
-            events[self.attr].append(_Event(of.first, _EXISTS, delta=1))
+            events[self.attr].append(_Event(of.first, "exists", delta=1))
         for row in rows:
             if not row.is_deleted:
                 if policy.counts_missing and not policy.expected.set_on_one:
-                    events[self.attr] += _began_and_ended(row, _EXISTS)
+                    events[self.attr] += _began_and_ended(row, "exists")
                 if self._attrs.search(row.attr):
-                    events[row.attr if not policy.expected.set_on_one else self.attr] += _began_and_ended(row, _LIVE)
+                    events[row.attr if not policy.expected.set_on_one else self.attr] += _began_and_ended(row, "live")
             if policy.expected.below is not None and row.attr == policy.expected.below:
-                events[self.attr].append(_Event(row.since, _OTHER, row.value))
+                events[self.attr].append(_Event(row.since, "other", row.value))
         if policy.inherits and events[self.attr]:
             events[self.attr] += of.inherited(policy)
         shown = f"{policy.entity_type}:{key}"
@@ -235,10 +214,10 @@ class _Judge:
             yield actual, since, None
 
 
-def _began_and_ended(row: Held, what: int) -> Iterator[_Event]:
+def _began_and_ended(row: Held, what: str) -> Iterator[_Event]:
     yield _Event(row.since, what, delta=1)
-    if what == _LIVE:
-        yield _Event(row.since, _OWN, row.value)
+    if what == "live":
+        yield _Event(row.since, "own", row.value)
     if row.until is not None:
         yield _Event(row.until, what, delta=-1)
 

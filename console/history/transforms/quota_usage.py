@@ -6,69 +6,228 @@ by their byte rate if there is such a limit, else, like all other requests, by `
 change topics by `controller_mutation_rate`, which is not in this table.
 
 Rows are by the users and clients that share the limit that counted in that second; of a minute in which a limit
-changed, the last one is shown. Users without a limit are shown as pairs with their client ids. Rates over ten seconds
-need the ten seconds before: give whole days.
+changed, the last one is shown. Users without a limit are shown as pairs with their client ids. Pure; times are
+microseconds since 1970.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from typing import NamedTuple
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from console.history.schema import QUOTA_USAGE
-from console.history.transforms.quota_levels import effective_quotas, limits_by_lookup, quota_values
+from console.history.entities import POLL_SOURCES, quota_parts
+from console.history.schema import QUOTA_USAGE, USAGE_KEYS
+from console.history.transforms.rows import rows_of, table_of
 from console.model.quota import (
-    CLIENT_LEVELS,
     CONSUMER_BYTE_RATE,
     OWN_LEVELS,
     PRODUCER_BYTE_RATE,
     REQUEST_PERCENTAGE,
-    USER_LEVELS,
+    Effective,
+    QuotaEntity,
+    effective,
+    levels,
 )
+
+SECOND = 1_000_000
+HOUR = 3600
+_MINUTE = 60
+"""In seconds, as `HOUR`."""
+_BEGINNING = -(1 << 62)
+
+# -- limits over time ------------------------------------------------------------------------------------------------
+
+
+class _Held(NamedTuple):
+    """A value of a quota key from a time until another (None: still); None: the key has none."""
+
+    since: int
+    until: int | None
+    value: float | None
+
+
+class Limits:
+    """The limits of a cluster's users and client ids over time.
+
+    history: the cluster's rows of HISTORY of quotas. first_poll: when a poll, or a snapshot of the log, first showed
+    anything of it: what that shows was set before, at an unknown time.
+    """
+
+    def __init__(self, history: pa.Table, first_poll: int | None) -> None:
+        self._held: dict[QuotaEntity, dict[str, list[_Held]]] = {}
+        names = ("entity_key", "attr", "new_value", "valid_from", "valid_to", "is_deleted", "source")
+        for entity, attr, text, since, until, is_deleted, source in rows_of(history, *names):
+            if attr in USAGE_KEYS:
+                begins = _BEGINNING if source in POLL_SOURCES and since == first_poll else since
+                of_entity = self._held.setdefault(QuotaEntity.of(quota_parts(entity)), {})
+                of_entity.setdefault(attr, []).append(_Held(begins, until, None if is_deleted else _number(text)))
+
+    def of(self, user: str, client: str) -> tuple[list[int], list[dict[str, Effective]]]:
+        """What applies to a user with a client id (empty text: without one), by quota key: from when on, and what."""
+        held = {entity: self._held[entity] for entity in levels(user, client) if entity in self._held}
+        of_all = [each for by_key in held.values() for rows in by_key.values() for each in rows]
+        times = sorted({_BEGINNING, *(each.since for each in of_all), *(each.until for each in of_all if each.until)})
+        made = []
+        for at in times:
+            quotas = {entity: _values_at(by_key, at) for entity, by_key in held.items()}
+            of_keys = ((key, effective(quotas, user, client, key)) for key in USAGE_KEYS if quotas)
+            made.append({key: limit for key, limit in of_keys if limit is not None})
+        return times, made
+
+
+def _values_at(by_key: Mapping[str, Iterable[_Held]], at: int) -> dict[str, float]:
+    made = {}
+    for key, rows in by_key.items():
+        now = [each for each in rows if each.since <= at and (each.until is None or at < each.until)]
+        value = max(now, key=lambda each: each.since).value if now else None
+        if value is not None:
+            made[key] = value
+    return made
+
+
+def _number(text: str | None) -> float | None:
+    """None: it is no limit."""
+    try:
+        value = math.nan if text is None else float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+# -- what counts for which limit --------------------------------------------------------------------------------------
+
+_BYTES_KEYS = {"PRODUCE": PRODUCER_BYTE_RATE, "FETCH": CONSUMER_BYTE_RATE}
+_MUTATIONS = ("CREATE_TOPICS", "DELETE_TOPICS", "CREATE_PARTITIONS")
+_PERCENT_SECONDS_PER_MS = 0.1
+
+
+class _Scope(NamedTuple):
+    """Who shares a limit on a broker; None: all users, or all client ids."""
+
+    broker_id: int
+    quota_key: str
+    user: str | None
+    client: str | None
+
+
+class _Minute:
+    """What a scope used in a minute. amounts: by second, in bytes or percent times seconds. last, limit: the last
+    second in which it was used, and what limited it then."""
+
+    __slots__ = ("amounts", "last", "limit", "throttle_ms", "throttled_requests")
+
+    def __init__(self) -> None:
+        self.amounts = [0.0] * _MINUTE
+        self.last = -1
+        self.limit: Effective | None = None
+        self.throttle_ms = self.throttled_requests = 0
+
+
+class _Use(NamedTuple):
+    """How requests of one kind count for a limit. is_throttled: by this limit."""
+
+    minutes: dict[int, _Minute]
+    limit: Effective | None
+    of_bytes: bool
+    is_throttled: bool
+
+
+def _uses(
+    found: Mapping[_Scope, dict[int, _Minute]],
+    limits: Mapping[str, Effective],
+    broker_id: int,
+    user: str,
+    client: str,
+    api: str,
+) -> Iterator[_Use]:
+    of_bytes = _BYTES_KEYS.get(api)
+    by_bytes = of_bytes is not None and (of_bytes in limits or REQUEST_PERCENTAGE not in limits)
+    for key in (of_bytes, REQUEST_PERCENTAGE):
+        if key is not None:
+            limit = limits.get(key)
+            shared = None if limit is None else limit.shared
+            who = None if shared == "client-id" else user, None if shared == "user" else client
+            is_throttled = by_bytes if key == of_bytes else not by_bytes and api not in _MUTATIONS
+            yield _Use(found[_Scope(broker_id, key, *who)], limit, key == of_bytes, is_throttled)
+
+
+def used_minutes(seconds: pa.Table, hour: int, limits: Limits) -> pa.Table:
+    """QUOTA_USAGE's rows of one hour of a cluster; what all minutes of a scope suggest together is still empty.
+
+    seconds: REQUEST_1S's rows of that hour, and of the ten seconds before it, into which its first rates reach. hour:
+    since 1970.
+    """
+    found: dict[_Scope, dict[int, _Minute]] = defaultdict(lambda: defaultdict(_Minute))
+    kinds: dict[tuple[int, str, str, str], tuple[list[int], list[list[_Use]]]] = {}
+    limits_of = cache(limits.of)
+    amounts = ("bytes_in", "bytes_out", "local_ms", "throttle_ms_sum", "throttle_ms_max")
+    for *kind, at, bytes_in, bytes_out, local_ms, throttled, longest in rows_of(
+        seconds, "broker_id", "principal", "client_id", "api", "second", *amounts
+    ):
+        broker_id, principal, client, api = kind
+        known = kinds.get((broker_id, principal, client, api))
+        if known is None:
+            # Brokers compare the principal's name and never its type.
+            user = principal.partition(":")[2] if ":" in principal else principal
+            times, held = limits_of(user, client)
+            uses = [list(_uses(found, each, broker_id, user, client, api)) for each in held]
+            known = kinds[broker_id, principal, client, api] = times, uses
+        times, by_time = known
+        minute, second = divmod(at // SECOND, _MINUTE)
+        for minutes, limit, of_bytes, is_throttled in by_time[bisect_right(times, at) - 1]:
+            used = minutes[minute]
+            amount = (bytes_in if api == "PRODUCE" else bytes_out) if of_bytes else local_ms * _PERCENT_SECONDS_PER_MS
+            used.amounts[second] += amount
+            if second > used.last:
+                used.last, used.limit = second, limit
+            if is_throttled and throttled:
+                used.throttle_ms += throttled
+                # No request waited longer than the longest, so at least this many waited.
+                used.throttled_requests += -(-throttled // longest) if longest else 0
+    cluster_id = seconds["cluster_id"][0].as_py() if seconds.num_rows else ""
+    return table_of(QUOTA_USAGE, _rows(cluster_id, hour, found))
+
 
 # -- rates as a broker computes them. It keeps 11 samples of a second and divides by at least ten seconds
 # (`quota.window.num`, `quota.window.size.seconds`; Rate.windowSize). The mean of a minute would hide what it throttles.
 
 WINDOW_SECONDS = 10
-_MINUTE_SECONDS = 60
-_ITSELF = -1
+_NOTHING = [0.0] * _MINUTE
+_P95 = 0.95 * (_MINUTE - 1)
 
 
-def rolling_rates(bins: DataFrame, scope: tuple[str, ...]) -> DataFrame:
-    """`bins` with a column `rate`: per second, over the ten seconds before; and `is_clock`.
-
-    bins: a row for each scope and `second` with an `amount`. Each minute that has a row gets 60 more, one for each
-    second, `is_clock` true and empty but for the scope, the second and its rate: figures of the minute are computed
-    from these. Time before the first row counts as no use.
-    """
-    minute = F.date_trunc("minute", "second")
-    of_minute = Window.partitionBy(*scope, minute).orderBy("second")
-    clock = F.sequence(F.lit(_ITSELF), F.lit(_MINUTE_SECONDS - 1))
-    slots = F.when(F.row_number().over(of_minute) == 1, clock).otherwise(F.array(F.lit(_ITSELF)))
-    is_clock = F.col("slot") != _ITSELF
-    at = F.when(is_clock, F.timestamp_seconds(F.unix_seconds(minute) + F.col("slot"))).otherwise(F.col("second"))
-    others = [name for name in bins.columns if name not in (*scope, "second")]
-    ten_seconds = (
-        Window.partitionBy(*scope).orderBy(F.unix_seconds("second")).rangeBetween(1 - WINDOW_SECONDS, Window.currentRow)
-    )
-    return (
-        bins.withColumn("slots", slots)
-        .select("*", F.explode("slots").alias("slot"))
-        .select(
-            *scope,
-            at.alias("second"),
-            *(F.when(~is_clock, F.col(name)).alias(name) for name in others),
-            is_clock.alias("is_clock"),
-        )
-        .withColumn("rate", F.coalesce(F.sum("amount").over(ten_seconds), F.lit(0.0)) / WINDOW_SECONDS)
-    )
+def _rows(
+    cluster_id: str, hour: int, found: Mapping[_Scope, Mapping[int, _Minute]]
+) -> Iterator[tuple[str | int | float | None, ...]]:
+    wanted = range(hour * _MINUTE, (hour + 1) * _MINUTE)
+    for (broker_id, key, user, client), minutes in found.items():
+        for minute, used in minutes.items():
+            if minute in wanted:
+                before = minutes[minute - 1].amounts if minute - 1 in minutes else _NOTHING
+                average, p95, peak = _rates(before, used.amounts)
+                limit, level = (None, None) if used.limit is None else (used.limit.value, used.limit.level)
+                yield (
+                    *(cluster_id, broker_id, minute * _MINUTE * SECOND, user, client, key, limit, level),
+                    *(average, p95, peak, peak / limit if limit else None),
+                    *(used.throttle_ms, used.throttled_requests, None if limit is None else limit - peak, None, ""),
+                )
 
 
-def mean_of_minute(amount: Column) -> Column:
-    """Per second, over a whole minute. An aggregate over the rows of a minute."""
-    return F.coalesce(F.sum(amount), F.lit(0.0)) / _MINUTE_SECONDS
+def _rates(before: list[float], amounts: list[float]) -> tuple[float, float, float]:
+    """The mean of a minute, and of its rates over ten seconds the 95th percentile and the highest; per second. Time
+    before the first use counts as no use."""
+    window = before[1 - WINDOW_SECONDS :] + amounts
+    rates = sorted(sum(window[each : each + WINDOW_SECONDS]) / WINDOW_SECONDS for each in range(_MINUTE))
+    below = int(_P95)
+    p95 = rates[below] + (_P95 - below) * (rates[below + 1] - rates[below])
+    return sum(amounts) / _MINUTE, p95, rates[-1]
 
 
 # -- suggestions -----------------------------------------------------------------------------------------------------
@@ -79,24 +238,60 @@ FAR_BELOW = 0.1
 LOWER = 2.0
 ENOUGH_MINUTES = 60
 
-_JUDGED = ("cluster_id", "quota_key", "scope_user", "scope_client", "quota_value", "level")
+SCOPE = ("cluster_id", "quota_key", "scope_user", "scope_client")
+_JUDGED = (*SCOPE, "quota_value", "level")
 
 
-@dataclass(frozen=True)
-class _Seen:
-    """Figures of all minutes together."""
+class _Seen(NamedTuple):
+    """All minutes of a scope under one limit together. throttled: minutes. pressed: the highest 95th percentile of
+    these."""
 
-    limit: Column
-    peak: Column
-    minutes: Column
-    throttled: Column
-    """Minutes."""
-    pressed: Column
-    """The highest 95th percentile of the throttled minutes."""
+    cluster_id: str
+    quota_key: str
+    user: str | None
+    client: str | None
+    limit: float | None
+    level: int | None
+    peak: float
+    minutes: int
+    throttled: int
+    pressed: float | None
+
+    @property
+    def suggested(self) -> float | None:
+        """See `with_suggestions`."""
+        if self.limit is None or not self.peak:
+            return None
+        whole = self.quota_key != REQUEST_PERCENTAGE
+        if self.throttled:
+            pressed = (self.pressed or 0.0) >= self.limit * AT_LIMIT
+            return two_digits_up(self.peak * RAISE, whole) if pressed else None
+        lowers = whole and self.minutes >= ENOUGH_MINUTES and self.peak < self.limit * FAR_BELOW
+        return two_digits_up(self.peak * LOWER, whole) if lowers and self.level in OWN_LEVELS else None
+
+    @property
+    def reason(self) -> str:
+        """Why that is suggested, or nothing."""
+        peak = _rate(self.quota_key, self.peak)
+        if self.limit is None:
+            return f"no limit; peak {peak}"
+        if not self.throttled:
+            share = int(self.peak / self.limit * 100 + 0.5) if self.limit else 0
+            advice = "leave it" if self.suggested is None else "2 × the peak would do"
+            return f"never throttled in {self.minutes} minutes, peak {peak} is {share} % of the limit: {advice}"
+        throttled = f"throttled in {self.throttled} of {self.minutes} minutes"
+        if self.suggested is not None:
+            whose = "this client id" if self.user is None else "this user"
+            if self.user is not None and self.client is not None:
+                whose += " with this client id"
+            return f"{throttled}, at up to {peak}: 1.25 × that for {whose}"
+        if self.peak >= self.limit * AT_LIMIT:
+            return f"{throttled}, in bursts of up to {peak} alone: leave it"
+        return f"{throttled}, though its peak is {peak}: another quota, or what is not logged"
 
 
-def with_suggestion(minutes: DataFrame) -> DataFrame:
-    """`minutes` with `suggested_value` and `reason`; it has the other columns of QUOTA_USAGE.
+def with_suggestions(minutes: pa.Table) -> pa.Table:
+    """QUOTA_USAGE's rows with `suggested_value` and `reason`. minutes: all of each `SCOPE` that is among them.
 
     All minutes of a scope count together, on all brokers, as long as the limit stays the same. The suggested limit is
     for this scope alone, as a quota of its own: a default's limit applies to others too.
@@ -111,186 +306,40 @@ def with_suggestion(minutes: DataFrame) -> DataFrame:
        little.
     6. Otherwise never throttled: leave it.
     """
-    together = Window.partitionBy(*_JUDGED)
-    was_throttled = F.col("throttle_ms") > 0
+    was_throttled = pc.greater(minutes["throttle_ms"], 0)
     # Minutes of the clock: a minute in which two brokers were used counts once.
-    minute = F.col("minute")
-    seen = _Seen(
-        limit=F.col("quota_value"),
-        peak=F.max("rate_max_10s").over(together),
-        minutes=F.size(F.collect_set(minute).over(together)),
-        throttled=F.size(F.collect_set(F.when(was_throttled, minute)).over(together)),
-        pressed=F.coalesce(F.max(F.when(was_throttled, F.col("rate_p95_10s"))).over(together), F.lit(0.0)),
-    )
-    named = minutes.select(
-        "*",
-        seen.peak.alias("peak"),
-        seen.minutes.alias("minutes_seen"),
-        seen.throttled.alias("minutes_throttled"),
-        seen.pressed.alias("pressed"),
-    )
-    there = _Seen(*(F.col(name) for name in ("quota_value", "peak", "minutes_seen", "minutes_throttled", "pressed")))
-    suggested = _suggested(there)
-    return named.withColumn("suggested_value", suggested).withColumn("reason", _reason(there))
-
-
-def two_digits_up(value: Column, whole: Column) -> Column:
-    """The next number with two significant digits: 1234 -> 1300. whole: where it must be an integer of at least 1."""
-    unit = F.pow(F.lit(10.0), F.floor(F.log10(value)) - 1)
-    # 0.29 * 100 is not 29: the last of sixteen digits must not round up.
-    rounded = F.ceil(F.round(value / unit, 9)) * unit
-    return F.when(whole, F.greatest(F.ceil(rounded).cast("double"), F.lit(1.0))).otherwise(F.round(rounded, 4))
-
-
-def _raises(seen: _Seen) -> Column:
-    return (seen.throttled > 0) & (seen.pressed >= seen.limit * AT_LIMIT)
-
-
-def _lowers(seen: _Seen) -> Column:
-    far_below = (seen.peak > 0) & (seen.peak < seen.limit * FAR_BELOW)
-    of_bytes = F.col("quota_key") != REQUEST_PERCENTAGE
-    for_long = (seen.throttled == 0) & (seen.minutes >= ENOUGH_MINUTES)
-    return for_long & far_below & of_bytes & F.col("level").isin(*OWN_LEVELS)
-
-
-def _suggested(seen: _Seen) -> Column:
-    whole = F.col("quota_key") != REQUEST_PERCENTAGE
-    return F.when(_raises(seen), two_digits_up(seen.peak * RAISE, whole)).when(
-        _lowers(seen), two_digits_up(seen.peak * LOWER, whole)
-    )
-
-
-def _reason(seen: _Seen) -> Column:
-    peak = _rate(seen.peak)
-    of_limit = F.round(F.try_divide(seen.peak, seen.limit) * 100).cast("bigint")
-    throttled = F.format_string("throttled in %d of %d minutes", seen.throttled, seen.minutes)
-    never = F.format_string(
-        "never throttled in %d minutes, peak %s is %d %% of the limit", seen.minutes, peak, of_limit
-    )
-    whose = (
-        F.when(F.col("scope_user").isNull(), "this client id")
-        .when(F.col("scope_client").isNull(), "this user")
-        .otherwise("this user with this client id")
-    )
-    return (
-        F.when(seen.limit.isNull(), F.concat(F.lit("no limit; peak "), peak))
-        .when(_raises(seen), F.concat(throttled, F.lit(", at up to "), peak, F.lit(": 1.25 × that for "), whose))
-        .when(
-            (seen.throttled > 0) & (seen.peak >= seen.limit * AT_LIMIT),
-            F.concat(throttled, F.lit(", in bursts of up to "), peak, F.lit(" alone: leave it")),
-        )
-        .when(
-            seen.throttled > 0,
-            F.concat(throttled, F.lit(", though its peak is "), peak, F.lit(": another quota, or what is not logged")),
-        )
-        .when(_lowers(seen), F.concat(never, F.lit(": 2 × the peak would do")))
-        .otherwise(F.concat(never, F.lit(": leave it")))
-    )
-
-
-def _rate(value: Column) -> Column:
-    return (
-        F.when(F.col("quota_key") == REQUEST_PERCENTAGE, F.format_string("%.1f %%", value))
-        .when(value >= 1e6, F.format_string("%.1f MB/s", value / 1e6))
-        .when(value >= 1e3, F.format_string("%.1f kB/s", value / 1e3))
-        .otherwise(F.format_string("%.0f B/s", value))
-    )
-
-
-# -- the table -------------------------------------------------------------------------------------------------------
-
-_SCOPE = ("cluster_id", "broker_id", "quota_key", "scope_user", "scope_client")
-SUGGESTED = ("suggested_value", "reason")
-_MUTATIONS = ("CREATE_TOPICS", "DELETE_TOPICS", "CREATE_PARTITIONS")
-_PERCENT_SECONDS_PER_MS = 0.1
-
-
-def quota_usage(request_1s: DataFrame, history: DataFrame) -> DataFrame:
-    """QUOTA_USAGE's columns; request_1s, history: REQUEST_1S's and HISTORY's."""
-    return with_suggestion(used_minutes(request_1s, history)).select(*QUOTA_USAGE.names)
-
-
-def used_minutes(request_1s: DataFrame, history: DataFrame) -> DataFrame:
-    """The same less `SUGGESTED`, which all minutes of a scope make together."""
-    # Brokers compare the principal's name and never its type.
-    uses = request_1s.withColumn("user", F.regexp_replace("principal", "^[^:]*:", ""))
-    limits = limits_by_lookup(quota_values(history))
-    used = _by_key(effective_quotas(uses, limits, at="second"))
-    measured = [name for name in QUOTA_USAGE.names if name not in SUGGESTED]
-    return _by_minute(rolling_rates(_by_second(used), _SCOPE)).select(*measured)
-
-
-def _by_key(uses: DataFrame) -> DataFrame:
-    """A row for each quota that a use counts for, and the scope that shares its limit."""
-    waits_for_percentage = F.col(REQUEST_PERCENTAGE).isNotNull()
-    bytes_key = {"PRODUCE": PRODUCER_BYTE_RATE, "FETCH": CONSUMER_BYTE_RATE}
-    moved = [
-        F.when(
-            F.col("api") == api,
-            _use(key, F.col(amount).cast("double"), F.col(key).isNotNull() | ~waits_for_percentage),
-        )
-        for (api, key), amount in zip(bytes_key.items(), ("bytes_in", "bytes_out"), strict=True)
+    throttled = pc.if_else(was_throttled, minutes["minute"], pa.scalar(None, minutes["minute"].type))
+    pressed = pc.if_else(was_throttled, minutes["rate_p95_10s"], None)
+    figures = [
+        ("rate_max_10s", "max"),
+        ("minute", "count_distinct"),
+        ("throttled", "count_distinct"),
+        ("pressed", "max"),
     ]
-    waits_for_bytes = F.lit(False)
-    for api, key in bytes_key.items():
-        waits_for_bytes |= (F.col("api") == api) & (F.col(key).isNotNull() | ~waits_for_percentage)
-    worked = _use(
-        REQUEST_PERCENTAGE,
-        F.col("local_ms") * _PERCENT_SECONDS_PER_MS,
-        ~waits_for_bytes & ~F.col("api").isin(*_MUTATIONS),
-    )
-    return (
-        uses.withColumn("use", F.explode(F.array_compact(F.array(*moved, worked))))
-        .select("cluster_id", "broker_id", "second", "user", "client_id", "use.*")
-        .withColumn("scope_user", _unless_shared("user", CLIENT_LEVELS))
-        .withColumn("scope_client", _unless_shared("client_id", USER_LEVELS))
-    )
+    with_figures = minutes.append_column("throttled", throttled).append_column("pressed", pressed)
+    of_scopes = with_figures.group_by(list(_JUDGED)).aggregate(figures)
+    told = {}
+    for row in rows_of(of_scopes, *_JUDGED, *(f"{name}_{of}" for name, of in figures)):
+        seen = _Seen._make(row)
+        told[row[: len(_JUDGED)]] = seen.suggested, seen.reason
+    found = [told[row] for row in rows_of(minutes, *_JUDGED)]
+    values = pa.array((value for value, _ in found), pa.float64())
+    kept = minutes.select([name for name in QUOTA_USAGE.names if name not in ("suggested_value", "reason")])
+    made = kept.append_column("suggested_value", values)
+    return made.append_column("reason", pa.array((reason for _, reason in found), pa.string()))
 
 
-def _use(key: str, amount: Column, waits: Column) -> Column:
-    """amount: bytes, or percent times seconds. waits: whether this quota throttled it."""
-    waited = F.when(waits, F.col("throttle_ms_sum")).otherwise(F.lit(0))
-    # No request waited longer than the longest, so at least this many waited.
-    at_least = F.when(F.col("throttle_ms_max") > 0, F.ceil(waited / F.col("throttle_ms_max"))).otherwise(F.lit(0))
-    return F.struct(
-        F.lit(key).alias("quota_key"),
-        amount.alias("amount"),
-        F.col(key).alias("quota_value"),
-        F.col(f"{key}_level").alias("level"),
-        waited.cast("bigint").alias("throttle_ms"),
-        at_least.cast("bigint").alias("throttled_requests"),
-    )
+def two_digits_up(value: float, whole: bool) -> float:
+    """The next number with two significant digits: 1234 -> 1300. whole: where it must be an integer of at least 1."""
+    unit = 10.0 ** (math.floor(math.log10(value)) - 1)
+    # 0.29 * 100 is not 29: the last of sixteen digits must not round up.
+    rounded = math.ceil(round(value / unit, 9)) * unit
+    return max(float(math.ceil(rounded)), 1.0) if whole else round(rounded, 4)
 
 
-def _unless_shared(name: str, levels: tuple[int, ...]) -> Column:
-    shared = F.coalesce(F.col("level").isin(*levels), F.lit(False))
-    return F.when(~shared, F.col(name))
-
-
-def _by_second(used: DataFrame) -> DataFrame:
-    # All that share a scope in a second fall under one limit.
-    return used.groupBy(*_SCOPE, "second").agg(
-        F.sum("amount").alias("amount"),
-        F.max(F.struct("quota_value", "level")).alias("limit"),
-        F.sum("throttle_ms").alias("throttle_ms"),
-        F.sum("throttled_requests").alias("throttled_requests"),
-    )
-
-
-def _by_minute(seconds: DataFrame) -> DataFrame:
-    rate = F.when(F.col("is_clock"), F.col("rate"))
-    used_at = F.when(~F.col("is_clock"), F.col("second"))
-    return (
-        seconds.groupBy(*_SCOPE, F.date_trunc("minute", "second").alias("minute"))
-        .agg(
-            mean_of_minute(F.col("amount")).alias("rate_avg"),
-            F.percentile(rate, 0.95).alias("rate_p95_10s"),
-            F.max(rate).alias("rate_max_10s"),
-            F.max_by("limit", used_at).alias("limit"),
-            F.sum("throttle_ms").alias("throttle_ms"),
-            F.sum("throttled_requests").alias("throttled_requests"),
-        )
-        .select("*", "limit.*")
-        .withColumn("utilisation", F.try_divide(F.col("rate_max_10s"), F.col("quota_value")))
-        .withColumn("headroom", F.col("quota_value") - F.col("rate_max_10s"))
-    )
+def _rate(key: str, value: float) -> str:
+    if key == REQUEST_PERCENTAGE:
+        return f"{value:.1f} %"
+    if value >= 1e6:
+        return f"{value / 1e6:.1f} MB/s"
+    return f"{value / 1e3:.1f} kB/s" if value >= 1e3 else f"{value:.0f} B/s"

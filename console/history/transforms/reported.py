@@ -62,6 +62,10 @@ def poll_changes(cluster_id: str, entity: Entity, seen: Iterable[Seen], beats: S
 # -- requests and kac's journal: changes with their authors ----------------------------------------------------------
 
 
+TOLERANCE = 2_000_000
+"""How far the clocks of brokers and hosts may be apart, in microseconds."""
+
+
 class Author(NamedTuple):
     """A change with its author. start, end: the time in which it was made. told_by: request or journal. is_copy:
     whether a row for the original of a forwarded request exists too."""
@@ -116,7 +120,7 @@ _DEFAULT = "-1"
 _NEVER = 1 << 62
 
 
-def authors_of_requests(asked: Iterable[Asked], tolerance: int) -> Iterator[Author]:
+def authors_of_requests(asked: Iterable[Asked]) -> Iterator[Author]:
     """The changes of requests. asked: of one entity."""
     alike: dict[tuple[str | None, ...], list[Asked]] = defaultdict(list)
     for each in asked:
@@ -127,7 +131,7 @@ def authors_of_requests(asked: Iterable[Asked], tolerance: int) -> Iterator[Auth
         ends = list(accumulate((-_NEVER if row.is_forwarded else row.end for row in rows), max))
         starts = list(accumulate((_NEVER if row.is_forwarded else row.start for row in reversed(rows)), min))[::-1]
         for row, ended, begins in zip(rows, ends, starts, strict=True):
-            has_original = ended + tolerance >= row.start or begins - tolerance <= row.end
+            has_original = ended + TOLERANCE >= row.start or begins - TOLERANCE <= row.end
             is_default = row.attr in (":partitions", ":replication") and row.value == _DEFAULT
             value = None if is_default else row.value
             yield Author(
