@@ -66,12 +66,8 @@ class TableFiles:
     def of(self, partitions: Iterable[str] | None = None) -> dict[str, DataFile]:
         """The files of these partitions (all: None), in their order."""
         chosen = None if partitions is None else frozenset(partitions)
-        found = [
-            (file.partition, path, file)
-            for path, file in self.files.items()
-            if chosen is None or file.partition in chosen
-        ]
-        return {path: file for _, path, file in sorted(found, key=lambda each: each[:2])}
+        found = ((file.partition, path) for path, file in self.files.items())
+        return {path: self.files[path] for partition, path in sorted(found) if chosen is None or partition in chosen}
 
     def replaced(self, files: Mapping[str, DataFile], gone: Container[str] = ()) -> TableFiles:
         """With these files more, and without the others that are gone."""

@@ -26,8 +26,7 @@ from obstore.store import S3Store
 
 from .errors import StoreError
 from .filesystem import Entry, Filesystem
-from .lease import Leased, leased
-from .lock import Holder, Lock
+from .lock import Holder, Leased, Lock, leased
 
 if TYPE_CHECKING:
     from obstore.store import S3Config, S3Credential

@@ -98,9 +98,8 @@ class Write:
 
         `run_id` is filled in where the column is missing. ValueError: they do not fit the table.
         """
-        for partition, folders in self.put_arrow(table, rows).items():
-            for folder in folders:
-                self.append(table, partition, folder)
+        if made := self.put_arrow(table, rows):
+            self.rewrite(table, (), made)
         return int(rows.num_rows)
 
     def add_few(self, table: str, rows: pa.Table, small: int) -> int:
