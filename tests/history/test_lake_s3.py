@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,7 +28,7 @@ from console.history.store.errors import StoreError
 from console.history.store.filesystem import Filesystem, LocalFilesystem
 from console.history.store.lock import Holder, this_process
 from console.history.store.release import TableFiles, folder_of
-from console.history.store.s3 import S3Files
+from console.history.store.s3 import S3Files, S3Keys
 from console.history.store.write import writing
 from tests.history.lake_rows import arrow_rows, snapshot_rows
 from tests.support import sample_lake
@@ -356,6 +357,41 @@ def test_a_store_that_ignores_conditions_is_refused(where: str, monkeypatch: pyt
     monkeypatch.setattr(files, "_put", lambda path, data, **_: put(path, data))
     with pytest.raises(StoreError, match="ignores If-None-Match"), writing(lake, "build"):
         pytest.fail("it can't be locked")
+
+
+class Refusing(BaseHTTPRequestHandler):
+    """A store that answers with the error which the key names, as AWS does where a test can't make it."""
+
+    def do_GET(self) -> None:
+        status, _, code = self.path.rpartition("/")[2].partition("-")
+        body = f"<Error><Code>{code}</Code><Message>a bug</Message><Region>eu-central-1</Region></Error>".encode()
+        self.send_response(int(status))
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ("400-AuthorizationHeaderMalformed", r"in another region than us-east-1\. Set AWS_REGION=eu-central-1\."),
+        ("301-PermanentRedirect", "in another region than us-east-1"),
+        ("403-AccessDenied", r"host may not do that\. A lake needs s3:ListBucket"),
+        ("403-RequestTimeTooSkewed", "this host's clock is wrong"),
+        ("503-SlowDown", r"it answered 503 SlowDown\. Look into the store's own log"),
+        ("404-NoSuchBucket", "there is no such bucket"),
+    ],
+)
+def test_what_a_store_refuses_is_said_with_its_remedy(answer: str, said: str) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Refusing) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        keys = S3Keys(*KEYS, None, "this host")
+        files = S3Files("b", f"http://127.0.0.1:{server.server_port}", "us-east-1", lambda: keys, None)
+        with pytest.raises(StoreError, match=said) as refused:
+            files.read(f"s3://b/lake/{answer}")
+        server.shutdown()
+    assert "a bug" not in str(refused.value)
+    assert KEYS[1] not in str(refused.value) + repr(keys)
 
 
 def test_copies_that_nobody_reads_go(where: str) -> None:

@@ -237,7 +237,8 @@ class S3Files(Filesystem):
             source = "this host" if self._keys is None else self._keys().source  # StoreError: there are none
             if code in _OF_REGION or status == "301" or "Received redirect without LOCATION" in said:
                 region = _found(r"<Region>([a-z0-9-]{1,40})</Region>", said)
-                why = f"the bucket is in another region. Set AWS_REGION{region and f'={region}'}."
+                named = self._named.get("aws_region", "was named")
+                why = f"the bucket is in another region than {named}. Set AWS_REGION{region and f'={region}'}."
             elif code or status:
                 answered = f"it answered {status} {code}".rstrip()
                 why = _REMEDIES.get(code, f"{answered}. Look into the store's own log.").format(source=source)
