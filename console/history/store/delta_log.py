@@ -124,20 +124,20 @@ def replayed(files: Filesystem, folder: str, version: int, known: Listed | None 
     start = max((each for each in log.checkpoints if each <= version), default=None)
     made = Replayed()
     if start is not None:
-        with _reading(folder, name := checkpoint_name(start)):
+        with reading(folder, name := checkpoint_name(start)):
             actions = rows(files, f"{folder}/{name}", ("protocol", "metaData", "add", "remove"))
             for action in sorted(actions, key=lambda action: action["metaData"] is None):
                 made.apply(action)
     for each in range(0 if start is None else start + 1, version + 1):
         advance(made, files, folder, each)
     if not made.columns:
-        raise _damaged(folder, LOG, "it does not begin with a schema")
+        raise damaged(folder, LOG, "it does not begin with a schema")
     return made
 
 
 def advance(table: Replayed, files: Filesystem, folder: str, version: int) -> None:
     """Makes it the next version. DamagedLake: as `replayed`."""
-    with _reading(folder, name := commit_name(version)):
+    with reading(folder, name := commit_name(version)):
         read = files.read(f"{folder}/{name}")
         if not read.strip():
             raise ValueError("it is empty, as after a loss of power: delete it if it is the newest one there")
@@ -146,16 +146,18 @@ def advance(table: Replayed, files: Filesystem, folder: str, version: int) -> No
 
 
 @contextmanager
-def _reading(folder: str, name: str) -> Iterator[None]:
+def reading(folder: str, name: str) -> Iterator[None]:
+    """What goes wrong with a file of a lake as DamagedLake."""
     try:
         yield
     except FileNotFoundError:
-        raise _damaged(folder, name, "it is not there") from None
+        raise damaged(folder, name, "it is not there") from None
     except (ValueError, KeyError, TypeError, AttributeError) as wrong:
-        raise _damaged(folder, name, wrong) from wrong
+        raise damaged(folder, name, wrong) from wrong
 
 
-def _damaged(folder: str, name: str, why: object) -> DamagedLake:
+def damaged(folder: str, name: str, why: object) -> DamagedLake:
+    """The error of a file of a lake."""
     return DamagedLake(
         f"The lake is damaged: {folder}/{name}: {why}. Open it again if it was open for long; `kac lake verify` says "
         "what else is wrong."

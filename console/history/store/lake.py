@@ -120,9 +120,9 @@ class Lake:
                 "another."
             ) from None
         except ValueError as wrong:
-            raise self._damaged("lake.json", wrong) from wrong
+            raise delta_log.damaged(self.where, "lake.json", wrong) from wrong
         if not isinstance(about, dict):
-            raise self._damaged("lake.json", "it is no object")
+            raise delta_log.damaged(self.where, "lake.json", "it is no object")
         return about
 
     def current(self) -> Release:
@@ -139,7 +139,7 @@ class Lake:
         for left in reversed(range(_ASKED)):
             log = delta_log.listed(self.filesystem, where)
             if log.newest is None:
-                raise self._damaged(f"{_RELEASES}/{delta_log.LOG}", "it is not there, or empty")
+                raise delta_log.damaged(self.where, f"{_RELEASES}/{delta_log.LOG}", "it is not there, or empty")
             if self._newest is None or self._newest[0] != log.newest:
                 try:
                     self._newest = log.newest, self._releases(log.newest, log)
@@ -193,17 +193,8 @@ class Lake:
         return tuple(replace(each, tables=_Tables(self, each.versions)) for each in found)
 
     def _rows(self, path: str) -> list[Release]:
-        try:
+        with delta_log.reading(self.where, path):
             return list(map(from_row, rows(self.filesystem, self.path(path), RELEASE.names)))
-        except FileNotFoundError:
-            raise self._damaged(path, "it is not there") from None
-        except ValueError as wrong:
-            raise self._damaged(path, wrong) from wrong
-
-    def _damaged(self, name: str, why: object) -> DamagedLake:
-        return DamagedLake(
-            f"The lake at {self.where} is damaged: {name}: {why}. `kac lake verify` says what else is wrong."
-        )
 
 
 class _Tables(Mapping[str, TableFiles]):
