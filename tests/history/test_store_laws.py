@@ -92,7 +92,7 @@ def test_partitions_are_one_folder_for_each_part_and_are_taken_apart_again(clust
 def test_a_partition_has_a_value_for_each_of_its_parts() -> None:
     assert partition_name(TABLES["run"], []) == ""
     assert partition_values("") == {}
-    with pytest.raises(ValueError, match="partitioned by cluster_id, day:observed_ts"):
+    with pytest.raises(ValueError, match="shorter"):
         partition_name(TABLES["snapshot"], ["c"])
 
 
