@@ -1,11 +1,10 @@
-"""A request log to requests by the second, its changes included, on Spark; beside DuckDB, and Polars, alone.
+"""A request log to requests by the second, its changes included: `kac lake ingest`, beside DuckDB, and Polars, alone.
 
-``python -m benchmarks.requests [--lines 200000] [--rounds 3] [--growth] [--folder DIR] [--polars PYTHON]``: needs Java.
+``python -m benchmarks.requests [--lines 200000] [--rounds 3] [--growth] [--folder DIR] [--polars PYTHON]``.
 Each is a fresh process, from its start to its end, that reads the log of `benchmarks.request_log` (1.3 kB a line, kept
-in DIR) and leaves Parquet; all have to be equal. Ours is measured twice: with Spark's start, and from there on. Beside
-wall time there is the processor's, of the process and its children: other work on the machine stretches the former.
-PYTHON: of an environment with Polars. --growth: ours with once, 4 and 16 times a sixteenth of the lines, with the most
-memory that its processes had together.
+in DIR) and leaves Parquet, ours in a new lake; all have to be equal. Beside wall time there is the processor's, of the
+process and its children: other work on the machine stretches the former. PYTHON: of an environment with Polars.
+--growth: ours with once, 4 and 16 times a sixteenth of the lines, with the most memory that its processes had together.
 """
 
 from __future__ import annotations
@@ -27,53 +26,22 @@ import duckdb
 from benchmarks.figures import interleaved, load, report, report_ratio, report_times
 from benchmarks.request_log import write
 
-OURS, DUCKDB, POLARS = "Spark, one pass", "DuckDB", "Polars"
-STARTED = "Spark, one pass, session started"
+OURS, DUCKDB, POLARS = "kac lake ingest", "DuckDB", "Polars"
 GROWTH = (1, 4, 16)
-COLD_LIMIT, STARTED_LIMIT = 1.5, 0.8
+LIMIT, LIMIT_OF_MANY, MANY = 1.5, 0.8, 8_000_000
 _SAMPLE_SECONDS = 0.2
 _PEERS = Path(__file__).parent / "peers" / "request_logs.py"
 
 
-def run_ours(log: Path, out: Path) -> None:
-    """As `ingest` does: one reading, of which come seconds, changes and damaged lines. Leaves how long it took once
-    the session was there, by the clock and by the processor, beside `out`."""
-    from pyspark.storagelevel import StorageLevel
-
-    from console.history.requests.parts import BrokerLog
-    from console.history.requests.progress import plan
-    from console.history.spark_sources import counted_requests
-    from console.history.transforms.request_logs import alter_request, request_1s
-    from console.lake.sources import bytes_for_java, given_sources
-    from console.lake.spark_session import lake_session
-
-    sources = given_sources(request_logs=(f"1={log}",), cluster_id="benchmark", folder=log.parent)
-    size, memory = bytes_for_java(sources), {"spark.driver.memory": "512m"}
-    with lake_session(os.environ, master="local[2]", input_bytes=size, more=memory) as spark:
-        spark.range(1).count()
-        start, spent = time.perf_counter(), _spent(os.getpid())
-        logs = [BrokerLog("benchmark", 1, plan([str(log)], {}).spans)]
-        made = counted_requests(spark, logs).persist(StorageLevel.DISK_ONLY)
-        request_1s(made).write.parquet(str(out))
-        alter_request(made).write.parquet(f"{out}.alters")
-        took, processor = time.perf_counter() - start, _spent(os.getpid()) - spent
-    out.with_suffix(".started").write_text(f"{took * 1000} {processor}")
-
-
-def _spent(root: int) -> float:
-    """Seconds of the processor of a process, of all below it, and of those below it that ended."""
-    tick = os.sysconf("SC_CLK_TCK")
-    return sum(sum(map(int, fields[11:15])) for _, fields in _below(root)) / tick
-
-
 def measured(who: str, python: str, log: Path, folder: Path, seen: dict[str, list[float]]) -> float:
     """Milliseconds of a process that leaves its Parquet in folder. seen: gets by name the most memory (MiB) of it and
-    its children, and the processor's seconds; of ours, also both times from Spark's start on."""
+    its children, and the processor's seconds."""
     out = folder / f"{who}.parquet"
-    subprocess.run(["rm", "-rf", str(out), f"{out}.alters"], check=True)
+    subprocess.run(["rm", "-rf", str(out)], check=True)
     command = [python, str(_PEERS), who.lower(), str(log), str(out)]
     if who == OURS:
-        command = [python, "-m", "benchmarks.requests", "--run", "--log", str(log), "--out", str(out)]
+        command = [python, "-m", "console", "lake", "ingest", "--lake", str(out), f"--request-log=1={log}"]
+        command.append("--cluster-id=benchmark")
     before = os.times()
     start = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
@@ -86,10 +54,6 @@ def measured(who: str, python: str, log: Path, folder: Path, seen: dict[str, lis
     after = os.times()
     spent = after.children_user + after.children_system - before.children_user - before.children_system
     seen.setdefault(f"{who}, processor s", []).append(spent)
-    if who == OURS:
-        wall, processor = map(float, out.with_suffix(".started").read_text().split())
-        seen.setdefault(STARTED, []).append(wall)
-        seen.setdefault(f"{STARTED}, processor s", []).append(processor)
     return took
 
 
@@ -131,7 +95,9 @@ def check_equal(folder: Path, peers: list[str]) -> None:
         "principal, client_id, api, requests, errors, bytes_in, bytes_out, round(local_ms, 3) AS local_ms, "
         "throttle_ms_sum, throttle_ms_max"
     )
-    ours = f"SELECT epoch(second)::BIGINT AS second, {columns} FROM '{folder}/{OURS}.parquet/*.parquet'"
+    ours = (
+        f"SELECT epoch(second)::BIGINT AS second, {columns} FROM '{folder}/{OURS}.parquet/data/request_1s/**/*.parquet'"
+    )
     for who in peers:
         theirs = f"SELECT second, {columns} FROM '{folder}/{who}.parquet' WHERE api IS NOT NULL"
         for first, second in ((ours, theirs), (theirs, ours)):
@@ -157,16 +123,15 @@ def compare(log: Path, lines: int, rounds: int, folder: Path, polars: str | None
     )
     peers = [who for who in pythons if who != OURS]
     check_equal(folder, peers)
-    taken[STARTED] = seen.pop(STARTED)[-rounds:]
     medians = report_times(f"{lines} lines", taken)
     # Beyond the rounds there is a first run of each, which is not counted.
     middles = {name: sorted(each[-rounds:])[len(each[-rounds:]) // 2] for name, each in seen.items()}
     report("processor and memory", **{name: round(each, 1) for name, each in middles.items()}, **load())
     for peer in peers:
-        report_ratio(f"{OURS} / {peer}, {lines} lines", medians[OURS] / medians[peer], COLD_LIMIT)
-        report_ratio(f"{STARTED} / {peer}, {lines} lines", medians[STARTED] / medians[peer], STARTED_LIMIT)
-        spent = middles[f"{STARTED}, processor s"] / middles[f"{peer}, processor s"]
-        report_ratio(f"{STARTED} / {peer}, processor", spent, STARTED_LIMIT)
+        limit = LIMIT_OF_MANY if lines >= MANY else LIMIT
+        report_ratio(f"{OURS} / {peer}, {lines} lines", medians[OURS] / medians[peer], limit)
+        spent = middles[f"{OURS}, processor s"] / middles[f"{peer}, processor s"]
+        report_ratio(f"{OURS} / {peer}, processor", spent, limit)
 
 
 def grow(lines: int, rounds: int, folder: Path) -> None:
@@ -177,7 +142,7 @@ def grow(lines: int, rounds: int, folder: Path) -> None:
         log = log_of(folder, lines * times // GROWTH[-1])
         for _ in range(rounds):
             measured(OURS, sys.executable, log, folder, seen)
-        spent = sorted(seen[f"{STARTED}, processor s"])
+        spent = sorted(seen[f"{OURS}, processor s"])
         seconds.append(spent[len(spent) // 2])
         peaks.append(seen[f"{OURS}, MiB"][0])
     early, late = ((seconds[n + 1] - seconds[n]) / (GROWTH[n + 1] - GROWTH[n]) for n in (0, 1))
@@ -209,21 +174,15 @@ def main() -> int:
     parser.add_argument("--growth", action="store_true")
     parser.add_argument("--folder", type=Path, default=None)
     parser.add_argument("--polars", metavar="PYTHON", help="the interpreter of an environment with Polars")
-    parser.add_argument("--run", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("--log", type=Path, help=argparse.SUPPRESS)
-    parser.add_argument("--out", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
-    if given.run:
-        run_ours(given.log, given.out)
-    else:
-        with tempfile.TemporaryDirectory(prefix="kac-requests-") as own:
-            folder = given.folder or Path(own)
-            log = log_of(folder, given.lines)
-            report("request log", lines=given.lines, bytes_per_line=round(log.stat().st_size / given.lines), **load())
-            if given.growth:
-                grow(given.lines, given.rounds, folder)
-            else:
-                compare(log, given.lines, given.rounds, folder, given.polars)
+    with tempfile.TemporaryDirectory(prefix="kac-requests-") as own:
+        folder = given.folder or Path(own)
+        log = log_of(folder, given.lines)
+        report("request log", lines=given.lines, bytes_per_line=round(log.stat().st_size / given.lines), **load())
+        if given.growth:
+            grow(given.lines, given.rounds, folder)
+        else:
+            compare(log, given.lines, given.rounds, folder, given.polars)
     return 0
 
 

@@ -1,4 +1,4 @@
-"""``kac lake ingest``, ``build``, ``verify``, ``compact`` and ``demo``: the jobs that need Spark."""
+"""``kac lake ingest``, ``build``, ``verify``, ``compact`` and ``demo``: the jobs that may need Spark."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def run_jobs(options: argparse.Namespace) -> int:
 
 
 def _ingest(options: argparse.Namespace) -> int:
-    from console.lake.sources import bytes_for_java, missing
+    from console.lake.sources import missing
 
     where = lake_of_options(options)
     inputs = inputs_of(options, where)
@@ -63,26 +63,10 @@ def _ingest(options: argparse.Namespace) -> int:
         from console.history.jobs.ingest import ingest
         from console.history.jobs.record import MAX_BAD_RATIO
 
-        ratio = getattr(options, "max_bad_ratio", MAX_BAD_RATIO)
-        return _told(options, ingest(session, lake, inputs, shown.step, max_bad_ratio=ratio, keep=keep_of(options)))
+        ratio, executors = getattr(options, "max_bad_ratio", MAX_BAD_RATIO), session if on_a_cluster(options) else None
+        return _told(options, ingest(executors, lake, inputs, shown.step, max_bad_ratio=ratio, keep=keep_of(options)))
 
-    if (report := _nothing_new(options, where, inputs)) is not None:
-        return _told(options, report)
-    return with_spark(options, where, job, lambda _: bytes_for_java(inputs), create=True)
-
-
-def _nothing_new(options: argparse.Namespace, where: str, inputs: Inputs) -> Report | None:
-    """The report of a run that needs no Spark, since there is nothing new; None: Spark has to look."""
-    from console.contexts.lake_files import lake_files
-    from console.history.jobs.plan_inputs import nothing_new
-    from console.history.store import Lake
-
-    files = None if _on_a_cluster(options) else lake_files(where)
-    if "://" in "".join((*inputs.paths, "" if files is not None else where)):
-        return None
-    with suppress(OSError):  # Spark's run comes upon it too, and says it
-        return nothing_new(Lake.create(where, files), inputs, keep=keep_of(options))
-    return None
+    return with_spark(options, where, job, bytes_in, create=True)
 
 
 def inputs_of(options: argparse.Namespace, where: str, *, needed: bool = True) -> Inputs | int | None:
@@ -141,7 +125,7 @@ def _build(options: argparse.Namespace) -> int:
         return _told(options, report)
 
     where = lake_of_options(options)
-    if not options.tables and not everything and not _on_a_cluster(options):
+    if not options.tables and not everything and not on_a_cluster(options):
         from console.contexts.lake_files import lake_files
         from console.history.jobs.plan_build import nothing_to_build
         from console.history.store import Lake
@@ -190,7 +174,7 @@ def with_spark(
     from console.lake.spark_session import NoSpark
 
     files = lake_files(where)
-    by_spark = files is not None and _on_a_cluster(options)
+    by_spark = files is not None and on_a_cluster(options)
     # What is wrong with the lake is said before Spark is started for it.
     lake = None if by_spark else (Lake.create if create else Lake.open)(where, files)
     read = size(lake.current() if lake is not None else None)
@@ -233,14 +217,15 @@ def started_once(
     return session
 
 
-def _on_a_cluster(options: argparse.Namespace) -> bool:
+def on_a_cluster(options: argparse.Namespace) -> bool:
     """Whether workers on other machines write the lake, who reach a bucket by Hadoop's filesystems."""
     return not getattr(options, "master", "local").startswith("local")
 
 
 def log_failure(job: str, error: Exception) -> None:
     """In the log file, where it was raised. Not its text, which may hold values of the lines that were read."""
-    trace = "".join(traceback.format_tb(error.__traceback__))
+    # What another process raised has its own in its notes.
+    trace = "".join((*traceback.format_tb(error.__traceback__), *getattr(error, "__notes__", ())))
     logging.getLogger(__name__).error("the job %s failed: %s\n%s", job, type(error).__name__, trace)
 
 
@@ -340,7 +325,7 @@ def _take_in_and_build(session: Session, lake: Lake, shown: Shown) -> int:
 
     file = Path(lake.where) / FILE
     inputs = read_sources(file.read_text(encoding="utf-8"), str(file), Path(lake.where))
-    ingest(session, lake, inputs, shown.step)
+    ingest(None, lake, inputs, shown.step)
     build(session, lake, progress=shown.step)
     return DONE
 

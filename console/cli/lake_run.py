@@ -1,4 +1,4 @@
-"""``kac lake run``: takes in and builds what is new, round by round in one session of Spark, until Ctrl-C."""
+"""``kac lake run``: takes in and builds what is new, round by round in one process, until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -11,7 +11,17 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from console.cli.lake import lake_of_options, open_lake, seconds_between, write_metrics
-from console.cli.lake_jobs import bytes_in, inputs_of, keep_of, log_failure, of_spark, report_text, started_once, words
+from console.cli.lake_jobs import (
+    bytes_in,
+    inputs_of,
+    keep_of,
+    log_failure,
+    of_spark,
+    on_a_cluster,
+    report_text,
+    started_once,
+    words,
+)
 from console.cli.opening import DONE, USAGE, open_log_file
 from console.model.numbers import time_of_day
 from console.terminal import complain, put
@@ -127,7 +137,8 @@ class _Rounds:
 
         ratio = getattr(self._options, "max_bad_ratio", MAX_BAD_RATIO)
         keep = keep_of(self._options)
-        return ingest(self._started, self._lake, inputs, self._progress.step, max_bad_ratio=ratio, keep=keep)
+        executors = self._started if on_a_cluster(self._options) else None
+        return ingest(executors, self._lake, inputs, self._progress.step, max_bad_ratio=ratio, keep=keep)
 
     def _build(self) -> Report | None:
         from console.history.jobs.plan_build import nothing_to_build
@@ -140,10 +151,7 @@ class _Rounds:
 
     def _size(self) -> int | None:
         """Bytes that Spark reads."""
-        from console.lake.sources import bytes_for_java
-
-        read = 0 if self._inputs is None else bytes_for_java(self._inputs)
-        return None if read is None else read + (bytes_in(self._lake.current()) or 0)
+        return bytes_in(self._lake.current())
 
     def _did(self, name: str, job: Callable[[], Report | None]) -> bool:
         """Whether it was done, or waits for another run; what it did is reported."""

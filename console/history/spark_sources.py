@@ -29,15 +29,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark import StorageLevel
+from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
 from console.history.jobs.quarantine import KRAFT_LOG, trouble_rows
+from console.history.jobs.record import UnreadableInput
 from console.history.kraft.decoder import ROW_SCHEMA, Trouble
 from console.history.kraft.metadata_log import SPLIT_BYTES, LogPlan, Split, plan_log, read_splits
 from console.history.requests.counted import COUNTED_DDL
-from console.history.requests.parts import PART_BYTES, BrokerLog, parts_of, read_part
+from console.history.requests.files import LogChangedError
+from console.history.requests.parts import Part, read_part
 from console.history.schema import KRAFT_RECORD, QUARANTINE, Table
 from console.model.numbers import is_natural
 
@@ -210,20 +213,31 @@ _TASKS_FOR_A_CORE = 8
 """Enough that no core waits long for the last one."""
 
 
-def counted_requests(spark: SparkSession, logs: Sequence[BrokerLog], *, part_bytes: int = PART_BYTES) -> DataFrame:
-    """`counted.COUNTED` of these logs: the sums of `lines` and `damaged` cover all lines. Raises what `parts.parts_of`
-    raises; on an executor without msgspec the task fails."""
-    parts = parts_of(logs, part_bytes)
+NO_MSGSPEC = (
+    "The executors have no msgspec, which reads request logs there, and the zip can't bring a C extension: install it "
+    "beside PyArrow (pip install msgspec), in the environment or the image that is shipped to them. Nothing was taken "
+    "in."
+)
 
-    def read(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in numbers:
-            for number in batch.column(0).to_pylist():
-                yield from read_part(parts[number])
 
+def counted_requests(spark: SparkSession, parts: Sequence[Part]) -> Iterator[pa.RecordBatch]:
+    """`counted.COUNTED` of these parts, read by executors. LogChangedError; UnreadableInput: they have no msgspec."""
     # A task costs about as much as ten thousand lines, whatever it reads.
     tasks = max(1, min(len(parts), spark.sparkContext.defaultParallelism * _TASKS_FOR_A_CORE))
     # Not by a data source: for one Spark starts three more Pythons, which cost more than a hundred megabytes of log.
-    return spark.range(0, len(parts), numPartitions=tasks).mapInArrow(read, COUNTED_DDL)
+    made = spark.sparkContext.parallelize(parts, tasks).flatMap(read_part).persist(StorageLevel.DISK_ONLY)
+    try:
+        made.count()  # in all tasks at once; what they leave is fetched from one after the other
+        yield from made.toLocalIterator()
+    except Exception as wrong:
+        if "No module named 'msgspec'" in str(wrong):
+            raise UnreadableInput(NO_MSGSPEC) from wrong
+        changed = LogChangedError.within(str(wrong))
+        if changed is None:
+            raise
+        raise changed from wrong
+    finally:
+        made.unpersist()
 
 
 class RequestLogSource(DataSource):

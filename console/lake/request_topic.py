@@ -19,10 +19,9 @@ import pyarrow as pa
 from console.admin.records import read_records
 from console.admin.topics import describe_topics
 from console.history.jobs.quarantine import ROWS, quarantine_arrow
+from console.history.jobs.request_rows import RequestRows
 from console.history.redact import mask
-from console.history.requests.counted import COUNTED, SOURCE, Whose, counted
-from console.history.schema import ALTER_REQUEST, REQUEST_1S, arrow_schema
-from console.history.store import parquet_files
+from console.history.requests.counted import SOURCE, Whose, counted
 from console.history.store.write import writing
 from console.lake.follow import JOB, Taken
 from console.model.numbers import is_natural
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from console.admin.link import Link
     from console.history.store import Lake
     from console.history.store.release import Inputs
-    from console.history.store.write import Write
     from console.model.records import Record, Undecodable
 
 REMEMBERED = "request_topic:"
@@ -41,7 +39,6 @@ EVERY = 5.0
 """Seconds between two rounds, unless there is more to read: each writes the hours again that its lines are of."""
 _MOST_BYTES = 64 << 20
 """Of lines in a round."""
-_SUMS = ("requests", "errors", "bytes_in", "bytes_out", "local_ms", "throttle_ms_sum")
 NO_BROKER = "the record's key is not the id of a broker"
 
 
@@ -91,16 +88,16 @@ class RequestTopicFollowed:
 
     def _write(self, known: Mapping[str, Any], lines: Lines) -> Taken | None:
         """Commits it as one run; None where another run has read the same meanwhile."""
-        found = pa.Table.from_batches([*_counted(lines.records, self._whose)], COUNTED)
         read = {"cluster_id": self._whose.cluster_id, "topic": self._topic, "records": len(lines.records)}
         with writing(self._lake, JOB, inputs=read) as write:
             if _remembered(write.release.inputs, self._whose.cluster_id, self._topic) != known:
                 return None
-            _merge_seconds(write, _rows(found, "second"))
-            write.add_arrow(ALTER_REQUEST.name, _rows(found, "alter"))
+            rows = RequestRows(write)
+            for batch in _counted(lines.records, self._whose):
+                rows.add(batch)
+            rows.end()
             damaged = [*(_undecodable(self._whose, each) for each in lines.undecodable), *_keyless(lines, self._whose)]
-            bad = quarantine_arrow(write, pa.Table.from_pylist(damaged, schema=ROWS))
-            bad += quarantine_arrow(write, _rows(found, "quarantined"))
+            bad = rows.quarantined + quarantine_arrow(write, pa.Table.from_pylist(damaged, schema=ROWS))
             offsets = {str(number): at for number, at in lines.offsets.items()}
             key = f"{REMEMBERED}{self._whose.cluster_id}:{self._topic}"
             write.remember({key: {"topic_id": lines.topic_id, "offsets": offsets}})
@@ -199,31 +196,3 @@ def _damaged(whose: Whose, partition: int, at: int, reason: str, line: bytes) ->
         "sha256": hashlib.sha256(line).hexdigest(),
         "sample": mask(line[:1000].decode("utf-8", "replace")),
     }
-
-
-def _rows(found: pa.Table, kind: str) -> pa.Table:
-    """The rows of a kind, as those of their table without `run_id`."""
-    of_kind = found.column(kind).drop_null()
-    return pa.Table.from_struct_array(of_kind) if len(of_kind) else _no_rows(kind)
-
-
-def _no_rows(kind: str) -> pa.Table:
-    return pa.schema(list(COUNTED.field(kind).type)).empty_table()
-
-
-def _merge_seconds(write: Write, rows: pa.Table) -> None:
-    """Adds to the seconds that are there, as `transforms.request_logs.merge_request_1s` does."""
-    if not rows.num_rows:
-        return
-    for partition, part in parquet_files.split(REQUEST_1S, parquet_files.fitted(REQUEST_1S, rows, write.run_id)):
-        there = write.lake.files(write.draft, REQUEST_1S, [partition])
-        old = parquet_files.read(write.lake.filesystem, there, REQUEST_1S)
-        write.replace(REQUEST_1S.name, write.put_arrow(REQUEST_1S.name, added_up(pa.concat_tables([old, part]))))
-
-
-def added_up(rows: pa.Table) -> pa.Table:
-    """Rows of REQUEST_1S's columns, summed by key."""
-    asked = [*((name, "sum") for name in _SUMS), ("throttle_ms_max", "max")]
-    made = rows.group_by(list(REQUEST_1S.key)).aggregate(asked)
-    named = made.rename_columns([*REQUEST_1S.key, *_SUMS, "throttle_ms_max"])
-    return named.select(REQUEST_1S.names).cast(arrow_schema(REQUEST_1S))

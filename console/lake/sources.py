@@ -19,7 +19,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from glob import glob
 from pathlib import Path
 from typing import TypeVar
 from zoneinfo import ZoneInfo, available_timezones
@@ -35,25 +34,6 @@ _TOP = ("version", "clusters", "journals")
 _CLUSTER = ("id", "metadata-log", "request-logs", "timezone")
 _REQUEST_LOG = ("broker", "files", "timezone")
 T = TypeVar("T")
-
-
-_REQUESTS_IN_ROWS = 64
-"""Bytes of a request log to a byte of its sums, about: Java gets these alone, since Python reads and adds up."""
-
-
-def bytes_for_java(inputs: Inputs) -> int | None:
-    """What Spark's Java reads of them, about; None where some are elsewhere."""
-    everything, lines = _bytes_of(inputs.paths), _bytes_of([path for log in inputs.request_logs for path in log.paths])
-    return None if everything is None or lines is None else everything - lines + lines // _REQUESTS_IN_ROWS
-
-
-def _bytes_of(paths: Sequence[str]) -> int | None:
-    """Of files, folders and patterns on this machine; None where some are elsewhere."""
-    if any("://" in path for path in paths):
-        return None
-    found = {Path(each) for path in paths for each in glob(path)}  # noqa: PTH207 - patterns are absolute
-    files = {file for path in found for file in ([path] if path.is_file() else path.iterdir())}
-    return sum(file.stat().st_size for file in files if file.is_file())
 
 
 def read_sources(text: str, source: str, folder: Path) -> Inputs:

@@ -16,6 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from console.history.jobs.processes import processors
 from console.lake.java import Java, NoJava, find_java
 from console.log_file import state_directory
 from console.model.numbers import is_natural
@@ -54,7 +55,7 @@ def this_machine(root: Path = Path("/")) -> Machine:
     for limit, used in _container_limits(root):
         memory = min(memory, limit)
         free = min(free, max(0, limit - used))
-    return Machine(memory, free, _cores())
+    return Machine(memory, free, processors())
 
 
 def _memory(root: Path) -> tuple[int, int]:
@@ -80,12 +81,6 @@ def _container_limits(root: Path) -> Iterator[tuple[int, int]]:
             continue
 
 
-def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 # -- what a Spark cluster needs of kac, as one zip: `console/history` with what it imports of `console/model`, and a
 # script that starts a job
 
@@ -97,7 +92,8 @@ import sys
 
 from console.history.jobs.submit import main
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())
 '''
 _OF_MODEL = (
     "__init__.py",

@@ -188,7 +188,7 @@ def test_everything_is_built_and_everybody_is_named(
     lake = with_traffic(demo, tmp_path, hours)
     file = Path(lake.where) / FILE
     sources = read_sources(file.read_text(encoding="utf-8"), str(file), Path(lake.where))
-    report = ingest(lambda: spark, lake, sources)
+    report = ingest(None, lake, sources)
     assert report.quarantined == 0
     assert report.rows["request_1s"] > 500 * hours
     build(lambda: spark, lake)

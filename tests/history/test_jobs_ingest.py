@@ -8,14 +8,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NoReturn
 
 import pytest
-from pyspark.sql import SparkSession
 
-from console.history.jobs import take
+from console.history.jobs import processes, take
 from console.history.jobs.ingest import ingest
 from console.history.jobs.inputs import Inputs, Journals, MetadataLog, RequestLog, inputs_from_json
+from console.history.jobs.progress import Progress
 from console.history.jobs.record import Taken, TooMuchIsBad, UnreadableInput, judge
 from console.history.jobs.status import status
 from console.history.schema import TABLES
@@ -73,9 +72,9 @@ def inputs(tmp_path: Path) -> Inputs:
 
 
 def test_inputs_are_taken_in_once_and_what_is_new_later(
-    spark: SparkSession, lake: Lake, inputs: Inputs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    lake: Lake, inputs: Inputs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    report = ingest(lambda: spark, lake, inputs)
+    report = ingest(None, lake, inputs)
     assert report.rows == {"kraft_record": 5, "request_1s": 6, "alter_request": 2}
     assert (report.quarantined, report.unchanged) == (0, 0)
     assert {row[0] for table in ("kraft_record", "request_1s", "alter_request") for row in rows_of(lake, table)} == {
@@ -87,19 +86,19 @@ def test_inputs_are_taken_in_once_and_what_is_new_later(
     # The same again is no change, also when a file was renamed and packed meanwhile.
     held = lake.current()
     log = Path(inputs.request_logs[0].paths[0].removesuffix("*"))
-    again = ingest(lambda: spark, lake, inputs)
+    again = ingest(None, lake, inputs)
     assert (again.rows, again.unchanged) == ({}, 2)
     text = log.read_bytes()
     log.unlink()
     log.with_name("kafka-request.log.1.gz").write_bytes(gzip.compress(text))
-    assert ingest(lambda: spark, lake, inputs).rows == {}
+    assert ingest(None, lake, inputs).rows == {}
     assert {table: rows_of(lake, table) for table in report.rows} == first
     assert all(lake.current().tables[table] == held.tables[table] for table in report.rows)
     # The same inputs in another lake with the same key are the same rows.
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "hmac.key").write_bytes(lake.key())
     other = Lake.create(str(tmp_path / "other"))
-    ingest(lambda: spark, other, inputs)
+    ingest(None, other, inputs)
     assert {table: rows_of(other, table, without=("run_id", "file")) for table in first} == {
         table: rows_of(lake, table, without=("run_id", "file")) for table in first
     }
@@ -118,13 +117,13 @@ def test_inputs_are_taken_in_once_and_what_is_new_later(
         file.write(damaged + more)
     too_much = r"1 of 4 records and batches of the source kraft_log can't be read: 25.0%, and 1.0% may"
     with pytest.raises(TooMuchIsBad, match=too_much):
-        ingest(lambda: spark, lake, inputs)
+        ingest(None, lake, inputs)
     assert partitions(lake, "request_1s") == before
     assert "quarantine" not in lake.current().tables
     failed = status(lake).runs[0]
     assert (failed.status, failed.quarantined) == ("failed", 2)
     assert (failed.rows["quarantine"], failed.rows["kraft_record"]) == (2, 3)
-    taken = ingest(lambda: spark, lake, inputs, max_bad_ratio=0.5)
+    taken = ingest(None, lake, inputs, max_bad_ratio=0.5)
     assert (taken.quarantined, taken.rows["kraft_record"], taken.rows["quarantine"]) == (2, 3, 2)
     assert [row[1] for row in rows_of(lake, "quarantine")] == ["kraft_log", "request_log"]
     assert [row[1] for row in rows_of(lake, "kraft_record")] == [0, 1, 2, 3, 4, 6, 7, 8]
@@ -135,16 +134,16 @@ def test_inputs_are_taken_in_once_and_what_is_new_later(
     assert after[ten] != before[ten]
     assert (10, "app", 2, 111) in seconds(lake)
     assert sum(row[2] for row in seconds(lake)) == 8
-    assert ingest(lambda: spark, lake, inputs).rows == {}
+    assert ingest(None, lake, inputs).rows == {}
 
     # The journal: a change, and later how it ended.
     journal = Path(inputs.journals[0].path, f"{CLUSTER}.jsonl")
     change, done = change_and_end()
     journal.write_bytes(change)
-    assert ingest(lambda: spark, lake, inputs).rows == {"journal": 1}
+    assert ingest(None, lake, inputs).rows == {"journal": 1}
     with journal.open("ab") as file:
         file.write(done)
-    assert ingest(lambda: spark, lake, inputs).rows == {"journal": 1}
+    assert ingest(None, lake, inputs).rows == {"journal": 1}
     ended = TABLES["journal"].names.index("status")
     assert [row[ended] for row in rows_of(lake, "journal", without=())] == ["applied"]
 
@@ -153,25 +152,27 @@ def test_inputs_are_taken_in_once_and_what_is_new_later(
             assert not any(secret.encode() in place.read_bytes() for secret in PLANTED), place
 
 
-def test_few_records_need_no_spark_and_are_the_same_rows(
-    spark: SparkSession, lake: Lake, inputs: Inputs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_metadata_log_is_the_same_rows_by_processes_and_in_pieces(
+    lake: Lake, inputs: Inputs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     logs = Inputs(inputs.metadata_logs)
-    with Path(logs.metadata_logs[0].path, f"{0:020}.log").open("ab") as file:
+    folder = Path(logs.metadata_logs[0].path)
+    with (folder / f"{0:020}.log").open("ab") as file:
         file.write(batch(5, [uvarint(1) + uvarint(99) + uvarint(0) + b"?" * 9]))
-    report = ingest(no_spark, lake, logs, max_bad_ratio=0.5)
-    assert report.rows == {"kraft_record": 6, "quarantine": 1}
+    (folder / f"{6:020}.log").write_bytes(batch(6, [value("TopicRecord", name="more", topicId="A" * 22)]))
+    report = ingest(None, lake, logs, max_bad_ratio=0.5)
+    assert report.rows == {"kraft_record": 7, "quarantine": 1}
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "hmac.key").write_bytes(lake.key())
     other = Lake.create(str(tmp_path / "other"))
-    monkeypatch.setattr(take, "FEW_BYTES", 0)
-    assert ingest(lambda: spark, other, logs, max_bad_ratio=0.5).rows == report.rows
+    monkeypatch.setattr(processes, "FEW_BYTES", 0)
+    monkeypatch.setattr(processes, "processors", lambda: 2)
+    monkeypatch.setattr(take, "MOST_BYTES", 1)
+    told: list[Progress] = []
+    assert ingest(None, other, logs, told.append, max_bad_ratio=0.5).rows == report.rows
+    assert [(each.done, each.total) for each in told if each.total] == [(0, 2), (0, 2), (1, 2), (2, 2)]
     for table in report.rows:
         assert rows_of(other, table, without=("run_id",)) == rows_of(lake, table, without=("run_id",))
-
-
-def no_spark() -> NoReturn:
-    pytest.fail("Spark was started")
 
 
 def change_and_end() -> tuple[bytes, bytes]:
@@ -186,9 +187,7 @@ def change_and_end() -> tuple[bytes, bytes]:
     return intent_line(1, intent) + note_line(Sending(1, 0, at)), note_line(answered)
 
 
-def test_an_input_that_is_none_is_said_to_be_none(
-    spark: SparkSession, lake: Lake, inputs: Inputs, tmp_path: Path
-) -> None:
+def test_an_input_that_is_none_is_said_to_be_none(lake: Lake, inputs: Inputs, tmp_path: Path) -> None:
     (log,) = inputs.request_logs
     for wrong, said in (
         (Inputs((MetadataLog(str(tmp_path)),)), "__cluster_metadata-0"),
@@ -197,12 +196,12 @@ def test_an_input_that_is_none_is_said_to_be_none(
         (Inputs(request_logs=(replace(log, cluster_id="c", time_zone="Mars/Olympus"),)), "no time zone"),
     ):
         with pytest.raises(UnreadableInput, match=said):
-            ingest(lambda: spark, lake, wrong)
+            ingest(None, lake, wrong)
         assert lake.failed_runs()[0]["message"]
     cut = tmp_path / "cut.log.gz"
     cut.write_bytes(gzip.compress(log_of([produce(1)] * 50))[:-20])
     with pytest.raises(UnreadableInput, match="is cut"):
-        ingest(lambda: spark, lake, Inputs(request_logs=(replace(log, cluster_id="c", paths=(str(cut),)),)))
+        ingest(None, lake, Inputs(request_logs=(replace(log, cluster_id="c", paths=(str(cut),)),)))
     assert lake.releases() == ()
 
 
@@ -225,12 +224,3 @@ def test_inputs_are_the_same_after_json(inputs: Inputs) -> None:
     ):
         with pytest.raises(ValueError, match=said):
             inputs_from_json(wrong)
-
-
-def test_executors_without_msgspec_are_named_with_what_to_install() -> None:
-    from console.history.jobs.take import _changes_told
-
-    with pytest.raises(UnreadableInput, match=r"executors have no msgspec.*pip install msgspec"), _changes_told():
-        raise RuntimeError(
-            "Job aborted\n  File …\nModuleNotFoundError: No module named 'msgspec'\n\tat org.apache.spark…"
-        )

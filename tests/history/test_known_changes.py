@@ -74,7 +74,7 @@ def lake(cluster: KafkaCluster, spark: SparkSession, tmp_path_factory: pytest.Te
         zone=ZONE,
         folder=Path(where),
     )
-    ingest(lambda: spark, Lake.open(where), sources)
+    ingest(None, Lake.open(where), sources)
     UNBUILT[where] = history(where)
     build(lambda: spark, Lake.open(where))
     return where

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from console.history.jobs.inputs import Inputs, Journals, MetadataLog, RequestLog
-from console.lake.sources import bytes_for_java, given_sources, missing, read_sources
+from console.lake.sources import given_sources, missing, read_sources
 from console.model.yaml_places import FileProblems
 
 FOLDER = Path("/lake")
@@ -102,13 +102,3 @@ def test_what_is_not_there_is_named(tmp_path: Path) -> None:
         f"{tmp_path} is no metadata log but holds one: name {tmp_path}/__cluster_metadata-0",
         "there is no journal at /no/journal",
     ]
-
-
-def test_request_logs_weigh_what_java_gets_of_them(tmp_path: Path) -> None:
-    log, records = tmp_path / "kafka-request.log", tmp_path / "__cluster_metadata-0"
-    log.write_bytes(b"x" * 64_000)
-    records.mkdir()
-    (records / "00000000000000000000.log").write_bytes(b"x" * 500)
-    given = given_sources(metadata_logs=(str(records),), request_logs=(f"1={log}*",), cluster_id="c", folder=tmp_path)
-    assert bytes_for_java(given) == 500 + 1000
-    assert bytes_for_java(given_sources(request_logs=("1=s3a://logs/*",), cluster_id="c", folder=tmp_path)) is None

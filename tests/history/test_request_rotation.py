@@ -30,7 +30,7 @@ from tests.history.lake_rows import rows_of
 from tests.history.request_lines import produce
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    pass
 
 
 def line(number: int) -> bytes:
@@ -332,8 +332,8 @@ def test_a_file_of_two_brokers_is_refused(tmp_path: Path) -> None:
         plan_request_logs({}, [one, replace(one, broker_id=2, paths=(str(tmp_path / "link.log"),))])
 
 
-@pytest.mark.timeout(900)
-def test_ingest_while_the_log_rotates(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("before", ["parts_of", "side_by_side"])
+def test_ingest_while_the_log_rotates(before: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from console.history.jobs import take as take_request_logs
     from console.history.jobs.ingest import ingest
 
@@ -349,10 +349,10 @@ def test_ingest_while_the_log_rotates(spark: SparkSession, tmp_path: Path, monke
             file.write(text(*range(written, written + lines)))
         written += lines
 
-    read = take_request_logs.counted_requests
+    read = getattr(take_request_logs, before)
 
     def while_it_runs(*given: Any) -> Any:
-        """Called between the plan and the reading."""
+        """Called between the plan and the parts, or between them and the reading."""
         for deed in deeds:
             deed()
         deeds.clear()
@@ -375,18 +375,18 @@ def test_ingest_while_the_log_rotates(spark: SparkSession, tmp_path: Path, monke
     def deleted() -> None:
         live.unlink()
 
-    monkeypatch.setattr(take_request_logs, "counted_requests", while_it_runs)
+    monkeypatch.setattr(take_request_logs, before, while_it_runs)
     for deed in (rotated, emptied, packed):
         write(40)
         deeds.append(deed)
-        ingest(lambda: spark, lake, inputs)
+        ingest(None, lake, inputs)
         assert not lake.failed_runs(), deed
-    ingest(lambda: spark, lake, inputs)
+    ingest(None, lake, inputs)
     assert requests_in(lake) == Counter(f"c{number}" for number in range(written))
     # What is deleted before it is read fails the attempt, and the next one goes without.
     write(10)
     deeds.append(deleted)
-    assert ingest(lambda: spark, lake, inputs).rows == {}
+    assert ingest(None, lake, inputs).rows == {}
     (failed,) = lake.failed_runs()
     assert f"{live} is not the file any more" in failed["message"]
     assert requests_in(lake) == Counter(f"c{number}" for number in range(written - 10))
@@ -395,7 +395,7 @@ def test_ingest_while_the_log_rotates(spark: SparkSession, tmp_path: Path, monke
     monkeypatch.setattr("console.history.jobs.ingest.ATTEMPTS", 1)
     write(10)
     with pytest.raises(UnreadableInput, match="nothing was taken in"):
-        ingest(lambda: spark, lake, inputs)
+        ingest(None, lake, inputs)
 
 
 def requests_in(lake: Lake) -> Counter[str]:

@@ -1,4 +1,4 @@
-"""What a killed run of Spark leaves is deleted by the next one, and nothing else; nothing new needs no Spark."""
+"""What a killed run of Spark leaves is deleted by the next one, and nothing else; `ingest` needs no Spark."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from console.history.store import Lake
-from console.history.store.write import writing
 from console.lake.spark_session import NoSpark, scratch_folder
 from tests.history.lake_rows import rows_of
 from tests.history.request_lines import log_of, produce
@@ -71,35 +70,20 @@ def test_a_folder_that_somebody_else_laid_there_is_not_used(tmp_path: Path) -> N
         pass
 
 
-def test_nothing_new_needs_no_spark(tmp_path: Path) -> None:
-    from console.history.jobs.inputs import Inputs, RequestLog
-    from console.history.jobs.plan_inputs import nothing_new, plan_request_logs
-
+def test_ingest_needs_no_spark(tmp_path: Path) -> None:
     log = tmp_path / "request.log"
     log.write_bytes(log_of([produce(1)]))
-    inputs = Inputs(request_logs=(RequestLog((str(log),), "c", 1),))
     lake = Lake.create(str(tmp_path / "lake"))
-    assert nothing_new(lake, inputs) is None
-    assert lake.current().run_id == ""
-    assert lake.failed_runs() == []
-    with writing(lake, "ingest") as write:
-        write.remember(plan_request_logs({}, inputs.request_logs).remember)
-        write.commit()
-    report = nothing_new(lake, inputs)
-    assert report is not None
-    assert (report.rows, report.unchanged) == ({}, 1)
-    assert len(rows_of(lake, "run")) == 2
-    # As it is typed: without Java, and pyspark is not imported.
     options = ["--lake", lake.where, "--cluster-id", "c", "--request-log", f"1={log}"]
-    ran = subprocess.run(
-        [sys.executable, "-X", "importtime", "-m", "console", "lake", "ingest", *options],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PATH": "", "JAVA_HOME": "/nowhere"},
-    )
-    assert ran.returncode == 0, ran.stderr
-    assert "pyspark" not in ran.stderr
-    with log.open("ab") as file:
-        file.write(log_of([produce(2)]))
-    assert nothing_new(lake, inputs) is None
+    for said in ("rows written: request_1s 1;", "nothing new"):
+        ran = subprocess.run(
+            [sys.executable, "-X", "importtime", "-m", "console", "lake", "ingest", *options],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, "PATH": "", "JAVA_HOME": "/nowhere"},
+        )
+        assert ran.returncode == 0, ran.stderr
+        assert said in ran.stdout
+        assert "pyspark" not in ran.stderr
+    assert len(rows_of(lake, "run")) == 2

@@ -14,7 +14,9 @@ from console.history.schema import TABLES
 from console.history.store import Lake
 from console.history.store.write import writing
 from console.lake.spark_session import write_package
+from tests.history.known_requests import BEFORE, noise
 from tests.history.lake_rows import rows_of, snapshot_rows
+from tests.history.request_lines import log_of
 from tests.support.metadata_log import batch, value
 from tests.support.spark_cluster import spark_cluster
 
@@ -48,14 +50,16 @@ def metadata_log(tmp_path: Path) -> Path:
 def test_a_cluster_makes_the_same_rows_as_this_machine(spark: SparkSession, tmp_path: Path, metadata_log: Path) -> None:
     from console.history.jobs.build import build
     from console.history.jobs.ingest import ingest
-    from console.history.jobs.inputs import Inputs, MetadataLog
+    from console.history.jobs.inputs import Inputs, MetadataLog, RequestLog
 
     here, there = tmp_path / "here", tmp_path / "there"
     with writing(Lake.create(str(here)), "collect") as write:
         write.add_arrow("snapshot", snapshot_rows(200, days=3))
         write.commit()
     shutil.copytree(here, there)
-    inputs = Inputs(metadata_logs=(MetadataLog(str(metadata_log)),))
+    middle = len(BEFORE) // 2
+    (tmp_path / "request.log").write_bytes(log_of(BEFORE[:middle]) + noise() + log_of(BEFORE[middle:]))
+    inputs = Inputs((MetadataLog(str(metadata_log)),), (RequestLog((str(tmp_path / "request.log"),), "", 1),))
     package, script = write_package(tmp_path / "kac-lake.zip")
     cluster_folder = tmp_path / "cluster"
     cluster_folder.mkdir()
@@ -69,7 +73,7 @@ def test_a_cluster_makes_the_same_rows_as_this_machine(spark: SparkSession, tmp_
             assert done.returncode == 0, done.stderr[-4000:]
             assert json.loads(done.stdout.splitlines()[-1])["job"] == arguments[0]
         assert all(count > 0 for count in cluster.executors), "a worker had nothing to do"
-    ingest(lambda: spark, Lake.open(str(here)), inputs)
+    ingest(None, Lake.open(str(here)), inputs)
     build(lambda: spark, Lake.open(str(here)), MADE)
     for table in sorted(set(TABLES) - {"run"}):
         assert rows_of(Lake.open(str(there)), table) == rows_of(Lake.open(str(here)), table), table

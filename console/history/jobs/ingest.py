@@ -8,8 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-
-from pyspark.sql import SparkSession
+from typing import TYPE_CHECKING
 
 from console.history.jobs.plan_inputs import JOB, owned
 from console.history.jobs.record import (
@@ -21,8 +20,7 @@ from console.history.jobs.record import (
     judge,
     note_versions,
 )
-from console.history.jobs.submit import lake_at, parser, submitted
-from console.history.jobs.take import Session, take_journals, take_metadata_logs, take_request_logs
+from console.history.jobs.take import Session, Watch, take_journals, take_metadata_logs, take_request_logs
 from console.history.store.write import writing
 from console.model.numbers import decimal_number, option
 
@@ -33,11 +31,14 @@ from .check_clocks import check_clocks
 from .inputs import Inputs, inputs_from_json
 from .progress import Listener, Steps, silent
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 ATTEMPTS = 3
 
 
 def ingest(
-    session: Session,
+    session: Session | None,
     lake: Lake,
     inputs: Inputs,
     progress: Listener = silent,
@@ -48,8 +49,9 @@ def ingest(
     """Takes in what was not yet: the same inputs again are no change. Where a log is rotated away while it is read,
     nothing of the attempt holds, and all is planned again, `ATTEMPTS` times at most.
 
-    session: is called where Spark is needed. max_bad_ratio: the share of lines or batches, from 0 to 1, of each kind of
-    input that may be unreadable. What is unreadable is in the table `quarantine`, its secrets taken out.
+    session: of the executors that read request logs; None: processes of this machine read all. max_bad_ratio: the share
+    of lines or batches, from 0 to 1, of each kind of input that may be unreadable. What is unreadable is in the table
+    `quarantine`, its secrets taken out.
 
     TooMuchIsBad: more is; nothing is taken in, and the run is among those that failed. UnreadableInput, OSError: an
     input is not what it should be, or can't be read. LakeBusy.
@@ -68,25 +70,26 @@ def ingest(
 
 
 def _ingest(
-    session: Session, lake: Lake, inputs: Inputs, progress: Listener, max_bad_ratio: float, keep: int
+    session: Session | None, lake: Lake, inputs: Inputs, progress: Listener, max_bad_ratio: float, keep: int
 ) -> Report:
     """An attempt. LogChangedError: a log was rotated away meanwhile; nothing of it holds."""
     began = time.monotonic()
     read = inputs.as_json()
     with writing(lake, JOB, keep=keep, inputs=read) as write:
         note_versions(write)
-        kinds: list[tuple[str, object, Callable[[], Taken]]] = [
-            ("metadata log", inputs.metadata_logs, lambda: take_metadata_logs(session, write, inputs.metadata_logs)),
-            ("request log", inputs.request_logs, lambda: take_request_logs(session, write, owned(inputs))),
-            ("journal", inputs.journals, lambda: take_journals(write, inputs.journals)),
+        metadata, alone = inputs.metadata_logs, session is not None
+        kinds: list[tuple[str, object, Callable[[Watch], Taken]]] = [
+            ("metadata log", metadata, lambda watch: take_metadata_logs(write, metadata, watch, alone=alone)),
+            ("request log", inputs.request_logs, lambda watch: take_request_logs(session, write, owned(inputs), watch)),
+            ("journal", inputs.journals, lambda _: take_journals(write, inputs.journals)),
         ]
         given = [(name, take) for name, of_kind, take in kinds if of_kind]
-        watch = Steps(JOB, len(given), progress)
+        steps = Steps(JOB, len(given), progress)
         taken = []
         for name, take in given:
-            with watch.step(name) as wrote:
+            with steps.step(name) as wrote:
                 before = sum(write.rows.values())
-                taken.append(take())
+                taken.append(take(steps.done))
                 wrote(sum(write.rows.values()) - before)
         told = check_clocks(write, inputs.request_logs)
         rows = dict(write.rows)
@@ -112,6 +115,8 @@ def _ingest(
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Under `spark-submit`: the report as JSON on standard output; 0, or 1 with why on standard error."""
+    from console.history.jobs.submit import lake_at, parser, submitted
+
     options = parser(JOB, "Takes in what is new in logs and journals.")
     options.add_argument("inputs", help="a JSON file, or the JSON itself: metadata_logs, request_logs, journals")
     options.add_argument(

@@ -16,7 +16,7 @@ import msgspec
 
 from console.history.entities import id_problem
 from console.history.jobs.inputs import Inputs, MetadataLog, RequestLog
-from console.history.jobs.record import Report, UnreadableInput
+from console.history.jobs.record import UnreadableInput
 from console.history.journals import read_journals
 from console.history.kraft.metadata_log import LogPlan, NoMetadataLogError, log_files, plan_log
 from console.history.requests import progress
@@ -25,8 +25,6 @@ from console.history.requests.lines import clocks
 from console.history.requests.parts import BrokerLog
 from console.history.requests.progress import CutInPlaceError, Span
 from console.history.store import Lake, Release
-from console.history.store.sweep import KEEP
-from console.history.store.write import writing
 
 # What is new in metadata logs, and whose they are; without Spark.
 
@@ -219,59 +217,31 @@ def _zone(log: RequestLog) -> str:
         raise UnreadableInput(f"{log.time_zone!r} is no time zone; they are called Europe/Berlin or UTC.") from wrong
 
 
-# Looks whether there is anything new to take in, before Spark is started for it; without Spark.
+# Looks whether there is anything new to take in.
 
 JOB = "ingest"
 JOURNAL_REMEMBERED = "journal:"
 
 
-def nothing_new(lake: Lake, inputs: Inputs, *, keep: int = KEEP) -> Report | None:
-    """The report of a run that took in nothing, which it commits; None where there is something, or where something is
-    damaged: then nothing is written. UnreadableInput, LakeBusy, OSError."""
-    began = time.monotonic()
-    read = inputs.as_json()
-    with writing(lake, JOB, keep=keep, inputs=read) as write:
-        found = _look(write.release, inputs)
-        if found is None:
-            return None
-        write.remember(found.remember)
-        write.commit(inputs=read)
-    notes = (f"Took over the lock of a run that died: {write.taken_over}.",) if write.taken_over else ()
-    return Report(write.run_id, JOB, {}, 0, found.unchanged, time.monotonic() - began, notes)
-
-
 def anything_new(lake: Lake, inputs: Inputs) -> bool:
     """Whether a run would take anything in; writes nothing. UnreadableInput, OSError."""
-    return _look(lake.current(), inputs) is None
-
-
-@dataclass(frozen=True)
-class _Nothing:
-    """How far inputs are read, under the names that they have now; how many have nothing new."""
-
-    remember: Mapping[str, Any]
-    unchanged: int
-
-
-def _look(release: Release, inputs: Inputs) -> _Nothing | None:
-    """None: there is something new."""
+    release = lake.current()
     logs = plan_metadata_logs(release, inputs.metadata_logs)
     if any(each.plan.splits or each.plan.troubles for each in logs):
-        return None
-    requests = plan_request_logs(release.inputs, owned(inputs))
-    if requests.logs:
-        return None
-    known = {
+        return True
+    if plan_request_logs(release.inputs, owned(inputs)).logs:
+        return True
+    rows, bad, _ = read_journals([each.path for each in inputs.journals], known_journals(release))
+    return bool(rows.num_rows or bad.num_rows)
+
+
+def known_journals(release: Release) -> dict[str, Any]:
+    """How far journals were read, by path."""
+    return {
         key.removeprefix(JOURNAL_REMEMBERED): value
         for key, value in release.inputs.items()
         if key.startswith(JOURNAL_REMEMBERED)
     }
-    rows, bad, now = read_journals([each.path for each in inputs.journals], known)
-    if rows.num_rows or bad.num_rows:
-        return None
-    journals = {f"{JOURNAL_REMEMBERED}{path}": value for path, value in now.items()}
-    unchanged = len(logs) + requests.unchanged + sum(known.get(path) == value for path, value in now.items())
-    return _Nothing({**remembered(logs), **requests.remember, **journals}, unchanged)
 
 
 def owned(inputs: Inputs) -> list[RequestLog]:

@@ -1,4 +1,4 @@
-"""How far a job is: what Spark's status tracker reports of the tasks of a step, while it runs."""
+"""How far a job is: what the step itself says, or Spark's status tracker of its tasks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 SECONDS_BETWEEN = 0.25
@@ -17,8 +17,8 @@ class Progress:
     """How far a job is.
 
     step: what it does now, mostly a table's name. number, steps: its place among the steps, from 1. done, total: tasks
-    of Spark in this step, as far as Spark has planned them (the total may grow); 0 and 0 before any is known. rows:
-    that the step has written, once it ended.
+    in this step, as far as Spark has planned them (the total may grow); 0 and 0 before any is known. rows: that the
+    step has written, once it ended.
     """
 
     job: str
@@ -46,12 +46,17 @@ class Steps:
         self._steps = steps
         self._listener = listener
         self._number = 0
+        self._at = Progress(job, "", 0, steps)
+
+    def done(self, done: int, total: int) -> None:
+        """How many tasks of the step that runs are done."""
+        self._listener(replace(self._at, done=done, total=total))
 
     @contextmanager
     def step(self, name: str) -> Iterator[Callable[[int], None]]:
         """One step, watched for the context; what is given is called with the rows that it wrote."""
         self._number += 1
-        at = Progress(self._job, name, self._number, self._steps)
+        self._at = at = Progress(self._job, name, self._number, self._steps)
         rows = 0
 
         def wrote(count: int) -> None:

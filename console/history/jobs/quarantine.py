@@ -30,7 +30,9 @@ def quarantine_arrow(write: Write, rows: pa.Table) -> int:
     """Appends rows that are not there yet; gives how many."""
     if not rows.num_rows:
         return 0
-    there = parquet_files.read(write.lake.filesystem, write.lake.files(write.draft, QUARANTINE), QUARANTINE)
+    there = parquet_files.read(
+        write.lake.filesystem, write.lake.files(write.draft, QUARANTINE), QUARANTINE, columns=list(QUARANTINE.key)
+    )
     known = set(_keys(there))
     fresh = []
     for place, key in enumerate(_keys(rows)):

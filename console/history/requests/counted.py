@@ -23,6 +23,8 @@ SOURCE = "request_log"
 _BITS = INT_MAX.bit_length()
 _MOST_MS = float(INT_MAX)
 """A float is compared with another many times faster than with an int."""
+_SUMS = ("requests", "errors", "bytes_in", "bytes_out", "local_ms", "throttle_ms_sum")
+_MOST = "throttle_ms_max"
 _KINDS: Mapping[str, Table] = {"second": REQUEST_1S, "alter": ALTER_REQUEST, "quarantined": QUARANTINE}
 
 
@@ -47,6 +49,12 @@ COUNTED_DDL = "lines BIGINT, damaged BIGINT, " + ", ".join(
     f"{name} STRUCT<{_struct_ddl(table)}>" for name, table in _KINDS.items()
 )
 """The same in Spark's words."""
+
+
+def added_up(rows: pa.Table) -> pa.Table:
+    """Rows of REQUEST_1S: one row for each key, with the sums."""
+    found = rows.group_by(list(REQUEST_1S.key)).aggregate([*((name, "sum") for name in _SUMS), (_MOST, "max")])
+    return found.rename_columns([*REQUEST_1S.key, *_SUMS, _MOST]).select(REQUEST_1S.names)
 
 
 class Whose(NamedTuple):
