@@ -43,7 +43,7 @@ JOBS = {
     "run": (
         "console.cli.lake_run",
         "run_rounds",
-        "ingest and build whatever is new, again and again in one session of Spark, until Ctrl-C",
+        "ingest and build whatever is new, again and again in one process, until Ctrl-C",
     ),
     "status": ("console.cli.lake", "run_status", "show what is in the lake, and how its last runs went"),
     "report": (

@@ -54,7 +54,8 @@ def _java(javas: list[Java]) -> Iterator[Check]:
     taken = next((each for each in javas if each.works), None)
     if taken is None:
         looked = "; ".join(f"{each.place}: {each.problem}" for each in javas) or "none"
-        yield Check("Java", Health.BAD, looked, f"install Java 17 or newer, or {INSTALL}, which brings one")
+        remedy = f"install Java 17 or newer, or {INSTALL}, which brings one; collect, follow and ingest need none"
+        yield Check("Java", Health.BAD, looked, remedy)
         return
     for each in javas:
         if each is taken:
