@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from console.history.jobs import processes, take
 from console.history.jobs.ingest import ingest
@@ -192,8 +193,8 @@ def test_an_input_that_is_none_is_said_to_be_none(lake: Lake, inputs: Inputs, tm
     for wrong, said in (
         (Inputs((MetadataLog(str(tmp_path)),)), "__cluster_metadata-0"),
         (Inputs(request_logs=(log,)), "does not say whose it is"),
-        (Inputs(request_logs=(replace(log, cluster_id="c", paths=("/nowhere/*.log",)),)), "broker 1 is at /nowhere"),
-        (Inputs(request_logs=(replace(log, cluster_id="c", time_zone="Mars/Olympus"),)), "no time zone"),
+        (Inputs(request_logs=(structs.replace(log, cluster_id="c", paths=("/nowhere/*.log",)),)), "broker 1 is at /nowhere"),
+        (Inputs(request_logs=(structs.replace(log, cluster_id="c", time_zone="Mars/Olympus"),)), "no time zone"),
     ):
         with pytest.raises(UnreadableInput, match=said):
             ingest(None, lake, wrong)
@@ -201,7 +202,7 @@ def test_an_input_that_is_none_is_said_to_be_none(lake: Lake, inputs: Inputs, tm
     cut = tmp_path / "cut.log.gz"
     cut.write_bytes(gzip.compress(log_of([produce(1)] * 50))[:-20])
     with pytest.raises(UnreadableInput, match="is cut"):
-        ingest(None, lake, Inputs(request_logs=(replace(log, cluster_id="c", paths=(str(cut),)),)))
+        ingest(None, lake, Inputs(request_logs=(structs.replace(log, cluster_id="c", paths=(str(cut),)),)))
     assert lake.releases() == ()
 
 

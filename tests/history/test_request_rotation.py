@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec import structs
 
 from console.history.jobs.inputs import Inputs, RequestLog
 from console.history.jobs.plan_inputs import plan_request_logs
@@ -319,7 +320,7 @@ def test_two_brokers_logs_under_one_id_are_refused(tmp_path: Path) -> None:
         plan_request_logs({}, [one, other])
     with pytest.raises(UnreadableInput, match="both given"):
         plan_request_logs({}, [RequestLog((str(tmp_path / "*.log"),), "c", 1)])
-    assert len(plan_request_logs({}, [one, replace(other, broker_id=2)]).logs) == 2
+    assert len(plan_request_logs({}, [one, structs.replace(other, broker_id=2)]).logs) == 2
     # One after the other they may be the same broker's, which has two listeners.
     after = log_of_broker(tmp_path / "b.log", "10.0.0.2:9092", range(60, 90))
     assert len(plan_request_logs({}, [one, after]).logs) == 2
@@ -329,7 +330,7 @@ def test_a_file_of_two_brokers_is_refused(tmp_path: Path) -> None:
     one = log_of_broker(tmp_path / "a.log", "10.0.0.1:9092", range(60))
     (tmp_path / "link.log").symlink_to(tmp_path / "a.log")
     with pytest.raises(UnreadableInput, match="request log of c/1 and of c/2"):
-        plan_request_logs({}, [one, replace(one, broker_id=2, paths=(str(tmp_path / "link.log"),))])
+        plan_request_logs({}, [one, structs.replace(one, broker_id=2, paths=(str(tmp_path / "link.log"),))])
 
 
 @pytest.mark.parametrize("before", ["parts_of", "side_by_side"])

@@ -68,12 +68,13 @@ def test_a_cluster_makes_the_same_rows_as_this_machine(spark: SparkSession, tmp_
             [cluster.environ["PYSPARK_PYTHON"], "-c", "import console"], capture_output=True, check=False, cwd=tmp_path
         )
         assert b"ModuleNotFoundError" in alone.stderr
-        for arguments in (["ingest", str(there), json.dumps(inputs.as_json())], ["build", str(there), *MADE]):
+        ingesting = ["ingest", str(there), json.dumps(inputs.as_json()), "--max-bad-ratio=0.5"]
+        for arguments in (ingesting, ["build", str(there), *MADE]):
             done = cluster.submit(script, arguments, zips=package)
             assert done.returncode == 0, done.stderr[-4000:]
             assert json.loads(done.stdout.splitlines()[-1])["job"] == arguments[0]
         assert all(count > 0 for count in cluster.executors), "a worker had nothing to do"
-    ingest(None, Lake.open(str(here)), inputs)
+    ingest(None, Lake.open(str(here)), inputs, max_bad_ratio=0.5)
     build(lambda: spark, Lake.open(str(here)), MADE)
     for table in sorted(set(TABLES) - {"run"}):
         assert rows_of(Lake.open(str(there)), table) == rows_of(Lake.open(str(here)), table), table
