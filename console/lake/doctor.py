@@ -54,7 +54,7 @@ def _java(javas: list[Java]) -> Iterator[Check]:
     taken = next((each for each in javas if each.works), None)
     if taken is None:
         looked = "; ".join(f"{each.place}: {each.problem}" for each in javas) or "none"
-        remedy = f"install Java 17 or newer, or {INSTALL}, which brings one; collect, follow and ingest need none"
+        remedy = f"install Java 17 or newer, or {INSTALL}, which brings one; only builds of many rows need it"
         yield Check("Java", Health.BAD, looked, remedy)
         return
     for each in javas:

@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -190,11 +191,12 @@ def change_and_end() -> tuple[bytes, bytes]:
 
 def test_an_input_that_is_none_is_said_to_be_none(lake: Lake, inputs: Inputs, tmp_path: Path) -> None:
     (log,) = inputs.request_logs
+    named = partial(structs.replace, log, cluster_id="c")
     for wrong, said in (
         (Inputs((MetadataLog(str(tmp_path)),)), "__cluster_metadata-0"),
         (Inputs(request_logs=(log,)), "does not say whose it is"),
-        (Inputs(request_logs=(structs.replace(log, cluster_id="c", paths=("/nowhere/*.log",)),)), "broker 1 is at /nowhere"),
-        (Inputs(request_logs=(structs.replace(log, cluster_id="c", time_zone="Mars/Olympus"),)), "no time zone"),
+        (Inputs(request_logs=(named(paths=("/nowhere/*.log",)),)), "broker 1 is at /nowhere"),
+        (Inputs(request_logs=(named(time_zone="Mars/Olympus"),)), "no time zone"),
     ):
         with pytest.raises(UnreadableInput, match=said):
             ingest(None, lake, wrong)
@@ -202,7 +204,7 @@ def test_an_input_that_is_none_is_said_to_be_none(lake: Lake, inputs: Inputs, tm
     cut = tmp_path / "cut.log.gz"
     cut.write_bytes(gzip.compress(log_of([produce(1)] * 50))[:-20])
     with pytest.raises(UnreadableInput, match="is cut"):
-        ingest(None, lake, Inputs(request_logs=(structs.replace(log, cluster_id="c", paths=(str(cut),)),)))
+        ingest(None, lake, Inputs(request_logs=(named(paths=(str(cut),)),)))
     assert lake.releases() == ()
 
 
