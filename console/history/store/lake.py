@@ -188,13 +188,10 @@ class Lake:
         files = delta_log.replayed(self.filesystem, self.path(_RELEASES), version, log)
         found: list[Release] = []
         for path in files.as_files(_RELEASES).files:
-            found += self._rows(path)
+            with delta_log.reading(self.where, path):
+                found += map(from_row, rows(self.filesystem, self.path(path), RELEASE.names))
         found.sort(key=lambda each: each.number, reverse=True)
         return tuple(replace(each, tables=_Tables(self, each.versions)) for each in found)
-
-    def _rows(self, path: str) -> list[Release]:
-        with delta_log.reading(self.where, path):
-            return list(map(from_row, rows(self.filesystem, self.path(path), RELEASE.names)))
 
 
 class _Tables(Mapping[str, TableFiles]):
