@@ -1,64 +1,75 @@
-"""Spark data sources for metadata logs (`kraft_log`, `kraft_log_quarantine`) and request logs (`request_log`).
+"""Spark data sources for a Spark of your own, 4.2 or newer (docs/lake.md): `kraft_log`, metadata logs as a table or a
+stream, and `request_log`, request logs as a stream.
 
 >>> spark.dataSource.register(KraftLog)
 >>> spark.read.format("kraft_log").option("path", "/var/lib/kafka/metadata/__cluster_metadata-0").load()
 
-The rows are those of `kraft_record` without `run_id`. Options: `path` (or several with ``.load([…, …])``; folders that
-the driver and the executors see), `cluster_id` (else from `meta.properties` beside the folder), `start_offset`,
-`end_offset`, `hmac_secret` (the key in hex; without it `value_hmac` is empty), `partitions` (about how many tasks; else
-one for each 16 MiB).
+The rows of `kraft_log` are those of `kraft_record` without `run_id`; an unreadable record is one of the type
+``UNKNOWN(n)``. Options: `path` (or several of one cluster with ``.load([…, …])``; folders that the driver and the
+executors see), `cluster_id` (else from `meta.properties` beside the folder), `start_offset`, `end_offset`,
+`hmac_secret` (the key in hex; without it `value_hmac` is empty).
 
-How a job continues from the last run::
-
-    plan = plan_log([path], start_offset=last_time)              # on the driver: headers and checksums alone
-    options = {"path": path, "start_offset": last_time, "end_offset": plan.next_offset, …}
-    records = spark.read.format("kraft_log").options(**options).load()
-    # the next run begins at plan.next_offset; an unfinished transaction (plan.open_at) is not included
-
-`plan.troubles` has the damaged batches (`Trouble` has the columns of `quarantine`). An unreadable record is a row of
-the type ``UNKNOWN(n)``; ``kraft_log_quarantine`` with the same options returns what is wrong with those and with
-damaged batches, as rows of `quarantine` without `run_id`. It reads everything again: use it only if there is such a
-row.
+An offset of a stream says what is read, so that after a kill the checkpoint's batch is made again of the same bytes.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
-from pyspark import StorageLevel
-from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
-from pyspark.sql.types import StructType
+from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 
-from console.history.jobs.quarantine import KRAFT_LOG, trouble_rows
-from console.history.jobs.record import UnreadableInput
+from console.history.jobs.inputs import inputs_from_json
+from console.history.jobs.plan_inputs import owned, plan_request_logs
 from console.history.kraft.decoder import ROW_SCHEMA, Trouble
-from console.history.kraft.metadata_log import SPLIT_BYTES, LogPlan, Split, plan_log, read_splits
+from console.history.kraft.metadata_log import LogPlan, plan_log, read_splits
 from console.history.requests.counted import COUNTED_DDL
-from console.history.requests.files import LogChangedError
-from console.history.requests.parts import Part, read_part
-from console.history.schema import KRAFT_RECORD, QUARANTINE, Table
-from console.model.numbers import is_natural
+from console.history.requests.parts import Part, parts_of, read_part
+from console.history.schema import KRAFT_RECORD
+from console.model.numbers import is_natural, json_text
+
+Offset = dict[str, Any]
+
+
+class _OnceIfAsked(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """With the trigger availableNow what is there is one batch: what comes while it is read is for the next run."""
+
+    def __init__(self) -> None:
+        self._is_once = False
+        self._was_asked = False
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's
+        """Spark's."""
+        self._is_once = True
+
+    def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: ARG002, N802 - Spark's
+        """Where what is there now ends; `start` where nothing is new."""
+        if self._is_once and self._was_asked:
+            return start
+        self._was_asked = True
+        return self.newest(start)
+
+    def newest(self, start: Offset) -> Offset:
+        """Where what is there now ends."""
+        raise NotImplementedError
+
 
 # -- metadata logs ---------------------------------------------------------------------------------------------------
-
-_LEAST_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
 class Options:
-    """What is read, and how. key: of the HMAC of secrets."""
+    """What is read of one cluster's log, and how. key: of the HMAC of secrets."""
 
     folders: tuple[str, ...]
     cluster_id: str | None
     start_offset: int
     end_offset: int | None
     key: bytes | None = field(repr=False)
-    partitions: int | None
 
     @staticmethod
     def of(given: Mapping[str, str]) -> Options:
@@ -72,31 +83,35 @@ class Options:
             key = bytes.fromhex(given["hmac_secret"]) if "hmac_secret" in given else None
         except ValueError:
             raise ValueError("kraft_log: the option hmac_secret is not in hex") from None
-        return Options(
-            folders,
-            given.get("cluster_id"),
-            _number(given, "start_offset") or 0,
-            _number(given, "end_offset"),
-            key,
-            _number(given, "partitions"),
-        )
+        start, end = (_number(given, name) for name in ("start_offset", "end_offset"))
+        return Options(folders, given.get("cluster_id"), start or 0, end, key)
 
     def plan(self) -> LogPlan:
         """Plans the read. Raises NoMetadataLogError, OSError."""
-        plan = self._plan(SPLIT_BYTES)
-        if self.partitions is None:
-            return plan
-        size = sum(split.end - split.at for split in plan.splits)
-        return self._plan(max(_LEAST_BYTES, -(-size // self.partitions)))
-
-    def _plan(self, split_bytes: int) -> LogPlan:
         return plan_log(
-            self.folders,
-            cluster_id=self.cluster_id,
-            start_offset=self.start_offset,
-            end_offset=self.end_offset,
-            split_bytes=split_bytes,
+            self.folders, cluster_id=self.cluster_id, start_offset=self.start_offset, end_offset=self.end_offset
         )
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """What tasks read: a split each."""
+        return [InputPartition(split) for split in self.plan().splits]
+
+    def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
+        """The records of a partition; Spark passes None if there is none."""
+        # Spark takes the schema of the first batch for all, and needs one.
+        yield pa.RecordBatch.from_pylist([], ROW_SCHEMA)
+        yield from read_splits([] if partition is None else [partition.value], self.key, _shown_by_rows)
+
+
+def _shown_by_rows(_: Trouble) -> None:
+    """Rows of the type UNKNOWN show which records are unreadable."""
+
+
+def _number(given: Mapping[str, str], name: str) -> int | None:
+    text = given.get(name)
+    if text is not None and not is_natural(text):
+        raise ValueError(f"kraft_log: the option {name} must be a whole number, not {text[:40]!r}")
+    return None if text is None else int(text)
 
 
 class KraftLog(DataSource):
@@ -105,11 +120,11 @@ class KraftLog(DataSource):
     @classmethod
     def name(cls) -> str:
         """The format's name."""
-        return KRAFT_LOG
+        return "kraft_log"
 
     def schema(self) -> str:
         """The columns of `kraft_record` without `run_id`."""
-        return _ddl(KRAFT_RECORD)
+        return ", ".join(f"{each.name} {each.type}" for each in KRAFT_RECORD.columns if each.name != "run_id")
 
     def reader(self, schema: Any) -> DataSourceReader:  # noqa: ARG002
         """The reader of these options."""
@@ -117,34 +132,7 @@ class KraftLog(DataSource):
 
     def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: ARG002, N802 - Spark's
         """The same as a stream."""
-        from console.history.spark_streams import RecordStream
-
-        return RecordStream(Options.of(self.options))
-
-
-class KraftLogQuarantine(DataSource):
-    """The unreadable data of metadata logs."""
-
-    @classmethod
-    def name(cls) -> str:
-        """The format's name."""
-        return f"{KRAFT_LOG}_quarantine"
-
-    def schema(self) -> str:
-        """The columns of `quarantine` without `run_id`."""
-        return _ddl(QUARANTINE)
-
-    def reader(self, schema: Any) -> DataSourceReader:  # noqa: ARG002
-        """The reader of these options."""
-        return _Troubles(Options.of(self.options))
-
-
-@dataclass
-class LogPart(InputPartition):
-    """What a task reads, or the damage that is known before any task reads."""
-
-    splits: tuple[Split, ...] = ()
-    troubles: tuple[Trouble, ...] = ()
+        return _RecordStream(Options.of(self.options))
 
 
 class _Records(DataSourceReader):
@@ -152,92 +140,34 @@ class _Records(DataSourceReader):
         self._options = options
 
     def partitions(self) -> Sequence[InputPartition]:
-        return [LogPart((split,)) for split in self._options.plan().splits]
+        return self._options.partitions()
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return read_log_part(partition, self._options.key)
+        return self._options.read(partition)
 
 
-def read_log_part(partition: InputPartition, key: bytes | None) -> Iterator[pa.RecordBatch]:
-    """The records of a part. key: of the HMAC of secrets."""
-    batches = iter(read_splits(_log_part(partition).splits, key, _told_elsewhere))
-    # Spark takes the schema of the first batch for all, and needs one.
-    first = next(batches, None)
-    if first is None:
-        first = pa.RecordBatch.from_pylist([], ROW_SCHEMA)
-    yield first
-    yield from batches
+class _RecordStream(_OnceIfAsked):
+    """Its offset is the log's."""
 
-
-def _log_part(partition: InputPartition) -> LogPart:
-    """Spark passes None if there is no partition."""
-    return partition if isinstance(partition, LogPart) else LogPart()
-
-
-class _Troubles(DataSourceReader):
     def __init__(self, options: Options) -> None:
+        super().__init__()
         self._options = options
 
-    def partitions(self) -> Sequence[InputPartition]:
-        plan = self._options.plan()
-        return [LogPart(troubles=plan.troubles), *(LogPart((split,)) for split in plan.splits)]
+    def initialOffset(self) -> Offset:  # noqa: N802 - Spark's
+        return {"offset": self._options.start_offset}
+
+    def newest(self, start: Offset) -> Offset:
+        """Behind the last transaction that has ended."""
+        return {"offset": replace(self._options, start_offset=start["offset"]).plan().next_offset}
+
+    def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
+        return replace(self._options, start_offset=start["offset"], end_offset=end["offset"]).partitions()
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        part = _log_part(partition)
-        troubles = list(part.troubles)
-        for _ in read_splits(part.splits, None, troubles.append):
-            pass
-        yield pa.RecordBatch.from_struct_array(trouble_rows(troubles).to_struct_array().combine_chunks())
+        return self._options.read(partition)
 
 
-def _told_elsewhere(_: Trouble) -> None:
-    """The rows show that records are unreadable; `kraft_log_quarantine` returns why."""
-
-
-def _number(given: Mapping[str, str], name: str) -> int | None:
-    text = given.get(name)
-    if text is None:
-        return None
-    if not is_natural(text) or (name == "partitions" and not int(text)):
-        raise ValueError(f"kraft_log: the option {name} must be a whole number, not {text[:40]!r}")
-    return int(text)
-
-
-def _ddl(table: Table) -> str:
-    return ", ".join(f"{each.name} {each.type}" for each in table.columns if each.name != "run_id")
-
-
-# -- request logs: a part is read, decoded and added up where it lies; Spark gets sums, changes and damaged lines -----
-
-_TASKS_FOR_A_CORE = 8
-"""Enough that no core waits long for the last one."""
-
-
-NO_MSGSPEC = (
-    "The executors have no msgspec, which reads request logs there, and the zip can't bring a C extension: install it "
-    "beside PyArrow (pip install msgspec), in the environment or the image that is shipped to them. Nothing was taken "
-    "in."
-)
-
-
-def counted_requests(spark: SparkSession, parts: Sequence[Part]) -> Iterator[pa.RecordBatch]:
-    """`counted.COUNTED` of these parts, read by executors. LogChangedError; UnreadableInput: they have no msgspec."""
-    # A task costs about as much as ten thousand lines, whatever it reads.
-    tasks = max(1, min(len(parts), spark.sparkContext.defaultParallelism * _TASKS_FOR_A_CORE))
-    # Not by a data source: for one Spark starts three more Pythons, which cost more than a hundred megabytes of log.
-    made = spark.sparkContext.parallelize(parts, tasks).flatMap(read_part).persist(StorageLevel.DISK_ONLY)
-    try:
-        made.count()  # in all tasks at once; what they leave is fetched from one after the other
-        yield from made.toLocalIterator()
-    except Exception as wrong:
-        if "No module named 'msgspec'" in str(wrong):
-            raise UnreadableInput(NO_MSGSPEC) from wrong
-        changed = LogChangedError.within(str(wrong))
-        if changed is None:
-            raise
-        raise changed from wrong
-    finally:
-        made.unpersist()
+# -- request logs ----------------------------------------------------------------------------------------------------
 
 
 class RequestLogSource(DataSource):
@@ -252,8 +182,39 @@ class RequestLogSource(DataSource):
         """`COUNTED`."""
         return COUNTED_DDL
 
-    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802 - Spark's
+    def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: ARG002, N802 - Spark's
         """The reader of these options."""
-        from console.history.spark_streams import RequestLogStream
+        return _RequestLogStream(self.options)
 
-        return RequestLogStream(self.options)
+
+class _RequestLogStream(_OnceIfAsked):
+    """Option `logs`: the JSON of `request_logs` in inputs.json. Its offset says how far each file was read, by the
+    file's identity, and which parts the batch that ends there is made of."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        super().__init__()
+        try:
+            self._logs = owned(inputs_from_json({"request_logs": json.loads(options["logs"])}))
+        except (KeyError, ValueError) as wrong:
+            raise ValueError(f"request_log: the option logs is not the JSON of request_logs: {wrong}") from wrong
+
+    def initialOffset(self) -> Offset:  # noqa: N802 - Spark's
+        """The beginning of every file."""
+        return {"read": "{}", "parts": "[]"}
+
+    def newest(self, start: Offset) -> Offset:
+        """Behind the last whole line of each file."""
+        read = json.loads(start["read"])
+        planned = plan_request_logs(read, self._logs)
+        parts = [part.as_list() for part in parts_of(planned.logs)]
+        if not parts:
+            return start
+        return {"read": json_text({**read, **planned.remember}), "parts": json_text(parts)}
+
+    def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
+        """The parts that were planned when the offset was made."""
+        return [] if start == end else [InputPartition(Part.of(each)) for each in json.loads(end["parts"])]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        # Without parts Spark asks for a partition None.
+        return iter(()) if partition is None else read_part(partition.value)

@@ -37,7 +37,7 @@ LATER = {
 def read(request: pytest.FixtureRequest) -> Any:
     """What reads parts: this process, others of this machine, or Spark's executors."""
     if request.param == "by executors":
-        from console.history.spark_sources import counted_requests
+        from console.history.jobs.on_executors import counted_requests
 
         spark = request.getfixturevalue("spark")
         return lambda parts: counted_requests(spark, parts)
@@ -173,7 +173,7 @@ def test_a_log_that_is_gone_is_named(read: Any, tmp_path: Path) -> None:
 
 
 def test_executors_without_msgspec_are_named_with_what_to_install() -> None:
-    from console.history.spark_sources import counted_requests
+    from console.history.jobs.on_executors import counted_requests
 
     class Spark:
         """Whose executors have no msgspec."""

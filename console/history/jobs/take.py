@@ -166,6 +166,6 @@ def _counted_here(parts: Sequence[Part], watch: Watch) -> Iterator[pa.RecordBatc
 
 
 def _counted_there(session: Session, parts: Sequence[Part]) -> Iterator[pa.RecordBatch]:
-    from console.history.spark_sources import counted_requests
+    from console.history.jobs.on_executors import counted_requests
 
     return counted_requests(session(), parts)
