@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
@@ -206,14 +207,15 @@ class _RequestLogStream(_OnceIfAsked):
         """Behind the last whole line of each file."""
         read = json.loads(start["read"])
         planned = plan_request_logs(read, self._logs)
-        parts = [part.as_list() for part in parts_of(planned.logs)]
+        parts = parts_of(planned.logs)
         if not parts:
             return start
-        return {"read": json_text({**read, **planned.remember}), "parts": json_text(parts)}
+        return {"read": json_text({**read, **planned.remember}), "parts": json_text(msgspec.to_builtins(parts))}
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         """The parts that were planned when the offset was made."""
-        return [] if start == end else [InputPartition(Part.of(each)) for each in json.loads(end["parts"])]
+        parts = [] if start == end else msgspec.convert(json.loads(end["parts"]), list[Part])
+        return [InputPartition(part) for part in parts]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         # Without parts Spark asks for a partition None.

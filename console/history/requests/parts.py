@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
 
+import msgspec
 import pyarrow as pa
 
 from console.history.requests.counted import Whose, counted
 
 from .files import Check, name_of, opened_as_planned
-from .progress import Span, pieces
+from .progress import Span
 from .zone import fold_at
 
 PART_BYTES = 64 << 20
@@ -29,8 +29,7 @@ class BrokerLog:
     patterns: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(msgspec.Struct, frozen=True, array_like=True):
     """A piece of a file, with all that its lines' rows need. fold_at: see `zone.to_utc`. checks, patterns: by which the
     file is known again, and found, where it is read: see `files.opened_as_planned`."""
 
@@ -44,18 +43,6 @@ class Part:
     checks: tuple[Check, ...]
     patterns: tuple[str, ...] = ()
 
-    def as_list(self) -> list[Any]:
-        """For JSON."""
-        return [getattr(self, field.name) for field in fields(self)]
-
-    @staticmethod
-    def of(read: Sequence[Any]) -> Part:
-        """What `as_list` gave, from JSON."""
-        made = dict(zip((field.name for field in fields(Part)), read, strict=True))
-        made["checks"] = tuple((int(at), str(check)) for at, check in made["checks"])
-        made["patterns"] = tuple(map(str, made["patterns"]))
-        return Part(**made)
-
 
 def parts_of(logs: Sequence[BrokerLog], at_most: int = PART_BYTES) -> tuple[Part, ...]:
     """All parts, each of at most so many bytes where its file can be split. Raises OSError, LogChangedError: a file
@@ -66,7 +53,9 @@ def parts_of(logs: Sequence[BrokerLog], at_most: int = PART_BYTES) -> tuple[Part
 def _parts(log: BrokerLog, span: Span, at_most: int) -> Iterator[Part]:
     with opened_as_planned(span.path, span.checks, log.patterns) as file:
         fold = fold_at(file, log.zone, span.end)
-        cut = ((span.start, span.end),) if file.is_packed else pieces(span.start, span.end, at_most)
+        cut = [(at, min(at + at_most, span.end)) for at in range(span.start, span.end, at_most)]
+        if file.is_packed:
+            cut = [(span.start, span.end)]
         known = dict(span.checks)
         checks = {at: known.get(at) or file.check(at) for at in {each for piece in cut for each in piece}}
     # The last line of a part may end behind it: where the span ends is checked for each.

@@ -221,8 +221,3 @@ def _look(path: str, file: LogBytes, owner: str, known: Progress) -> _Seen | Non
 
 def _is_untouched(entry: Mapping[str, Any], file: LogBytes) -> bool:
     return (entry.get("size"), entry.get("changed")) == (file.size, file.changed)
-
-
-def pieces(start: int, end: int, at_most: int) -> tuple[tuple[int, int], ...]:
-    """(start, end) of parts that can be read side by side, of at most so many bytes."""
-    return tuple((each, min(each + at_most, end)) for each in range(start, end, at_most))
