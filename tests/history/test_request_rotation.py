@@ -15,6 +15,7 @@ from glob import glob
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 from msgspec import structs
 
@@ -164,7 +165,7 @@ class Broker:
 
 def names(part: Part, between: Callable[[], None]) -> Iterator[str]:
     between()
-    for batch in read_part(Part.of(json.loads(json.dumps(part.as_list())))):
+    for batch in read_part(msgspec.convert(json.loads(json.dumps(msgspec.to_builtins(part))), Part)):
         between()
         for row in batch.to_pylist():
             # What is emptied while it is read seems damaged, and then its reading fails.

@@ -44,7 +44,7 @@ class Relation(Enum):
 class Span:
     """What is to be read of a file: the lines that begin in start … end - 1, which are whole. identity: which file it
     is, whatever its name. checks: by which the file is known again when it is read. head, tail: some of its first and
-    last bytes. place: see `files.LogBytes`."""
+    last bytes."""
 
     path: str
     start: int
@@ -53,7 +53,6 @@ class Span:
     checks: tuple[Check, ...]
     head: bytes = b""
     tail: bytes = b""
-    place: str = ""
 
 
 @dataclass(frozen=True)
@@ -70,12 +69,11 @@ class Plan:
 
 @dataclass(frozen=True)
 class _Seen:
-    """A file as it is now. line: the digest of its first line. line_end: where that ends."""
+    """A file as it is now. stat: its `place`, `size` and `changed`. line: the digest of its first line. line_end: where
+    that ends."""
 
     path: str
-    place: str
-    size: int
-    changed: int
+    stat: Mapping[str, Any]
     line: str
     line_end: int
     survey: Survey
@@ -87,11 +85,7 @@ class _Seen:
     def entry(self) -> dict[str, Any]:
         """As `Progress` remembers it."""
         marks = [self.survey.checks[at] for at in checkpoints(self.line_end) if at <= self.end]
-        last = self.survey.checks[self.end]
-        return {"read": self.end, "marks": marks, "last": last, **self.stat()}
-
-    def stat(self) -> dict[str, Any]:
-        return {"place": self.place, "size": self.size, "changed": self.changed}
+        return {"read": self.end, "marks": marks, "last": self.survey.checks[self.end], **self.stat}
 
 
 def checkpoints(line_end: int) -> tuple[int, ...]:
@@ -134,13 +128,14 @@ def plan(paths: Sequence[str], progress: Progress, *, owner: str = "") -> Plan:
             if file.place in places:
                 continue  # it was renamed while they were opened, or has two names
             places[file.place] = path
+            stat = {"place": file.place, "size": file.size, "changed": file.changed}
             identity = unread.get(file.place)
-            if identity is not None and _is_untouched(known[identity], file):
+            if identity is not None and stat.items() <= known[identity].items():
                 planner.there.add(identity)
                 unchanged += 1
                 continue
             try:
-                found = _look(path, file, owner, known)
+                found = _look(file, stat, owner, known)
             except EOFError:
                 if path.endswith(".gz") and Path(path.removesuffix(".gz")).exists():
                     continue  # it is being packed, and what it is packed from is there
@@ -190,15 +185,15 @@ class _Planner:
         self.there.add(identity)
         self.now[identity] = {**self.now.get(identity, {}), **seen.entry()}
         checks = {at: seen.survey.checks[at] for at in {min(seen.line_end, seen.end), start, seen.end}}
-        where = (seen.path, start, seen.end, identity, tuple(sorted(checks.items())))
-        self.spans.append(Span(*where, seen.survey.head, seen.survey.tail, seen.place))
+        checked, survey = tuple(sorted(checks.items())), seen.survey
+        self.spans.append(Span(seen.path, start, seen.end, identity, checked, survey.head, survey.tail))
 
     def _continues(self, identity: str, seen: _Seen) -> bool:
         return relation(self._known[identity], seen.survey, seen.line_end)[0] is Relation.CONTINUES
 
     def _is_cut(self, identity: str, seen: _Seen, how: Relation, same: int) -> bool:
         """Whether the very file lost the end of what was read of it, and kept more than its first line."""
-        if self._known.get(identity, {}).get("place") != seen.place:
+        if self._known.get(identity, {}).get("place") != seen.stat["place"]:
             return False
         return how is Relation.BEGINS or (how is Relation.OTHER and same > seen.line_end)
 
@@ -207,7 +202,7 @@ class _Planner:
         return next(name for name in names if name not in self.now)
 
 
-def _look(path: str, file: LogBytes, owner: str, known: Progress) -> _Seen | None:
+def _look(file: LogBytes, stat: Mapping[str, Any], owner: str, known: Progress) -> _Seen | None:
     """The file as it is now; None while it has no whole first line."""
     first = file.first_line()
     if first is None:
@@ -216,8 +211,4 @@ def _look(path: str, file: LogBytes, owner: str, known: Progress) -> _Seen | Non
     line = hashlib.sha256(owner.encode() + b"\0" + text).hexdigest()
     reads = [int(entry["read"]) for identity, entry in known.items() if identity.split(".", 1)[0] == line]
     survey = file.survey([0, line_end, *checkpoints(line_end), *reads])
-    return _Seen(path, file.place, file.size, file.changed, line, line_end, survey)
-
-
-def _is_untouched(entry: Mapping[str, Any], file: LogBytes) -> bool:
-    return (entry.get("size"), entry.get("changed")) == (file.size, file.changed)
+    return _Seen(file.path, stat, line, line_end, survey)
