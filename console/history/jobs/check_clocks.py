@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import date, datetime, timedelta, timezone
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from console.history.jobs.plan_build import run_of
 from console.history.jobs.record import UnreadableInput
 from console.history.schema import ALTER_REQUEST, KRAFT_RECORD, Table
 from console.history.store import parquet_files
@@ -29,6 +30,7 @@ _SLACK = timedelta(seconds=2)
 """How far the clocks of brokers may be apart."""
 _SAMPLE = 500
 MOST_ENTITIES = 1_000
+_FORMER = "It was taken in so by a former run: build the lake again from the start."
 _Ends = dict[int, list[datetime]]
 """When requests ended, by the number of quarters."""
 
@@ -39,7 +41,8 @@ def check_clocks(write: Write, logs: Sequence[RequestLog]) -> tuple[str, ...]:
 
     UnreadableInput: the zone of a log of this run is wrong; nothing of the run is to hold.
     """
-    days = {*_days(write, ALTER_REQUEST), *_days(write, KRAFT_RECORD)}
+    new = _days(write, ALTER_REQUEST)
+    days = {*new, *_days(write, KRAFT_RECORD)}
     around = {day + timedelta(days=each) for day in days for each in range(-_AROUND.days, _AROUND.days + 1)}
     requests, records = _partitions(write, ALTER_REQUEST, around), _partitions(write, KRAFT_RECORD, around)
     if not requests or not records:
@@ -55,16 +58,8 @@ def check_clocks(write: Write, logs: Sequence[RequestLog]) -> tuple[str, ...]:
         count = len(ends[steps])
         of_only = zones.get(("", broker_id)) if len(ids) == 1 else None
         zone = zones.get((cluster_id, broker_id), of_only)
-        if zone is None or not any(_is_new(write, folder) for folder in _folders(write, ALTER_REQUEST)):
-            notes.append(
-                _text(
-                    cluster_id,
-                    broker_id,
-                    steps,
-                    count,
-                    "It was taken in so by a former run: build the lake again from the start.",
-                )
-            )
+        if zone is None or not new:
+            notes.append(_text(cluster_id, broker_id, steps, count, _FORMER))
             continue
         fitting = fitting_zones(zone, ends[steps][:_SAMPLE], steps)
         raise UnreadableInput(_text(cluster_id, broker_id, steps, count, _advice(zone, fitting)))
@@ -143,22 +138,11 @@ def _advice(zone: str, fitting: Sequence[str]) -> str:
     return f"Nothing was taken in. It was read as {zone}; pass --timezone {first}, or timezone: in sources.yaml{more}."
 
 
-def _folders(write: Write, table: Table) -> Iterable[str]:
-    return (folder for folders in write.draft.table(table).partitions.values() for folder in folders)
-
-
-def _is_new(write: Write, folder: str) -> bool:
-    return f"/v={write.run_id}/" in folder
-
-
 def _days(write: Write, table: Table) -> set[date]:
     """The days that this run has written to."""
-    partitions = write.draft.table(table).partitions
-    return {
-        day
-        for partition, folders in partitions.items()
-        if (day := _day(partition)) and any(_is_new(write, folder) for folder in folders)
-    }
+    files = write.draft.table(table).files
+    days = (_day(file.partition) for path, file in files.items() if run_of(path) == write.run_id)
+    return {day for day in days if day is not None}
 
 
 def _partitions(write: Write, table: Table, days: set[date]) -> list[str]:

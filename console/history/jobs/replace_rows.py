@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from console.history.jobs.plan_build import run_of
 from console.history.schema import Table
 from console.history.store import Lake, parquet_files
 from console.history.store.partitions import partition_values
@@ -43,7 +42,8 @@ def replace_rows(
     if not differing:
         return set()
     changed = {path for row in differing for path in places.get(row, ())}
-    changed |= _in_many_folders(of.files, changed)
+    many = {part for part in {of.files[path].partition for path in changed} if len(of.partitions[part]) >= MOST_FOLDERS}
+    changed |= {path for path, file in of.files.items() if file.partition in many}
     kept = [
         _without(parquet_files.read(lake.filesystem, [lake.path(path)], table), names, differing)
         for path in sorted(changed)
@@ -59,13 +59,3 @@ def replace_rows(
 
 def _without(rows: pa.Table, names: list[str], gone: set[tuple[Any, ...]]) -> pa.Table:
     return rows.filter(pa.array((row not in gone for row in rows_of(rows, *names)), pa.bool_()))
-
-
-def _in_many_folders(files: Mapping[str, Any], changed: Iterable[str]) -> set[str]:
-    """All files of the partitions of these, where a partition has become many folders."""
-    partitions = {files[path].partition for path in changed}
-    runs: dict[str, set[str]] = {}
-    for path, file in files.items():
-        if file.partition in partitions:
-            runs.setdefault(file.partition, set()).add(run_of(path))
-    return {path for path, file in files.items() if len(runs.get(file.partition, ())) >= MOST_FOLDERS}

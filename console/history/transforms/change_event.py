@@ -197,29 +197,24 @@ def change_event(
     """
     epochs = epochs_of(bronze.kraft_record) if epochs is None else epochs
     polls = polls_of(bronze.snapshot) if polls is None else polls
-    return table_of(CHANGE_EVENT, _events(bronze, epochs, polls, touched))
-
-
-def _events(
-    bronze: Bronze,
-    epochs: Mapping[str, Epochs],
-    polls: Mapping[str, Polls],
-    touched: Touched | None,
-) -> Iterator[Event]:
     placed, seen, asked, noted = _placed(bronze), _seen(bronze), _asked(bronze), _noted(bronze)
-    for each in sorted({*placed, *seen, *asked, *noted}):
-        cluster_id, entity = each[0], each[1:]
-        if touched is not None and each not in touched:
-            continue
-        authors = [*authors_of_requests(asked.get(each, ())), *authors_of_journal(noted.get(each, ()))]
-        observed: list[Event] = []
-        if each in placed:
-            observed += kraft_changes(cluster_id, entity, placed[each], epochs[cluster_id])
-        if each in seen:
-            beats = polls[cluster_id].times.get(entity[0], ()) if cluster_id in polls else ()
-            observed += poll_changes(cluster_id, entity, seen[each], beats)
-        yield from attributed(observed, authors)
-        yield from author_changes(cluster_id, entity, authors)
+
+    def events() -> Iterator[Event]:
+        for each in sorted({*placed, *seen, *asked, *noted}):
+            cluster_id, entity = each[0], each[1:]
+            if touched is not None and each not in touched:
+                continue
+            authors = [*authors_of_requests(asked.get(each, ())), *authors_of_journal(noted.get(each, ()))]
+            observed: list[Event] = []
+            if each in placed:
+                observed += kraft_changes(cluster_id, entity, placed[each], epochs[cluster_id])
+            if each in seen:
+                beats = polls[cluster_id].times.get(entity[0], ()) if cluster_id in polls else ()
+                observed += poll_changes(cluster_id, entity, seen[each], beats)
+            yield from attributed(observed, authors)
+            yield from author_changes(cluster_id, entity, authors)
+
+    return table_of(CHANGE_EVENT, events())
 
 
 def records_of(records: pa.Table) -> dict[str, list[Record]]:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -142,23 +143,15 @@ def drift(
     """DRIFT's rows. current: the rows of `history` that are current, of all clusters. first_polls: when a poll, or a
     snapshot of the log, first showed something, by cluster. seen: the rows of `snapshot` with the state of brokers.
     baseline: from the user's file."""
-    return table_of(DRIFT, _all(current, first_polls, seen, baseline))
-
-
-def _all(
-    current: pa.Table, first_polls: Mapping[str, int], seen: pa.Table, baseline: Sequence[Wanted]
-) -> Iterator[Odd]:
     now = list(_now(current, first_polls))
     brokers = list(_brokers([peer for peer in now if peer.entity_type == "broker"], seen))
-    for peers in _grouped(brokers, "cluster_id", "attr"):
-        if not is_of_each_broker(peers[0].attr):
-            yield from outliers(peers, "broker")
-    for peers in _clusters(now):
-        if len(peers) > _A_PAIR:
-            yield from outliers(peers, "cluster")
+    of_brokers = (peers for peers in _grouped(brokers, "cluster_id", "attr") if not is_of_each_broker(peers[0].attr))
+    of_clusters = (peers for peers in _clusters(now) if len(peers) > _A_PAIR)
+    odd = [outliers(peers, "broker") for peers in of_brokers] + [outliers(peers, "cluster") for peers in of_clusters]
     if baseline:
         others = (peer for peer in now if peer.entity_type != "broker" or peer.entity_key == DEFAULT)
-        yield from from_baseline([*others, *brokers], baseline)
+        odd.append(from_baseline([*others, *brokers], baseline))
+    return table_of(DRIFT, chain.from_iterable(odd))
 
 
 def _grouped(peers: Iterable[Peer], *names: str) -> Iterable[list[Peer]]:

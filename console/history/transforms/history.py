@@ -360,19 +360,15 @@ def history(
     covers: Mapping[str, Covered],
 ) -> pa.Table:
     """HISTORY's rows of entities, of all that `change_event` has of them. polls, covers: of their clusters."""
-    return table_of(HISTORY, _all_rows(change_event, polls, covers))
-
-
-def _all_rows(
-    change_event: pa.Table,
-    polls: Mapping[str, Polls],
-    covers: Mapping[str, Covered],
-) -> Iterator[Row]:
     by_entity: dict[tuple[str, str, str], list[Event]] = defaultdict(list)
     for event in map(Event._make, rows_of(change_event, *Event._fields)):
         by_entity[event.cluster_id, event.entity_type, event.entity_key].append(event)
-    for entity, events in by_entity.items():
-        yield from entity_history(events, polls.get(entity[0], NEVER), covers.get(entity[0]))
+    made = (
+        row
+        for (cluster_id, *_), events in by_entity.items()
+        for row in entity_history(events, polls.get(cluster_id, NEVER), covers.get(cluster_id))
+    )
+    return table_of(HISTORY, made)
 
 
 def gaps(

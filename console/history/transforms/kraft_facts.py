@@ -248,16 +248,7 @@ def _topic_facts(records: Iterable[Record], names: Names, configs: Iterable[str]
                 values[":replication"] = replication
             replication = None
         for attr, value in values.items():
-            yield Placed(
-                attr,
-                is_set=True,
-                value=value,
-                digest=sha256(value),
-                told=True,
-                offset=row.offset,
-                in_snapshot=row.in_snapshot,
-                ts=row.ts,
-            )
+            yield Placed(attr, True, value, sha256(value), True, row.offset, row.in_snapshot, row.ts)
 
 
 def _goes_on(row: _Together, then: _Together) -> bool:

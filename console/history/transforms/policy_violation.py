@@ -12,7 +12,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -227,10 +227,7 @@ def _began_and_ended(row: Held, what: str) -> Iterator[_Event]:
 
 def policy_violation(history: pa.Table, policies: Sequence[Policy]) -> pa.Table:
     """POLICY_VIOLATION's rows. history: all rows of its clusters."""
-    return table_of(POLICY_VIOLATION, _all(history, [_Judge(policy) for policy in policies]))
-
-
-def _all(history: pa.Table, judges: Sequence[_Judge]) -> Iterator[Violation]:
+    judges = [_Judge(policy) for policy in policies]
     entities: dict[str, dict[Entity, list[Held]]] = defaultdict(lambda: defaultdict(list))
     clusters: dict[str, OfCluster] = {}
     names = ("attr", "new_value", "valid_from", "valid_to", "is_deleted", "source")
@@ -248,8 +245,8 @@ def _all(history: pa.Table, judges: Sequence[_Judge]) -> Iterator[Violation]:
             of.looked_at |= source == "snapshot"
             if attr in inherited:
                 of.brokers[attr][key].append(held)
-    for cluster_id, by_entity in entities.items():
-        yield from _of_cluster(cluster_id, by_entity, clusters[cluster_id], judges)
+    found = (_of_cluster(each, by_entity, clusters[each], judges) for each, by_entity in entities.items())
+    return table_of(POLICY_VIOLATION, chain.from_iterable(found))
 
 
 def _of_cluster(
