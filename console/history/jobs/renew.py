@@ -39,7 +39,7 @@ from console.history.transforms.reported import TOLERANCE
 from console.history.transforms.rows import rows_of
 from console.history.transforms.touched import ENTITY, Touched
 
-from .gold import clusters_of, partitions_of
+from .gold import clusters_of, partitions_of, read
 from .replace_rows import replace_rows
 
 if TYPE_CHECKING:  # small builds start no Spark
@@ -314,10 +314,7 @@ class Renewal:
         release: Release | None = None,
     ) -> pa.Table:
         """A table as the run has left it until now, or as it was; of these clusters alone (None: all)."""
-        release = release or self._write.draft
-        wanted = None if clusters is None else self._partitions(table, clusters, release)
-        files = self._lake.filesystem
-        return parquet_files.read(files, self._lake.files(release, table, wanted), table, columns=columns, where=where)
+        return read(self._lake, release or self._write.draft, table, clusters, columns=columns, where=where)
 
     def _new_rows(self, table: Table, built: Built | None) -> pa.Table:
         paths = [self._lake.path(path) for path in self.new(table.name)]
@@ -329,5 +326,5 @@ class Renewal:
 
         return read_table(self._session(), self._lake, self._write.draft, table, self._partitions(table, clusters))
 
-    def _partitions(self, table: Table, clusters: Iterable[str], release: Release | None = None) -> list[str]:
-        return partitions_of(release or self._write.draft, table, clusters)
+    def _partitions(self, table: Table, clusters: Iterable[str]) -> list[str]:
+        return partitions_of(self._write.draft, table, clusters)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterable, Sequence
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from console.history.schema import Table
@@ -52,9 +52,12 @@ def write_partitions(write: Write, table: Table, rows: DataFrame) -> dict[str, l
     base = write.folder(table.name)
     if "run_id" in table.names:
         rows = rows.withColumn("run_id", F.lit(write.run_id))
-    names = [f"{IN}{name}" for name, _ in parts_of(table)]
-    parts = [column.alias(name) for name, column in zip(names, partition_columns(table), strict=True)]
-    cut = rows.select(*table.names, *parts)
+    parts = {
+        f"{IN}{name}": F.date_format(of, _SPARK_FORMATS[name]) if name in _SPARK_FORMATS else F.col(of)
+        for name, of in parts_of(table)
+    }
+    names = list(parts)
+    cut = rows.select(*table.names).withColumns(parts)
     gathered = cut.hint("rebalance", *names) if names else cut.coalesce(1)
     in_order = gathered.sortWithinPartitions(*names, *table.key)
     writer = in_order.write.option("compression", "zstd").option("maxRecordsPerFile", ROWS_IN_FILE)
@@ -67,15 +70,6 @@ def write_partitions(write: Write, table: Table, rows: DataFrame) -> dict[str, l
 def _partition(path: str) -> str:
     """``/in_cluster_id=X/in_day=D`` as the lake names the partition."""
     return "/".join(part.removeprefix(IN) for part in path.split("/") if part)
-
-
-def partition_columns(table: Table) -> list[Column]:
-    """What the parts of its partitions' names are made of."""
-    return [_part(name, of) for name, of in parts_of(table)]
-
-
-def _part(name: str, of: str) -> Column:
-    return F.date_format(F.col(of), _SPARK_FORMATS[name]) if name in _SPARK_FORMATS else F.col(of)
 
 
 def _leaves(write: Write, folder: str, depth: int) -> Iterable[str]:

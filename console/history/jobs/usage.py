@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from console.history.jobs.gold import first_polls, partitions_of
+from console.history.jobs.gold import first_polls, partitions_of, read
 from console.history.jobs.plan_build import Built, new_files
 from console.history.schema import HISTORY, QUOTA_USAGE, REQUEST_1S
 from console.history.store import Lake, parquet_files
@@ -57,25 +57,24 @@ def make_usage(
         # A rate reaches back ten seconds: out of the hour after.
         wanted = {(of, hour) for of, hour in parts if of in whole or {(of, hour), (of, hour - 1)} & new}
     clusters = sorted({of for of, _ in wanted})
-    read = [part for (of, hour), part in parts.items() if {(of, hour), (of, hour + 1)} & wanted]
+    to_read = [part for (of, hour), part in parts.items() if {(of, hour), (of, hour + 1)} & wanted]
     former = partitions_of(draft, QUOTA_USAGE, clusters)
     kept = former if built is not None else []
     folders = {each: list[str]() for each in former}
-    files = (*seconds.of(read).values(), *draft.table(QUOTA_USAGE).of(kept).values())
+    files = (*seconds.of(to_read).values(), *draft.table(QUOTA_USAGE).of(kept).values())
     if sum(file.rows for file in files) > MOST_ROWS:
         from console.history.jobs.by_entity import usage_of
         from console.history.jobs.tables import read_table, write_partitions
 
         spark, limits = session(), {each: _limits(lake, write, each) for each in clusters}
-        used, before = (read_table(spark, lake, draft, *of) for of in ((REQUEST_1S, read), (QUOTA_USAGE, kept)))
+        used, before = (read_table(spark, lake, draft, *of) for of in ((REQUEST_1S, to_read), (QUOTA_USAGE, kept)))
         folders |= write_partitions(write, QUOTA_USAGE, usage_of(used, before, wanted, limits))
     else:
         for each in clusters:
             of_cluster = sorted(hour for of, hour in wanted if of == each)
             limits_of = _limits(lake, write, each)
             made = [used_minutes(_seconds(lake, write, parts, (each, hour)), hour, limits_of) for hour in of_cluster]
-            paths = lake.files(draft, QUOTA_USAGE, set(kept).intersection(partitions_of(draft, QUOTA_USAGE, [each])))
-            minutes = parquet_files.read(lake.filesystem, paths, QUOTA_USAGE)
+            minutes = read(lake, draft, QUOTA_USAGE, [each] if kept else [])
             again = pc.is_in(pc.divide(pc.cast(minutes["minute"], pa.int64()), HOUR * SECOND), pa.array(of_cluster))
             made.append(minutes.filter(pc.invert(again)))
             folders |= write.put_arrow(QUOTA_USAGE.name, with_suggestions(pa.concat_tables(made)))
@@ -93,8 +92,7 @@ def _seconds(lake: Lake, write: Write, parts: dict[_Hour, str], of: _Hour) -> pa
 
 
 def _limits(lake: Lake, write: Write, cluster_id: str) -> Limits:
-    paths = lake.files(write.draft, HISTORY, partitions_of(write.draft, HISTORY, [cluster_id]))
-    rows = parquet_files.read(lake.filesystem, paths, HISTORY, where=pc.field("entity_type") == "quota")
+    rows = read(lake, write.draft, HISTORY, [cluster_id], where=pc.field("entity_type") == "quota")
     return Limits(rows, first_polls(lake, write.draft, [cluster_id]).get(cluster_id))
 
 
