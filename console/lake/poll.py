@@ -28,7 +28,6 @@ from console.model.snapshot import GONE, Snapshot
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from console.admin.link import Link
     from console.history.schema import Table
     from console.session.session import Session
 
@@ -72,7 +71,7 @@ async def poll_cluster(session: Session, known_topics: Callable[[str], Collectio
     }
     # One after the other: a broker answers a connection's requests in their order, and one may take very long.
     lost = {part: failure for part, read in parts.items() if (failure := await _failure_of(read())) is not None}
-    unlisted = _unlisted(await session.client.run(_listing_version))
+    unlisted = _unlisted(await session.client.run(lambda link: link.version("list_config_resources")))
     wanted = [type_ for type_ in (GROUP, CLIENT_METRICS) if type_ not in unlisted]
     named = await session.list_resources(wanted) if wanted else ()
     refused = next((each.failure for each in session.snapshot.failures if each.part == "resources"), None)
@@ -101,10 +100,6 @@ async def _failure_of(read: Awaitable[None]) -> Failure | None:
     except (RequestTimedOut, Disconnected, BadAnswer) as error:
         return error.failure
     return None
-
-
-async def _listing_version(link: Link) -> int | None:
-    return await link.version("list_config_resources")
 
 
 def _unlisted(version: int | None) -> dict[ResourceType, Failure]:

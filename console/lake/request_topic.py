@@ -25,7 +25,7 @@ from console.history.requests.counted import SOURCE, Whose, counted
 from console.history.store.write import writing
 from console.lake.follow import JOB, Taken
 from console.model.numbers import is_natural
-from console.model.records import MOST_RECORDS, FromOffset, RecordsQuery
+from console.model.records import MOST_RECORDS, FromOffset, FromOffsets, RecordsQuery
 
 if TYPE_CHECKING:
     from console.admin.client import AdminClient
@@ -69,13 +69,14 @@ class RequestTopicFollowed:
         self._client = client
         self._topic = topic
         self._whose = Whose(cluster_id, -1, topic, zone)
+        self._key = f"{REMEMBERED}{cluster_id}:{topic}"
         self._next = 0.0
 
     def round(self, stop: threading.Event) -> Taken | None:
         """As `Followed` says. A partition that can't be read keeps the others waiting: its lines are not lost."""
         if time.monotonic() < self._next or stop.is_set():
             return None
-        known = _remembered(self._lake.current().inputs, self._whose.cluster_id, self._topic)
+        known = self._remembered(self._lake.current().inputs)
         lines = self._client.submit(_read, self._topic, known).result()
         self._next = 0.0 if lines.more else time.monotonic() + EVERY
         before = known.get("offsets", {}) if known.get("topic_id") == lines.topic_id else {}
@@ -86,29 +87,27 @@ class RequestTopicFollowed:
     def close(self) -> None:
         """Nothing is held."""
 
+    def _remembered(self, inputs: Inputs) -> Mapping[str, Any]:
+        known: Mapping[str, Any] = inputs.get(self._key, {})
+        return known
+
     def _write(self, known: Mapping[str, Any], lines: Lines) -> Taken | None:
         """Commits it as one run; None where another run has read the same meanwhile."""
+        damaged = [_damaged(self._whose, each.partition, each.first, str(each), b"") for each in lines.undecodable]
         read = {"cluster_id": self._whose.cluster_id, "topic": self._topic, "records": len(lines.records)}
         with writing(self._lake, JOB, inputs=read) as write:
-            if _remembered(write.release.inputs, self._whose.cluster_id, self._topic) != known:
+            if self._remembered(write.release.inputs) != known:
                 return None
             rows = RequestRows(write)
-            for batch in _counted(lines.records, self._whose):
+            for batch in _counted(lines, self._whose, damaged):
                 rows.add(batch)
             rows.end()
-            damaged = [*(_undecodable(self._whose, each) for each in lines.undecodable), *_keyless(lines, self._whose)]
             bad = rows.quarantined + quarantine_arrow(write, pa.Table.from_pylist(damaged, schema=ROWS))
             offsets = {str(number): at for number, at in lines.offsets.items()}
-            key = f"{REMEMBERED}{self._whose.cluster_id}:{self._topic}"
-            write.remember({key: {"topic_id": lines.topic_id, "offsets": offsets}})
+            write.remember({self._key: {"topic_id": lines.topic_id, "offsets": offsets}})
             write.commit(inputs=read, quarantined=bad)
         unreadable = f", {bad:,} unreadable" if bad else ""
         return Taken(write.run_id, f"{len(lines.records):,} lines of {self._topic}{unreadable}", lines.notes)
-
-
-def _remembered(inputs: Inputs, cluster_id: str, topic: str) -> Mapping[str, Any]:
-    known: Mapping[str, Any] = inputs.get(f"{REMEMBERED}{cluster_id}:{topic}", {})
-    return known
 
 
 async def _read(link: Link, topic: str, known: Mapping[str, Any]) -> Lines:
@@ -134,17 +133,13 @@ async def _read(link: Link, topic: str, known: Mapping[str, Any]) -> Lines:
             if offsets[number]:
                 notes += [note for note in read.notes if "deleted" in note]
             size += sum(len(each.value or b"") for each in read.records)
-            offsets[number] = _next_of(read.more, number, read.looked[0].next)
-            if read.more is None:
+            offsets[number] = read.looked[0].next
+            if not isinstance(read.more, FromOffsets):
                 break
+            offsets[number] = read.more.offsets.get(number, offsets[number])
         else:
             more = True
     return Lines(topic_id, offsets, records, undecodable, more, tuple(dict.fromkeys(notes)))
-
-
-def _next_of(more: object, number: int, otherwise: int) -> int:
-    offsets: Mapping[int, int] = getattr(more, "offsets", {})
-    return offsets.get(number, otherwise)
 
 
 # -- lines as rows -----------------------------------------------------------------------------------------------------
@@ -165,25 +160,20 @@ def _line(value: bytes) -> bytes:
     return value
 
 
-def _counted(records: Sequence[Record], whose: Whose) -> Iterator[pa.RecordBatch]:
-    """`COUNTED` of the lines, by broker and partition. The place of a line is its offset."""
+def _counted(lines: Lines, whose: Whose, damaged: list[dict[str, Any]]) -> Iterator[pa.RecordBatch]:
+    """`COUNTED` of the lines, by broker and partition. The place of a line is its offset. damaged: gets those of no
+    broker."""
     of: dict[tuple[int, int], list[tuple[int, bytes]]] = defaultdict(list)
-    for record in records:
-        broker = _broker(record)
-        if broker is not None and record.value:
-            of[broker, record.partition].append((record.offset, _line(record.value).rstrip(b"\r\n")))
+    for record in lines.records:
+        if not record.value:
+            continue
+        broker, line = _broker(record), _line(record.value)
+        if broker is None:
+            damaged.append(_damaged(whose, record.partition, record.offset, NO_BROKER, line))
+        else:
+            of[broker, record.partition].append((record.offset, line.rstrip(b"\r\n")))
     for (broker, partition), blocks in sorted(of.items()):
         yield from counted(whose._replace(broker_id=broker, file=f"{whose.file}-{partition}"), blocks)
-
-
-def _keyless(lines: Lines, whose: Whose) -> Iterator[dict[str, Any]]:
-    for record in lines.records:
-        if _broker(record) is None and record.value:
-            yield _damaged(whose, record.partition, record.offset, NO_BROKER, _line(record.value))
-
-
-def _undecodable(whose: Whose, what: Undecodable) -> dict[str, Any]:
-    return _damaged(whose, what.partition, what.first, str(what), b"")
 
 
 def _damaged(whose: Whose, partition: int, at: int, reason: str, line: bytes) -> dict[str, Any]:

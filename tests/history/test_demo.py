@@ -25,7 +25,7 @@ from console.history.requests.lines import altered
 from console.history.store import Lake, LakeError
 from console.lake.collect import collect
 from console.lake.demo.make import Demo, make, new_lake
-from console.lake.demo.story import CLIENTS, NOT_POLLED, story_changes
+from console.lake.demo.story import CLIENTS, NOT_POLLED, STORY
 from console.lake.sources import FILE, read_sources
 from console.plan.edits import (
     AddAcl,
@@ -101,7 +101,7 @@ def test_every_change_is_in_the_request_logs_with_its_author(demo: Demo) -> None
                     principal, forwarded, key, attr, error = row[5], row[6], row[9], row[10], row[-1]
                     assert error == 0
                     found.setdefault((cluster.name, key, attr), set()).add((principal, forwarded))
-    for deed in story_changes():
+    for deed in STORY:
         for edit in deed.edits:
             authors = found[deed.cluster, *told(edit)]
             assert (f"User:{deed.who}", False) in authors
@@ -130,7 +130,7 @@ def test_metadata_logs_and_journals_are_whole(demo: Demo) -> None:
     said = {(row["cluster_id"], row["principal"], row["entity_key"], row["attr"]) for row in journal.to_pylist()}
     assert said == {
         (f"demo-{deed.cluster}", f"User:{deed.who}", *told(edit))
-        for deed in story_changes()
+        for deed in STORY
         if deed.with_kac
         for edit in deed.edits
     }
@@ -142,7 +142,7 @@ def test_looks_have_the_hours_of_the_day(demo: Demo) -> None:
         looks.setdefault(row["cluster_id"], set()).add(row["observed_ts"])
     every_hour = {END - timedelta(hours=hours) for hours in range(25)}
     assert looks["demo-production"] == looks["demo-staging"] == every_hour
-    ((since, until),) = NOT_POLLED["old"]
+    since, until = NOT_POLLED["old"]
     assert looks["demo-old"] == {at for at in every_hour if not END - since < at < END - until}
 
 
@@ -193,7 +193,7 @@ def test_everything_is_built_and_everybody_is_named(
     assert report.rows["request_1s"] > 500 * hours
     build(lambda: spark, lake)
     history = rows_of(lake, "history")
-    for deed in story_changes():
+    for deed in STORY:
         for edit in deed.edits:
             key, attr = told(edit)
             rows = [

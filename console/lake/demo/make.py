@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,7 +29,7 @@ from console.lake.demo.metadata_log import MetadataLog
 from console.lake.demo.real_broker import NAME as REAL
 from console.lake.demo.real_broker import NoBroker, send_changes
 from console.lake.demo.request_log import RequestLogs, request_of
-from console.lake.demo.story import CLIENTS, HOSTS, HOURS, NOT_POLLED, POLL_EVERY, Recorded, StoryChange, story_changes
+from console.lake.demo.story import CLIENTS, HOSTS, HOURS, NOT_POLLED, POLL_EVERY, STORY, Recorded, StoryChange
 from console.lake.last_state import LastStates
 from console.lake.sources import FILE as SOURCES
 from console.model.changes import Status
@@ -61,10 +62,10 @@ async def record(
 
     The final state is kept where the specification says. Raises OSError.
     """
-    story = [(end - deed.ago, deed) for deed in story_changes() if deed.cluster == name]
+    story = [(end - deed.ago, deed) for deed in STORY if deed.cluster == name]
     polls = [end - POLL_EVERY * hours for hours in range(HOURS, -1, -1)]
-    unseen = [(end - since, end - until) for since, until in NOT_POLLED.get(name, ())]
-    polls = [at for at in polls if not any(since < at < until for since, until in unseen)]
+    if unseen := NOT_POLLED.get(name):
+        polls = [at for at in polls if not end - unseen[0] < at < end - unseen[1]]
     async with EmbeddedCluster(spec) as cluster:
         context = Context(name, "kac lake demo", ConnectionSettings(tuple(cluster.addresses.values())))
         day = _Day(cluster, polls[0] - timedelta(minutes=1))
@@ -233,19 +234,12 @@ def new_lake(where: str) -> Lake:
 
 async def _record_all(folder: Path, state: Path, end: datetime, passed: Progress) -> tuple[Recorded, ...]:
     specs = clusters_of("fleet", ClusterSpec(state_file=state))
-    gaps = sum((since - until) // POLL_EVERY for each in NOT_POLLED.values() for since, until in each)
-    total = (HOURS + 1) * len(specs) - gaps
-    done = 0
-
-    def count(said: str) -> None:
-        nonlocal done
-        done += 1
-        passed(said, done, total)
-
+    total = (HOURS + 1) * len(specs) - sum((since - until) // POLL_EVERY for since, until in NOT_POLLED.values())
+    done = count(1)
     recorded = []
     for name, spec in specs.items():
         named = replace(spec, cluster_id=f"{FOLDER}-{name}")
-        recorded.append(await record(name, named, end, folder, count))
+        recorded.append(await record(name, named, end, folder, lambda said: passed(said, next(done), total)))
     return tuple(recorded)
 
 
