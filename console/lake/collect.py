@@ -120,7 +120,6 @@ def keep_collecting(
     progress: Progress = lambda *_: None,
     *,
     stop: threading.Event | None = None,
-    timeout: float = TIMEOUT,
     names: Callable[[], Collection[str] | None] = lambda: None,
 ) -> None:
     """Polls every so many seconds, until `stop` is set or a KeyboardInterrupt.
@@ -136,7 +135,7 @@ def keep_collecting(
     begun = time.monotonic()
     while not stopped.is_set():
         chosen = contexts()
-        waiting += poll_all(states, lake, chosen, progress, timeout=timeout)
+        waiting += poll_all(states, lake, chosen, progress)
         try:
             report = write_down(lake, waiting, states, names())
             waiting = []
@@ -216,7 +215,7 @@ async def _observed(
     except (AdminError, Refused) as error:
         return error.failure
     except TimeoutError:
-        return Failure("TIMED_OUT", f"it did not answer everything within {timeout:g} s", "Raise --timeout.")
+        return Failure("TIMED_OUT", f"it did not answer everything within {timeout:g} s")
     finally:
         await asyncio.to_thread(client.close)
     if problem := id_problem(seen.cluster_id):

@@ -19,7 +19,6 @@ from console.model.config import (
     Synonym,
     broker_resource,
     own_source,
-    own_value,
     topic_resource,
 )
 from console.model.failure import Failure
@@ -283,16 +282,19 @@ class _OwnValues:
         type_ = CONFIG_TYPES[resource.type]
         key = type_, resource.is_cluster_default, id(configs)
         if key not in self._known:
-            is_broker = resource.type == BROKER and not resource.is_cluster_default
-            found = ((entry, _on_broker(entry) if is_broker else own_value(entry, resource)) for entry in configs)
-            self._known[key] = tuple(_value(type_, entry, own) for entry, own in found if own is not None)
+            own: Iterable[tuple[ConfigEntry, ConfigEntry | Synonym | None]]
+            if resource.type == BROKER and not resource.is_cluster_default:
+                own = ((entry, _on_broker(entry)) for entry in configs)
+            else:
+                own = ((entry, entry) for entry in configs.overrides(resource))
+            self._known[key] = tuple(_value(type_, entry, there) for entry, there in own if there is not None)
         return self._known[key]
 
 
 _OF_A_BROKER = (own_source(broker_resource(0)), STATIC_BROKER_CONFIG)
 
 
-def _on_broker(entry: ConfigEntry) -> Synonym | None:
+def _on_broker(entry: ConfigEntry) -> ConfigEntry | Synonym | None:
     """The value that is set on the broker at run time, else in its file, even if the default for all brokers overrides
     it.
 
@@ -300,11 +302,13 @@ def _on_broker(entry: ConfigEntry) -> Synonym | None:
     """
     if entry.source == DEFAULT_CONFIG:
         return None  # the last of its synonyms: nothing is set
-    set_there = entry.synonyms or (Synonym(entry.name, entry.value, entry.source),)
-    return next((each for each in set_there if each.name == entry.name and each.source in _OF_A_BROKER), None)
+    for each in entry.synonyms or (entry,):
+        if each.name == entry.name and each.source in _OF_A_BROKER:
+            return each
+    return None
 
 
-def _value(entity_type: str, entry: ConfigEntry, own: Synonym) -> Value:
+def _value(entity_type: str, entry: ConfigEntry, own: ConfigEntry | Synonym) -> Value:
     hidden = entry.sensitive or is_secret(entity_type, entry.name)
     return Value(entry.name, None if hidden else own.value, own.source.name, hidden)
 
