@@ -5,7 +5,7 @@ Spark needs nothing of Delta for either.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -27,18 +27,7 @@ def read_table(
     partitions: Iterable[str] | None = None,
 ) -> DataFrame:
     """The table as it is in that version; without rows where it has no files."""
-    return read_files(spark, lake, table, lake.files(release, table, partitions))
-
-
-def read_folders(spark: SparkSession, lake: Lake, table: Table, folders: Iterable[str]) -> DataFrame:
-    """What `write_partitions` wrote to these folders."""
-    files = lake.filesystem
-    names = [f"{folder}/{each.name}" for folder in folders for each in files.entries(folder)]
-    return read_files(spark, lake, table, [name for name in names if name.endswith(".parquet")])
-
-
-def read_files(spark: SparkSession, lake: Lake, table: Table, paths: Sequence[str]) -> DataFrame:
-    """The rows of these files of a table."""
+    paths = lake.files(release, table, partitions)
     if not paths:  # known to be empty before anything runs: what is joined with it is left out of the plan
         names = (F.lit(None).cast(column.type).alias(column.name) for column in table.columns)
         return spark.range(0).select(*names).where(F.lit(False))
