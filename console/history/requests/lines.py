@@ -120,27 +120,27 @@ def requests(start: int, text: bytes, damaged: list[Damaged]) -> Iterator[tuple[
     start: the block's place in its file. damaged: gets the request logger's lines that can't be read. Lines of one
     second share one `second`.
     """
-    head, time = b"", None
+    head, time = b"\n", None
     begin, size = 0, len(text)
     # Cut a line at a time: all lines of a block at once are memory that no cache holds.
     while begin <= size:
         end = text.find(b"\n", begin)
         if end < 0:
             end = size
-        at = text.find(_MESSAGE, begin, end)
         # Lines of one millisecond begin alike.
-        if at >= 0 and text[begin:at] != head:
-            head = text[begin:at]
+        if not text.startswith(head, begin):
+            at = text.find(_MESSAGE, begin, end)
+            head = text[begin : at + len(_MESSAGE)] if at >= 0 else b"\n"
             time = _time_of(head)
-        if at >= 0 and time is not None and text.endswith(_BEHIND, at, end):
-            json = text[at + len(_MESSAGE) : end - len(_BEHIND)]
+        if time is not None and text.endswith(_BEHIND, begin + len(head), end):
+            json = text[begin + len(head) : end - len(_BEHIND)]
             try:
                 json.isascii() or json.decode()  # what is skipped in decoding is not looked at
                 request = decode(json)
             except (*NOT_USUAL, UnicodeDecodeError):
                 pass
             else:
-                yield start + begin, *time, json, request
+                yield start + begin, time[0], time[1], json, request
                 begin = end + 1
                 continue
         other = one_line(start + begin, text[begin:end])
