@@ -23,7 +23,7 @@ from console.terminal import complain, put
 if TYPE_CHECKING:
     from console.history.jobs.inputs import Inputs
     from console.history.jobs.record import Report
-    from console.history.store import Lake, Release
+    from console.history.store import Lake
     from console.lake.demo.make import Demo
     from console.lake.demo.story import Recorded
     from console.lake.progress import Shown
@@ -66,7 +66,7 @@ def _ingest(options: argparse.Namespace) -> int:
         ratio, executors = getattr(options, "max_bad_ratio", MAX_BAD_RATIO), session if on_a_cluster(options) else None
         return _told(options, ingest(executors, lake, inputs, shown.step, max_bad_ratio=ratio, keep=keep_of(options)))
 
-    return with_spark(options, where, job, bytes_in, create=True)
+    return with_spark(options, where, job, create=True)
 
 
 def inputs_of(options: argparse.Namespace, where: str, *, needed: bool = True) -> Inputs | int | None:
@@ -133,7 +133,7 @@ def _build(options: argparse.Namespace) -> int:
         files = lake_files(where)
         if (files is not None or "://" not in where) and (report := nothing_to_build(Lake.open(where, files))):
             return _told(options, report)
-    return with_spark(options, where, job, bytes_in)
+    return with_spark(options, where, job)
 
 
 def _verify(options: argparse.Namespace) -> int:
@@ -146,7 +146,7 @@ def _verify(options: argparse.Namespace) -> int:
         Printer(options.output)(findings_result(findings))
         return FAILED if findings else DONE
 
-    return with_spark(options, lake_of_options(options), job, bytes_in)
+    return with_spark(options, lake_of_options(options), job)
 
 
 def _compact(options: argparse.Namespace) -> int:
@@ -155,19 +155,17 @@ def _compact(options: argparse.Namespace) -> int:
 
         return _told(options, compact(lake, shown.step, keep=keep_of(options)))
 
-    return with_spark(options, lake_of_options(options), job, bytes_in)
+    return with_spark(options, lake_of_options(options), job)
 
 
 def with_spark(
     options: argparse.Namespace,
     where: str,
     job: Job,
-    size: Callable[[Release | None], int | None],
     *,
     create: bool = False,
 ) -> int:
-    """Runs a job; a session that it asks for is started then, and ends with it. size: of what it reads, in bytes; gets
-    what the lake holds."""
+    """Runs a job; a session that it asks for is started then, and ends with it."""
     from console.contexts.lake_files import lake_files
     from console.history.store import Lake, LakeError
     from console.lake.progress import shown
@@ -177,10 +175,9 @@ def with_spark(
     by_spark = files is not None and on_a_cluster(options)
     # What is wrong with the lake is said before Spark is started for it.
     lake = None if by_spark else (Lake.create if create else Lake.open)(where, files)
-    read = size(lake.current() if lake is not None else None)
     try:
         with shown() as progress, ExitStack() as running:
-            session = started_once(options, running, lambda: read, progress)
+            session = started_once(options, running, progress)
             if lake is None:
                 from console.history.jobs.submit import lake_at
 
@@ -202,17 +199,14 @@ def with_spark(
         return FAILED
 
 
-def started_once(
-    options: argparse.Namespace, running: ExitStack, size: Callable[[], int | None], progress: Shown
-) -> Session:
-    """Starts Spark where it is called, and gives the same session again; it ends with `running`. size: of what it
-    reads, in bytes."""
+def started_once(options: argparse.Namespace, running: ExitStack, progress: Shown) -> Session:
+    """Starts Spark where it is called, and gives the same session again; it ends with `running`."""
     from console.lake.spark_session import lake_session
 
     @cache
     def session() -> Any:
         master = getattr(options, "master", None)
-        return running.enter_context(lake_session(os.environ, master=master, input_bytes=size(), say=progress.say))
+        return running.enter_context(lake_session(os.environ, master=master, say=progress.say))
 
     return session
 
@@ -272,11 +266,6 @@ def keep_of(options: argparse.Namespace) -> int:
     return getattr(options, "keep", KEEP)
 
 
-def bytes_in(release: Release | None) -> int | None:
-    """The bytes of all tables; None where it is not known what there is."""
-    return None if release is None else sum(table.bytes for table in release.tables.values())
-
-
 # ``kac lake demo``: a day of three clusters in a lake of its own, taken in and built, to try everything on.
 
 NAME = "demo-lake"
@@ -297,8 +286,7 @@ def run_lake_demo(options: argparse.Namespace) -> int:
     except OSError as error:
         complain(f"the demo can't be written to {where}: {error.strerror or error}")
         return FAILED
-    size = sum(file.stat().st_size for each in made.clusters for file in each.request_logs.values())
-    code = with_spark(options, made.lake.where, _take_in_and_build, lambda _: size)
+    code = with_spark(options, made.lake.where, _take_in_and_build)
     if code == DONE:
         put(_how_to_go_on(made))
     return code

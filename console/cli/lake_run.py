@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from console.cli.lake import lake_of_options, open_lake, seconds_between, write_metrics
 from console.cli.lake_jobs import (
-    bytes_in,
     inputs_of,
     keep_of,
     log_failure,
@@ -114,7 +113,7 @@ class _Rounds:
         self._inputs = inputs
         self._progress = progress
         self._session = session
-        self._started = started_once(options, session, self._size, progress)
+        self._started = started_once(options, session, progress)
         self._failed: dict[str, str] = {}
 
     def once(self) -> None:
@@ -149,10 +148,6 @@ class _Rounds:
 
         return build(self._started, self._lake, progress=self._progress.step, keep=keep_of(self._options))
 
-    def _size(self) -> int | None:
-        """Bytes that Spark reads."""
-        return bytes_in(self._lake.current())
-
     def _did(self, name: str, job: Callable[[], Report | None]) -> bool:
         """Whether it was done, or waits for another run; what it did is reported."""
         from console.history.jobs.interrupts import interrupted
@@ -169,7 +164,7 @@ class _Rounds:
             self._failed[name] = line
             if of_spark(error):  # Java may have ended
                 self._session.close()
-                self._started = started_once(self._options, self._session, self._size, self._progress)
+                self._started = started_once(self._options, self._session, self._progress)
             return False
         if self._failed.pop(name, None) is not None:
             put(f"{time_of_day(datetime.now(UTC))}  {name}: it works again\n")

@@ -143,11 +143,9 @@ def submit_lines(package: Path, script: Path) -> tuple[str, ...]:
 
 # -- the session -----------------------------------------------------------------------------------------------------
 
-SMALL = 256 * MIB
-"""Inputs of so many bytes are small: Java without its second compiler is faster for them."""
 MOST_LOG = 2 * MIB
 PARTITIONS_FOR_A_CORE = 4
-HEAP_FOR_A_BYTE = 16
+"""Of a shuffle: none is too large for memory."""
 
 
 class NoSpark(Exception):
@@ -174,14 +172,13 @@ def lake_session(
     environ: Mapping[str, str],
     *,
     master: str | None = None,
-    input_bytes: int | None = None,
     more: Mapping[str, str] | None = None,
     say: Notify = lambda _: None,
 ) -> Iterator[SparkSession]:
     """A session; nothing of it remains afterwards but its log.
 
-    master: `local[*]` by default; others are Spark's own (`spark://…`, `yarn`). input_bytes: size of the input, if
-    known. more: further settings of Spark's.
+    master: `local[*]` by default; others are Spark's own (`spark://…`, `yarn`). more: further settings of
+    Spark's.
 
     Raises:
         NoSpark: what is missing, or Spark's error when it did not start.
@@ -194,7 +191,6 @@ def lake_session(
         raise NoSpark(f"{missing}; run kac lake doctor") from None
     master = master or "local[*]"
     local = master.startswith("local")
-    small = ("-XX:TieredStopAtLevel=1",) if local and is_small(input_bytes) else ()
 
     from console.history.jobs.session import Settings, session
 
@@ -205,10 +201,10 @@ def lake_session(
     ):
         settings = Settings(
             master=master,
-            memory=memory(machine, input_bytes) if local else None,
-            shuffle_partitions=partitions(cores(master, machine), input_bytes) if local else None,
+            memory=f"{machine.for_spark // MIB}m" if local else None,
+            shuffle_partitions=cores(master, machine) * PARTITIONS_FOR_A_CORE if local else None,
             # Spark creates folders there, which a killed run leaves.
-            java_options=(*small, f"-Djava.io.tmpdir={scratch}") if local else (),
+            java_options=(f"-Djava.io.tmpdir={scratch}",) if local else (),
             more={**_places(local, scratch), **(more or {})},
         )
         say("starting Spark")
@@ -262,27 +258,10 @@ def _locked(folder: Path, *, wait: bool = True) -> Iterator[None]:
         os.close(descriptor)
 
 
-def is_small(input_bytes: int | None) -> bool:
-    """Whether starting takes longer than the work; unknown sizes are not small."""
-    return input_bytes is not None and input_bytes <= SMALL
-
-
-def memory(machine: Machine, input_bytes: int | None = None) -> str:
-    """The heap as Spark spells it. Java takes what it may have before it tidies up: small inputs get little."""
-    most = machine.for_spark
-    return f"{(most if input_bytes is None else min(most, LEAST_MEMORY + HEAP_FOR_A_BYTE * input_bytes)) // MIB}m"
-
-
 def cores(master: str, machine: Machine) -> int:
     """The cores of a local master: `local`, `local[3]`, `local[*]`, `local[2,4]`."""
     number = master.removeprefix("local").strip("[]").split(",")[0].strip()
     return machine.cores if number == "*" else int(number) if is_natural(number) else 1
-
-
-def partitions(cores: int, input_bytes: int | None) -> int:
-    """Partitions of a shuffle: more than cores, so that none is too large for memory; for small inputs as many as
-    cores."""
-    return cores * (1 if is_small(input_bytes) else PARTITIONS_FOR_A_CORE)
 
 
 def _places(local: bool, scratch: Path) -> dict[str, str]:

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.lake.java import VECTOR, Java, NoJava, candidates, find_java, inspected, major, with_launcher
-from console.lake.spark_session import LEAST_MEMORY, MIB, MOST_MEMORY, SMALL, Machine, cores, partitions, this_machine
+from console.lake.spark_session import LEAST_MEMORY, MIB, MOST_MEMORY, Machine, cores, this_machine
 
 NOWHERE = {"PATH": "/nowhere"}
 
@@ -150,14 +150,10 @@ def test_cores_of_a_master() -> None:
     ]
 
 
-def test_little_is_shuffled_in_few_pieces() -> None:
-    assert [partitions(2, each) for each in (0, SMALL, SMALL + 1, None)] == [2, 2, 8, 8]
-
-
 _COUNT = """
 import json, os
 from console.lake.spark_session import lake_session
-with lake_session(os.environ, master="local[1]", input_bytes=1) as spark:
+with lake_session(os.environ, master="local[1]") as spark:
     jvm = spark.sparkContext._jvm
     print(json.dumps([spark.range(1000).selectExpr("id % 10 k").groupBy("k").count().count(),
         jvm.java.lang.System.getProperty("java.home"), spark.conf.get("spark.driver.memory")]))

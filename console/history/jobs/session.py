@@ -7,11 +7,13 @@ memory and executors stands: only what is given here is set.
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import IO, Any
 
 from py4j.protocol import Py4JError
@@ -141,10 +143,26 @@ def stopping(spark: SparkSession) -> Iterator[None]:
 
 
 def _java(conf: SparkConf, log: IO[bytes] | None) -> Any:
+    others = _children()
     try:
         return launch_gateway(conf, popen_kwargs={"stdout": log, "stderr": log})  # type: ignore[no-untyped-call]
-    except (PySparkRuntimeError, OSError) as error:
-        raise NotStarted(str(error)) from error
+    except BaseException as error:
+        # Of a start that was interrupted nothing is returned by which Java could be ended.
+        for process in _children() - others:
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        if isinstance(error, (PySparkRuntimeError, OSError)):
+            raise NotStarted(str(error)) from error
+        raise
+
+
+def _children() -> set[int]:
+    """The processes that this one has begun."""
+    found: set[int] = set()
+    for thread in Path("/proc/self/task").glob("*/children"):
+        with suppress(OSError):
+            found.update(map(int, thread.read_text().split()))
+    return found
 
 
 @contextmanager
