@@ -203,7 +203,7 @@ class RateTotals(NamedTuple):
         """The sums of these rates; made again only for topics of which a counter or a partition is another object. The
         same `topics` where no rate has changed."""
         if not rates.ends and not rates.sizes:
-            return RateTotals(rates)
+            return RateTotals(rates, topics={} if self.topics else self.topics)
         again = {name for name, topic in topics.items() if self.made_of.get(name) is not topic}
         again |= _changed(self.rates.ends, rates.ends) | _changed(self.rates.sizes, rates.sizes)
         tallies = {name: mine for name, mine in self.tallies.items() if name in topics}

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import accumulate, pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from console.model.cluster import LogDir, Partition, ReplicaSize, ReplicaSizes, Topic
@@ -144,6 +144,7 @@ _topics = st.dictionaries(st.sampled_from("abcd"), st.lists(st.integers(-1, 3), 
 
 
 @given(st.lists(st.tuples(_places, _topics, st.booleans()), max_size=12))
+@example([({}, {"a": []}, False), ({("c", 0): 0}, {}, False), ({}, {}, False), ({}, {}, True)])  # none, twice
 def test_sums_made_look_by_look_are_those_of_the_whole(
     looks: list[tuple[dict[tuple[str, int], int], dict[str, list[int]], bool]],
 ) -> None:
