@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import unicodedata
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any, Protocol
 
 from textual import events
@@ -134,10 +134,20 @@ class Driven:
                 return
 
     async def until(self, holds: Callable[[], bool], what: str = "") -> None:
-        """Wait for something that the console does by itself."""
-        async with asyncio.timeout(PATIENCE):
-            while not holds():
-                await self.pilot.pause(0.01)
+        """Wait for something that the console does by itself. A line that is not there may come."""
+
+        def is_so() -> bool:
+            with suppress(AssertionError):
+                return holds()
+            return False
+
+        try:
+            async with asyncio.timeout(PATIENCE):
+                while not is_so():
+                    await self.pilot.pause(0.01)
+        except TimeoutError:
+            holds()  # says which line is missing
+            raise
         assert holds(), what
         # What came along with it, as the row's mark with the message, is painted too before a test looks on.
         await self.painted()
