@@ -10,6 +10,7 @@ import signal
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 from _pytest.nodeid import NodeId
@@ -111,34 +112,21 @@ def secure_cluster(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
     yield from _shared(request, lambda: KafkaCluster(brokers=3, security="secure", request_log=True))
 
 
-@pytest.fixture(scope="session")
-def kafka39(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
-    """Kafka 3.9, one broker, as plain_cluster."""
-    yield from _shared(request, lambda: KafkaCluster(KAFKA_3_9, brokers=1, logins=True, request_log=True))
+def _of_release(version: str, brokers: int) -> Any:
+    """The fixture of a cluster of another release, as plain_cluster."""
+
+    @pytest.fixture(scope="session")
+    def cluster(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
+        yield from _shared(request, lambda: KafkaCluster(version, brokers=brokers, logins=True, request_log=True))
+
+    return cluster
 
 
-@pytest.fixture(scope="session")
-def kafka37(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
-    """Kafka 3.7, one broker, as plain_cluster."""
-    yield from _shared(request, lambda: KafkaCluster(RELEASES["3.7"], brokers=1, logins=True, request_log=True))
-
-
-@pytest.fixture(scope="session")
-def kafka40(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
-    """Kafka 4.0, as plain_cluster."""
-    yield from _shared(request, lambda: KafkaCluster(RELEASES["4.0"], brokers=3, logins=True, request_log=True))
-
-
-@pytest.fixture(scope="session")
-def kafka41(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
-    """Kafka 4.1, as plain_cluster."""
-    yield from _shared(request, lambda: KafkaCluster(RELEASES["4.1"], brokers=3, logins=True, request_log=True))
-
-
-@pytest.fixture(scope="session")
-def kafka42(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
-    """Kafka 4.2, as plain_cluster."""
-    yield from _shared(request, lambda: KafkaCluster(RELEASES["4.2"], brokers=3, logins=True, request_log=True))
+kafka37 = _of_release(RELEASES["3.7"], brokers=1)
+kafka39 = _of_release(KAFKA_3_9, brokers=1)
+kafka40 = _of_release(RELEASES["4.0"], brokers=3)
+kafka41 = _of_release(RELEASES["4.1"], brokers=3)
+kafka42 = _of_release(RELEASES["4.2"], brokers=3)
 
 
 @pytest.fixture(scope="session")
