@@ -15,12 +15,24 @@ from console.tui.panes.view import PaneHost
 
 def elect_leaders(host: PaneHost, snapshot: Snapshot, brokers: Collection[int], left_out: Sequence[str] = ()) -> None:
     """Stage the elections of the leaders that these brokers should be; without brokers, of all."""
-    if "topics" not in snapshot.read_at:
-        host.say("the topics are still being read: press the key again when Elect shows counts", "muted")
-        return
-    topics = snapshot.topics
-    wanted = [each for broker in brokers for each in preferred_elections(topics, broker)]
-    _stage(host, wanted if brokers else preferred_elections(topics), left_out)
+    if _are_read(host, snapshot):
+        topics = snapshot.topics
+        wanted = [each for broker in brokers for each in preferred_elections(topics, broker)]
+        _stage(host, wanted if brokers else preferred_elections(topics), left_out)
+
+
+def elect_everywhere(host: PaneHost, snapshot: Snapshot) -> None:
+    """As `elect_in`, in all topics."""
+    if _are_read(host, snapshot):
+        elect_in(host, snapshot.topics)
+
+
+def _are_read(host: PaneHost, snapshot: Snapshot) -> bool:
+    """Whether the topics are; else it says that they are not: nothing follows from none."""
+    if "topics" in snapshot.read_at:
+        return True
+    host.say("the topics are still being read: press the key again", "muted")
+    return False
 
 
 def elect_in(host: PaneHost, topics: Mapping[str, Topic], left_out: Sequence[str] = ()) -> None:

@@ -19,7 +19,7 @@ from console.present.moves import MOVES, MoveRow, Replica, detail_lines, limit_t
 from console.present.text import Cell, Line
 from console.triage.moves import ENOUGH, Copy, copies_after, dir_copies_after, raised_throttle
 from console.tui import keymap
-from console.tui.electing import elect_in
+from console.tui.electing import elect_everywhere
 from console.tui.panes.details import DetailsView
 from console.tui.panes.view import PaneHost, bindings
 
@@ -246,7 +246,7 @@ class MovesView(DetailsView[MoveRow]):
 
     def do_elect(self) -> None:
         """Stage the elections of preferred leaders."""
-        elect_in(self.host, self.snapshot.topics)
+        elect_everywhere(self.host, self.snapshot)
 
 
 def _rate_word(rate: int) -> str:
