@@ -25,15 +25,18 @@ CURRENT_SECONDS = 120.0
 def clients_requests(text: bytes) -> Iterator[Logged]:
     """The requests of clients in whole lines of a log. Other lines, copies that brokers forward, and replicas'
     requests are left out."""
-    from console.history.requests.lines import requests
+    from console.history.requests.lines import Line, one_line
     from console.history.requests.logged import is_clients
 
-    for _, second, _, _, request in requests(0, text, []):
-        if is_clients(request):
+    for line in text.split(b"\n"):
+        found = one_line(0, line)
+        if isinstance(found, Line) and is_clients(request := found.request):
             header = request.request_header
             names = (header.client_id or "", request.principal, header.request_api_key_name)
             client = Client(*(name[:LONGEST_NAME] for name in names))
-            yield Logged(int(second.replace(tzinfo=UTC).timestamp()), client, max(0, request.throttle_time_ms or 0))
+            yield Logged(
+                int(found.second.replace(tzinfo=UTC).timestamp()), client, max(0, request.throttle_time_ms or 0)
+            )
 
 
 class _Tail:

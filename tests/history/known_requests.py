@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from console.history.requests.files import opened_as_planned
-from console.history.requests.lines import Damaged, Line, requests
+from console.history.requests.lines import Damaged, Line, one_line
 from console.history.requests.parts import BrokerLog, Part, parts_of, read_part
 from console.history.requests.progress import plan
 from tests.history.request_lines import alter_configs, alter_scram, fetch, metadata, produce
@@ -58,14 +58,19 @@ def log(path: Path, content: bytes, *, broker: int = 1, zone: str = "UTC") -> Br
     return BrokerLog("lkc-1", broker, plan([str(path)], {}).spans, zone)
 
 
+def lines_in(place: int, text: bytes) -> list[Line | Damaged]:
+    """All lines of a block, each by itself."""
+    made = []
+    for line in text.split(b"\n"):
+        made.append(one_line(place, line))
+        place += len(line) + 1
+    return [line for line in made if line is not None]
+
+
 def lines_of(part: Part) -> list[Line | Damaged]:
     """All lines of a part in their order."""
-    made: list[Line | Damaged] = []
     with opened_as_planned(part.path, part.checks, part.patterns) as file:
-        for at, text in file.blocks(part.start, part.end):
-            damaged: list[Damaged] = []
-            made += sorted([*(Line(*each) for each in requests(at, text, damaged)), *damaged], key=lambda each: each[0])
-    return made
+        return [line for at, text in file.blocks(part.start, part.end) for line in lines_in(at, text)]
 
 
 def rows_of(part: Part, kind: str) -> list[dict[str, Any]]:

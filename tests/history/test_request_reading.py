@@ -12,11 +12,13 @@ from itertools import pairwise
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from console.history.requests import files
+from console.history.requests.counted import Whose, counted
 from console.history.requests.files import opened
 from console.history.requests.lines import (
     NO_END,
@@ -28,12 +30,11 @@ from console.history.requests.lines import (
     Line,
     clocks,
     one_line,
-    requests,
 )
 from console.history.requests.parts import BrokerLog, parts_of
 from console.history.requests.progress import Plan, plan
 from console.history.requests.zone import AmbiguousHourError, Twice, fold_at, jump, shown_twice
-from tests.history.known_requests import all_rows, lines_of
+from tests.history.known_requests import all_rows, lines_in, lines_of
 from tests.history.request_lines import Logged, alter_configs, fetch, log_of, produce
 
 CLIENTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
@@ -77,22 +78,51 @@ def test_a_file_split_anywhere_gives_each_line_once(
         for start, stop in pairwise(edges):
             for at, text in file.blocks(start, stop):
                 assert content[at : at + len(text)] == text
-                damaged: list[Damaged] = []
-                read += [Line(*each) for each in requests(at, text, damaged)]
-                read += damaged
+                read += lines_in(at, text)
                 timed += clocks(at, text)
-    one_by_one, place = [], 0
-    for line in content.split(b"\n"):
-        row = one_line(place, line)
-        if row is not None:
-            one_by_one.append(row)
-        place += len(line) + 1
-    assert sorted(read, key=lambda row: row[0]) == one_by_one
+    assert read == lines_in(0, content)
     times = dict(timed)
     for row in read:
         if isinstance(row, Line):
             assert json.loads(row.json)["principal"] == "User:alice" == row.request.principal
             assert times[row.byte_pos] == row.second + timedelta(milliseconds=row.millis)
+
+
+@given(st.lists(PIECES, max_size=12), st.integers(1, 9000))
+def test_a_block_adds_up_to_what_each_of_its_lines_is_by_itself(pieces: list[bytes], size: int) -> None:
+    content = b"".join(pieces)
+    blocks, begin = [], 0
+    while begin < len(content):
+        end = content.find(b"\n", begin + size) + 1 or len(content)
+        blocks.append((begin, content[begin:end]))
+        begin = end
+    found = pa.Table.from_batches(counted(Whose("lkc-1", 1, "request.log"), blocks)).to_pylist()
+    wanted = lines_in(0, content)
+    damaged = [line for line in wanted if isinstance(line, Damaged)]
+    assert sum(row["lines"] for row in found) == len(wanted)
+    assert sum(row["damaged"] for row in found) == len(damaged)
+    assert [row["quarantined"]["sha256"] for row in found if row["quarantined"]] == [line.sha256 for line in damaged]
+    assert [row["quarantined"]["byte_pos"] for row in found if row["quarantined"]] == [
+        line.byte_pos for line in damaged
+    ]
+    seconds = [line.second for line in wanted if isinstance(line, Line)]
+    summed = [row["second"] for row in found if row["second"]]
+    assert {row["second"].replace(tzinfo=None) for row in summed} == {*seconds}
+    assert sum(row["requests"] for row in summed) == len(seconds)
+
+
+@given(CLIENTS)
+def test_a_line_that_is_laid_out_otherwise_has_the_same_request(name: str) -> None:
+    usual = produce(7, client_id=name).line.encode().rstrip(b"\n")
+    others = [
+        usual + b" ",
+        usual + b"\r",
+        usual.replace(b" (kafka", b" - (kafka"),
+        usual.replace(b"] DEBUG", b"]  DEBUG"),
+    ]
+    wanted = one_line(5, usual)
+    assert isinstance(wanted, Line)
+    assert [one_line(5, other) for other in others] == [wanted] * len(others)
 
 
 @pytest.mark.parametrize(

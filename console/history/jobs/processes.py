@@ -5,9 +5,11 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from importlib.abc import MetaPathFinder
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
@@ -100,7 +102,16 @@ def _started(read: Callable[[T], Iterable[R]], count: int) -> Iterator[dict[Conn
             process.join()
 
 
+class _WithoutPandas(MetaPathFinder):
+    """PyArrow looks for pandas at its first array: half a second for what these processes do not use."""
+
+    def find_spec(self, fullname: str, *_: object) -> None:
+        if fullname == "pandas":
+            raise ModuleNotFoundError(fullname)
+
+
 def _work(read: Callable[[T], Iterable[R]], link: Connection) -> None:
+    sys.meta_path.insert(0, _WithoutPandas())
     with suppress(EOFError, BrokenPipeError, ConnectionResetError):  # nothing is asked any more
         link.send(None)
         while True:

@@ -81,7 +81,7 @@ def _body(body: object) -> Mapping[str, Any]:
 
 _MESSAGE = b"Completed request:"
 _LOGGER = b"kafka.request.logger"
-_BEHIND = b" (" + _LOGGER + b")"
+BEHIND = b" (" + _LOGGER + b")"
 _JSON = JSONDecoder()
 _TIME = re.compile(rb"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)[.,](\d{3})")
 
@@ -114,41 +114,11 @@ class Line(NamedTuple):
     request: Logged
 
 
-def requests(start: int, text: bytes, damaged: list[Damaged]) -> Iterator[tuple[int, datetime, int, bytes, Logged]]:
-    """The fields of `Line` for each request of a block of whole lines, in their order; other loggers' are left out.
-
-    start: the block's place in its file. damaged: gets the request logger's lines that can't be read. Lines of one
-    second share one `second`.
-    """
-    head, time = b"\n", None
-    begin, size = 0, len(text)
-    # Cut a line at a time: all lines of a block at once are memory that no cache holds.
-    while begin <= size:
-        end = text.find(b"\n", begin)
-        if end < 0:
-            end = size
-        # Lines of one millisecond begin alike.
-        if not text.startswith(head, begin):
-            at = text.find(_MESSAGE, begin, end)
-            head = text[begin : at + len(_MESSAGE)] if at >= 0 else b"\n"
-            time = _time_of(head)
-        if time is not None and text.endswith(_BEHIND, begin + len(head), end):
-            json = text[begin + len(head) : end - len(_BEHIND)]
-            try:
-                json.isascii() or json.decode()  # what is skipped in decoding is not looked at
-                request = decode(json)
-            except (*NOT_USUAL, UnicodeDecodeError):
-                pass
-            else:
-                yield start + begin, time[0], time[1], json, request
-                begin = end + 1
-                continue
-        other = one_line(start + begin, text[begin:end])
-        if isinstance(other, Line):
-            yield other
-        elif other is not None:
-            damaged.append(other)
-        begin = end + 1
+def head_of(line: bytes) -> tuple[bytes, tuple[datetime, int] | None]:
+    """What comes before a line's request, and the second and milliseconds of the time in it; a line end, and None,
+    where that is no request."""
+    before, found, _ = line.partition(_MESSAGE)
+    return (before + found, _time_of(before)) if found else (b"\n", None)
 
 
 def one_line(place: int, line: bytes) -> Line | Damaged | None:
@@ -160,6 +130,10 @@ def one_line(place: int, line: bytes) -> Line | Damaged | None:
     at = _time_of(before)
     if at is None:
         return damaged_line(place, line, NO_TIME)
+    json = rest.removesuffix(BEHIND)
+    with suppress(*NOT_USUAL, UnicodeDecodeError):
+        json.decode()
+        return Line(place, *at, json, decode(json))
     try:
         text = rest.decode()
     except UnicodeDecodeError:
@@ -167,7 +141,7 @@ def one_line(place: int, line: bytes) -> Line | Damaged | None:
     try:
         _, end = _JSON.raw_decode(text)
     except (ValueError, RecursionError):
-        return damaged_line(place, line, NO_JSON if rest.endswith(b"}" + _BEHIND) else NO_END)
+        return damaged_line(place, line, NO_JSON if rest.endswith(b"}" + BEHIND) else NO_END)
     behind = text[end:].strip()
     if not text.startswith("{") or (behind and (_LOGGER.decode() not in behind or _MESSAGE.decode() in behind)):
         return damaged_line(place, line, NO_END)

@@ -20,7 +20,7 @@ quote, so this matches fields alone. It begins with letters alone, which `re` se
 _LITERAL = b'rrorCode":'
 NOT_USUAL = (DecodeError, RecursionError)
 """What `decode` raises."""
-_OWN_ERRORS = frozenset({"PRODUCE", "FETCH"})
+OWN_ERRORS = frozenset({"PRODUCE", "FETCH"})
 """APIs whose errors are among the fields that are decoded."""
 _T = TypeVar("_T")
 
@@ -43,7 +43,9 @@ class _Replica(Struct, rename="camel", gc=False):
     replica_id: int = -1
 
 
-class _Request(Struct, rename="camel", gc=False):
+class Request(Struct, rename="camel", gc=False):
+    """What was asked. replica_state: of a fetch since Kafka 3.5, in place of replica_id."""
+
     replica_id: int | None = None
     replica_state: _Replica | None = None
     topic_data: list[_Topic] | None = None
@@ -54,7 +56,9 @@ class _Answer(Struct, rename="camel", gc=False):
     partitions: list[Partition] | None = None
 
 
-class _Response(Struct, rename="camel", gc=False):
+class Response(Struct, rename="camel", gc=False):
+    """What was answered."""
+
     error_code: int = 0
     responses: list[_Answer] | None = None
 
@@ -69,8 +73,8 @@ class Logged(Struct, rename="camel", gc=False, kw_only=True):
 
     is_forwarded: bool | None = None
     request_header: _Header
-    request: _Request | str | None = None
-    response: _Response | str | None = None
+    request: Request | str | None = None
+    response: Response | str | None = None
     local_time_ms: float | None = None
     throttle_time_ms: int | None = None
     principal: str
@@ -89,7 +93,7 @@ class _Bare(Struct, rename="camel"):
 
 
 _LOGGED, _BARE = Decoder(Logged), Decoder(_Bare)
-_REQUEST, _RESPONSE = Decoder(_Request), Decoder(_Response)
+_REQUEST, _RESPONSE = Decoder(Request), Decoder(Response)
 
 decode = _LOGGED.decode
 """A request of the usual form. Raises `NOT_USUAL`: use `logged`, which takes others too."""
@@ -133,33 +137,10 @@ def is_clients(request: Logged) -> bool:
     if request.is_forwarded is not False:
         return False
     asked = request.request
-    if type(asked) is not _Request:
+    if type(asked) is not Request:
         return True
     replica = asked.replica_state.replica_id if asked.replica_state is not None else asked.replica_id
     return replica is None or replica < 0
-
-
-def used(request: Logged, json: bytes) -> tuple[bool, int, int]:
-    """Whether the answer has any error code but 0; bytes of records that came in, and that went out."""
-    asked, answer = request.request, request.response
-    came = went = 0
-    failed = False
-    if type(asked) is _Request and asked.topic_data:
-        for topic in asked.topic_data:
-            if topic.partition_data:
-                for partition in topic.partition_data:
-                    came += partition.records_size_in_bytes
-    if type(answer) is _Response:
-        failed = answer.error_code != 0
-        if answer.responses:
-            for each in answer.responses:
-                for partition in each.partitions or each.partition_responses or ():
-                    went += partition.records_size_in_bytes
-                    if partition.error_code:
-                        failed = True
-    if request.request_header.request_api_key_name not in _OWN_ERRORS:
-        failed = has_error(json)
-    return failed, came, went
 
 
 def has_error(json: bytes) -> bool:
