@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from console.history.jobs.record import Report
     from console.history.store import Lake
     from console.lake.demo.make import Demo
-    from console.lake.demo.story import Recorded
     from console.lake.progress import Shown
 
 
@@ -280,9 +279,7 @@ def run_lake_demo(options: argparse.Namespace) -> int:
     where = place(options)
     try:
         with shown() as progress:
-            made = make(
-                where, datetime.now(UTC), lambda said, done, of: progress.count("demo", done, of, said), _broker
-            )
+            made = make(where, datetime.now(UTC), lambda said, done, of: progress.count("demo", done, of, said))
     except OSError as error:
         complain(f"the demo can't be written to {where}: {error.strerror or error}")
         return FAILED
@@ -290,13 +287,6 @@ def run_lake_demo(options: argparse.Namespace) -> int:
     if code == DONE:
         put(_how_to_go_on(made))
     return code
-
-
-def _broker(folder: Path) -> Recorded:
-    """A real one, where Java and Kafka are there. Raises NoBroker."""
-    from console.lake.demo.real_broker import find_kafka, record_broker
-
-    return record_broker(find_kafka(os.environ), folder)
 
 
 def place(options: argparse.Namespace) -> str:
@@ -324,9 +314,8 @@ def _how_to_go_on(made: Demo) -> str:
     lake = made.lake.where
     demo = shell_line("kac", "demo", "--scenario", "fleet", "--still", "--state", str(made.state))
     clusters = ", ".join(f"{each.name} ({each.cluster_id})" for each in made.clusters)
-    without = f"No real broker was recorded beside them: {made.unrecorded}.\n" if made.unrecorded else ""
     return (
-        f"In {lake}, up to now: {clusters}.\n{without}To look at it:\n"
+        f"In {lake}, up to now: {clusters}.\nTo look at it:\n"
         f"  {LAKE_VARIABLE}={shell_line(lake)} {demo}\n"
         + "".join(f"  {shell_line('kac', verb, '--lake', lake)}\n" for verb in ("history", "drift", "usage"))
     )

@@ -1,11 +1,10 @@
-"""Makes the demo's lake, as far as it needs no Spark: three clusters' logs, journals and polls, and a real broker's."""
+"""Makes the demo's lake, as far as it is not built: three clusters' logs, journals and polls."""
 
 from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -13,6 +12,9 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from console.admin.changes import send
+from console.admin.client import AdminClient
+from console.admin.errors import AdminError
 from console.admin.settings import ConnectionSettings
 from console.admin.topics import topic_id_text
 from console.answers.data_forms import yaml_text
@@ -24,15 +26,13 @@ from console.history.requests.alters import ALTER_APIS
 from console.history.store.errors import LakeError, NoLake
 from console.journal.file import journal_path
 from console.journal.records import Answered, Ended, Entry, Intent, intent_line, note_line
-from console.lake.collect import Progress, poll_context, write_down
+from console.lake.collect import PollResult, Progress, poll_context, write_down
 from console.lake.demo.metadata_log import MetadataLog
-from console.lake.demo.real_broker import NAME as REAL
-from console.lake.demo.real_broker import NoBroker, send_changes
 from console.lake.demo.request_log import RequestLogs, request_of
-from console.lake.demo.story import CLIENTS, HOSTS, HOURS, NOT_POLLED, POLL_EVERY, STORY, Recorded, StoryChange
+from console.lake.demo.story import CLIENTS, HOSTS, HOURS, NOT_POLLED, POLL_EVERY, STORY, StoryChange
 from console.lake.last_state import LastStates
 from console.lake.sources import FILE as SOURCES
-from console.model.changes import Status
+from console.model.changes import ChangeRequest, Status
 from console.model.config import ConfigEntry, own_source
 from console.model.failure import Failure
 from console.model.journal_lines import Origin, Sending, Who
@@ -53,6 +53,20 @@ if TYPE_CHECKING:
 
 HOST = "ops-1"
 """The host of the journal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """The records of a cluster.
+
+    taken: its polls. metadata_log: the log's folder; None for a cluster without one. request_logs: by broker.
+    """
+
+    name: str
+    cluster_id: str
+    taken: tuple[PollResult, ...]
+    metadata_log: Path | None
+    request_logs: Mapping[int, Path]
 
 
 async def record(
@@ -117,10 +131,8 @@ class _Day:
         staged = tuple(Staged(edit, self._was(edit)) for edit in deed.edits)
         addresses = tuple(self.cluster.addresses.values())
         client_id = "kac" if deed.with_kac else f"adminclient-{deed.who}"
-        await send_changes(
-            ConnectionSettings(addresses, client_id=client_id),
-            [step.request for step in compile_plan(Plan(staged), Facts())],
-        )
+        steps = compile_plan(Plan(staged), Facts())
+        await _send(ConnectionSettings(addresses, client_id=client_id), (step.request for step in steps))
         if deed.with_kac:
             self._write_down(deed, staged, at)
 
@@ -160,6 +172,19 @@ class _Day:
                 return None
 
 
+async def _send(settings: ConnectionSettings, changes: Iterable[ChangeRequest]) -> None:
+    """Raises AdminError for the first change that fails."""
+    client = AdminClient(settings)
+    client.start()
+    try:
+        for change in changes:
+            for outcome in await client.run(send, change, validate_only=False):
+                if outcome.failure is not None:
+                    raise AdminError(outcome.failure)
+    finally:
+        await asyncio.to_thread(client.close)
+
+
 # -- the demo's lake -------------------------------------------------------------------------------------------------
 
 FOLDER = "demo"
@@ -170,45 +195,36 @@ _MARK = "made-by-kac-lake-demo"
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """The result. state: the option ``--state`` of ``kac demo`` that restores the story's clusters. unrecorded: why
-    there is no real broker among the clusters; None if there is one."""
+    """The result. state: the option ``--state`` of ``kac demo`` that restores the clusters."""
 
     lake: Lake
     clusters: tuple[Recorded, ...]
     state: Path
-    rows: int
-    unrecorded: str | None = None
 
 
-def make(
-    where: str,
-    end: datetime,
-    passed: Progress = lambda *_: None,
-    broker: Callable[[Path], Recorded] | None = None,
-) -> Demo:
+def make(where: str, end: datetime, passed: Progress = lambda *_: None) -> Demo:
     """Makes a new lake with a day that ends at `end`; replaces a former demo.
 
-    passed: gets the cluster and the time of each poll. broker: records a real one into a folder; its NoBroker becomes
-    `Demo.unrecorded`. LakeError: another lake is there. OSError: the disk is full, no permission.
+    passed: gets the cluster and the time of each poll. LakeError: another lake is there. OSError: the disk is full, no
+    permission.
     """
     lake = new_lake(where)
     folder = Path(lake.where) / FOLDER
     state = folder / STATE
     folder.mkdir()
     (folder / _MARK).touch()
-    with ThreadPoolExecutor(1) as beside:
-        real = None if broker is None else beside.submit(broker, folder)
-        clusters = asyncio.run(_record_all(folder, state, end, passed))
-        unrecorded = None
-        try:
-            clusters += () if real is None else (real.result(),)
-        except NoBroker as why:
-            unrecorded = str(why)
-    (Path(lake.where) / SOURCES).write_text(sources_text(clusters), encoding="utf-8")
+    clusters = asyncio.run(_record_all(folder, state, end, passed))
+    listed = []
+    for cluster in clusters:
+        log = {"metadata-log": str(cluster.metadata_log)} if cluster.metadata_log is not None else {}
+        requests = [{"broker": broker, "files": str(file)} for broker, file in sorted(cluster.request_logs.items())]
+        listed.append({"id": cluster.cluster_id, **log, "request-logs": requests})
+    sources = yaml_text({"version": 1, "clusters": listed, "journals": str(folder / "journal")})
+    (Path(lake.where) / SOURCES).write_text(f"# Written by kac lake demo.\n{sources}", encoding="utf-8")
     report = write_down(lake, [taken for cluster in clusters for taken in cluster.taken])
     if not report.complete:
         raise LakeError(f"the demo's own clusters could not be read: {report.message}")
-    return Demo(lake, clusters, state, report.rows, unrecorded)
+    return Demo(lake, clusters, state)
 
 
 def new_lake(where: str) -> Lake:
@@ -223,7 +239,7 @@ def new_lake(where: str) -> Lake:
                 f"There is a lake at {former.where} already: choose another folder for the demo with --lake."
             )
         owners = LastStates(former).owners(former.current())
-        if own := {owner.context for owner in owners.values()} - {*clusters_of("fleet", ClusterSpec()), REAL}:
+        if own := {owner.context for owner in owners.values()} - clusters_of("fleet", ClusterSpec()).keys():
             raise LakeError(
                 f"The demo at {former.where} also has polls of {', '.join(sorted(own))}, and would delete "
                 "it: choose another folder for the demo with --lake."
@@ -241,15 +257,3 @@ async def _record_all(folder: Path, state: Path, end: datetime, passed: Progress
         named = replace(spec, cluster_id=f"{FOLDER}-{name}")
         recorded.append(await record(name, named, end, folder, lambda said: passed(said, next(done), total)))
     return tuple(recorded)
-
-
-def sources_text(clusters: Sequence[Recorded]) -> str:
-    """The lake's `sources.yaml`, with which `kac lake ingest` reads the clusters' logs."""
-    listed = []
-    for cluster in clusters:
-        log = {"metadata-log": str(cluster.metadata_log)} if cluster.metadata_log is not None else {}
-        requests = [{"broker": broker, "files": str(file)} for broker, file in sorted(cluster.request_logs.items())]
-        listed.append({"id": cluster.cluster_id, **log, "request-logs": requests})
-    journals = str(Path(next(iter(clusters[0].request_logs.values()))).parents[2] / "journal")
-    text = yaml_text({"version": 1, "clusters": listed, "journals": journals})
-    return f"# Written by kac lake demo.\n{text}"

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from console.embedded.scenarios.seed import DAY, MIB
 from console.model.acl import Acl
@@ -28,9 +25,6 @@ from console.plan.edits import (
     UnsetConfig,
     UpsertScram,
 )
-
-if TYPE_CHECKING:
-    from console.lake.collect import PollResult
 
 HOURS = 24
 """The length of the day; it ends now."""
@@ -64,20 +58,6 @@ class Client:
     produces: bool = True
     limit: float | None = None
     busy: tuple[timedelta, timedelta] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Recorded:
-    """The records of a cluster.
-
-    taken: its polls. metadata_log: the log's folder; None for a cluster without one. request_logs: by broker.
-    """
-
-    name: str
-    cluster_id: str
-    taken: tuple[PollResult, ...]
-    metadata_log: Path | None
-    request_logs: Mapping[int, Path]
 
 
 def _ago(hours: int, minutes: int = 0, seconds: float = 0) -> timedelta:
