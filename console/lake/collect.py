@@ -10,27 +10,28 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+import pyarrow as pa
 from msgspec import structs
 
+from console.admin.client import AdminClient
+from console.admin.errors import AdminError
+from console.contexts import Context
 from console.history.entities import id_problem
 from console.history.schema import POLL, SNAPSHOT
+from console.history.store import Lake, LakeBusy
+from console.history.store.write import Write, writing
 from console.lake.last_state import LastStates, Owner, changed_rows
-from console.lake.poll import Observation, Row, failed_row, observation, poll_cluster, rows_table, status_rows
+from console.lake.poll import Observation, Row, State, failed_row, poll_cluster, rows_table, status_rows
 from console.model.failure import Failure
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from console.contexts import Context
-    from console.history.store import Lake
-    from console.history.store.write import Write
+from console.session.session import Session
+from console.session.snapshot_reader import Refused
 
 IN_FLIGHT = 16
 """Clusters that are polled at the same time."""
@@ -127,8 +128,6 @@ def keep_collecting(
     contexts, names: called each time, so that a changed file counts; see `collect`. told: called with each report.
     While another run writes to the lake, polls are kept and written with the next.
     """
-    from console.history.store import LakeBusy
-
     stopped = stop or threading.Event()
     waiting: list[PollResult] = []
     states = LastStates(lake)
@@ -191,55 +190,33 @@ async def poll_context(
     timeout: float = TIMEOUT,  # noqa: ASYNC109
 ) -> PollResult:
     """What one cluster answers, within so many seconds."""
+    seen: Observation | Failure
     begun = time.monotonic()
-    seen = await _observed(context, topics_of, timeout)
-    at = datetime.now(UTC) if isinstance(seen, Failure) else seen.at
-    return PollResult(context, seen, at, time.monotonic() - begun)
-
-
-async def _observed(
-    context: Context,
-    topics_of: Callable[[str], Collection[str]],
-    timeout: float,  # noqa: ASYNC109
-) -> Observation | Failure:
-    from console.admin.client import AdminClient
-    from console.admin.errors import AdminError
-    from console.session.session import Session
-    from console.session.snapshot_reader import Refused
-
     client = AdminClient(structs.replace(context.settings, read_only=True))
     client.start()
     try:
         async with asyncio.timeout(timeout):
-            seen = observation(await poll_cluster(Session(client, context, "collect"), topics_of))
+            seen = await poll_cluster(Session(client, context, "collect"), topics_of)
     except (AdminError, Refused) as error:
-        return error.failure
+        seen = error.failure
     except TimeoutError:
-        return Failure("TIMED_OUT", f"it did not answer everything within {timeout:g} s")
+        seen = Failure("TIMED_OUT", f"it did not answer everything within {timeout:g} s")
     finally:
         await asyncio.to_thread(client.close)
-    if problem := id_problem(seen.cluster_id):
+    if isinstance(seen, Observation) and (problem := id_problem(seen.cluster_id)):
         unwritten = "The lake keeps clusters by their ids; nothing of this one was written."
-        return Failure("NO_CLUSTER_ID", problem, unwritten)
-    return seen
+        seen = Failure("NO_CLUSTER_ID", problem, unwritten)
+    at = datetime.now(UTC) if isinstance(seen, Failure) else seen.at
+    return PollResult(context, seen, at, time.monotonic() - begun)
 
 
 class Claim(NamedTuple):
-    """A context whose cluster answered with an id. declared: the id that the context itself names."""
+    """A context whose cluster answered with an id. declares: whether the context itself names that id."""
 
     context: str
     cluster_id: str
-    declared: str | None
+    declares: bool
     addresses: frozenset[tuple[str, int]]
-
-    @property
-    def declares(self) -> bool:
-        """Whether the context names the id that answered."""
-        return self.declared == self.cluster_id
-
-
-def _claim(context: Context, cluster_id: str) -> Claim:
-    return Claim(context.name, cluster_id, context.cluster_id, frozenset(context.settings.bootstrap))
 
 
 def refused_claims(
@@ -257,24 +234,20 @@ def refused_claims(
     refused: dict[str, Failure] = {}
     for cluster_id in dict.fromkeys(each.cluster_id for each in claims):
         here = {each.context: each for each in claims if each.cluster_id == cluster_id}
-        declared = [each.context for each in here.values() if each.declares]
         owner = owners.get(cluster_id)
         if owner is not None and owner.context not in here and names is not None and owner.context not in names:
             owner = Owner(owner.context, True)  # renamed or removed: it can't declare the id any more
-        if owner is None and declared:
-            owner = Owner(declared[0], True)
+        if owner is None:
+            owner = next((Owner(each.context, True) for each in here.values() if each.declares), None)
+        first = None if owner is None else here.get(owner.context)
         for name, claim in here.items():
+            is_same = first is not None and first.addresses == claim.addresses
             if owner is None:
                 others = [each.context for each in here.values() if each.addresses != claim.addresses]
-            elif name == owner.context:
+            elif is_same or (claim.declares and (first or owner).declares):
                 others = []
             else:
-                first = here.get(owner.context)
-                owner_declares = owner.declares if first is None else first.declares
-                is_same = (first is not None and first.addresses == claim.addresses) or (
-                    claim.declares and owner_declares
-                )
-                others = [] if is_same else [owner.context]
+                others = [owner.context]
             if others:
                 refused[name] = _taken_id(claim, others)
     return refused
@@ -292,29 +265,24 @@ def _taken_id(claim: Claim, others: Sequence[str]) -> Failure:
 
 
 def write_down(
-    lake: Lake,
-    taken: Sequence[PollResult],
-    states: LastStates | None = None,
-    names: Collection[str] | None = None,
+    lake: Lake, taken: Sequence[PollResult], states: LastStates, names: Collection[str] | None = None
 ) -> Report:
     """Writes results, all at once. names: see `refused_claims`. LakeError: another run writes, the disk is full …"""
-    import pyarrow as pa
-
-    from console.history.store.write import writing
-
-    states = states or LastStates(lake)
-    read = {each.context.name: None if isinstance(each.seen, Failure) else each.seen.cluster_id for each in taken}
-    with writing(lake, "collect", inputs={"clusters": read}) as write:
+    inputs = {
+        "clusters": {
+            each.context.name: None if isinstance(each.seen, Failure) else each.seen.cluster_id for each in taken
+        }
+    }
+    with writing(lake, "collect", inputs=inputs) as write:
         changes, polls, reports, kept = _tables(write, states, taken, names)
         report = Report(write.run_id, tuple(reports))
         if not polls:
-            write.fail(report.message or "there was no cluster to poll", inputs={"clusters": read})
+            write.fail(report.message or "there was no cluster to poll", inputs=inputs)
             return replace(report, run_id="")
         rows = write.add_few(POLL.name, pa.concat_tables(polls), POLLS_IN_FILE)
         if changes:
             rows += write.add_arrow(SNAPSHOT.name, pa.concat_tables(changes))
-        status = "done" if kept else "failed"
-        release = write.commit(status=status, inputs={"clusters": read}, message=report.message)
+        release = write.commit(status="done" if kept else "failed", inputs=inputs, message=report.message)
         with suppress(OSError):  # the next run deletes what is left over
             states.forget_older(release, kept)
         return replace(report, rows=rows)
@@ -322,22 +290,20 @@ def write_down(
 
 def _tables(
     write: Write, states: LastStates, taken: Sequence[PollResult], names: Collection[str] | None
-) -> tuple[list[pa.Table], list[pa.Table], list[ClusterReport], set[str]]:
+) -> tuple[list[pa.Table], list[pa.Table], Iterable[ClusterReport], Collection[str]]:
     """The rows to write, of `snapshot` and of `poll`, the reports, and the clusters that answered."""
     owners = states.owners(write.release)
     known = {owner.context: cluster_id for cluster_id, owner in owners.items()}
-    claims = [_claim(each.context, each.seen.cluster_id) for each in taken if not isinstance(each.seen, Failure)]
+    answers = [(each.context, each.seen.cluster_id) for each in taken if not isinstance(each.seen, Failure)]
+    claims = [Claim(of.name, id_, of.cluster_id == id_, frozenset(of.settings.bootstrap)) for of, id_ in answers]
     refused = refused_claims(owners, claims, names)
-    now: dict[str, tuple[Context, datetime]] = {}
+    # Of several contexts for a cluster one is enough: its owner, if it is among them.
+    owned = [each for each in claims if each.cluster_id in owners and owners[each.cluster_id].context == each.context]
+    first = {each.cluster_id: each.context for each in owned}
+    now: dict[str, tuple[Context, datetime, State]] = {}
     changes: list[pa.Table] = []
     polls: list[pa.Table] = []
     reports: dict[int, ClusterReport] = {}
-    current = {each.cluster_id: states.of(write.release, each.cluster_id) for each in claims}
-    first = {
-        each.cluster_id: each.context
-        for each in claims
-        if each.cluster_id in owners and owners[each.cluster_id].context == each.context
-    }
     for place, each in sorted(enumerate(taken), key=lambda placed: placed[1].at):
         name, seen = each.context.name, each.seen
         if isinstance(seen, Failure):
@@ -347,19 +313,19 @@ def _tables(
             reports[place] = ClusterReport(name, cluster_id, failure=seen, seconds=each.seconds)
         elif name in refused:
             reports[place] = ClusterReport(name, seen.cluster_id, failure=refused[name], seconds=each.seconds)
-        elif first.setdefault(seen.cluster_id, name) != name:  # another context for the same cluster: one is enough
+        elif first.setdefault(seen.cluster_id, name) != name:
             reports[place] = ClusterReport(name, seen.cluster_id, len(seen.state), seconds=each.seconds)
         else:
-            rows, current[seen.cluster_id] = changed_rows(current[seen.cluster_id], seen)
+            last = now[seen.cluster_id][2] if seen.cluster_id in now else states.of(write.release, seen.cluster_id)
+            rows, state = changed_rows(last, seen)
             polls.append(rows_table(POLL, status_rows(seen), seen.cluster_id, seen.at))
             if rows:
                 changes.append(rows_table(SNAPSHOT, rows, seen.cluster_id, seen.at))
-            now[seen.cluster_id] = each.context, seen.at
+            now[seen.cluster_id] = each.context, seen.at, state
             reports[place] = _report(each, seen, rows)
-    for cluster_id, (context, at) in now.items():
-        owner = Owner(context.name, context.cluster_id == cluster_id)
-        states.keep(write, cluster_id, owner, at, current[cluster_id])
-    return changes, polls, [reports[place] for place in sorted(reports)], set(now)
+    for cluster_id, (context, at, state) in now.items():
+        states.keep(write, cluster_id, Owner(context.name, context.cluster_id == cluster_id), at, state)
+    return changes, polls, (reports[place] for place in sorted(reports)), now
 
 
 def _report(taken: PollResult, seen: Observation, rows: Sequence[Row]) -> ClusterReport:

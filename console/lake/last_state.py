@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from console.history.entities import folder_of
 from console.history.schema import SNAPSHOT
+from console.history.store import Lake, Release, parquet_files
 from console.history.store.partitions import partition_values
+from console.history.store.write import Write
 from console.lake.poll import Observation, Resource, Row, State, Value, rows_table, state_rows
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from console.history.store import Lake, Release
-    from console.history.store.write import Write
-
-
-# -- what a poll adds. Applying the rows of every poll in turn (`applied`) returns the state that each of them saw.
-# Pure.
+# -- what a poll adds. The last rows of each resource (`latest`) give the state that the last poll saw. Pure.
 
 
 def changed_rows(last: State, seen: Observation) -> tuple[list[Row], State]:
@@ -28,38 +25,35 @@ def changed_rows(last: State, seen: Observation) -> tuple[list[Row], State]:
     A known resource that is not listed was deleted only if all of its type could be listed; if that failed, or reading
     its configs did, its state stays.
     """
-    now: dict[Resource, tuple[Value, ...]] = {}
-    for entity, values in seen.state.items():
-        now[entity] = _with_former_configs(last.get(entity, ()), values) if entity in seen.partial else values
+    now = dict(seen.state)
+    for entity in seen.partial & now.keys():
+        configs = (value for value in last.get(entity, ()) if not value.attr.startswith(":"))
+        now[entity] = tuple(sorted((*now[entity], *configs)))
     changed = {entity: values for entity, values in now.items() if last.get(entity) != values}
     gone: list[Row] = []
-    for entity, values in last.items():
-        if entity in now:
-            continue
+    for entity in last.keys() - now.keys():
         if entity.entity_type in seen.listed and entity not in seen.failed:
             gone.append(Row("absent", *entity))
         else:
-            now[entity] = values
+            now[entity] = last[entity]
     return [*state_rows(changed), *gone], now
 
 
-def _with_former_configs(before: tuple[Value, ...], facts: tuple[Value, ...]) -> tuple[Value, ...]:
-    """The facts of the resource itself, with the configs that it had."""
-    return tuple(sorted((*facts, *(value for value in before if not value.attr.startswith(":")))))
+def latest(rows: pa.Table) -> pa.Table:
+    """Of rows of `snapshot` those of each resource's last poll; none if it was gone then."""
+    keys = ["entity_type", "entity_key"]
+    last = rows.group_by(keys).aggregate([("observed_ts", "max")])
+    return rows.join(last, keys).filter(
+        (pc.field("observed_ts") == pc.field("observed_ts_max")) & (pc.field("kind") == "state")
+    )
 
 
-def applied(state: State, rows: Iterable[Row]) -> State:
-    """The state after a poll, from the state before and the poll's rows."""
-    now = dict(state)
-    fresh: dict[Resource, list[Value]] = {}
-    for row in rows:
-        if row.kind == "absent":
-            now.pop(Resource(row.entity_type, row.entity_key or ""), None)
-        elif row.kind == "state":
-            entity = Resource(row.entity_type, row.entity_key or "")
-            value = Value(row.attr or "", row.value, row.source, row.is_sensitive)
-            fresh.setdefault(entity, []).append(value)
-    return now | {entity: tuple(sorted(values)) for entity, values in fresh.items()}
+def state_of(rows: pa.Table) -> State:
+    """The state that rows of one poll of each resource have."""
+    found: dict[Resource, list[Value]] = {}
+    for entity_type, key, *value in zip(*(rows.column(name).to_pylist() for name in _COLUMNS), strict=True):
+        found.setdefault(Resource(entity_type, key), []).append(Value(*value))
+    return {entity: tuple(sorted(values)) for entity, values in found.items()}
 
 
 # -- the last state. It follows from the table `snapshot` alone; so that a poll need not read all of that, it is also
@@ -67,7 +61,7 @@ def applied(state: State, rows: Iterable[Row]) -> State:
 # cluster's folder is named by `console.history.entities.folder_of`, since the cluster chooses its own id.
 
 _INPUT = "collect:"
-_COLUMNS = ("entity_type", "entity_key", "attr", "value", "source", "is_sensitive")
+_COLUMNS = ["entity_type", "entity_key", "attr", "value", "source", "is_sensitive"]
 
 
 class Owner(NamedTuple):
@@ -91,7 +85,7 @@ class LastStates:
             return {}
         key = cluster_id, str(remembered["state"])
         if key not in self._known:
-            self._known[key] = self._kept(*key) or self._rebuilt(release, cluster_id)
+            self._known[key] = self._read(release, *key)
         return self._known[key]
 
     def owners(self, release: Release) -> Mapping[str, Owner]:
@@ -108,9 +102,8 @@ class LastStates:
         same = last is not None and self.of(write.release, cluster_id) == state
         run = str(last["state"]) if last is not None and same else write.run_id
         if run == write.run_id and state:
-            self._lake.filesystem.replace(
-                self._path(cluster_id, run), _parquet(rows_table(SNAPSHOT, state_rows(state), cluster_id, at))
-            )
+            rows = rows_table(SNAPSHOT, state_rows(state), cluster_id, at)
+            parquet_files.write(self._lake.filesystem, self._path(cluster_id, run), rows.select(_COLUMNS))
         self._known[cluster_id, run] = state
         looked = {"context": owner.context, "declares": owner.declares, "at": at.isoformat(), "state": run}
         write.remember({_INPUT + cluster_id: looked})
@@ -127,52 +120,13 @@ class LastStates:
     def _path(self, cluster_id: str, run: str) -> str:
         return self._lake.path(f"collect/{folder_of(cluster_id)}/{run}.parquet")
 
-    def _kept(self, cluster_id: str, run: str) -> State | None:
-        import pyarrow as pa
-
+    def _read(self, release: Release, cluster_id: str, run: str) -> State:
+        files = self._lake.filesystem
         try:
-            read = _read(self._lake.filesystem.read(self._path(cluster_id, run)), _COLUMNS)
+            return state_of(parquet_files.read(files, [self._path(cluster_id, run)], SNAPSHOT, columns=_COLUMNS))
         except (OSError, pa.ArrowException):
-            return None
-        return applied(
-            {}, (Row("state", *values) for values in zip(*(each.to_pylist() for each in read.columns), strict=True))
-        )
-
-    def _rebuilt(self, release: Release, cluster_id: str) -> State:
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        partitions = [
-            each
-            for each in release.table(SNAPSHOT).partitions
-            if (partition_values(each).get("cluster_id") or "") == cluster_id
-        ]
-        parts = []
-        for path in self._lake.files(release, SNAPSHOT, partitions):
-            rows = _read(self._lake.filesystem.read(path), (*_COLUMNS, "kind", "observed_ts"))
-            parts.append(rows.filter(pc.field("kind").isin(["state", "absent"])))
-        if not parts:
-            return {}
-        looks: dict[datetime, list[Row]] = {}
-        for row in pa.concat_tables(parts).sort_by("observed_ts").to_pylist():
-            looks.setdefault(row.pop("observed_ts"), []).append(Row(**row))
-        state: State = {}
-        for rows in looks.values():
-            state = applied(state, rows)
-        return state
-
-
-def _read(data: bytes, columns: tuple[str, ...]) -> pa.Table:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    return pq.read_table(pa.BufferReader(data), columns=list(columns))
-
-
-def _parquet(state: pa.Table) -> bytes:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    sink = pa.BufferOutputStream()
-    pq.write_table(state.select(_COLUMNS), sink, compression="zstd")
-    return bytes(sink.getvalue())
+            partitions = release.table(SNAPSHOT).partitions
+            own = [each for each in partitions if partition_values(each).get("cluster_id") == cluster_id]
+            polled = pc.field("kind").isin(["state", "absent"])
+            paths = self._lake.files(release, SNAPSHOT, own)
+            return state_of(latest(parquet_files.read(files, paths, SNAPSHOT, where=polled)))

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+import pyarrow as pa
+
 from console.history.entities import ACL_SET, CONFIG_TYPES, acl_attr, acl_key, config_key, quota_key, quota_value
 from console.history.entities import scram_value as scram_text
 from console.history.redact import is_secret
+from console.history.schema import Table, arrow_schema
 from console.model.codes import BROKER, CLIENT_METRICS, DEFAULT_CONFIG, GROUP, STATIC_BROKER_CONFIG, TOPIC, ResourceType
 from console.model.config import (
     CLUSTER_DEFAULT,
@@ -25,9 +29,6 @@ from console.model.failure import Failure
 from console.model.snapshot import GONE, Snapshot
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from console.history.schema import Table
     from console.session.session import Session
 
 
@@ -37,68 +38,43 @@ _LISTS_GROUPS = 1
 """The version of ListConfigResources from which on brokers list more than client metrics (KIP-1142)."""
 
 
-Failed = Mapping[tuple[str, str | None], str]
-"""What could not be read: (entity type, key, or None for all of the type) -> the error."""
-
-
-@dataclass(frozen=True, slots=True)
-class Poll:
-    """What a cluster answered.
-
-    at: the time of the last answer. failed: what is not in the snapshot without being among its failures. So are topics
-    that existed at the last poll and are not listed any more, though the brokers do not call them unknown.
-    """
-
-    snapshot: Snapshot
-    at: datetime
-    failed: Failed = field(default_factory=dict)
-
-
-async def poll_cluster(session: Session, known_topics: Callable[[str], Collection[str]] = lambda _: ()) -> Poll:
+async def poll_cluster(session: Session, known_topics: Callable[[str], Collection[str]]) -> Observation:
     """Reads a cluster. known_topics: returns the topics of a cluster id at the last poll.
 
-    Parts that the cluster refuses are in the snapshot's failures. Raises AdminError if the cluster can't be reached or
-    the connection is lost, Refused if it is not the context's cluster.
+    Parts that the cluster refuses are among what failed. So are topics that existed at the last poll and are not listed
+    any more, though the brokers do not call them unknown. Raises AdminError if the cluster can't be reached or the
+    connection is lost, Refused if it is not the context's cluster.
     """
+    from console.admin.errors import BadAnswer, Disconnected, RequestTimedOut
+
+    failed: dict[tuple[str, str | None], Failure] = {}
     await session.read_cluster()
     await session.read_topics()
-    parts = {
-        "versions": session.read_versions,
-        "quotas": session.read_quotas,
-        "scram": session.read_scram,
-        "acls": session.read_acls,
-    }
     # One after the other: a broker answers a connection's requests in their order, and one may take very long.
-    lost = {part: failure for part, read in parts.items() if (failure := await _failure_of(read())) is not None}
+    for part, read in (
+        ("versions", session.read_versions),
+        ("quotas", session.read_quotas),
+        ("scram", session.read_scram),
+        ("acls", session.read_acls),
+    ):
+        try:
+            await read()
+        except (RequestTimedOut, Disconnected, BadAnswer) as error:
+            failed[_PARTS[part], None] = error.failure
     unlisted = _unlisted(await session.client.run(lambda link: link.version("list_config_resources")))
     wanted = [type_ for type_ in (GROUP, CLIENT_METRICS) if type_ not in unlisted]
     named = await session.list_resources(wanted) if wanted else ()
     refused = next((each.failure for each in session.snapshot.failures if each.part == "resources"), None)
     if refused is not None:
         unlisted |= dict.fromkeys(wanted, refused)
+    failed |= {(CONFIG_TYPES[type_], None): failure for type_, failure in unlisted.items()}
     snapshot = session.snapshot
     brokers = [broker_resource(broker.id) for broker in snapshot.cluster.brokers]
     topics = [topic_resource(name) for name in snapshot.topics]
     await session.read_configs([*topics, *brokers, CLUSTER_DEFAULT, *named], at_once=True)
     missing = set(known_topics(snapshot.cluster.cluster_id or "")) - snapshot.topics.keys()
-    unsure = await _unsure(session, sorted(missing))
-    failures = (
-        *((("topic", name), failure) for name, failure in unsure.items()),
-        *(((CONFIG_TYPES[type_], None), failure) for type_, failure in unlisted.items()),
-        *(((_PARTS[part], None), failure) for part, failure in lost.items()),
-    )
-    return Poll(session.snapshot, datetime.now(UTC), {what: str(failure) for what, failure in failures})
-
-
-async def _failure_of(read: Awaitable[None]) -> Failure | None:
-    """Reads a part; returns why it was not answered. Raises Unreachable if the cluster is."""
-    from console.admin.errors import BadAnswer, Disconnected, RequestTimedOut
-
-    try:
-        await read
-    except (RequestTimedOut, Disconnected, BadAnswer) as error:
-        return error.failure
-    return None
+    failed |= {("topic", name): failure for name, failure in (await _unsure(session, sorted(missing))).items()}
+    return observation(session.snapshot, datetime.now(UTC), failed)
 
 
 def _unlisted(version: int | None) -> dict[ResourceType, Failure]:
@@ -160,8 +136,9 @@ State = Mapping[Resource, tuple[Value, ...]]
 class Observation:
     """The result of one poll.
 
-    partial: resources whose configs could not be read; attributes with a colon are known. listed: the types whose
-    resources are all included.
+    at: the time of the last answer. partial: resources whose configs could not be read; attributes with a colon are
+    known. listed: the types whose resources are all included. failed: the errors, by entity type and key; None: of all
+    of the type.
     """
 
     cluster_id: str
@@ -169,7 +146,7 @@ class Observation:
     state: State
     listed: frozenset[str]
     partial: frozenset[Resource] = frozenset()
-    failed: Failed = field(default_factory=dict)
+    failed: Mapping[tuple[str, str | None], str] = field(default_factory=dict)
 
 
 class Row(NamedTuple):
@@ -184,111 +161,77 @@ class Row(NamedTuple):
     is_sensitive: bool = False
 
 
-def observation(poll: Poll) -> Observation:
-    """The result of a poll."""
-    snapshot = poll.snapshot
-    state: dict[Resource, tuple[Value, ...]] = {}
-    failed: dict[tuple[str, str | None], str] = {}
+def observation(snapshot: Snapshot, at: datetime, unread: Mapping[tuple[str, str | None], Failure]) -> Observation:
+    """The result of a poll. unread: what is not in the snapshot without being among its failures."""
     partial: set[Resource] = set()
-    own = _OwnValues()
+    failed: dict[tuple[str, str | None], str] = {}
     for each in snapshot.failures:
         if each.part in _PARTS:
             failed[_PARTS[each.part], None] = str(each.failure)
         elif each.part == "topics":
             failed["topic", each.entity or None] = str(each.failure)
         elif each.part == "configs":
-            named = _labelled(each.entity)
+            type_, _, key = each.entity.partition(" ")
+            named = Resource(type_.replace("_", "-"), key)
             failed[named] = str(each.failure)
             partial.add(named)
-    failed |= poll.failed
+    failed |= {what: str(failure) for what, failure in unread.items()}
     if not snapshot.versions:
         failed.setdefault(("feature", None), "no broker reported its features")
+    state = {entity: tuple(sorted(values)) for entity, values in _values(snapshot, partial).items() if values}
+    listed = frozenset(each for each in TYPES if (each, None) not in failed)
+    return Observation(snapshot.cluster.cluster_id or "", at, state, listed, frozenset(partial), failed)
+
+
+def _values(snapshot: Snapshot, partial: Collection[Resource]) -> dict[Resource, list[Value]]:
+    found: dict[Resource, list[Value]] = defaultdict(list)
     for name, topic in snapshot.topics.items():
-        facts = (
-            Value(":partitions", str(len(topic.partitions))),
-            Value(":replication", str(topic.replication)),
-            *((Value(":topic_id", topic.topic_id),) if topic.topic_id else ()),
-        )
-        state[Resource("topic", name)] = facts
+        # Listed and not described, without an error: it was deleted in between.
+        if topic_resource(name) in snapshot.configs or Resource("topic", name) in partial:
+            found[Resource("topic", name)] = [
+                Value(":partitions", str(len(topic.partitions))),
+                Value(":replication", str(topic.replication)),
+                *((Value(":topic_id", topic.topic_id),) if topic.topic_id else ()),
+            ]
     for broker in snapshot.cluster.brokers:
-        facts = (
+        found[Resource("broker", str(broker.id))] = [
             Value(":endpoints", f"{broker.host}:{broker.port}"),
             Value(":fenced", str(broker.fenced).lower()),
             *((Value(":rack", broker.rack),) if broker.rack else ()),
-        )
-        state[Resource("broker", str(broker.id))] = facts
+        ]
+    known: dict[tuple[str, bool, int], list[Value]] = {}
     for resource, configs in snapshot.configs.items():
-        if resource.type not in (TOPIC, BROKER, GROUP, CLIENT_METRICS):
-            continue
-        entity = _entity(resource)
-        state[entity] = (*state.get(entity, ()), *own.of(resource, configs))
-    # Listed and not described, without an error: it was deleted in between.
-    for entity in [each for each in state if each.entity_type == "topic" and each not in partial]:
-        if ConfigResource(TOPIC, entity.entity_key) not in snapshot.configs:
-            del state[entity]
-    state |= _quotas(poll) | _acls(poll) | _scram(poll) | _features(poll)
-    listed = {each for each in TYPES if (each, None) not in failed}
-    return Observation(
-        snapshot.cluster.cluster_id or "",
-        poll.at,
-        {entity: tuple(sorted(values)) for entity, values in state.items() if values},
-        frozenset(listed),
-        frozenset(partial),
-        failed,
-    )
-
-
-def _quotas(poll: Poll) -> dict[Resource, tuple[Value, ...]]:
-    return {
-        Resource("quota", quota_key(entity.as_dict())): tuple(
-            Value(k, quota_value(float(v))) for k, v in values.items()
-        )
-        for entity, values in poll.snapshot.quotas.items()
-    }
-
-
-def _acls(poll: Poll) -> dict[Resource, tuple[Value, ...]]:
-    found: dict[Resource, tuple[Value, ...]] = {}
-    for acl in poll.snapshot.acls:
-        upon = Resource("acl", acl_key(acl.resource_type.name, acl.pattern_type.name, acl.resource_name))
+        if resource.type in (TOPIC, BROKER, GROUP, CLIENT_METRICS):
+            type_ = CONFIG_TYPES[resource.type]
+            # Equal sets are one object.
+            key = type_, resource.is_cluster_default, id(configs)
+            if key not in known:
+                known[key] = list(_own_values(type_, resource, configs))
+            found[Resource(type_, config_key(type_, resource.name))] += known[key]
+    for entity, limits in snapshot.quotas.items():
+        values = (Value(key, quota_value(float(limit))) for key, limit in limits.items())
+        found[Resource("quota", quota_key(entity.as_dict()))] += values
+    for acl in snapshot.acls:
+        upon = acl_key(acl.resource_type.name, acl.pattern_type.name, acl.resource_name)
         attr = acl_attr(acl.permission.name, acl.operation.name, acl.principal, acl.host)
-        found[upon] = (*found.get(upon, ()), Value(attr, ACL_SET))
+        found[Resource("acl", upon)].append(Value(attr, ACL_SET))
+    for user, credentials in snapshot.scram.items():
+        found[Resource("scram", user)] += (Value(c.mechanism.label, scram_text(c.iterations)) for c in credentials)
+    # The levels that the brokers have from the controller; the highest, if a broker lags.
+    levels = sorted(level for version in snapshot.versions.values() for level in version.finalized_features.items())
+    for feature, level in levels:
+        found[Resource("feature", feature)] = [Value(":level", str(level))]
     return found
 
 
-def _scram(poll: Poll) -> dict[Resource, tuple[Value, ...]]:
-    return {
-        Resource("scram", user): tuple(Value(c.mechanism.label, scram_text(c.iterations)) for c in credentials)
-        for user, credentials in poll.snapshot.scram.items()
-    }
-
-
-def _features(poll: Poll) -> dict[Resource, tuple[Value, ...]]:
-    """The levels that the brokers have from the controller; the highest, if a broker lags."""
-    levels: dict[str, int] = {}
-    for version in poll.snapshot.versions.values():
-        for name, level in version.finalized_features.items():
-            levels[name] = max(level, levels.get(name, level))
-    return {Resource("feature", name): (Value(":level", str(level)),) for name, level in levels.items()}
-
-
-class _OwnValues:
-    """The values that resources set themselves; equal sets are one object and processed once."""
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[str, bool, int], tuple[Value, ...]] = {}
-
-    def of(self, resource: ConfigResource, configs: ConfigSet) -> tuple[Value, ...]:
-        type_ = CONFIG_TYPES[resource.type]
-        key = type_, resource.is_cluster_default, id(configs)
-        if key not in self._known:
-            own: Iterable[tuple[ConfigEntry, ConfigEntry | Synonym | None]]
-            if resource.type == BROKER and not resource.is_cluster_default:
-                own = ((entry, _on_broker(entry)) for entry in configs)
-            else:
-                own = ((entry, entry) for entry in configs.overrides(resource))
-            self._known[key] = tuple(_value(type_, entry, there) for entry, there in own if there is not None)
-        return self._known[key]
+def _own_values(entity_type: str, resource: ConfigResource, configs: ConfigSet) -> Iterator[Value]:
+    """The values that a resource sets itself."""
+    on_broker = resource.type == BROKER and not resource.is_cluster_default
+    for entry in configs if on_broker else configs.overrides(resource):
+        own = _on_broker(entry) if on_broker else entry
+        if own is not None:
+            hidden = entry.sensitive or is_secret(entity_type, entry.name)
+            yield Value(entry.name, None if hidden else own.value, own.source.name, hidden)
 
 
 _OF_A_BROKER = (own_source(broker_resource(0)), STATIC_BROKER_CONFIG)
@@ -306,22 +249,6 @@ def _on_broker(entry: ConfigEntry) -> ConfigEntry | Synonym | None:
         if each.name == entry.name and each.source in _OF_A_BROKER:
             return each
     return None
-
-
-def _value(entity_type: str, entry: ConfigEntry, own: ConfigEntry | Synonym) -> Value:
-    hidden = entry.sensitive or is_secret(entity_type, entry.name)
-    return Value(entry.name, None if hidden else own.value, own.source.name, hidden)
-
-
-def _entity(resource: ConfigResource) -> Resource:
-    type_ = CONFIG_TYPES[resource.type]
-    return Resource(type_, config_key(type_, resource.name))
-
-
-def _labelled(text: str) -> Resource:
-    """The resource of a failure, from its text in `console.model.snapshot`."""
-    type_, _, key = text.partition(" ")
-    return Resource(type_.replace("_", "-"), key)
 
 
 def state_rows(state: State) -> list[Row]:
@@ -346,15 +273,9 @@ def failed_row(cluster: str, failure: Failure) -> Row:
     return Row("failed", "cluster", cluster, value=str(failure))
 
 
-def rows_table(table: Table, rows: Iterable[Row], cluster_id: str, at: datetime) -> pa.Table:
+def rows_table(table: Table, rows: Sequence[Row], cluster_id: str, at: datetime) -> pa.Table:
     """The rows in the columns of `snapshot` or `poll`, but for `run_id`."""
-    import pyarrow as pa
-
-    from console.history.schema import arrow_schema
-
-    columns = list(zip(*rows, strict=True)) or [()] * len(Row._fields)
-    count = len(columns[0])
-    of_all = {"cluster_id": [cluster_id] * count, "observed_ts": [at] * count}
-    data = dict(zip(Row._fields, columns, strict=True)) | of_all
+    columns = zip(*rows, strict=True) if rows else [()] * len(Row._fields)
+    of_all = {"cluster_id": [cluster_id] * len(rows), "observed_ts": [at] * len(rows)}
     schema = pa.schema([column for column in arrow_schema(table) if column.name != "run_id"])
-    return pa.table([pa.array(data[column.name], column.type) for column in schema], schema=schema)
+    return pa.table(dict(zip(Row._fields, columns, strict=True)) | of_all, schema=schema)

@@ -238,7 +238,7 @@ def test_at_most_one_undeclared_address_is_believed_for_each_id(
     drawn: list[tuple[str, str, bool, int]], owned: dict[str, tuple[str, bool]]
 ) -> None:
     claims = [
-        Claim(name, cluster, cluster if declares else None, frozenset({("h", port)}))
+        Claim(name, cluster, declares, frozenset({("h", port)}))
         for name, cluster, declares, port in {each[0]: each for each in drawn}.values()
     ]
     owners = {cluster: Owner(*each) for cluster, each in owned.items()}

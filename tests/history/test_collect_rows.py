@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
+import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
 from console.history.schema import SNAPSHOT
-from console.lake.last_state import applied, changed_rows
+from console.lake.last_state import changed_rows, latest, state_of
 from console.lake.poll import (
     TYPES,
     Observation,
-    Poll,
     Resource,
     Row,
     State,
     Value,
     observation,
     rows_table,
+    state_rows,
     status_rows,
 )
 from console.model.cluster import Broker, BrokerVersion, ClusterInfo, Partition, ScramCredential, Topic
@@ -59,15 +60,21 @@ def seen(state: State, **more: object) -> Observation:
     return Observation("c", AT, state, frozenset(TYPES), **more)  # type: ignore[arg-type]
 
 
+def after(*looks: tuple[list[Row], int]) -> State:
+    """The state that is read from the rows of looks, each with its time."""
+    tables = [rows_table(SNAPSHOT, rows, "c", AT + timedelta(microseconds=look)) for rows, look in reversed(looks)]
+    return state_of(latest(pa.concat_tables(tables)))
+
+
 @given(st.lists(STATES, max_size=6))
 def test_the_rows_of_all_looks_give_back_each_look(states: list[Mapping[Resource, tuple[Value, ...]]]) -> None:
     known: State = {}
-    read: State = {}
-    for state in states:
+    written_down = []
+    for look, state in enumerate(states):
         before = known
         rows, known = changed_rows(known, seen(state))
-        read = applied(read, rows)
-        assert read == known == state
+        written_down.append((rows, look))
+        assert after(*written_down) == known == state
         written = {(row.entity_type, row.entity_key) for row in rows if row.kind in ("state", "absent")}
         assert written == {entity for entity in before.keys() | state.keys() if before.get(entity) != state.get(entity)}
     assert status_rows(seen({})) == [Row("heartbeat", ",".join(TYPES))]
@@ -82,7 +89,7 @@ def test_nothing_is_gone_where_a_type_could_not_be_read(
     look = Observation("c", AT, readable, frozenset(TYPES) - refused, failed=failed)
     rows, known = changed_rows(before, look)
     kept = {entity: values for entity, values in before.items() if entity.entity_type in refused}
-    assert known == {**readable, **kept} == applied(before, rows)
+    assert known == {**readable, **kept} == after((state_rows(before), 0), (rows, 1))
     status = status_rows(look)
     assert {row.entity_type for row in status if row.kind == "failed"} == refused
     (heartbeat,) = (row for row in status if row.kind == "heartbeat")
@@ -97,7 +104,7 @@ def test_a_resource_whose_configs_could_not_be_read_keeps_those_that_it_had() ->
     )
     rows, known = changed_rows(before, look)
     assert known == {broker: (Value(":fenced", "true"), before[broker][1])}
-    assert applied(before, rows) == known
+    assert after((state_rows(before), 0), (rows, 1)) == known
     without_brokers = ",".join(each for each in TYPES if each != "broker")
     assert status_rows(look) == [
         Row("heartbeat", without_brokers),
@@ -145,7 +152,7 @@ def example() -> Snapshot:
 
 
 def test_what_a_look_tells() -> None:
-    told = observation(Poll(example(), AT, {("group", None): "UNSUPPORTED: groups", ("topic", "hidden"): str(DENIED)}))
+    told = observation(example(), AT, {("group", None): Failure("UNSUPPORTED", "groups"), ("topic", "hidden"): DENIED})
     assert told.state == {
         Resource("topic", "t"): (
             Value(":partitions", "3"),
