@@ -21,17 +21,20 @@ to them by `${env:NAME}` and `${file:PATH}` (console.contexts.properties).
 
 from __future__ import annotations
 
-import json
+import asyncio
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+from msgspec import DecodeError, Meta
+from msgspec.json import decode
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
-from console.history.schema import SNAPSHOT, Table
+from console.contexts import ContextError, load, resolve
+from console.history.schema import SNAPSHOT
 from console.lake.collect import TIMEOUT, poll_context
 from console.lake.poll import failed_row, rows_table, state_rows, status_rows
 from console.model.failure import Failure
@@ -42,13 +45,7 @@ if TYPE_CHECKING:
 
 
 _OPTIONS = ("contexts", "bootstrap", "commandConfig", "timeout")
-ROWS = Table(
-    SNAPSHOT.name,
-    SNAPSHOT.layer,
-    SNAPSHOT.doc,
-    tuple(column for column in SNAPSHOT.columns if column.name != "run_id"),
-    SNAPSHOT.key,
-)
+ROWS = replace(SNAPSHOT, columns=tuple(column for column in SNAPSHOT.columns if column.name != "run_id"))
 """The table that it returns."""
 
 
@@ -102,16 +99,10 @@ def clusters_of(options: Mapping[str, str]) -> tuple[Cluster, ...]:
 
 
 def _names(options: Mapping[str, str], option: str) -> list[str]:
-    text = options.get(option)
-    if text is None:
-        return []
     try:
-        names = json.loads(text)
-    except ValueError:
-        names = None
-    if not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
-        raise ValueError(f'kafka_admin: {option} must be a JSON list of texts, as ["a", "b"]')
-    return names
+        return decode(options.get(option, "[]"), type=list[Annotated[str, Meta(min_length=1)]])
+    except DecodeError:
+        raise ValueError(f'kafka_admin: {option} must be a JSON list of texts, as ["a", "b"]') from None
 
 
 class KafkaAdminReader(DataSourceReader):
@@ -133,12 +124,7 @@ class KafkaAdminReader(DataSourceReader):
 
 def rows_of(cluster: Cluster, timeout: float) -> pa.Table:
     """All rows of one cluster, in the columns of `ROWS`."""
-    import asyncio
-
-    from console.contexts import ContextError, load, resolve
-
     name = cluster.context or cluster.bootstrap or ""
-
     try:
         context = resolve(
             load(os.environ, Path.home()),

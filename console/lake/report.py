@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from html import escape
 from itertools import starmap
+from typing import NamedTuple
 
 from console.answers.lake_tables import drift_table, history_table, usage_table
 from console.answers.results import Column, Row, Table
@@ -41,44 +43,40 @@ _TICKS = 6
 _BREAK = timedelta(minutes=3)
 
 
-class Scale:
-    """Maps times to x and amounts to y."""
+class Scale(NamedTuple):
+    """Maps times to x and amounts to y. most: the highest amount."""
 
-    def __init__(self, since: datetime, until: datetime, most: float) -> None:
-        self._begin, self._seconds = since.timestamp(), max(1.0, (until - since).total_seconds())
-        self._most = most or 1.0
-        self.since, self.until = since, until
+    since: datetime
+    until: datetime
+    most: float
+
+    @property
+    def length(self) -> timedelta:
+        """Of the time: at least a second."""
+        return max(self.until - self.since, timedelta(seconds=1))
 
     def x(self, at: datetime) -> float:
         """The x of a time; times outside map to the edge."""
-        share = min(1.0, max(0.0, (at.timestamp() - self._begin) / self._seconds))
+        share = min(1.0, max(0.0, (at - self.since) / self.length))
         return round(_LEFT + share * (WIDTH - _LEFT - _RIGHT), 1)
 
     def y(self, amount: float) -> float:
         """The y of an amount."""
-        return round(HEIGHT - _BOTTOM - amount / self._most * (HEIGHT - _TOP - _BOTTOM), 1)
+        return round(HEIGHT - _BOTTOM - amount / (self.most or 1.0) * (HEIGHT - _TOP - _BOTTOM), 1)
 
 
 def changes_figure(changes: Sequence[Change], gaps: Sequence[Gap], since: datetime, until: datetime) -> str:
     """The number of changes in bars of equal times, and the times without polls."""
-    counts = [0] * _BARS
-    seconds = max(1.0, (until - since).total_seconds())
-    for change in changes:
-        if not (change.is_gap or change.is_first_look):
-            share = (change.valid_from - since).total_seconds() / seconds
-            counts[min(_BARS - 1, max(0, int(share * _BARS)))] += 1
-    most = max(counts, default=0)
+    times = [change.valid_from for change in changes if not (change.is_gap or change.is_first_look)]
+    step = Scale(since, until, 0).length / _BARS
+    counts = Counter(min(_BARS - 1, max(0, (at - since) // step)) for at in times)
+    most = max(counts.values(), default=0)
     scale = Scale(since, until, most)
-    step = (until - since) / _BARS
-    bars = "".join(
-        f'<rect class="bar" x="{scale.x(since + place * step)}" y="{scale.y(count)}"'
-        f' width="{round(scale.x(since + (place + 1) * step) - scale.x(since + place * step) - 1, 1)}"'
-        f' height="{round(scale.y(0) - scale.y(count), 1)}"><title>{count}</title></rect>'
-        for place, count in enumerate(counts)
-        if count
+    bars = (
+        _rect("bar", scale.x(since + place * step), scale.y(count), scale.x(since + (place + 1) * step) - 1, str(count))
+        for place, count in counts.items()
     )
-    upward = [(0.0, "0"), (float(most), str(most))] if most else [(0.0, "0")]
-    return _svg("Changes over time", (*_shades(gaps, scale), bars, *_axes(scale, upward)))
+    return _figure("Changes over time", scale, gaps, [(0.0, "0"), *([(most, str(most))] if most else ())], *bars)
 
 
 def rate_figure(
@@ -86,23 +84,22 @@ def rate_figure(
 ) -> str:
     """The highest rate of each minute by broker, the limit as a dashed line, minutes with throttling marked at the
     bottom."""
-    limits = [each.quota_value for each in minutes if each.quota_value is not None]
-    most = max([each.rate_max_10s for each in minutes] + limits, default=0.0) * 1.05
+    limits = {each.minute: each.quota_value for each in minutes if each.quota_value is not None}
+    most = max([each.rate_max_10s for each in minutes] + list(limits.values()), default=0.0) * 1.05
     scale = Scale(since, until, most)
-    brokers = sorted({each.broker_id for each in minutes})
     lines = [
-        _line(f"rate b{place % 4}", [(m.minute, m.rate_max_10s) for m in of], scale, f"broker {broker}")
-        for place, broker in enumerate(brokers)
-        if (of := [each for each in minutes if each.broker_id == broker])
+        _line(
+            f"rate b{place % 4}",
+            [(each.minute, each.rate_max_10s) for each in minutes if each.broker_id == broker],
+            scale,
+            f"broker {broker}",
+        )
+        for place, broker in enumerate(sorted({each.broker_id for each in minutes}))
     ]
-    by_minute = {each.minute: each.quota_value for each in minutes if each.quota_value is not None}
-    limit = _line("limit", sorted(by_minute.items()), scale, "limit") if by_minute else ""
-    waited = sorted({each.minute for each in minutes if each.throttle_ms})
-    marks = "".join(
-        f'<rect class="throttled" x="{scale.x(at)}" y="{scale.y(0) - 4}" width="3" height="4"/>' for at in waited
-    )
+    waited = sorted({scale.x(each.minute) for each in minutes if each.throttle_ms})
+    marks = [_rect("throttled", left, scale.y(0) - 4, left + 3, "throttled") for left in waited]
     upward = [(share * most, rate_text(key, share * most)) for share in (0.0, 0.5, 1.0)] if most else [(0.0, "0")]
-    return _svg(title, (*_shades(gaps, scale), *_axes(scale, upward), *lines, limit, marks))
+    return _figure(title, scale, gaps, upward, *lines, _line("limit", sorted(limits.items()), scale, "limit"), *marks)
 
 
 def _line(kind: str, points: Iterable[tuple[datetime, float]], scale: Scale, title: str) -> str:
@@ -118,36 +115,30 @@ def _line(kind: str, points: Iterable[tuple[datetime, float]], scale: Scale, tit
     return "".join(f'<polyline class="{kind}" points="{" ".join(piece)}">{titled}</polyline>' for piece in pieces)
 
 
-def _shades(gaps: Iterable[Gap], scale: Scale) -> Iterator[str]:
-    """The times without polls."""
-    for gap in gaps:
-        left, right = scale.x(gap.since), scale.x(gap.until or scale.until)
-        if right > left:
-            height = HEIGHT - _TOP - _BOTTOM
-            yield (
-                f'<rect class="gap" x="{left}" y="{_TOP}" width="{round(right - left, 1)}" height="{height}">'
-                "<title>not polled</title></rect>"
-            )
+def _rect(kind: str, left: float, top: float, right: float, title: str) -> str:
+    """A rectangle that stands on the axis."""
+    size = f'width="{round(right - left, 1)}" height="{round(HEIGHT - _BOTTOM - top, 1)}"'
+    return f'<rect class="{kind}" x="{left}" y="{top}" {size}><title>{title}</title></rect>'
 
 
-def _axes(scale: Scale, upward: Sequence[tuple[float, str]]) -> Iterator[str]:
+def _figure(title: str, scale: Scale, gaps: Iterable[Gap], upward: Iterable[tuple[float, str]], *drawn: str) -> str:
+    """A figure with its axes and the times without polls. upward: amounts that are marked, with their texts."""
+    spans = [(scale.x(gap.since), scale.x(gap.until or scale.until)) for gap in gaps]
+    parts = [_rect("gap", left, _TOP, right, "not polled") for left, right in spans if right > left]
     ground = scale.y(0)
-    yield f'<line class="axis" x1="{_LEFT}" y1="{ground}" x2="{WIDTH - _RIGHT}" y2="{ground}"/>'
+    parts.append(f'<line class="axis" x1="{_LEFT}" y1="{ground}" x2="{WIDTH - _RIGHT}" y2="{ground}"/>')
     for amount, words in upward:
         y = scale.y(amount)
-        yield f'<line class="grid" x1="{_LEFT}" y1="{y}" x2="{WIDTH - _RIGHT}" y2="{y}"/>'
-        yield f'<text class="tick" x="{_LEFT - 6}" y="{y + 4}" text-anchor="end">{text(words, 300)}</text>'
+        parts.append(f'<line class="grid" x1="{_LEFT}" y1="{y}" x2="{WIDTH - _RIGHT}" y2="{y}"/>')
+        parts.append(f'<text class="tick" x="{_LEFT - 6}" y="{y + 4}" text-anchor="end">{text(words, 300)}</text>')
     for place in range(_TICKS + 1):
         at = scale.since + (scale.until - scale.since) * place / _TICKS
         anchor = "start" if place == 0 else "end" if place == _TICKS else "middle"
         words = f"{at:%m-%d %H:%M}"
-        yield f'<text class="tick" x="{scale.x(at)}" y="{HEIGHT - 8}" text-anchor="{anchor}">{words}</text>'
-
-
-def _svg(title: str, parts: Iterable[str]) -> str:
+        parts.append(f'<text class="tick" x="{scale.x(at)}" y="{HEIGHT - 8}" text-anchor="{anchor}">{words}</text>')
     return (
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" xmlns="http://www.w3.org/2000/svg">'
-        f"<title>{text(title, 300)}</title>{''.join(parts)}</svg>"
+        f"<title>{text(title, 300)}</title>{''.join(parts)}{''.join(drawn)}</svg>"
     )
 
 
@@ -172,9 +163,11 @@ svg{width:100%;height:auto;display:block}.bar{fill:var(--bar)}.gap{fill:var(--sh
 .limit{fill:none;stroke:var(--bad);stroke-width:1.4;stroke-dasharray:6 4}.throttled{fill:var(--bad)}
 @media print{body{margin:0;max-width:none}h2{break-after:avoid}tr,svg{break-inside:avoid}}
 """
+_HEAD = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">"""
+_VIOLATION = ("Severity", "Policy", "Entity", "Key", "Has", "Expected", "Since", "Until")
 _TIMES = frozenset({"When", "As of", "Built", "Since", "Until"})
-_BAD: Mapping[str, Callable[[str], bool]] = {"Severity": lambda cell: cell == "high", "Waited": bool}
-"""Columns with cells that are marked, and which."""
 
 
 def page(
@@ -185,16 +178,8 @@ def page(
     parts = [part for each in clusters if (part := _part(tables, each, since, until, made)) is not None]
     if not parts:
         return None
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
-        "<title>"
-        + text("What happened: " + ", ".join(clusters))
-        + f"</title><style>{_STYLE}</style></head><body>\n"
-        + "\n".join(parts)
-        + "\n</body></html>\n"
-    )
+    title, body = text(f"What happened: {', '.join(clusters)}"), "\n".join(parts)
+    return f"{_HEAD}<title>{title}</title><style>{_STYLE}</style></head><body>\n{body}\n</body></html>\n"
 
 
 def text(words: str, limit: int = 2_000) -> str:
@@ -230,7 +215,7 @@ def _part(
             f"<h1>{text(cluster_id)}</h1>",
             f"<p>{_at(since)} – {_at(until)}, all times UTC. Made {_at(made)} by kac from the "
             f"lake at {text(tables.where)}. {text(unobserved)}</p>",
-            _table(_fresh(fresh)),
+            _table(_of_texts(("Table", "As of", "Built", "Rows"), map(_fresh, fresh))),
             "<h2>What changed</h2>",
             changes_figure(changes, unseen, since, until),
             f"<p>Only the latest {CHANGES:,} changes are here.</p>" if len(found) > CHANGES else "",
@@ -242,18 +227,31 @@ def _part(
             "<h2>What differs from its peers, as of the last poll</h2>",
             _table(drift_table(drift(tables, cluster_id), clusters=False, zone=UTC)),
             "<h2>Policy violations</h2>",
-            _table(_violations(violated)),
+            _table(_of_texts(_VIOLATION, map(_violation, violated), "no policy is violated")),
         )
     )
 
 
-def _fresh(found: Iterable[Freshness]) -> Table:
-    rows = [
-        Row((each.table.name, *(_at(at) if at else NOTHING for at in (each.as_of, each.built)), f"{each.rows:,}"), {})
-        for each in found
-    ]
+def _of_texts(titles: Iterable[str], rows: Iterable[tuple[str, ...]], empty: str = "none") -> Table:
     return Table(
-        "fresh", tuple(Column(name, name == "Rows") for name in ("Table", "As of", "Built", "Rows")), tuple(rows)
+        "", tuple(Column(name, name == "Rows") for name in titles), tuple(Row(each, {}) for each in rows), "", empty
+    )
+
+
+def _fresh(each: Freshness) -> tuple[str, ...]:
+    return (each.table.name, *(_at(at) if at else NOTHING for at in (each.as_of, each.built)), f"{each.rows:,}")
+
+
+def _violation(row: Violation) -> tuple[str, ...]:
+    return (
+        row.severity,
+        row.policy_id,
+        typed_text(row.entity_key),
+        attr_text(row.attr),
+        value_text(row.entity_key.partition(":")[0], row.attr, row.actual),
+        row.expected,
+        _at(row.first_seen),
+        _at(row.last_seen) if row.last_seen else "still",
     )
 
 
@@ -271,27 +269,6 @@ def _plots(
         yield "<p>A line for each broker; dashed: the limit; below: minutes with throttling; shaded: not polled.</p>"
 
 
-def _violations(found: Iterable[Violation]) -> Table:
-    rows = [
-        Row(
-            (
-                row.severity,
-                row.policy_id,
-                typed_text(row.entity_key),
-                attr_text(row.attr),
-                value_text(row.entity_key.partition(":")[0], row.attr, row.actual),
-                row.expected,
-                _at(row.first_seen),
-                _at(row.last_seen) if row.last_seen else "still",
-            ),
-            {},
-        )
-        for row in found
-    ]
-    titles = ("Severity", "Policy", "Entity", "Key", "Has", "Expected", "Since", "Until")
-    return Table("violations", tuple(map(Column, titles)), tuple(rows), empty="no policy is violated")
-
-
 def _table(table: Table) -> str:
     if not table.rows:
         return f"<p>{text(table.empty)}</p>"
@@ -303,7 +280,7 @@ def _table(table: Table) -> str:
 
 
 def _cell(column: Column, cell: str) -> str:
-    is_bad = column.title in _BAD and _BAD[column.title](cell)
+    is_bad = cell == "high" if column.title == "Severity" else cell and column.title == "Waited"
     kinds = ("n" if column.right else "", "t" if column.title in _TIMES else "", "bad" if is_bad else "")
     return f'<td class="{" ".join(filter(None, kinds))}">{text(cell)}</td>'
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -47,16 +48,7 @@ def _cluster_row(each: ClusterReport) -> Row:
     counts = (f"{each.resources:,}", f"{each.changed:,}", f"{each.gone:,}") if not failed else ("", "", "")
     return Row(
         (each.context, each.cluster_id or "", *counts, f"{each.seconds:.1f}", failed),
-        {
-            "context": each.context,
-            "cluster_id": each.cluster_id,
-            "resources": each.resources,
-            "changed": each.changed,
-            "gone": each.gone,
-            "refused": list(each.refused),
-            "failure": failed or None,
-            "seconds": round(each.seconds, 3),
-        },
+        {**asdict(each), "failure": failed or None, "seconds": round(each.seconds, 3)},
     )
 
 
@@ -96,11 +88,8 @@ def status_result(status: Status) -> Detail:
 def _table_row(each: TableStatus) -> Row:
     older = "older columns: kac lake build rebuilds it" if each.is_older else ""
     counts = f"{each.rows:,}", size(each.bytes), f"{each.files:,}"
-    data = _data(each)
-    return Row(
-        (each.name, each.layer, *counts, _time(each.earliest), _time(each.latest), older),
-        {"table": data.pop("name"), **data},
-    )
+    cells = (each.name, each.layer, *counts, _time(each.earliest), _time(each.latest), older)
+    return Row(cells, {("table" if name == "name" else name): value for name, value in _data(each).items()})
 
 
 def _run_row(each: RunStatus) -> Row:
