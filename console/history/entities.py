@@ -95,7 +95,7 @@ MECHANISMS: Mapping[int, str] = MappingProxyType(
 ACL_SET = "set"
 """The value of an ACL that exists."""
 _PART_ORDER = ("user", "client-id", "ip")
-_ESCAPED = frozenset("%,=:<>")
+_ESCAPED = re.compile(r"[%,=:<>\x00-\x1f\x7f]")
 
 
 def named(names: Mapping[int, str], code: int) -> str:
@@ -162,9 +162,4 @@ def _name(name: str | None) -> str:
 
 
 def _escape(name: str) -> str:
-    return "".join(
-        "".join(f"%{byte:02X}" for byte in each.encode())
-        if each in _ESCAPED or ord(each) < 0x20 or each == "\x7f"
-        else each
-        for each in name
-    )
+    return _ESCAPED.sub(lambda found: f"%{ord(found[0]):02X}", name)

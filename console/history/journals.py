@@ -72,16 +72,13 @@ def endings(intent: IntentLine, notes: Iterable[Note]) -> Iterator[Ending]:
             proves = FINAL if isinstance(note, DecidedLine) else {APPLIED}
             found |= {place: Ending(status, note.at) for place, status in note.edits.items() if status in proves}
     for place in range(len(intent.edits)):
-        yield _ending(answered.get(place), found.get(place), place in sent)
-
-
-def _ending(answered: Ending | None, found: Ending | None, sent: bool) -> Ending:
-    if answered is not None and answered.status in FINAL:
-        return answered
-    answer, later = (None if each is None else each.status for each in (answered, found))
-    status = final_status(answer, later, sent) or "not sent"
-    said = answered or Ending(status)
-    return Ending(status, None if found is None else found.at, said.error, said.message)
+        answer, later = answered.get(place), found.get(place)
+        if answer is None or answer.status not in FINAL:
+            answered_as, found_as = (None if each is None else each.status for each in (answer, later))
+            status = final_status(answered_as, found_as, place in sent) or "not sent"
+            at, said = None if later is None else later.at, answer or Ending(status)
+            answer = said._replace(status=status, at=at)
+        yield answer
 
 
 def _change_rows(cluster_id: str, change: _Change) -> Iterator[dict[str, Any]]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-import pkgutil
 import re
 from collections.abc import Mapping
 from functools import lru_cache
@@ -23,9 +22,9 @@ _CONFIG_TYPES = frozenset({"topic", "broker", "group", "client-metrics"})
 _OPEN_TYPES = frozenset({"quota", "acl", "scram", "feature", "cluster", "broker-logger"})
 _OF_LISTENER = re.compile(r"listener\.name\.[^.]*\.(.*)", re.DOTALL)
 _FRAME = re.compile(
-    r'(?:DEBUG|TRACE) Completed request:|"(?:isForwarded|requestHeader|requestApiKey|requestApiVersion|correlationId|'
+    r'((?:DEBUG|TRACE) Completed request:|"(?:isForwarded|requestHeader|requestApiKey|requestApiVersion|correlationId|'
     r"clientId|requestApiKeyName|request|response|connection|totalTimeMs|localTimeMs|throttleTimeMs|securityProtocol|"
-    r'principal|listener|resources|configs|configName|entries|ops|users|upsertions|deletions|creations|topics)":'
+    r'principal|listener|resources|configs|configName|entries|ops|users|upsertions|deletions|creations|topics)":)'
 )
 _KEPT = frozenset(" []{}():,.\"'=-_/\\")
 
@@ -57,13 +56,8 @@ def hmac_hex(key: bytes, value: str) -> str:
 def mask(text: str) -> str:
     """The first 200 characters of a damaged line, masked: letters become x, digits 9, all but ordinary punctuation ?.
     The fixed parts of a request log's line stay readable."""
-    line = text[:MASKED_CHARS]
-    shape: list[str] = []
-    end = 0
-    for frame in _FRAME.finditer(line):
-        shape += (*map(_masked, line[end : frame.start()]), frame[0])
-        end = frame.end()
-    return "".join((*shape, *map(_masked, line[end:])))
+    parts = enumerate(_FRAME.split(text[:MASKED_CHARS]))
+    return "".join(part if at % 2 else "".join(map(_masked, part)) for at, part in parts)
 
 
 def _masked(char: str) -> str:
@@ -76,8 +70,7 @@ def _masked(char: str) -> str:
 
 @lru_cache(maxsize=1)
 def _harmless() -> Mapping[str, frozenset[str]]:
-    # pkgutil, since executors import this from a zip.
-    data = pkgutil.get_data(__package__ or "", "harmless_configs.json")
-    if data is None:
-        raise RuntimeError("harmless_configs.json is missing beside redact.py: the package is incomplete")
+    from importlib.resources import files  # executors import this from a zip
+
+    data = files(__package__).joinpath("harmless_configs.json").read_bytes()
     return {entity_type: frozenset(names) for entity_type, names in json.loads(data).items()}

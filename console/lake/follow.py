@@ -22,7 +22,7 @@ from console.admin.metadata_log import ControllerLog, Snapshot
 from console.history.jobs.plan_inputs import REMEMBERED
 from console.history.jobs.quarantine import quarantine_arrow, trouble_rows
 from console.history.kraft.decoder import ROW_SCHEMA, Trouble
-from console.history.kraft.fetched import Fetched, next_offset, rows
+from console.history.kraft.metadata_log import Fetched, next_offset, read_fetched
 from console.history.schema import KRAFT_RECORD
 from console.history.store.lock import LakeBusy
 from console.history.store.write import writing
@@ -118,9 +118,8 @@ class MetadataLogFollowed:
         if following <= start:
             return None
         troubles: list[Trouble] = []
-        table = pa.Table.from_batches(
-            list(rows(read.fetched, following, self._lake.key(), troubles.append)), ROW_SCHEMA
-        )
+        batches = read_fetched(read.fetched, following, self._lake.key(), troubles.append)
+        table = pa.Table.from_batches(list(batches), ROW_SCHEMA)
         is_idle = start > 0 and not troubles and _only_idle(table)
         if is_idle and time.monotonic() <= self._waiting_since + IDLE_SECONDS:
             return None

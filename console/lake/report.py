@@ -207,7 +207,7 @@ def _part(
     used = hottest(tables, window, PAIRS)
     violated = [
         each
-        for each in violations(tables, cluster_id, also_past=True)
+        for each in violations(tables, cluster_id)
         if each.first_seen < until and (each.last_seen is None or each.last_seen > since)
     ]
     return "\n".join(

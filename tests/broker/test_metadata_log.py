@@ -16,7 +16,7 @@ from console.admin.errors import AdminError
 from console.admin.link import Link
 from console.admin.metadata_log import ControllerLog, LogPart, Snapshot
 from console.admin.settings import Address, ConnectionSettings
-from console.history.kraft.fetched import Fetched, next_offset, rows
+from console.history.kraft.metadata_log import Fetched, next_offset, read_fetched
 from console.history.redact import HIDDEN
 from console.model.changes import AlterConfigs, ChangeRequest, ConfigOp, CreateTopics, NewTopic, Status
 from console.model.codes import SET
@@ -180,7 +180,7 @@ async def _one(
 
 def _rows(cluster: KafkaCluster, fetched: Fetched, end: int) -> list[dict[str, Any]]:
     assert fetched.cluster_id == cluster.cluster_id
-    batches = list(rows(fetched, end, KEY, lambda trouble: pytest.fail(str(trouble))))
+    batches = list(read_fetched(fetched, end, KEY, lambda trouble: pytest.fail(str(trouble))))
     return [row for batch in batches for row in batch.to_pylist()]
 
 

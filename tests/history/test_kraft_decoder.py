@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.history.kraft.decoder import ROW_SCHEMA, Decoder, Origin, Trouble
-from console.history.kraft.schemas import Field, RecordSchema, known_schemas, schemas_of
+from console.history.kraft.schemas import Field, RecordSchema, known_schemas
 from console.history.redact import hmac_hex
 from tests.support.metadata_log import CONTROL, batch, record, uvarint, value
 
@@ -65,12 +65,10 @@ def test_a_config_and_a_quota_as_real_brokers_write_them() -> None:
     }
 
 
-def test_both_releases_are_known_and_agree_where_both_have_a_form() -> None:
-    newer, older = schemas_of("4.3"), schemas_of("3.9")
-    assert {schema.name for schema in newer.values()} - {schema.name for schema in older.values()} == {"ClearElrRecord"}
-    assert newer.keys() - older.keys() == {(28, 0), (0, 4), (17, 3)}
-    assert {each: newer[each] for each in older} == older
+def test_old_and_new_versions_are_known() -> None:
     assert len({schema.api_key for schema in ALL}) == 26
+    assert {version for api_key, version in known_schemas() if api_key == 0} == {0, 1, 2, 3, 4}
+    assert {schema.name for schema in ALL} >= {"ClearElrRecord", "ZkMigrationStateRecord"}
 
 
 _TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
@@ -180,7 +178,7 @@ def test_hmacs_stay_with_their_rows_when_others_are_left_out() -> None:
         for at in range(5)
     ]
     data = batch(0, [*values, value("NoOpRecord")])
-    (told,) = Decoder(KEY, pytest.fail).rows(data, ORIGIN, lambda offset: offset in (1, 3, 5))
+    (told,) = Decoder(KEY, pytest.fail).rows(data, ORIGIN, [(0, 0), (2, 2), (4, 4)])
     assert told.column("log_offset").to_pylist() == [1, 3, 5]
     assert told.column("value_hmac").to_pylist() == [hmac_hex(KEY, "secret-1"), hmac_hex(KEY, "secret-3"), None]
 

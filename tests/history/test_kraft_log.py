@@ -16,8 +16,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from console.history.kraft.decoder import ROW_SCHEMA, ChangedWhileReadError, Trouble
-from console.history.kraft.fetched import Fetched, next_offset, rows
-from console.history.kraft.metadata_log import LogPlan, NoMetadataLogError, plan_log, read_splits
+from console.history.kraft.metadata_log import (
+    Fetched,
+    LogPlan,
+    NoMetadataLogError,
+    next_offset,
+    plan_log,
+    read_fetched,
+    read_splits,
+)
 from tests.support.metadata_log import (
     LEADER_CHANGE,
     SNAPSHOT_FOOTER,
@@ -332,7 +339,8 @@ def fetched_in_pieces(batches: Sequence[bytes], pieces: int) -> tuple[list[int],
             following = next_offset(fetched, until)
         if following == start:
             break
-        found += [row["log_offset"] for each in rows(fetched, following, KEY, pytest.fail) for row in each.to_pylist()]
+        read = read_fetched(fetched, following, KEY, pytest.fail)
+        found += [row["log_offset"] for each in read for row in each.to_pylist()]
         start = following
     return found, start
 

@@ -24,7 +24,6 @@ from console.history.reader.queries import (
     gaps,
     hottest,
     minutes,
-    newest_minute,
     timeline,
     violations,
 )
@@ -89,7 +88,7 @@ def test_who_may_have_done_it_is_found_too(tables: Tables, who: str) -> None:
     until=st.none() | st.integers(0, 200),
     limit=st.integers(1, 6),
 )
-def test_pages_put_together_are_what_a_filter_leaves(
+def test_a_timeline_is_the_latest_of_what_a_filter_leaves(
     tables: Tables, key: str | None, since: int | None, until: int | None, limit: int
 ) -> None:
     from fnmatch import fnmatchcase
@@ -102,10 +101,8 @@ def test_pages_put_together_are_what_a_filter_leaves(
         and (after is None or row.valid_from >= after)
         and (before is None or row.valid_from < before)
     ]
-    found: list[Change] = []
-    while page := timeline(tables, Wanted(None, (), after, before, key), limit, found[-1].place if found else None):
-        found += page
-    assert found == wanted
+    assert timeline(tables, Wanted(None, (), after, before, key), limit) == wanted[:limit]
+    assert timeline(tables, Wanted(None, (), after, before, key)) == wanted
 
 
 def test_drift_comes_with_the_severest_first(tables: Tables) -> None:
@@ -124,9 +121,9 @@ def test_drift_comes_with_the_severest_first(tables: Tables) -> None:
 
 
 def test_violations_that_are_and_that_were(tables: Tables) -> None:
-    assert [row.policy_id for row in violations(tables, CLUSTER)] == ["min-isr"]
-    assert [row.policy_id for row in violations(tables, CLUSTER, also_past=True)] == ["min-isr", "retention"]
-    assert violations(tables, OTHER, also_past=True) == []
+    found = [(row.policy_id, row.last_seen is None) for row in violations(tables, CLUSTER)]
+    assert found == [("min-isr", True), ("retention", False)]
+    assert violations(tables, OTHER) == []
 
 
 def used(pair: Pair, since: datetime, until: datetime) -> list[dict[str, Any]]:
@@ -173,7 +170,7 @@ def test_usage_of_a_window_a_key_and_a_user(tables: Tables) -> None:
     ]
     assert len(hottest(tables, Window(CLUSTER), 2)) == 2
     assert hottest(tables, Window(OTHER)) == []
-    assert newest_minute(tables, CLUSTER) == NOON
+    assert freshness(tables, CLUSTER, of=(QUOTA_USAGE,))[0].as_of == NOON
 
 
 def test_how_fresh_a_fleet_is_takes_no_more_queries_for_more_clusters(tmp_path: Path) -> None:
@@ -258,10 +255,7 @@ def test_what_first_polls_showed_is_folded(tmp_path: Path) -> None:
     assert (shown.what, shown.old, shown.new, shown.is_first_seen) == ("first poll", "first seen", look.new_value, True)
     assert "key=*" in "".join(text for text, _ in change_lines(look)[0])
     assert undo(look) == NoEdit("it was so when the cluster was first looked at: what was before that is not known")
-    assert found == sorted(found, key=lambda row: row.place.order)
-    assert [row for row in found if row.place.order > look.place.order] == timeline(
-        opened, Wanted(), after=look.place, folded=True
-    )
+    assert found == sorted(found, key=lambda row: row.place)
     assert len(timeline(opened, Wanted())) == len(rows)
     assert timeline(opened, Wanted(until=NOON), folded=True) == found[-1:]
     opened.close()

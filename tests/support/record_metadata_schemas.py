@@ -1,6 +1,6 @@
-"""The schemas of the metadata log's records, as the data files of console/history/kraft/data.
+"""The schemas of the metadata log's records, as the data file of console/history/kraft.
 
-``python -m tests.support.record_metadata_schemas`` writes them anew: each release has its own in kafka-metadata's jar.
+``python -m tests.support.record_metadata_schemas`` writes it anew: each release has its own in kafka-metadata's jar.
 """
 
 from __future__ import annotations
@@ -13,18 +13,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3, jars
+from tests.support.kafka_jars import KAFKA_4_3, jars
 
-DATA = Path(__file__).parents[2] / "console" / "history" / "kraft" / "data"
-VERSIONS = {"3.9": KAFKA_3_9, "4.3": KAFKA_4_3}
+DATA = Path(__file__).parents[2] / "console" / "history" / "kraft" / "kafka_4_3.json"
 _SCHEMA = re.compile(r"common/metadata/\w+\.json")
 _COMMENT = re.compile(r"^\s*//.*$", re.MULTILINE)
 _OF_A_FIELD = ("type", "versions", "nullableVersions", "taggedVersions")
 
 
-def records(release: str) -> list[dict[str, Any]]:
-    """Every record type of a release, by its number. Raises ValueError where the jar holds none."""
-    version = VERSIONS[release]
+def records(version: str) -> list[dict[str, Any]]:
+    """Every record type of a version of Kafka, by its number. Raises ValueError where the jar holds none."""
     with zipfile.ZipFile(jars(version) / f"kafka-metadata-{version}.jar") as jar:
         texts = [jar.read(name).decode() for name in jar.namelist() if _SCHEMA.fullmatch(name)]
     schemas = [json.loads(_COMMENT.sub("", text)) for text in texts]
@@ -58,21 +56,15 @@ def field(schema: Mapping[str, Any]) -> dict[str, Any]:
     return made
 
 
-def file_of(release: str) -> Path:
-    """The data file of a release."""
-    return DATA / f"kafka_{release.replace('.', '_')}.json"
-
-
 def as_text(made: list[dict[str, Any]]) -> str:
     """A record type to a line, so that releases can be compared."""
     return "[\n" + ",\n".join(map(json.dumps, made)) + "\n]\n"
 
 
 def main() -> int:
-    """Write every release's file."""
-    for release in VERSIONS:
-        file_of(release).write_text(as_text(records(release)))
-        print(file_of(release))
+    """Write the newest release's file."""
+    DATA.write_text(as_text(records(KAFKA_4_3)))
+    print(DATA)
     return 0
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from console.history.kraft.batches import CONTROL, HEADER_BYTES, LEAST_LENGTH, LENGTH_AT, Header, header_at, is_whole
-from console.history.kraft.compiled import Decode, decoders
-from console.history.kraft.schemas import MalformedRecordError, known_schemas, uvarint
+from console.history.kraft.schemas import Decode, MalformedRecordError, decoders, known_schemas, uvarint
 from console.history.redact import hmac_hex, mask
 from console.history.schema import KRAFT_RECORD, arrow_schema
 
@@ -59,7 +58,8 @@ class Trouble:
 
 
 Report = Callable[[Trouble], None]
-Wanted = Callable[[int], bool]
+Range = tuple[int, int]
+"""Offsets, both ends included."""
 
 
 class Decoder:
@@ -85,8 +85,8 @@ class Decoder:
             for (type_, schema), decode in zip(known.items(), decoders(known.values(), self._hidden), strict=True)
         }
 
-    def rows(self, data: bytes, origin: Origin, wanted: Wanted | None = None) -> Iterator[pa.RecordBatch]:
-        """The rows of whole batches that follow one another. wanted: which offsets; None: all.
+    def rows(self, data: bytes, origin: Origin, dropped: Sequence[Range] = ()) -> Iterator[pa.RecordBatch]:
+        """The rows of whole batches that follow one another. dropped: offsets that are left out.
 
         Raises ChangedWhileReadError if they are not whole.
         """
@@ -100,10 +100,10 @@ class Decoder:
                 self._batch(data, at + HEADER_BYTES, end, header, origin, at)
                 self._epochs += [header.leader_epoch] * (len(self._payloads) - len(self._epochs))
                 if len(self._payloads) >= ROWS:
-                    yield self._flush(origin, wanted)
+                    yield self._flush(origin, dropped)
             at = end
         if self._payloads:
-            yield self._flush(origin, wanted)
+            yield self._flush(origin, dropped)
 
     def _batch(self, d: bytes, p: int, end: int, header: Header, origin: Origin, batch_at: int) -> None:
         """Decodes records between two bytes; short names and no calls, since this runs for every record."""
@@ -202,7 +202,7 @@ class Decoder:
     def _code(self, name: str, api_key: int, version: int) -> int:
         return self._types.setdefault((name, api_key, version), len(self._types))
 
-    def _flush(self, origin: Origin, wanted: Wanted | None) -> pa.RecordBatch:
+    def _flush(self, origin: Origin, dropped: Sequence[Range]) -> pa.RecordBatch:
         rows = len(self._payloads)
         names, keys, versions = zip(*self._types, strict=True)
         codes = pa.array(self._codes, pa.int32())
@@ -224,8 +224,9 @@ class Decoder:
             pa.repeat(origin.path.rpartition("/")[2], rows),
         ]
         made = pa.RecordBatch.from_arrays(columns, schema=ROW_SCHEMA)
-        if wanted is not None:
-            made = made.filter(pa.array(map(wanted, self._offsets), pa.bool_()))
+        if dropped:
+            kept = (not any(first <= offset <= last for first, last in dropped) for offset in self._offsets)
+            made = made.filter(pa.array(kept, pa.bool_()))
         for column in (self._payloads, self._codes, self._offsets, self._stamps, self._epochs):
             column.clear()
         self._hmacs.clear()

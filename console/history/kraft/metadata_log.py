@@ -1,4 +1,4 @@
-"""A metadata log on disk: its files, which bytes of them are read, and their records as Arrow batches."""
+"""A metadata log, on disk or fetched: its files, which bytes of them are read, and their records as Arrow batches."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
+from io import BytesIO
+from itertools import pairwise
 from pathlib import Path
 
 import pyarrow as pa
 
 from console.history.entities import id_problem
-from console.history.kraft.batches import Batch, Marker, Window, markers, records, settle, walk
-from console.history.kraft.decoder import ChangedWhileReadError, Decoder, Origin, Report, Trouble
+from console.history.kraft.batches import Batch, Damage, Marker, Settled, Window, markers, records, settle, walk
+from console.history.kraft.decoder import ChangedWhileReadError, Decoder, Origin, Range, Report, Trouble
 
 LOG_FOLDER = "__cluster_metadata-0"
 _SEGMENT = re.compile(r"(\d{20})\.log")
@@ -25,14 +28,14 @@ class NoMetadataLogError(ValueError):
 
 @dataclass(frozen=True, order=True)
 class LogFile:
-    """A segment or a snapshot. offset: of a segment its first record's, of a snapshot the one that it ends at."""
+    """A segment or a snapshot. offset: of a segment its first record's, of a snapshot the one that it ends at. then:
+    where the next segment of its folder begins; None: it is the last."""
 
     offset: int
     path: str
     cluster_id: str
     is_snapshot: bool
-    is_last: bool
-    """Whether no later segment is in its folder."""
+    then: int | None
 
 
 def log_files(folders: Iterable[str], cluster_id: str | None) -> list[LogFile]:
@@ -56,11 +59,9 @@ def _files_in(folder: Path, cluster_id: str | None) -> list[LogFile]:
     cluster = cluster_id or _cluster_id(folder)
     if problem := id_problem(cluster):
         raise NoMetadataLogError(f"{folder}: {problem}")
-    last = segments[-1:]
-    return [
-        LogFile(offset, str(folder / name), cluster, name.endswith(".checkpoint"), [(offset, name)] == last)
-        for offset, name in segments + snapshots
-    ]
+    then = dict(pairwise(offset for offset, _ in segments))
+    of_log = [LogFile(offset, str(folder / name), cluster, False, then.get(offset)) for offset, name in segments]
+    return of_log + [LogFile(offset, str(folder / name), cluster, True, None) for offset, name in snapshots]
 
 
 def _log_folder(folder: Path) -> Path:
@@ -103,7 +104,7 @@ _ALL = 1 << 62
 class Split:
     """Whole batches of a file that follow one another.
 
-    first, last: their offsets. dropped: ranges of offsets that are left out, both ends included.
+    first, last: their offsets. dropped: offsets that are left out.
     """
 
     file: LogFile
@@ -111,11 +112,7 @@ class Split:
     end: int
     first: int
     last: int
-    dropped: tuple[tuple[int, int], ...] = ()
-
-    def wants(self, offset: int) -> bool:
-        """Whether the record with this offset is read."""
-        return not any(first <= offset <= last for first, last in self.dropped)
+    dropped: tuple[Range, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -160,7 +157,7 @@ class _Plan:
     def __init__(self, start: int, end: int, split_bytes: int) -> None:
         self._start, self._end = start, end
         self._split_bytes = split_bytes
-        self._covered = _Ranges()
+        self._covered: list[Range] = []
         self._splits: list[Split] = []
         self._troubles: list[Trouble] = []
         self._markers: list[Marker] = []
@@ -168,9 +165,8 @@ class _Plan:
 
     def of(self, files: list[LogFile]) -> LogPlan:
         """The plan, by a look through all files."""
-        segments = sorted(file for file in files if not file.is_snapshot)
-        for segment in segments:
-            if _reaches(segment, segments, self._start):
+        for segment in sorted(file for file in files if not file.is_snapshot):
+            if segment.then is None or segment.then > self._start:
                 self._segment(segment)
         settled = settle(self._markers, self._first_seen)
         end = self._end if settled.open_at is None else min(self._end, settled.open_at)
@@ -195,16 +191,28 @@ class _Plan:
             with Path(file.path).open("rb") as opened:
                 for part in walk(opened, file.offset):
                     if isinstance(part, Window):
-                        fresh = [batch for batch in part.batches if self._covered.add(batch.first, batch.last)]
+                        fresh = [batch for batch in part.batches if self._cover(batch.first, batch.last)]
                         if fresh:
                             self._take(file, Window(part.at, part.data, fresh))
                     elif part.reason is not None:
                         self._trouble(file, part.at, f"batch at offset {part.offset}: {part.reason}", part.data)
-                    elif not file.is_last:
+                    elif file.then is not None:
                         reason = "the file ends within a batch, though the log continues in the next file"
                         self._trouble(file, part.at, reason, part.data)
         except FileNotFoundError:
             return  # the broker has deleted it since: a snapshot has its records
+
+    def _cover(self, first: int, last: int) -> bool:
+        """Notes these offsets as covered; returns whether they were not before, by another controller's file."""
+        at = bisect_right(self._covered, (first, _ALL))
+        begun, end = self._covered[at - 1] if at else (first, -1)
+        if end >= first:
+            return False
+        if end == first - 1 and at:
+            self._covered[at - 1] = (begun, last)
+        else:
+            self._covered.insert(at, (first, last))
+        return True
 
     def _take(self, file: LogFile, window: Window) -> None:
         self._first_seen = min(self._first_seen, window.batches[0].first)
@@ -236,32 +244,6 @@ class _Plan:
         self._troubles.append(Trouble.of(file.cluster_id, file.path, at, reason, data))
 
 
-class _Ranges:
-    """Offsets that are covered already, as ranges that do not overlap."""
-
-    def __init__(self) -> None:
-        self._firsts: list[int] = []
-        self._lasts: list[int] = []
-
-    def add(self, first: int, last: int) -> bool:
-        """Adds a range; returns whether it was not covered before."""
-        at = bisect_right(self._firsts, first)
-        if at and self._lasts[at - 1] >= first:
-            return False
-        if at and self._lasts[at - 1] == first - 1:  # so it is but between two controllers' files
-            self._lasts[at - 1] = last
-        else:
-            self._firsts.insert(at, first)
-            self._lasts.insert(at, last)
-        return True
-
-
-def _reaches(segment: LogFile, segments: list[LogFile], offset: int) -> bool:
-    """Whether the segment has records from an offset on: none if a later one of its folder begins before that."""
-    folder = Path(segment.path).parent
-    return not any(segment.offset < other.offset <= offset and Path(other.path).parent == folder for other in segments)
-
-
 def _splits(file: LogFile, batches: list[Batch], size: int) -> list[Split]:
     """Batches as splits of about a size, cut where batches do not follow one another too."""
     made: list[Split] = []
@@ -275,7 +257,7 @@ def _splits(file: LogFile, batches: list[Batch], size: int) -> list[Split]:
     return made
 
 
-def _without(split: Split, dropped: list[tuple[int, int]]) -> Split | None:
+def _without(split: Split, dropped: list[Range]) -> Split | None:
     """The split without ranges of offsets; None if nothing is left."""
     inside = tuple(each for each in dropped if each[0] <= split.last and each[1] >= split.first)
     if any(first <= split.first and split.last <= last for first, last in inside):
@@ -292,13 +274,13 @@ def _is_footer(window: Window, batch: Batch) -> bool:
 
 
 def read_splits(splits: Iterable[Split], key: bytes | None, report: Report) -> Iterator[pa.RecordBatch]:
-    """The rows of some splits, by one decoder, which remembers recurring values. Raises ChangedWhileReadError,
-    OSError."""
+    """The rows of some splits, by one decoder, which remembers recurring values. key: for the HMAC of secrets, None: no
+    HMAC. report: gets unreadable data. Raises ChangedWhileReadError, OSError."""
     decoder = Decoder(key, report)
     for split in splits:
         file = split.file
         origin = Origin(file.cluster_id, file.path, file.offset if file.is_snapshot else None, split.at)
-        yield from decoder.rows(_bytes_of(split), origin, split.wants if split.dropped else None)
+        yield from decoder.rows(_bytes_of(split), origin, split.dropped)
 
 
 def _bytes_of(split: Split) -> bytes:
@@ -316,3 +298,57 @@ def _bytes_of(split: Split) -> bytes:
             f"{split.file.path} was truncated while it was read. Nothing of it was ingested; run it again"
         )
     return data
+
+
+# -- a log that was fetched: whole committed batches, or a whole snapshot, in memory ---------------------------------
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """What came from `start` on. source: of which listener, for messages and for the column `file`.
+
+    snapshot_end: the offset that a snapshot ends at; None for the log.
+    """
+
+    cluster_id: str
+    source: str
+    data: bytes
+    start: int = 0
+    snapshot_end: int | None = None
+
+    @cached_property
+    def transactions(self) -> Settled:
+        """How its transactions ended; found once, by a walk over all of it."""
+        windows = (part for part in self.parts() if isinstance(part, Window))
+        return settle([each for window in windows for each in markers(window) if each.offset >= self.start], self.start)
+
+    def parts(self) -> Iterator[Window | Damage]:
+        """The whole batches, and what is damaged. The first may begin before `start`."""
+        if self.data:
+            yield from walk(BytesIO(self.data), int.from_bytes(self.data[:8], "big", signed=True))
+
+
+def next_offset(fetched: Fetched, end: int) -> int:
+    """Where the next read begins, of what ends at `end`: before a transaction that has no end yet, else there."""
+    if fetched.snapshot_end is not None:
+        return fetched.snapshot_end
+    open_at = fetched.transactions.open_at
+    return end if open_at is None else max(fetched.start, open_at)
+
+
+def read_fetched(fetched: Fetched, end: int, key: bytes | None, report: Report) -> Iterator[pa.RecordBatch]:
+    """Batches with `kraft_record`'s columns without `run_id`, of offsets from `start` to before `end`, without records
+    of aborted transactions; key, report: as for `read_splits`."""
+    decoder = Decoder(key, report)
+    origin = Origin(fetched.cluster_id, fetched.source, fetched.snapshot_end)
+    if fetched.snapshot_end is not None:
+        yield from decoder.rows(fetched.data, origin)
+        return
+    dropped = [(-1, fetched.start - 1), *fetched.transactions.aborted, (end, _ALL)]
+    for part in fetched.parts():
+        if isinstance(part, Window):
+            whole = part.data[: part.batches[-1].end - part.at]
+            yield from decoder.rows(whole, replace(origin, byte_pos=part.at), dropped)
+        elif part.reason is not None:
+            reason = f"batch at offset {part.offset}: {part.reason}"
+            report(Trouble.of(fetched.cluster_id, fetched.source, part.at, reason, part.data))

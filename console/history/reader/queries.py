@@ -18,7 +18,6 @@ from console.history.reader.tables import (
     Gap,
     Minute,
     Pair,
-    Place,
     Tables,
     Usage,
     Violation,
@@ -82,17 +81,15 @@ def with_acls(type_: str, key: str) -> tuple[tuple[str, str], ...]:
     return (type_, key), ("acl", acl_key(type_.upper(), "LITERAL", key))
 
 
-def timeline(
-    tables: Tables, wanted: Wanted, limit: int = PAGE, after: Place | None = None, *, folded: bool = False
-) -> list[Change]:
-    """The latest changes, or those that follow a place; with those that are not built yet (`Change.is_built`). folded:
-    what the first poll of a cluster showed is one row (`Change.is_first_look`)."""
+def timeline(tables: Tables, wanted: Wanted, limit: int = PAGE, *, folded: bool = False) -> list[Change]:
+    """The latest changes, with those that are not built yet (`Change.is_built`). folded: what the first poll of a
+    cluster showed is one row (`Change.is_first_look`)."""
     clusters = tables.clusters(KRAFT_RECORD) if wanted.cluster_id is None else [wanted.cluster_id]
     tails = {cluster_id: tail(tables, cluster_id) for cluster_id in clusters}
-    found = [_ended(change, tails) for change in _built_timeline(tables, wanted, limit, after, folded)]
+    found = [_ended(change, tails) for change in _built_timeline(tables, wanted, limit, folded)]
     recent = (change for each in tails.values() for change in each.changes)
-    found += (each for each in recent if _passes(each, wanted) and (after is None or each.place.order > after.order))
-    return sorted(found, key=lambda change: change.place.order)[:limit]
+    found += (each for each in recent if _passes(each, wanted))
+    return sorted(found, key=lambda change: change.place)[:limit]
 
 
 def _ended(change: Change, tails: Mapping[str, Tail]) -> Change:
@@ -126,22 +123,15 @@ _WAS_THERE = f"list_contains(?, source) AND old_value IS NULL AND NOT is_deleted
 """What a first poll shows: `Change.is_first_seen`."""
 
 
-def _built_timeline(tables: Tables, wanted: Wanted, limit: int, after: Place | None, folded: bool) -> list[Change]:
+def _built_timeline(tables: Tables, wanted: Wanted, limit: int, folded: bool) -> list[Change]:
     looks = _first_looks(tables, wanted) if folded else []
     where = _changes_where(wanted)
     if looks:
         times = [look.valid_from for look in looks]
         where.add(f"NOT ({_WAS_THERE} AND list_contains(?, valid_from))", POLL_SOURCES, times)
-    if after is not None:
-        where.add(
-            "valid_from <= ? AND (valid_from < ? OR (cluster_id, entity_type, entity_key, attr) > (?, ?, ?, ?))",
-            after.valid_from,
-            after.valid_from,
-            *after[1:],
-        )
     order = "ORDER BY valid_from DESC, cluster_id, entity_type, entity_key, attr LIMIT ?"
     found = tables.select(_COLUMNS, HISTORY, tables.partitions(HISTORY, wanted.cluster_id), where, order, limit)
-    return [*map(_change, found), *(look for look in looks if after is None or look.place.order > after.order)]
+    return [*map(_change, found), *looks]
 
 
 def _first_looks(tables: Tables, wanted: Wanted) -> list[Change]:
@@ -218,11 +208,9 @@ def drift(
     return [Drifted(*(*row[:8], time(row[8]), row[9])) for row in found]
 
 
-def violations(tables: Tables, cluster_id: str | None = None, *, also_past: bool = False) -> list[Violation]:
-    """Violations of policies, by severity; also_past: those that ended too."""
+def violations(tables: Tables, cluster_id: str | None = None) -> list[Violation]:
+    """Violations of policies, by severity; with those that ended."""
     where = Where().equal("cluster_id", cluster_id)
-    if not also_past:
-        where.add("last_seen IS NULL")
     columns = """cluster_id, policy_id, entity_key, attr, actual, expected, severity, epoch_us(first_seen),
  epoch_us(last_seen)"""
     order = f"ORDER BY {_BY_SEVERITY}, policy_id, entity_key, attr"
@@ -235,6 +223,7 @@ def violations(tables: Tables, cluster_id: str | None = None, *, also_past: bool
 WINDOW = timedelta(days=1)
 MOST = 200
 _ONE_MINUTE = timedelta(minutes=1)
+_MINUTES: _Columns = ((QUOTA_USAGE, "minute"),)
 
 
 @dataclass(frozen=True)
@@ -280,11 +269,6 @@ FROM hot JOIN latest USING (place) JOIN lines USING (place) ORDER BY place
 """
 
 
-def newest_minute(tables: Tables, cluster_id: str) -> datetime | None:
-    """The last minute with usage of a cluster."""
-    return _newest(tables, ((QUOTA_USAGE, "minute"),), cluster_id).get(cluster_id)
-
-
 def _newest(tables: Tables, columns: _Columns, cluster_id: str | None) -> dict[str, datetime]:
     """The latest of the times in these columns, by cluster. Only the newest day of each cluster is read."""
     found: dict[str, datetime] = {}
@@ -302,7 +286,7 @@ def _newest(tables: Tables, columns: _Columns, cluster_id: str | None) -> dict[s
 
 def settled(tables: Tables, window: Window) -> Window | None:
     """The window with both ends; None if the cluster has no usage."""
-    newest = newest_minute(tables, window.cluster_id)
+    newest = _newest(tables, _MINUTES, window.cluster_id).get(window.cluster_id)
     if newest is None:
         return None
     until = window.until or newest + _ONE_MINUTE
@@ -373,7 +357,7 @@ class FleetFreshness(NamedTuple):
 def fleet_freshness(tables: Tables, table: Table) -> FleetFreshness:
     """How fresh a table is for all clusters of which it has rows, in a few queries whatever their number."""
     clusters = tables.clusters(table)
-    seen = _newest(tables, ((QUOTA_USAGE, "minute"),), None) if table is QUOTA_USAGE else _last_polls(tables, clusters)
+    seen = _observed(tables, table, clusters)
     built = tables.built(table, tables.partitions(table))
     found = sorted((seen[cluster], cluster) for cluster in clusters if cluster in seen)
     oldest, of = found[0] if found else (None, "")
@@ -383,21 +367,22 @@ def fleet_freshness(tables: Tables, table: Table) -> FleetFreshness:
 
 def freshness(tables: Tables, cluster_id: str, *, of: tuple[Table, ...] = SHOWN) -> list[Freshness]:
     """How fresh each table is for a cluster: the newest observation in it, and when it was built."""
-    looked = _last_polls(tables, [cluster_id]).get(cluster_id) if set(of) - {QUOTA_USAGE} else None
     made = []
     for table in of:
         partitions = tables.partitions(table, cluster_id)
         built = tables.built(table, partitions)
-        as_of = newest_minute(tables, cluster_id) if table is QUOTA_USAGE else looked
+        as_of = _observed(tables, table, [cluster_id]).get(cluster_id)
         if as_of is not None and built is not None and table is not QUOTA_USAGE:
             as_of = min(as_of, built)  # later observations are not in it
         made.append(Freshness(table, as_of, built, tables.rows(table, partitions)))
     return made
 
 
-def _last_polls(tables: Tables, clusters: Sequence[str]) -> dict[str, datetime]:
-    """The newest observation of clusters, of any source."""
+def _observed(tables: Tables, table: Table, clusters: Sequence[str]) -> dict[str, datetime]:
+    """The newest observation that a table may have of clusters: of usage its last minute, else one of any source."""
     of = clusters[0] if len(clusters) == 1 else None
+    if table is QUOTA_USAGE:
+        return _newest(tables, _MINUTES, of)
     found = _newest(tables, _POLLS[:1], of)
     others = _POLLS[1:] if found.keys() >= set(clusters) else (*_POLLS[1:], *_OTHERS)
     for cluster, at in _newest(tables, others, of).items():

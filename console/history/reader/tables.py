@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 
-# Opens a lake for reading through DuckDB: pinned to one release, queries built from fixed SQL and parameters.
-
 # -- queries from fixed text and parameters: no text of a cluster becomes SQL ----------------------------------------
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -121,8 +119,8 @@ class Tables:
 
     def clusters(self, *tables: Table) -> list[str]:
         """The clusters that these tables have rows of."""
-        found = {cluster for table in tables for part in self.partitions(table) if (cluster := _cluster(part))}
-        return sorted(found)
+        found = {partition_values(part).get("cluster_id") for table in tables for part in self.partitions(table)}
+        return sorted(filter(None, found))
 
     def partitions(self, table: Table, cluster_id: str | None = None, days: tuple[str, str] | None = None) -> list[str]:
         """The table's partitions, of one cluster (None: all) and between two days, as ``2026-11-21``."""
@@ -183,10 +181,6 @@ class Tables:
                 raise Unreadable(self.where, error) from error
 
 
-def _cluster(partition: str) -> str | None:
-    return partition_values(partition).get("cluster_id")
-
-
 # Rows that are read from a lake, as values. Times are UTC. Texts come from clusters: untrusted.
 
 
@@ -228,24 +222,9 @@ class Change(NamedTuple):
         return is_new and self.source in POLL_SOURCES and self.valid_from == first_poll
 
     @property
-    def place(self) -> Place:
-        """Its place in a timeline."""
-        return Place(self.valid_from, self.cluster_id, self.entity_type, self.entity_key, self.attr)
-
-
-class Place(NamedTuple):
-    """A place in a timeline, which is ordered from late to early, and by names at one time."""
-
-    valid_from: datetime
-    cluster_id: str
-    entity_type: str
-    entity_key: str
-    attr: str
-
-    @property
-    def order(self) -> tuple[timedelta, str, str, str, str]:
-        """By which places are sorted."""
-        return (EPOCH - self.valid_from, *self[1:])
+    def place(self) -> tuple[timedelta, str, str, str, str]:
+        """Its place in a timeline, which is ordered from late to early, and by names at one time."""
+        return (EPOCH - self.valid_from, *self[:4])
 
 
 class Drifted(NamedTuple):

@@ -7,13 +7,24 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from console.history.reader.tables import EPOCH, FILES, Change, Tables, Where, known_time
 from console.history.schema import CHANGE_EVENT, HISTORY, KRAFT_RECORD
-from console.history.transforms.kraft_facts import ALL, ONE_CHANGE, Entity, Fact, Names, Record, acl_of, facts
+from console.history.transforms.kraft_facts import (
+    ACL_RECORDS,
+    OTHER_RECORDS,
+    TOPIC_RECORDS,
+    Entity,
+    Names,
+    Placed,
+    Record,
+    names_of,
+    placed_facts,
+    sha256,
+)
 
 MOST = 20_000
 """Records that are read at most, those of snapshots last: without them an old value may be missing."""
@@ -22,124 +33,61 @@ SKEW = timedelta(hours=1)
 
 
 class Value(NamedTuple):
-    """What an attribute has, since when, in microseconds since 1970. digest: equal for equal values; None: unknown, as
-    of what is hidden."""
+    """What an attribute has, since when, in microseconds since 1970. digest: as of `Placed`; None: unknown."""
 
-    value: str | None
-    digest: str | None
-    since: int
-    is_set: bool = True
+    value: str | None = None
+    digest: str | None = None
+    since: int = -1
+    is_set: bool = False
 
 
 State = dict[Entity, dict[str, Value]]
 """Attributes with their values, by entity."""
+_UNSET = Value()
 
 
 class Tail(NamedTuple):
-    """changes: in their order. ended: when the value that `history` has as the current one ended, by its entity and
-    attribute."""
+    """changes: of each attribute in their order. ended: when the value that `history` has as the current one ended, by
+    its entity and attribute."""
 
     changes: Sequence[Change]
     ended: Mapping[tuple[str, ...], datetime]
 
 
-def learned(records: Iterable[Record]) -> Names:
-    """What the records name."""
-    names = Names({}, {})
-    for record in records:
-        names.learn(record.type, record.fields)
-    return names
-
-
-def _missing(names: Names, records: Iterable[Record]) -> tuple[set[str], set[str]]:
-    """The ids of topics and of ACLs that no record explains."""
-    topics = {each.fields["topicId"] for each in records if "topicId" in each.fields}
-    acls = {each.fields["id"] for each in records if each.type == "RemoveAccessControlEntryRecord"}
-    return topics - names.topics.keys(), acls - names.acls.keys()
-
-
-# -- changes: what sets another value than there was. Pure -------------------------------------------------------------
-
-
-class Fold:
-    """Records in their order, as changes. state: what was before them; it goes along."""
-
-    def __init__(self, cluster_id: str, state: State) -> None:
-        self._cluster_id = cluster_id
-        self._state = state
-        self._last: dict[tuple[str, ...], int] = {}
-        self._runs: dict[Entity, Record] = {}
-        self.changes: list[Change] = []
-        self.ended: dict[tuple[str, ...], datetime] = {}
-
-    def take(self, record: Record, found: Iterable[Fact]) -> None:
-        """One more record, with its facts."""
-        for fact in found:
-            of_entity = self._state.setdefault(fact.entity, {})
-            attrs = [fact.attr]
-            if fact.attr == ALL:
-                attrs = [attr for attr in of_entity if attr.startswith(":") or fact.entity[0] == "topic"]
-            goes_on = False
-            if fact.attr == ":partitions":
-                last = self._runs.get(fact.entity)
-                goes_on = last is not None and _follows(last, record)
-                self._runs[fact.entity] = record
-            for attr in attrs:
-                self._set(record, fact._replace(attr=attr), of_entity, goes_on=goes_on)
-
-    def _set(self, record: Record, fact: Fact, of_entity: dict[str, Value], *, goes_on: bool) -> None:
-        """goes_on: it is of the change that was told last of this attribute."""
-        was = of_entity.get(fact.attr, Value(None, None, -1, is_set=False))
-        value = fact.value if fact.is_set else None
-        digest = record.hmac or value
-        if fact.is_set is was.is_set and (not fact.is_set or (digest is not None and digest == was.digest)):
-            return
-        key = (*fact.entity, fact.attr)
-        place = self._last.get(key)
-        if goes_on and place is not None:
-            at = max(record.ts, was.since)
-            self.changes[place] = self.changes[place]._replace(new_value=value, valid_from=known_time(at))
-        else:
-            at = max(record.ts, was.since + 1)
-            if not record.in_snapshot:
-                self._change(key, was.value if was.is_set else None, value, known_time(at), is_deleted=not fact.is_set)
-        of_entity[fact.attr] = Value(value, digest, at, fact.is_set)
-
-    def _change(
-        self, key: tuple[str, ...], old: str | None, new: str | None, at: datetime, *, is_deleted: bool
-    ) -> None:
-        place = self._last.get(key)
-        if place is None:
-            self.ended[key] = at
-        else:
-            self.changes[place] = self.changes[place]._replace(valid_to=at, is_current=False)
-        self._last[key] = len(self.changes)
-        told = (self._cluster_id, *key, old, new, at, None, True, is_deleted, None, "none", "kraft_log", False)
-        self.changes.append(Change._make(told))
-
-
-def _follows(last: Record, record: Record) -> bool:
-    """Whether both are of partitions that were created at once."""
-    together = not last.in_snapshot and not record.in_snapshot and record.offset == last.offset + 1
-    return together and record.ts - last.ts <= ONE_CHANGE
-
-
-def folded(cluster_id: str, records: Iterable[Record], names: Names, state: State) -> Tail:
-    """The changes that records make of a state."""
-    fold = Fold(cluster_id, state)
-    for record in records:
-        names.learn(record.type, record.fields)
-        fold.take(record, facts(record.type, record.fields, record.hmac, names))
-    return Tail(fold.changes, fold.ended)
+def folded(cluster_id: str, facts: Mapping[Entity, Iterable[Placed]], state: State) -> Tail:
+    """The changes that facts make of a state, which goes along. A snapshot sets the state and is no change."""
+    changes: list[Change] = []
+    ended: dict[tuple[str, ...], datetime] = {}
+    last: dict[tuple[str, ...], int] = {}
+    for entity, of_entity in facts.items():
+        values = state.setdefault(entity, {})
+        for fact in sorted(of_entity, key=lambda each: (each.offset, not each.in_snapshot)):
+            # A topic that is deleted loses the configs that `history` alone knows of it, too.
+            is_gone = fact.attr == ":topic_id" and not fact.is_set
+            for attr in (fact.attr, *(each for each in tuple(values) if is_gone and not each.startswith(":"))):
+                was = values.get(attr, _UNSET)
+                is_same = not fact.is_set or (fact.digest is not None and fact.digest == was.digest)
+                if fact.is_set is was.is_set and is_same:
+                    continue
+                since = max(fact.ts, was.since + 1)
+                values[attr] = Value(fact.value, fact.digest, since, fact.is_set)
+                if fact.in_snapshot:
+                    continue
+                key, at = (*entity, attr), known_time(since)
+                if key in last:
+                    changes[last[key]] = changes[last[key]]._replace(valid_to=at, is_current=False)
+                else:
+                    ended[key] = at
+                last[key] = len(changes)
+                told = (was.value, fact.value, at, None, True, not fact.is_set, None, "none", "kraft_log", False)
+                changes.append(Change._make((cluster_id, *key, *told)))
+    return Tail(changes, ended)
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
 
-_TYPES = """record_type IN ('ConfigRecord', 'ClientQuotaRecord', 'UserScramCredentialRecord', 'FeatureLevelRecord',
- 'RemoveUserScramCredentialRecord', 'AccessControlEntryRecord', 'RemoveAccessControlEntryRecord', 'TopicRecord',
- 'PartitionRecord', 'RemoveTopicRecord', 'RegisterBrokerRecord', 'UnregisterBrokerRecord', 'FenceBrokerRecord',
- 'UnfenceBrokerRecord', 'BrokerRegistrationChangeRecord')
- OR (record_type = 'PartitionChangeRecord' AND contains(payload, '"replicas":['))"""
+_OF_ENTITIES = f"""record_type IN {(*TOPIC_RECORDS, *ACL_RECORDS, *OTHER_RECORDS)}
+ AND (record_type <> 'PartitionChangeRecord' OR contains(payload, '"replicas":['))"""
 
 _ID = """regexp_extract(payload, '"id":"([^"]*)"', 1)"""
 
@@ -148,18 +96,10 @@ def tail(tables: Tables, cluster_id: str) -> Tail:
     """The changes of a cluster that are not built yet. Raises LakeError."""
     kept: Tail | None = tables.tails.get(cluster_id)
     if kept is None:
-        kept = tables.tails[cluster_id] = _tail(tables, cluster_id)
+        records = list(_records(tables, cluster_id))
+        facts = placed_facts(records, _names(tables, cluster_id, records))
+        kept = tables.tails[cluster_id] = folded(cluster_id, facts, _state(tables, cluster_id, facts.keys()))
     return kept
-
-
-def _tail(tables: Tables, cluster_id: str) -> Tail:
-    records = list(_records(tables, cluster_id))
-    names = learned(records)
-    topics, acls = _missing(names, records)
-    names.topics.update(_topics(tables, cluster_id, topics))
-    names.acls.update(_acls(tables, cluster_id, acls))
-    touched = {fact.entity for record in records for fact in facts(record.type, record.fields, record.hmac, names)}
-    return folded(cluster_id, records, names, _state(tables, cluster_id, touched))
 
 
 def _built(tables: Tables, cluster_id: str) -> tuple[int, int, datetime]:
@@ -179,30 +119,30 @@ def _records(tables: Tables, cluster_id: str) -> Iterator[Record]:
     files = tables.files_since(KRAFT_RECORD, cluster_id, "record_ts", at - SKEW)
     if not files:
         return
-    sql = f"""SELECT * FROM (
- SELECT log_offset, in_snapshot, epoch_us(record_ts), record_type, payload, value_hmac, record_index FROM {FILES}
- WHERE cluster_id = ? AND log_offset > CASE WHEN in_snapshot THEN ? ELSE ? END AND ({_TYPES})
- ORDER BY in_snapshot, log_offset DESC, record_index LIMIT ?
-) ORDER BY log_offset, in_snapshot DESC, record_index"""  # noqa: S608
-    for row in tables.ask(sql, [files, cluster_id, snapshot, log, MOST]):
-        yield Record(*(*row[:4], json.loads(row[4]), row[5]))
+    sql = f"""SELECT log_offset, in_snapshot, epoch_us(record_ts), record_type, payload, value_hmac FROM {FILES}
+ WHERE cluster_id = ? AND log_offset > CASE WHEN in_snapshot THEN ? ELSE ? END AND {_OF_ENTITIES}
+ ORDER BY in_snapshot, log_offset DESC, record_index LIMIT ?"""  # noqa: S608
+    for *record, payload, hmac in tables.ask(sql, [files, cluster_id, snapshot, log, MOST]):
+        yield Record._make((*record, json.loads(payload), hmac))
 
 
-def _topics(tables: Tables, cluster_id: str, ids: set[str]) -> dict[str, str]:
+def _names(tables: Tables, cluster_id: str, records: Iterable[Record]) -> Names:
+    """What the lake has of topics and ACLs that these records name by an id alone; `history` has no ids of ACLs."""
+    names = names_of(records)
+    ids = {each.fields["topicId"] for each in records if each.type in TOPIC_RECORDS} - names.topics.keys()
     where = _among(cluster_id, "new_value", ids).add("entity_type = 'topic' AND attr = ':topic_id'")
     days = tables.partitions(HISTORY, cluster_id) if ids else []
-    return dict(tables.select("new_value, any_value(entity_key)", HISTORY, days, where, "GROUP BY new_value"))
-
-
-def _acls(tables: Tables, cluster_id: str, ids: set[str]) -> dict[str, tuple[str, str]]:
-    """What was said of ACLs when they were made; `history` does not have their ids."""
+    columns = "new_value, any_value(entity_key)"
+    names.topics.update(tables.select(columns, HISTORY, days, where, "GROUP BY new_value"))
+    ids = {each.fields["id"] for each in records if each.type in ACL_RECORDS} - names.acls.keys()
     where = _among(cluster_id, _ID, ids).add("record_type = 'AccessControlEntryRecord'")
     days = tables.partitions(KRAFT_RECORD, cluster_id) if ids else []
-    made = [json.loads(payload) for (payload,) in tables.select("payload", KRAFT_RECORD, days, where)]
-    return {each["id"]: acl_of(each) for each in made}
+    for (payload,) in tables.select("payload", KRAFT_RECORD, days, where):
+        names.learn("AccessControlEntryRecord", json.loads(payload))
+    return names
 
 
-def _state(tables: Tables, cluster_id: str, entities: set[Entity]) -> State:
+def _state(tables: Tables, cluster_id: str, entities: Collection[Entity]) -> State:
     """What `history` has as the current values of these entities."""
     found: State = defaultdict(dict)
     where = _among(cluster_id, "entity_key", {key for _, key in entities}).add("is_current")
@@ -210,27 +150,24 @@ def _state(tables: Tables, cluster_id: str, entities: set[Entity]) -> State:
     columns = "entity_type, entity_key, attr, new_value, epoch_us(valid_from), is_deleted"
     for type_, key, attr, value, since, is_deleted in tables.select(columns, HISTORY, days, where):
         if (type_, key) in entities:
-            found[type_, key][attr] = Value(value, value, since, not is_deleted)
-    secrets = {entity for entity, of in found.items() for each in of.values() if _is_by_hmac(entity[0], each)}
-    for type_, key, attr, digest in _digests(tables, cluster_id, secrets):
-        was = found.get((type_, key), {}).get(attr)
-        if was is not None and _is_by_hmac(type_, was):
-            found[type_, key][attr] = was._replace(digest=digest)
+            # The log has an HMAC of what is hidden, and of a whole credential.
+            digest = None if value is None or type_ == "scram" else sha256(value)
+            found[type_, key][attr] = Value(value, digest, since, not is_deleted)
+    by_hmac = {
+        (*entity, attr): each
+        for entity, of_entity in found.items()
+        for attr, each in of_entity.items()
+        if each.is_set and each.digest is None
+    }
+    where = _among(cluster_id, "entity_key", {key for _, key, _ in by_hmac})
+    where.add("op = 'set' AND log_offset IS NOT NULL")
+    days = tables.partitions(CHANGE_EVENT, cluster_id) if by_hmac else []
+    columns = "entity_type, entity_key, attr, arg_max(value_sha256, log_offset)"
+    for type_, key, attr, digest in tables.select(columns, CHANGE_EVENT, days, where, "GROUP BY ALL"):
+        if (type_, key, attr) in by_hmac:
+            found[type_, key][attr] = by_hmac[type_, key, attr]._replace(digest=digest)
     return found
 
 
-def _is_by_hmac(type_: str, each: Value) -> bool:
-    """Whether the log has more of a value than `history`, so that its HMAC says whether it is another."""
-    return each.is_set and (each.value is None or type_ == "scram")
-
-
-def _digests(tables: Tables, cluster_id: str, entities: set[Entity]) -> list[tuple[str, str, str, str]]:
-    """Entity, attribute, and what the log's last change of it has for an HMAC."""
-    where = _among(cluster_id, "entity_key", {key for _, key in entities}).add("op = 'set' AND log_offset IS NOT NULL")
-    days = tables.partitions(CHANGE_EVENT, cluster_id) if entities else []
-    columns = "entity_type, entity_key, attr, arg_max(value_sha256, log_offset)"
-    return tables.select(columns, CHANGE_EVENT, days, where, "GROUP BY ALL")
-
-
-def _among(cluster_id: str, column: str, texts: set[str]) -> Where:
+def _among(cluster_id: str, column: str, texts: Iterable[str]) -> Where:
     return Where().equal("cluster_id", cluster_id).add(f"{column} IN (SELECT unnest(?))", sorted(texts))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -128,17 +128,13 @@ def _of_broker(type_: str, broker: Entity, f: Mapping[str, Any]) -> Iterator[Fac
             shown = sorted(f"{each['name']}://{each['host']}:{each['port']}" for each in f["endPoints"])
             yield Fact(broker, ":endpoints", ",".join(shown))
             yield Fact(broker, ":rack", f.get("rack"), f.get("rack") is not None, told=False)
-            yield Fact(broker, ":fenced", _word(f["fenced"]))
+            yield Fact(broker, ":fenced", str(f["fenced"]).lower())
         case "UnregisterBrokerRecord":
             yield Fact(broker, ALL, is_set=False)
         case "FenceBrokerRecord" | "UnfenceBrokerRecord":
-            yield Fact(broker, ":fenced", _word(type_.startswith("Fence")))
+            yield Fact(broker, ":fenced", str(type_.startswith("Fence")).lower())
         case "BrokerRegistrationChangeRecord" if f.get("fenced"):  # 1: fenced, -1: no longer, 0: unchanged
-            yield Fact(broker, ":fenced", _word(f["fenced"] > 0))
-
-
-def _word(is_so: bool) -> str:
-    return "true" if is_so else "false"
+            yield Fact(broker, ":fenced", str(f["fenced"] > 0).lower())
 
 
 # -- all records of entities -----------------------------------------------------------------------------------------
@@ -174,24 +170,25 @@ def sha256(value: str) -> str:
     return hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def placed_facts(records: Iterable[Record]) -> dict[Entity, list[Placed]]:
-    """The facts of records, by entity. records: in any order; all that name an id are among them. Topics and ACLs of
-    unknown name are left out."""
+def names_of(records: Iterable[Record]) -> Names:
+    """What records name."""
     names = Names({}, {})
-    by_id: list[Record] = []
+    for record in records:
+        names.learn(record.type, record.fields)
+    return names
+
+
+def placed_facts(records: Sequence[Record], names: Names | None = None) -> dict[Entity, list[Placed]]:
+    """The facts of records, by entity. records: in any order. names: None: all that name an id are among the records.
+    Topics and ACLs of unknown name are left out."""
+    names = names_of(records) if names is None else names
     topics: dict[str, list[Record]] = defaultdict(list)
     found: dict[Entity, list[Placed]] = defaultdict(list)
     for record in records:
         if record.type in TOPIC_RECORDS:
             topics[record.fields["topicId"]].append(record)
-            names.learn(record.type, record.fields)
-        elif record.type in ACL_RECORDS:
-            by_id.append(record)
-            names.learn(record.type, record.fields)
         else:
             _place(record, names, found)
-    for record in by_id:
-        _place(record, names, found)
     for topic_id, of_topic in topics.items():
         if topic_id in names.topics:
             made = found["topic", names.topics[topic_id]]
