@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import pkgutil
 import re
 from collections.abc import Mapping
 from functools import lru_cache
@@ -70,7 +71,6 @@ def _masked(char: str) -> str:
 
 @lru_cache(maxsize=1)
 def _harmless() -> Mapping[str, frozenset[str]]:
-    from importlib.resources import files  # executors import this from a zip
-
-    data = files(__package__).joinpath("harmless_configs.json").read_bytes()
-    return {entity_type: frozenset(names) for entity_type, names in json.loads(data).items()}
+    # pkgutil, since executors import this from a zip.
+    found = json.loads(pkgutil.get_data(__package__, "harmless_configs.json") or "")
+    return {entity_type: frozenset(names) for entity_type, names in found.items()}

@@ -8,6 +8,7 @@ type differ in their first fields alone, all the rest are looked up by their byt
 from __future__ import annotations
 
 import json
+import pkgutil
 import struct
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -50,10 +51,8 @@ class RecordSchema:
 @cache
 def known_schemas() -> Mapping[tuple[int, int], RecordSchema]:
     """Every version of every record type, by its number and version. Kafka 4.3 has all that 3.9 has, too."""
-    from importlib.resources import files
-
-    # Executors import this from a zip. `tests/support/record_metadata_schemas.py` writes the data.
-    return schemas_of(json.loads(files(__package__).joinpath("kafka_4_3.json").read_bytes()))
+    # pkgutil, since executors import this from a zip. `tests/support/record_metadata_schemas.py` writes the data.
+    return schemas_of(json.loads(pkgutil.get_data(__package__, "kafka_4_3.json") or ""))
 
 
 def schemas_of(records: Iterable[Mapping[str, Any]]) -> dict[tuple[int, int], RecordSchema]:
@@ -113,6 +112,16 @@ def uvarint(data: bytes, at: int) -> tuple[int, int]:
         shift += 7
         if shift > 63:
             raise MalformedRecordError("a varint of more than ten bytes")
+
+
+def skip_tags(data: bytes, at: int) -> int:
+    """Where the tagged fields that begin here end."""
+    count, at = uvarint(data, at)
+    for _ in range(count):
+        _, at = uvarint(data, at)
+        size, at = uvarint(data, at)
+        at += size
+    return at
 
 
 def quoted(raw: bytes) -> str:
@@ -204,6 +213,7 @@ def decoders(schemas: Iterable[RecordSchema], hidden: list[str]) -> Iterator[Dec
         "hide": hide,
         "is_secret": Memo(_is_secret_config),
         "real": real,
+        "skip_tags": skip_tags,
         "text": Memo(quoted),
         "uuid": Memo(uuid),
         "uuids": Memo(uuids),
@@ -291,6 +301,9 @@ class _Writer:
         """Reads the section of tagged fields; returns the variable with their JSON, each after a comma."""
         made, count, tag, size, end = (self._variable() for _ in range(5))
         self.line(f"{made} = ''", "if not d[p]: p += 1")
+        if not fields:
+            self.line("else: p = skip_tags(d, p)")
+            return made
         with self._block("else:"):
             self.line(f"{count}, p = uvarint(d, p)")
             with self._block(f"while {count}:"):
@@ -299,7 +312,7 @@ class _Writer:
                 for at, field in enumerate(fields):
                     with self._block(f"{'elif' if at else 'if'} {tag} == {field.tag}:"):
                         self.line(f"{made} += f',{_joined(self.fields([field]))}'")
-                self.line(f"{'else: ' if fields else ''}p = {end}")
+                self.line(f"else: p = {end}")
                 self.line(f"if p != {end}: raise Malformed(f'its tag {{{tag}}} has the wrong size')")
         return made
 
