@@ -93,6 +93,17 @@ class Options:
             self.folders, cluster_id=self.cluster_id, start_offset=self.start_offset, end_offset=self.end_offset
         )
 
+    def partitions(self) -> Sequence[InputPartition]:
+        """What tasks read: a split each."""
+        return [InputPartition(split) for split in self.plan().splits]
+
+    def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
+        """The records of a partition; Spark passes None if there is none."""
+        # Spark takes the schema of the first batch for all, and needs one.
+        yield pa.RecordBatch.from_pylist([], ROW_SCHEMA)
+        # Rows of the type UNKNOWN show which records are unreadable.
+        yield from read_splits([] if partition is None else [partition.value], self.key, lambda _: None)
+
 
 def _number(given: Mapping[str, str], name: str) -> int | None:
     text = given.get(name)
@@ -119,11 +130,22 @@ class KraftLog(DataSource):
 
     def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: ARG002, N802 - Spark's
         """The same as a stream."""
-        return _Records(Options.of(self.options))
+        return _RecordStream(Options.of(self.options))
 
 
-class _Records(_OnceIfAsked, DataSourceReader):
-    """Of a table and of a stream, whose offset is the log's."""
+class _Records(DataSourceReader):
+    def __init__(self, options: Options) -> None:
+        self._options = options
+
+    def partitions(self) -> Sequence[InputPartition]:
+        return self._options.partitions()
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return self._options.read(partition)
+
+
+class _RecordStream(_OnceIfAsked):
+    """Its offset is the log's."""
 
     def __init__(self, options: Options) -> None:
         super().__init__()
@@ -136,19 +158,11 @@ class _Records(_OnceIfAsked, DataSourceReader):
         """Behind the last transaction that has ended."""
         return {"offset": replace(self._options, start_offset=start["offset"]).plan().next_offset}
 
-    def partitions(self, start: Offset | None = None, end: Offset | None = None) -> Sequence[InputPartition]:
-        """A split each. start, end: of a stream's batch."""
-        options = self._options
-        if start is not None and end is not None:
-            options = replace(options, start_offset=start["offset"], end_offset=end["offset"])
-        return [InputPartition(split) for split in options.plan().splits]
+    def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
+        return replace(self._options, start_offset=start["offset"], end_offset=end["offset"]).partitions()
 
-    def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
-        """The records of a partition; Spark passes None if there is none."""
-        # Spark takes the schema of the first batch for all, and needs one.
-        yield pa.RecordBatch.from_pylist([], ROW_SCHEMA)
-        # Rows of the type UNKNOWN show which records are unreadable.
-        yield from read_splits([] if partition is None else [partition.value], self._options.key, lambda _: None)
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return self._options.read(partition)
 
 
 # -- request logs ----------------------------------------------------------------------------------------------------

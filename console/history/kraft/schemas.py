@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby
 from json.encoder import encode_basestring
-from math import isfinite
+from math import isfinite, isnan
 from types import CodeType
 from typing import Any, Generic, TypeVar
 
@@ -136,7 +136,9 @@ def uuid(raw: bytes) -> str:
 
 def real(number: float) -> str:
     """A float64; infinities and NaN become strings, as Jackson writes them."""
-    return repr(number) if isfinite(number) else f'"{json.dumps(number)}"'
+    if isfinite(number):
+        return repr(number)
+    return '"NaN"' if isnan(number) else '"Infinity"' if number > 0 else '"-Infinity"'
 
 
 def whole_numbers(letter: str) -> Callable[[bytes], str]:
