@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Literal, get_args
 
 from console.model.quota import CONSUMER_BYTE_RATE, PRODUCER_BYTE_RATE, REQUEST_PERCENTAGE
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Layer = Literal["bronze", "silver", "gold", "record"]
+LAYERS: tuple[Layer, ...] = get_args(Layer)
 Type = Literal["string", "int", "bigint", "double", "boolean", "timestamp"]
 
 
@@ -26,14 +28,8 @@ class Column:
     nullable: bool = False
 
 
-def column(name: str, type: Type, doc: str) -> Column:
-    """A column that always has a value."""
-    return Column(name, type, doc)
-
-
-def maybe(name: str, type: Type, doc: str) -> Column:
-    """A column that may be empty."""
-    return Column(name, type, doc, nullable=True)
+maybe = partial(Column, nullable=True)
+"""A column that may be empty."""
 
 
 @dataclass(frozen=True)
@@ -62,17 +58,24 @@ class Table:
         return ", ".join(f"{column.name} {column.type.upper()}" for column in self.columns)
 
 
+def _table(layer: Layer, name: str, doc: str, *columns: Column, **more: tuple[str, ...]) -> Table:
+    """more: key, partitions."""
+    return Table(name, layer, doc, columns, **more)
+
+
+_bronze, _silver, _gold, _record = (partial(_table, layer) for layer in LAYERS)
+
 # -- columns that many tables have ------------------------------------------------------------------------------------
 
-CLUSTER_ID = column("cluster_id", "string", "The cluster's id, as its brokers report it.")
-ENTITY_TYPE = column(
+CLUSTER_ID = Column("cluster_id", "string", "The cluster's id, as its brokers report it.")
+ENTITY_TYPE = Column(
     "entity_type",
     "string",
     "The entity's type: topic, broker, group, client-metrics, quota, acl, scram, feature, cluster.",
 )
-ENTITY_KEY = column("entity_key", "string", "The entity's key, as console.history.entities spells it.")
-ATTR = column("attr", "string", "The config's or quota's key; other attributes begin with a colon, as `:partitions`.")
-RUN_ID = column("run_id", "string", "The run that wrote the row.")
+ENTITY_KEY = Column("entity_key", "string", "The entity's key, as console.history.entities spells it.")
+ATTR = Column("attr", "string", "The config's or quota's key; other attributes begin with a colon, as `:partitions`.")
+RUN_ID = Column("run_id", "string", "The run that wrote the row.")
 
 
 def unless_several(of: Column) -> Column:
@@ -85,352 +88,306 @@ _THING = ("entity_type", "entity_key", "attr", "op", "value")
 
 # -- bronze: what was read, row for row, without secrets -------------------------------------------------------------
 
-SNAPSHOT = Table(
+SNAPSHOT = _bronze(
     "snapshot",
-    "bronze",
     "The state of a cluster when it was polled: all rows of a resource whenever it differs from the last poll. What "
     "was read without a difference is in `poll`.",
-    (
-        CLUSTER_ID,
-        column("observed_ts", "timestamp", "When the cluster answered."),
-        column("kind", "string", "`state`: a resource's value; `absent`: it was deleted; in old rows those of `poll`."),
-        ENTITY_TYPE,
-        unless_several(ENTITY_KEY),
-        unless_several(ATTR),
-        maybe("value", "string", "The value. Empty if it is sensitive: it is set to an unknown value."),
-        maybe("source", "string", "Where it is set, by Kafka's names: DYNAMIC_TOPIC_CONFIG, STATIC_BROKER_CONFIG …"),
-        column("is_sensitive", "boolean", "Whether brokers hide the value."),
-        RUN_ID,
-    ),
+    CLUSTER_ID,
+    Column("observed_ts", "timestamp", "When the cluster answered."),
+    Column("kind", "string", "`state`: a resource's value; `absent`: it was deleted; in old rows those of `poll`."),
+    ENTITY_TYPE,
+    unless_several(ENTITY_KEY),
+    unless_several(ATTR),
+    maybe("value", "string", "The value. Empty if it is sensitive: it is set to an unknown value."),
+    maybe("source", "string", "Where it is set, by Kafka's names: DYNAMIC_TOPIC_CONFIG, STATIC_BROKER_CONFIG …"),
+    Column("is_sensitive", "boolean", "Whether brokers hide the value."),
+    RUN_ID,
     key=("cluster_id", "observed_ts", "kind", "entity_type", "entity_key", "attr"),
     partitions=("cluster_id", "day:observed_ts"),
 )
 
-POLL = Table(
+POLL = _bronze(
     "poll",
-    "bronze",
     "What each poll of a cluster read, by which an unchanged resource differs from one that was not polled. A few rows "
     "for a poll, of all clusters in one file.",
-    (
-        CLUSTER_ID,
-        column("observed_ts", "timestamp", "When the cluster answered."),
-        column("kind", "string", "`heartbeat`: these types were read; `failed`: they were not, `value` has the error."),
-        column("entity_type", "string", "The type; of a heartbeat all of them, with commas."),
-        unless_several(ENTITY_KEY),
-        maybe("value", "string", "The error. Empty for a heartbeat."),
-        RUN_ID,
-    ),
+    CLUSTER_ID,
+    Column("observed_ts", "timestamp", "When the cluster answered."),
+    Column("kind", "string", "`heartbeat`: these types were read; `failed`: they were not, `value` has the error."),
+    Column("entity_type", "string", "The type; of a heartbeat all of them, with commas."),
+    unless_several(ENTITY_KEY),
+    maybe("value", "string", "The error. Empty for a heartbeat."),
+    RUN_ID,
     key=("cluster_id", "observed_ts", "kind", "entity_type", "entity_key"),
     partitions=(),
 )
 
-KRAFT_RECORD = Table(
+KRAFT_RECORD = _bronze(
     "kraft_record",
-    "bronze",
     "The records of the metadata log, of every type, without control records and aborted transactions.",
-    (
-        CLUSTER_ID,
-        column("log_offset", "bigint", "The record's offset; in a snapshot, the offset that the snapshot ends at."),
-        column("record_index", "int", "Its position in its snapshot; 0 for a record of the log itself."),
-        column("in_snapshot", "boolean", "Whether it is in a snapshot: then it is a state and no change."),
-        column("leader_epoch", "int", "The controller's epoch."),
-        column("record_ts", "timestamp", "When the controller wrote it; all of a snapshot have one time."),
-        column("record_type", "string", "Kafka's name: ConfigRecord, TopicRecord …"),
-        column("api_key", "int", "The type's number."),
-        column("version", "int", "The version of its schema."),
-        column("payload", "string", "Its fields as JSON, names as Kafka's; secrets are `[hidden]`."),
-        maybe("value_hmac", "string", "HMAC-SHA256 in hex of a hidden value, by the lake's key. Empty: none hidden."),
-        column("file", "string", "The name of its file, without the folder."),
-        RUN_ID,
-    ),
+    CLUSTER_ID,
+    Column("log_offset", "bigint", "The record's offset; in a snapshot, the offset that the snapshot ends at."),
+    Column("record_index", "int", "Its position in its snapshot; 0 for a record of the log itself."),
+    Column("in_snapshot", "boolean", "Whether it is in a snapshot: then it is a state and no change."),
+    Column("leader_epoch", "int", "The controller's epoch."),
+    Column("record_ts", "timestamp", "When the controller wrote it; all of a snapshot have one time."),
+    Column("record_type", "string", "Kafka's name: ConfigRecord, TopicRecord …"),
+    Column("api_key", "int", "The type's number."),
+    Column("version", "int", "The version of its schema."),
+    Column("payload", "string", "Its fields as JSON, names as Kafka's; secrets are `[hidden]`."),
+    maybe("value_hmac", "string", "HMAC-SHA256 in hex of a hidden value, by the lake's key. Empty: none hidden."),
+    Column("file", "string", "The name of its file, without the folder."),
+    RUN_ID,
     key=("cluster_id", "log_offset", "record_index", "in_snapshot"),
     partitions=("cluster_id", "day:record_ts"),
 )
 
-JOURNAL = Table(
+JOURNAL = _bronze(
     "journal",
-    "bronze",
     "Changes made with kac, by edit, with their outcomes. The creation of a topic is a row for each attribute that it "
     "sets (console.history.entities).",
-    (
-        CLUSTER_ID,
-        column("change_id", "bigint", "The change's number in its journal."),
-        column("edit", "int", "The edit's position in its change."),
-        column("host", "string", "The host of the journal."),
-        column("intent_ts", "timestamp", "When the change was about to be sent."),
-        maybe("end_ts", "timestamp", "When the answer came. Empty: none came."),
-        column("status", "string", "The outcome: applied, failed, unknown …"),
-        ENTITY_TYPE,
-        ENTITY_KEY,
-        ATTR,
-        column("op", "string", "set, delete, append, subtract."),
-        maybe("old_value", "string", "The value right before. Empty: not set, or hidden."),
-        maybe("old_source", "string", "Where that value was set."),
-        maybe("value", "string", "The new value. Empty: a deletion, or hidden."),
-        column("is_sensitive", "boolean", "Whether a secret was set: then the value is empty."),
-        maybe("principal", "string", "The principal. Empty: only the brokers know it, as for a client certificate."),
-        column("os_user", "string", "The user of the host, with the one who called sudo."),
-        maybe("client_host", "string", "The address that the user's SSH connection came from."),
-        column("door", "string", "The front end: console, run, shell, configs …"),
-        maybe("reverts", "bigint", "The change that it reverts."),
-        maybe("error", "string", "The broker's error, if it failed."),
-        RUN_ID,
-    ),
+    CLUSTER_ID,
+    Column("change_id", "bigint", "The change's number in its journal."),
+    Column("edit", "int", "The edit's position in its change."),
+    Column("host", "string", "The host of the journal."),
+    Column("intent_ts", "timestamp", "When the change was about to be sent."),
+    maybe("end_ts", "timestamp", "When the answer came. Empty: none came."),
+    Column("status", "string", "The outcome: applied, failed, unknown …"),
+    ENTITY_TYPE,
+    ENTITY_KEY,
+    ATTR,
+    Column("op", "string", "set, delete, append, subtract."),
+    maybe("old_value", "string", "The value right before. Empty: not set, or hidden."),
+    maybe("old_source", "string", "Where that value was set."),
+    maybe("value", "string", "The new value. Empty: a deletion, or hidden."),
+    Column("is_sensitive", "boolean", "Whether a secret was set: then the value is empty."),
+    maybe("principal", "string", "The principal. Empty: only the brokers know it, as for a client certificate."),
+    Column("os_user", "string", "The user of the host, with the one who called sudo."),
+    maybe("client_host", "string", "The address that the user's SSH connection came from."),
+    Column("door", "string", "The front end: console, run, shell, configs …"),
+    maybe("reverts", "bigint", "The change that it reverts."),
+    maybe("error", "string", "The broker's error, if it failed."),
+    RUN_ID,
     key=("cluster_id", "host", "intent_ts", "change_id", "edit", "attr"),
-    partitions=("cluster_id",),
 )
 
-ALTER_REQUEST = Table(
+ALTER_REQUEST = _bronze(
     "alter_request",
-    "bronze",
     "Changes in request logs: a row for each thing that a request changes, on each broker that logged it.",
-    (
-        CLUSTER_ID,
-        column("broker_id", "int", "The broker that logged it."),
-        column("end_ts", "timestamp", "The log line's time: when the answer was sent."),
-        column("start_ts", "timestamp", "`end_ts` minus the total time: when the request arrived."),
-        column("api", "string", "Kafka's name: INCREMENTAL_ALTER_CONFIGS, CREATE_ACLS …"),
-        column("correlation_id", "bigint", "The client's number of the request; a forwarded copy has the same."),
-        maybe("client_id", "string", "The client's name of itself."),
-        maybe("client_host", "string", "The address that it came from. Empty for a copy, which a broker sends."),
-        column("principal", "string", "The principal; of a forwarded copy that of the original."),
-        column("is_forwarded", "boolean", "Whether it is the controller's copy of a forwarded request."),
-        column("validate_only", "boolean", "Whether it only validated the change."),
-        ENTITY_TYPE,
-        ENTITY_KEY,
-        ATTR,
-        column("op", "string", "set, delete, append, subtract."),
-        maybe("value", "string", "The value. Empty: a deletion, or hidden."),
-        column("is_sensitive", "boolean", "Whether the broker hid the value."),
-        column("error_code", "int", "Kafka's error code for this thing; 0: no error."),
-        column("file", "string", "The name of the log file, without its folder."),
-        column("byte_pos", "bigint", "The position of its line in the uncompressed file."),
-        RUN_ID,
-    ),
+    CLUSTER_ID,
+    Column("broker_id", "int", "The broker that logged it."),
+    Column("end_ts", "timestamp", "The log line's time: when the answer was sent."),
+    Column("start_ts", "timestamp", "`end_ts` minus the total time: when the request arrived."),
+    Column("api", "string", "Kafka's name: INCREMENTAL_ALTER_CONFIGS, CREATE_ACLS …"),
+    Column("correlation_id", "bigint", "The client's number of the request; a forwarded copy has the same."),
+    maybe("client_id", "string", "The client's name of itself."),
+    maybe("client_host", "string", "The address that it came from. Empty for a copy, which a broker sends."),
+    Column("principal", "string", "The principal; of a forwarded copy that of the original."),
+    Column("is_forwarded", "boolean", "Whether it is the controller's copy of a forwarded request."),
+    Column("validate_only", "boolean", "Whether it only validated the change."),
+    ENTITY_TYPE,
+    ENTITY_KEY,
+    ATTR,
+    Column("op", "string", "set, delete, append, subtract."),
+    maybe("value", "string", "The value. Empty: a deletion, or hidden."),
+    Column("is_sensitive", "boolean", "Whether the broker hid the value."),
+    Column("error_code", "int", "Kafka's error code for this thing; 0: no error."),
+    Column("file", "string", "The name of the log file, without its folder."),
+    Column("byte_pos", "bigint", "The position of its line in the uncompressed file."),
+    RUN_ID,
     key=("cluster_id", "broker_id", "end_ts", "correlation_id", *_THING, "byte_pos"),
     partitions=("cluster_id", "day:end_ts"),
 )
 
-
 # -- silver: the same in one form ------------------------------------------------------------------------------------
 
-CHANGE_EVENT = Table(
+CHANGE_EVENT = _silver(
     "change_event",
-    "silver",
     "Every change that some source reports, one row for each source.",
-    (
-        CLUSTER_ID,
-        column("event_ts", "timestamp", "When; for a change between polls, the poll that first saw it."),
-        column("ts_uncertainty_ms", "bigint", "Milliseconds that it may have been earlier; -1: any, before all polls."),
-        maybe("log_offset", "bigint", "Its offset in the metadata log. Empty for other sources."),
-        ENTITY_TYPE,
-        ENTITY_KEY,
-        ATTR,
-        column("op", "string", "set, delete; append and subtract if a request has them."),
-        maybe("value", "string", "The value after it. Empty: a deletion, or hidden."),
-        maybe("value_sha256", "string", "SHA-256 in hex of the value; of a hidden one its HMAC, if the log was read."),
-        column("source", "string", "kraft_log, kraft_snapshot, snapshot, journal, request_log."),
-        maybe("principal", "string", "The author. Empty: the source does not have it."),
-        maybe("client_id", "string", "The client's name of itself."),
-        maybe("client_host", "string", "The address that it came from."),
-        column(
-            "attribution",
-            "string",
-            "How `principal` is known: `request` (one request fits in time and content), `journal` (kac's own record), "
-            "`several` (more fit: all are listed, separated by `, `), `none`.",
-        ),
-        RUN_ID,
+    CLUSTER_ID,
+    Column("event_ts", "timestamp", "When; for a change between polls, the poll that first saw it."),
+    Column("ts_uncertainty_ms", "bigint", "Milliseconds that it may have been earlier; -1: any, before all polls."),
+    maybe("log_offset", "bigint", "Its offset in the metadata log. Empty for other sources."),
+    ENTITY_TYPE,
+    ENTITY_KEY,
+    ATTR,
+    Column("op", "string", "set, delete; append and subtract if a request has them."),
+    maybe("value", "string", "The value after it. Empty: a deletion, or hidden."),
+    maybe("value_sha256", "string", "SHA-256 in hex of the value; of a hidden one its HMAC, if the log was read."),
+    Column("source", "string", "kraft_log, kraft_snapshot, snapshot, journal, request_log."),
+    maybe("principal", "string", "The author. Empty: the source does not have it."),
+    maybe("client_id", "string", "The client's name of itself."),
+    maybe("client_host", "string", "The address that it came from."),
+    Column(
+        "attribution",
+        "string",
+        "How `principal` is known: `request` (one request fits in time and content), `journal` (kac's own record), "
+        "`several` (more fit: all are listed, separated by `, `), `none`.",
     ),
+    RUN_ID,
     key=("cluster_id", "event_ts", "log_offset", "source", *_THING, "client_id"),
     partitions=("cluster_id", "day:event_ts"),
 )
 
-REQUEST_1S = Table(
+REQUEST_1S = _silver(
     "request_1s",
-    "silver",
     "Requests by the second, without those of replicas and forwarded copies. Bytes are of record batches: headers and "
     "whatever else a quota counts are not in the log.",
-    (
-        CLUSTER_ID,
-        column("broker_id", "int", "The broker that logged them."),
-        column("second", "timestamp", "The second that they ended in."),
-        column("principal", "string", "The principal, as `User:alice`."),
-        column("client_id", "string", "The client's name of itself; may be empty text."),
-        column("api", "string", "Kafka's name: PRODUCE, FETCH …"),
-        column("requests", "bigint", "How many."),
-        column("errors", "bigint", "How many of them have any error in the answer."),
-        column("bytes_in", "bigint", "Bytes of records that were produced."),
-        column("bytes_out", "bigint", "Bytes of records that were fetched."),
-        column("local_ms", "double", "Milliseconds of the broker's own work."),
-        column("throttle_ms_sum", "bigint", "Milliseconds of throttling, together."),
-        column("throttle_ms_max", "bigint", "The longest throttling, in milliseconds."),
-    ),
+    CLUSTER_ID,
+    Column("broker_id", "int", "The broker that logged them."),
+    Column("second", "timestamp", "The second that they ended in."),
+    Column("principal", "string", "The principal, as `User:alice`."),
+    Column("client_id", "string", "The client's name of itself; may be empty text."),
+    Column("api", "string", "Kafka's name: PRODUCE, FETCH …"),
+    Column("requests", "bigint", "How many."),
+    Column("errors", "bigint", "How many of them have any error in the answer."),
+    Column("bytes_in", "bigint", "Bytes of records that were produced."),
+    Column("bytes_out", "bigint", "Bytes of records that were fetched."),
+    Column("local_ms", "double", "Milliseconds of the broker's own work."),
+    Column("throttle_ms_sum", "bigint", "Milliseconds of throttling, together."),
+    Column("throttle_ms_max", "bigint", "The longest throttling, in milliseconds."),
     key=("cluster_id", "broker_id", "second", "principal", "client_id", "api"),
     partitions=("cluster_id", "hour:second"),
 )
 
-
 # -- gold: what the console shows ------------------------------------------------------------------------------------
 
-HISTORY = Table(
+HISTORY = _gold(
     "history",
-    "gold",
     "Each value of each attribute of each entity, from when until when, and who set it. Time in which a cluster was "
     "not polled is a row of the entity type `cluster` with the attribute `:unobserved`.",
-    (
-        CLUSTER_ID,
-        ENTITY_TYPE,
-        ENTITY_KEY,
-        ATTR,
-        maybe("old_value", "string", "The value before. Empty: not set, or hidden."),
-        maybe("new_value", "string", "The value. Empty: deleted, or hidden."),
-        column("valid_from", "timestamp", "Since when, at the latest: the first poll that shows it."),
-        maybe("valid_to", "timestamp", "Until when. Empty: it still holds."),
-        column("is_current", "boolean", "Whether it is the latest known value."),
-        column("is_deleted", "boolean", "Whether the value was deleted: an inherited value counts, or none."),
-        maybe("principal", "string", "The author. Empty: unknown. Several: all that fit, separated by `, `."),
-        column("attribution", "string", "How the author is known: request, journal, several, none."),
-        column("source", "string", "The change's source: kraft_log, kraft_snapshot, snapshot, journal, request_log."),
-    ),
+    CLUSTER_ID,
+    ENTITY_TYPE,
+    ENTITY_KEY,
+    ATTR,
+    maybe("old_value", "string", "The value before. Empty: not set, or hidden."),
+    maybe("new_value", "string", "The value. Empty: deleted, or hidden."),
+    Column("valid_from", "timestamp", "Since when, at the latest: the first poll that shows it."),
+    maybe("valid_to", "timestamp", "Until when. Empty: it still holds."),
+    Column("is_current", "boolean", "Whether it is the latest known value."),
+    Column("is_deleted", "boolean", "Whether the value was deleted: an inherited value counts, or none."),
+    maybe("principal", "string", "The author. Empty: unknown. Several: all that fit, separated by `, `."),
+    Column("attribution", "string", "How the author is known: request, journal, several, none."),
+    Column("source", "string", "The change's source: kraft_log, kraft_snapshot, snapshot, journal, request_log."),
     key=("cluster_id", "entity_type", "entity_key", "attr", "valid_from"),
 )
 
-DRIFT = Table(
+DRIFT = _gold(
     "drift",
-    "gold",
     "Values that differ from those of their peers now.",
-    (
-        CLUSTER_ID,
-        column(
-            "scope", "string", "The peers: `broker` (of a cluster), `cluster` (of the lake), `baseline` (a file's)."
-        ),
-        column("entity_key", "string", "What differs, its type before the colon: `broker:2`, `topic:orders` …"),
-        ATTR,
-        maybe("majority_value", "string", "The value of most, or of the baseline. Empty: not set."),
-        maybe("this_value", "string", "The value of this one. Empty: not set."),
-        column("peers", "int", "How many were compared, including this one."),
-        column("differing", "int", "How many of them have another value than the majority."),
-        maybe("since", "timestamp", "Since when it differs. Empty: since an unknown time."),
-        column("severity", "string", "high, medium, low."),
-    ),
+    CLUSTER_ID,
+    Column("scope", "string", "The peers: `broker` (of a cluster), `cluster` (of the lake), `baseline` (a file's)."),
+    Column("entity_key", "string", "What differs, its type before the colon: `broker:2`, `topic:orders` …"),
+    ATTR,
+    maybe("majority_value", "string", "The value of most, or of the baseline. Empty: not set."),
+    maybe("this_value", "string", "The value of this one. Empty: not set."),
+    Column("peers", "int", "How many were compared, including this one."),
+    Column("differing", "int", "How many of them have another value than the majority."),
+    maybe("since", "timestamp", "Since when it differs. Empty: since an unknown time."),
+    Column("severity", "string", "high, medium, low."),
     key=("cluster_id", "scope", "entity_key", "attr"),
 )
 
 USAGE_KEYS = (PRODUCER_BYTE_RATE, CONSUMER_BYTE_RATE, REQUEST_PERCENTAGE)
 """The quota keys whose usage request logs show."""
 
-QUOTA_USAGE = Table(
+QUOTA_USAGE = _gold(
     "quota_usage",
-    "gold",
     "The usage of each pair of user and client id, with the quota that counts for it, by broker and minute: an "
     "estimate from request logs.",
-    (
-        CLUSTER_ID,
-        column("broker_id", "int", "The broker: quotas apply to each one."),
-        column("minute", "timestamp", "The minute's beginning."),
-        maybe("scope_user", "string", "The user whose clients share the limit, or whose usage it is. Empty: all."),
-        maybe("scope_client", "string", "The client id that shares the limit. Empty: all clients of the user."),
-        column("quota_key", "string", "producer_byte_rate, consumer_byte_rate (bytes/s) or request_percentage (%)."),
-        maybe("quota_value", "double", "The limit, in bytes/s or %. Empty: none."),
-        maybe("level", "int", "The level of the eight that counts, 1 the most specific (user, client). Empty: none."),
-        column("rate_avg", "double", "The mean of the minute, in bytes/s or %."),
-        column("rate_p95_10s", "double", "The 95th percentile of the rates over ten seconds that end in the minute."),
-        column("rate_max_10s", "double", "The highest of them."),
-        maybe("utilisation", "double", "`rate_max_10s` / `quota_value`; 1 is the limit. Empty: no limit."),
-        column("throttle_ms", "bigint", "Milliseconds of throttling, of all clients together."),
-        column("throttled_requests", "bigint", "Throttled requests, at least."),
-        maybe("headroom", "double", "`quota_value` minus `rate_max_10s`, in bytes/s or %. Empty: no limit."),
-        maybe("suggested_value", "double", "A suggested limit, in bytes/s or %. Empty: keep the limit."),
-        column("reason", "string", "The reason for the suggestion, or for none."),
-    ),
+    CLUSTER_ID,
+    Column("broker_id", "int", "The broker: quotas apply to each one."),
+    Column("minute", "timestamp", "The minute's beginning."),
+    maybe("scope_user", "string", "The user whose clients share the limit, or whose usage it is. Empty: all."),
+    maybe("scope_client", "string", "The client id that shares the limit. Empty: all clients of the user."),
+    Column("quota_key", "string", "producer_byte_rate, consumer_byte_rate (bytes/s) or request_percentage (%)."),
+    maybe("quota_value", "double", "The limit, in bytes/s or %. Empty: none."),
+    maybe("level", "int", "The level of the eight that counts, 1 the most specific (user, client). Empty: none."),
+    Column("rate_avg", "double", "The mean of the minute, in bytes/s or %."),
+    Column("rate_p95_10s", "double", "The 95th percentile of the rates over ten seconds that end in the minute."),
+    Column("rate_max_10s", "double", "The highest of them."),
+    maybe("utilisation", "double", "`rate_max_10s` / `quota_value`; 1 is the limit. Empty: no limit."),
+    Column("throttle_ms", "bigint", "Milliseconds of throttling, of all clients together."),
+    Column("throttled_requests", "bigint", "Throttled requests, at least."),
+    maybe("headroom", "double", "`quota_value` minus `rate_max_10s`, in bytes/s or %. Empty: no limit."),
+    maybe("suggested_value", "double", "A suggested limit, in bytes/s or %. Empty: keep the limit."),
+    Column("reason", "string", "The reason for the suggestion, or for none."),
     key=("cluster_id", "broker_id", "minute", "scope_user", "scope_client", "quota_key"),
     partitions=("cluster_id", "day:minute"),
 )
 
-POLICY_VIOLATION = Table(
+POLICY_VIOLATION = _gold(
     "policy_violation",
-    "gold",
     "Violations of policies, now and before.",
-    (
-        CLUSTER_ID,
-        column("policy_id", "string", "The policy's name in the file."),
-        column("entity_key", "string", "The entity that violates it: `topic:orders`, its type before the colon."),
-        ATTR,
-        maybe("actual", "string", "The value. Empty: not set, or hidden."),
-        column("expected", "string", "What the policy expects, as text."),
-        column("severity", "string", "high, medium, low."),
-        column("first_seen", "timestamp", "Since when."),
-        maybe("last_seen", "timestamp", "When it ended. Empty: it lasts."),
-    ),
+    CLUSTER_ID,
+    Column("policy_id", "string", "The policy's name in the file."),
+    Column("entity_key", "string", "The entity that violates it: `topic:orders`, its type before the colon."),
+    ATTR,
+    maybe("actual", "string", "The value. Empty: not set, or hidden."),
+    Column("expected", "string", "What the policy expects, as text."),
+    Column("severity", "string", "high, medium, low."),
+    Column("first_seen", "timestamp", "Since when."),
+    maybe("last_seen", "timestamp", "When it ended. Empty: it lasts."),
     key=("cluster_id", "policy_id", "entity_key", "attr", "first_seen"),
 )
 
-
 # -- records of the pipeline itself ----------------------------------------------------------------------------------
 
-RUN = Table(
+RUN = _record(
     "run",
-    "record",
     "The runs, including failed ones.",
-    (
-        RUN_ID,
-        column("job", "string", "collect, ingest, build, compact."),
-        column("started_ts", "timestamp", "When it began."),
-        column("ended_ts", "timestamp", "When it ended."),
-        column("status", "string", "done, failed."),
-        column("inputs", "string", "Its inputs, as JSON: files with their bytes, or clusters."),
-        column("rows", "string", "Rows written, as JSON: by table."),
-        column("quarantined", "bigint", "Unreadable lines and batches."),
-        maybe("message", "string", "Why it failed, or which clusters did not answer."),
-        column("versions", "string", "Of kac, Python, Spark and Java, as JSON."),
-        maybe("bytes", "bigint", "The size of the files that it wrote. Empty: of a run before it was counted."),
-        maybe("lag_ms", "bigint", "Milliseconds from its newest event's time to its end. Empty: it wrote no events."),
-        maybe("taken", "string", "What an ingest read, as JSON: rows or lines, `good` and `bad`, by kind of input."),
-    ),
+    RUN_ID,
+    Column("job", "string", "collect, ingest, build, compact."),
+    Column("started_ts", "timestamp", "When it began."),
+    Column("ended_ts", "timestamp", "When it ended."),
+    Column("status", "string", "done, failed."),
+    Column("inputs", "string", "Its inputs, as JSON: files with their bytes, or clusters."),
+    Column("rows", "string", "Rows written, as JSON: by table."),
+    Column("quarantined", "bigint", "Unreadable lines and batches."),
+    maybe("message", "string", "Why it failed, or which clusters did not answer."),
+    Column("versions", "string", "Of kac, Python, Spark and Java, as JSON."),
+    maybe("bytes", "bigint", "The size of the files that it wrote. Empty: of a run before it was counted."),
+    maybe("lag_ms", "bigint", "Milliseconds from its newest event's time to its end. Empty: it wrote no events."),
+    maybe("taken", "string", "What an ingest read, as JSON: rows or lines, `good` and `bad`, by kind of input."),
     key=("run_id",),
     partitions=(),
 )
 
-QUARANTINE = Table(
+QUARANTINE = _record(
     "quarantine",
-    "record",
     "Unreadable data, without secrets.",
-    (
-        maybe("cluster_id", "string", "The cluster of the file, as configured."),
-        column("source", "string", "request_log, kraft_log, journal, snapshot."),
-        column("file", "string", "The file."),
-        column("byte_pos", "bigint", "Its position in the uncompressed file."),
-        column("reason", "string", "The error."),
-        column("sha256", "string", "SHA-256 of its bytes, in hex."),
-        column("sample", "string", "Its first 200 characters, with letters and digits of values masked."),
-        RUN_ID,
-    ),
+    maybe("cluster_id", "string", "The cluster of the file, as configured."),
+    Column("source", "string", "request_log, kraft_log, journal, snapshot."),
+    Column("file", "string", "The file."),
+    Column("byte_pos", "bigint", "Its position in the uncompressed file."),
+    Column("reason", "string", "The error."),
+    Column("sha256", "string", "SHA-256 of its bytes, in hex."),
+    Column("sample", "string", "Its first 200 characters, with letters and digits of values masked."),
+    RUN_ID,
     key=("source", "file", "byte_pos", "sha256"),
     partitions=(),
 )
 
-
-RELEASE = Table(
+RELEASE = _record(
     "release",
-    "record",
     "What the last runs left, a row for each that is kept. Readers take the newest row, and of each table the version "
     "that it names: a run that died leaves newer versions, which the next run takes back.",
-    (
-        RUN_ID,
-        column("number", "bigint", "Counts the releases of the lake, from 1."),
-        column("created", "string", "When it was committed, as ISO 8601 in UTC."),
-        column("job", "string", "collect, ingest, build, compact, migrate."),
-        column("tables", "string", "The versions of the tables, as JSON: by table."),
-        column("inputs", "string", "How far each input was read, as JSON."),
-    ),
+    RUN_ID,
+    Column("number", "bigint", "Counts the releases of the lake, from 1."),
+    Column("created", "string", "When it was committed, as ISO 8601 in UTC."),
+    Column("job", "string", "collect, ingest, build, compact, migrate."),
+    Column("tables", "string", "The versions of the tables, as JSON: by table."),
+    Column("inputs", "string", "How far each input was read, as JSON."),
     key=("number",),
     partitions=(),
 )
 
-
-_BRONZE, _SILVER = (SNAPSHOT, POLL, KRAFT_RECORD, JOURNAL, ALTER_REQUEST), (CHANGE_EVENT, REQUEST_1S)
-_GOLD, _RECORDS = (HISTORY, DRIFT, QUOTA_USAGE, POLICY_VIOLATION), (RUN, QUARANTINE, RELEASE)
-TABLES: Mapping[str, Table] = {table.name: table for table in (*_BRONZE, *_SILVER, *_GOLD, *_RECORDS)}
+TABLES: Mapping[str, Table] = {
+    table.name: table
+    for table in (
+        *(SNAPSHOT, POLL, KRAFT_RECORD, JOURNAL, ALTER_REQUEST, CHANGE_EVENT, REQUEST_1S),
+        *(HISTORY, DRIFT, QUOTA_USAGE, POLICY_VIOLATION, RUN, QUARANTINE, RELEASE),
+    )
+}
 """All tables by name, ordered by layer."""
 
 
