@@ -68,7 +68,7 @@ def make_lake(where: str, rows: int) -> list[str]:
  'request' AS attribution, 'kraft_log' AS source FROM range({rows // 3}) t(i) ORDER BY 1, 2, 3, 4, 7)
  TO '{folder / "part-0.parquet"}' (FORMAT parquet, COMPRESSION zstd)"""
             )
-            write.append(HISTORY.name, partition, str(folder))
+            write.rewrite(HISTORY.name, (), {partition: [str(folder)]})
         write.commit()
     return lake.files(lake.current(), HISTORY, [f"cluster_id={CLUSTER}"])
 

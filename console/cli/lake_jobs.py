@@ -260,7 +260,7 @@ def report_text(options: argparse.Namespace, report: Report) -> str:
 
 def keep_of(options: argparse.Namespace) -> int:
     """The versions of the lake that stay."""
-    from console.history.store.sweep import KEEP
+    from console.history.store.release import KEEP
 
     return getattr(options, "keep", KEEP)
 

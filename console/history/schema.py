@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
 from console.model.quota import CONSUMER_BYTE_RATE, PRODUCER_BYTE_RATE, REQUEST_PERCENTAGE
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Layer = Literal["bronze", "silver", "gold", "record"]
-LAYERS: tuple[Layer, ...] = get_args(Layer)
+LAYERS = {
+    "bronze": "What was read, row for row",
+    "silver": "The same in one format",
+    "gold": "What the console shows",
+    "record": "Records of the pipeline itself",
+}
+"""What is in the tables of each."""
 Type = Literal["string", "int", "bigint", "double", "boolean", "timestamp"]
 
 
@@ -41,7 +46,7 @@ class Table:
     """
 
     name: str
-    layer: Layer
+    layer: str
     doc: str
     columns: tuple[Column, ...]
     key: tuple[str, ...]
@@ -58,7 +63,7 @@ class Table:
         return ", ".join(f"{column.name} {column.type.upper()}" for column in self.columns)
 
 
-def _table(layer: Layer, name: str, doc: str, *columns: Column, **more: tuple[str, ...]) -> Table:
+def _table(layer: str, name: str, doc: str, *columns: Column, **more: tuple[str, ...]) -> Table:
     """more: key, partitions."""
     return Table(name, layer, doc, columns, **more)
 
@@ -85,8 +90,6 @@ def unless_several(of: Column) -> Column:
 
 _THING = ("entity_type", "entity_key", "attr", "op", "value")
 """Columns of the keys of changes."""
-
-# -- bronze: what was read, row for row, without secrets -------------------------------------------------------------
 
 SNAPSHOT = _bronze(
     "snapshot",
@@ -198,8 +201,6 @@ ALTER_REQUEST = _bronze(
     partitions=("cluster_id", "day:end_ts"),
 )
 
-# -- silver: the same in one form ------------------------------------------------------------------------------------
-
 CHANGE_EVENT = _silver(
     "change_event",
     "Every change that some source reports, one row for each source.",
@@ -248,8 +249,6 @@ REQUEST_1S = _silver(
     key=("cluster_id", "broker_id", "second", "principal", "client_id", "api"),
     partitions=("cluster_id", "hour:second"),
 )
-
-# -- gold: what the console shows ------------------------------------------------------------------------------------
 
 HISTORY = _gold(
     "history",
@@ -329,8 +328,6 @@ POLICY_VIOLATION = _gold(
     maybe("last_seen", "timestamp", "When it ended. Empty: it lasts."),
     key=("cluster_id", "policy_id", "entity_key", "attr", "first_seen"),
 )
-
-# -- records of the pipeline itself ----------------------------------------------------------------------------------
 
 RUN = _record(
     "run",

@@ -1,12 +1,11 @@
-"""Prints the page on the tables, from their columns: ``python -m console.history.schema_page >
-docs/lake-tables.md``."""
+"""Prints docs/lake-tables.md, the page on the tables: ``python -m console.history.schema_page``."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
 
-from console.history.schema import TABLES, Table
+from console.history.schema import LAYERS, TABLES, Table
 
 _HEAD = """\
 <!-- Made by python -m console.history.schema_page; do not edit. -->
@@ -15,23 +14,15 @@ _HEAD = """\
 [lake.md](lake.md) describes how they are filled. Times are UTC with microseconds; each column has its unit.
 A column may be empty only if its row says so. Types are those of Spark's SQL.
 """
-_LAYERS = {
-    "bronze": "What was read, row for row",
-    "silver": "The same in one format",
-    "gold": "What the console shows",
-    "record": "Records of the pipeline itself",
-}
 
 
 def page() -> str:
     """The page as Markdown."""
-    made = _HEAD
-    for layer, title in _LAYERS.items():
-        made += f"\n## {title} ({layer})\n"
-        for table in TABLES.values():
-            if table.layer == layer:
-                made += "\n" + "\n".join(_table(table)) + "\n"
-    return made
+    made = [_HEAD]
+    for layer, title in LAYERS.items():
+        made.append(f"\n## {title} ({layer})\n")
+        made += ("\n" + "\n".join(_table(table)) + "\n" for table in TABLES.values() if table.layer == layer)
+    return "".join(made)
 
 
 def _table(table: Table) -> Iterator[str]:

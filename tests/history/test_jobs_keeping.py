@@ -75,13 +75,13 @@ def test_verification_finds_each_kind_of_damage(lake: Lake) -> None:
         hole = arrow_rows(TABLES["quota_usage"], [{"cluster_id": "c", "minute": START}])
         hole = hole.set_column(hole.column_names.index("rate_avg"), "rate_avg", [[None]])
         pq.write_table(hole.select([n for n in TABLES["quota_usage"].names if n != "reason"]), f"{folder}/a.parquet")
-        write.append("quota_usage", "cluster_id=c/day=2026-11-02", folder)
+        write.rewrite("quota_usage", (), {"cluster_id=c/day=2026-11-02": [folder]})
         usage = f"{folder.removeprefix(lake.where + '/')}/a.parquet"
         folder = write.folder("policy_violation", "cluster_id=other")
         Path(folder).mkdir(parents=True)
         strange = arrow_rows(TABLES["policy_violation"], [{"cluster_id": "c", "severity": None}])
         pq.write_table(strange, f"{folder}/a.parquet")
-        write.append("policy_violation", "cluster_id=other", folder)
+        write.rewrite("policy_violation", (), {"cluster_id=other": [folder]})
         write.commit()
 
     # Files that are not what the log says.

@@ -14,7 +14,7 @@ import pytest
 
 from console.history.schema import TABLES
 from console.history.store import Lake, parquet_files
-from console.history.store.filesystem import LocalFilesystem
+from console.history.store.filesystem import Filesystem
 from console.history.store.write import writing
 from console.lake.sources import given_sources
 from tests.history.known_changes import (
@@ -193,7 +193,7 @@ def test_commands_make_the_same_tables(lake: str, cluster: KafkaCluster, tmp_pat
     shutil.copy2(Path(lake, "hmac.key"), where)  # what is hidden is equal by it alone
     with writing(Lake.create(where), "collect") as write:
         for table in ("snapshot", "poll"):
-            write.add_arrow(table, parquet_files.read(LocalFilesystem(), files_of(lake, table), TABLES[table]))
+            write.add_arrow(table, parquet_files.read(Filesystem(), files_of(lake, table), TABLES[table]))
         write.commit()
     ingest_by_command(cluster, where)
     kac("lake", "build", "--lake", where)

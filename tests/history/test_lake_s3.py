@@ -25,7 +25,7 @@ from console.history.store import Lake, LakeBusy, LakeError, LeaseLost, parquet_
 from console.history.store.commit import put_table
 from console.history.store.delta_log import listed
 from console.history.store.errors import StoreError
-from console.history.store.filesystem import Filesystem, LocalFilesystem
+from console.history.store.filesystem import Filesystem
 from console.history.store.lock import Holder, this_process
 from console.history.store.release import TableFiles, folder_of
 from console.history.store.s3 import S3Files, S3Keys
@@ -78,13 +78,13 @@ def opened(where: str) -> S3Files:
 def quick(where: str, *, dead_after: float = 60.0) -> S3Files:
     """Files whose lock is renewed often."""
     made = opened(where)
-    made._renewed_every, made._dead_after = 0.05, dead_after
+    made.renewed_every, made.dead_after = 0.05, dead_after
     return made
 
 
 @pytest.mark.parametrize("kind", ["local", "s3"])
 def test_files_are_the_same_here_and_there(kind: str, where: str, tmp_path: Path) -> None:
-    files: Filesystem = LocalFilesystem() if kind == "local" else opened(where)
+    files: Filesystem = Filesystem() if kind == "local" else opened(where)
     base = str(tmp_path / "files") if kind == "local" else where
     name = f"{base}/data/a=%2Fx y+ü/part.parquet"
     assert files.entries(base) == []

@@ -29,7 +29,7 @@ from console.history.reader.queries import (
 )
 from console.history.reader.tables import Change, Drifted, Pair, Tables
 from console.history.schema import DRIFT, HISTORY, QUOTA_USAGE, TABLES
-from console.history.store import Lake, LakeError, NoDuckDB, NoLake
+from console.history.store import Lake, LakeError, NoLake
 from console.history.store.write import writing
 from console.present.lake import fleet_text
 from console.present.lake_rows import change_lines, of_change
@@ -322,7 +322,7 @@ def test_without_duckdb_it_is_said_how_to_get_it(tmp_path: Path, monkeypatch: py
     Lake.create(str(tmp_path / "lake"))
     for name in ("duckdb", "_duckdb"):
         monkeypatch.setitem(sys.modules, name, None)  # as if it were not installed
-    with pytest.raises(NoDuckDB, match=r"pip install 'kafka-admin-console\[history\]'"):
+    with pytest.raises(LakeError, match=r"pip install 'kafka-admin-console\[history\]'"):
         Tables(str(tmp_path / "lake"))
 
 

@@ -42,7 +42,7 @@ def add(lake: Lake, count: int, job: str = "collect") -> int:
 
 
 def log_of(lake: Lake, version: int, table: str = "snapshot") -> Path:
-    return Path(lake.path(f"data/{table}/{delta_log.commit_name(version)}"))
+    return Path(lake.path(f"data/{table}/{delta_log.log_file(version)}"))
 
 
 def commit_by_hand(lake: Lake, *actions: dict[str, Any]) -> int:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from console.history.store import Lake, Release, delta_log
-from console.history.store.filesystem import LocalFilesystem
+from console.history.store.filesystem import Filesystem
 from console.history.store.write import writing
 from tests.history.crashing_runs import CRASHED
 from tests.history.endless_runs import DAYS, KEPT, one_run
@@ -173,7 +173,7 @@ class Died(BaseException):
     """A process that would have ended here."""
 
 
-class DyingFilesystem(LocalFilesystem):
+class DyingFilesystem(Filesystem):
     """Ends at one of its writes, and changes nothing from then on. point: the number of the write, from 1."""
 
     def __init__(self, point: int) -> None:

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.history.schema import TABLES
-from console.history.store import DataFile, Release, TableFiles
+from console.history.store import Release, TableFiles
 from console.history.store.delta_log import Replayed
 from console.history.store.lock import is_run_id, new_run_id
 from console.history.store.partitions import partition_name, partition_values
-from console.history.store.release import from_row
+from console.history.store.release import DataFile, from_row
 
 names = st.sampled_from(["a", "b", "c"])
 partitions = st.sampled_from(["a", "b", "c"])

@@ -16,7 +16,7 @@ from console.history.schema import CHANGE_EVENT, DRIFT, HISTORY, POLICY_VIOLATIO
 from console.history.store.write import writing
 
 from ..store import Lake, LakeError
-from ..store.sweep import KEEP
+from ..store.release import KEEP
 from ..store.write import Write
 from .progress import Listener, Steps, silent
 

@@ -11,7 +11,7 @@ from console.history.schema import TABLES, Table
 from console.history.store.write import writing
 
 from ..store import Lake, parquet_files
-from ..store.sweep import KEEP
+from ..store.release import KEEP
 from ..store.write import COMPACT, Write
 from .progress import Listener, Steps, silent
 
@@ -22,12 +22,12 @@ MOST_BYTES = 256 << 20
 """Of rows in memory, which become one file."""
 
 
-def compact(lake: Lake, progress: Listener = silent, *, folders: int = FOLDERS, keep: int = KEEP) -> Report:
-    """Rewrites the partitions that have more than so many folders, and deletes versions that are not kept. LakeBusy."""
+def compact(lake: Lake, progress: Listener = silent, *, keep: int = KEEP) -> Report:
+    """Rewrites the partitions that have more than `FOLDERS`, and deletes versions that are not kept. LakeBusy."""
     began = time.monotonic()
     with writing(lake, JOB, keep=keep) as write:
         many = {
-            name: [partition for partition, found in table.partitions.items() if len(found) > folders]
+            name: [partition for partition, found in table.partitions.items() if len(found) > FOLDERS]
             for name, table in write.release.tables.items()
             if name in TABLES
         }

@@ -26,7 +26,7 @@ from console.model.numbers import decimal_number, option
 
 from ..requests.files import LogChangedError
 from ..store import Lake
-from ..store.sweep import KEEP
+from ..store.release import KEEP
 from .check_clocks import check_clocks
 from .inputs import Inputs, inputs_from_json
 from .progress import Listener, Steps, silent

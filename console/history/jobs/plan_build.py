@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 
 from console.history.jobs.record import Report
 from console.history.policy_files import BASELINE_FILE, POLICIES_FILE
 from console.history.schema import TABLES
 from console.history.store import Lake, Release
+from console.history.store.write import kac_version
 
 JOB = "build"
 _BUILT = "build"
@@ -43,13 +43,13 @@ FORGOTTEN = {_BUILT: None}
 def this_build(lake: Lake, run: str) -> Built:
     """A build by this version of kac, with the operator's files as they are now. OSError."""
     digests = {table: hashlib.sha256(own_file(lake, name) or b"").hexdigest() for table, name in OWN_FILES.items()}
-    return Built(run, _version(), digests)
+    return Built(run, kac_version(), digests)
 
 
 def last_build(release: Release) -> Built | None:
     """The last build, where the next one can go on from it; None: all has to be made."""
     known = release.inputs.get(_BUILT)
-    if known is None or known["made_by"] != _version():
+    if known is None or known["made_by"] != kac_version():
         return None
     return Built(known["run"], known["made_by"], dict(known["files"]))
 
@@ -85,10 +85,3 @@ def nothing_to_build(lake: Lake) -> Report | None:
 def _news(release: Release, built: Built) -> Iterator[str]:
     for table in TAKEN:
         yield from new_files(release, table, built)
-
-
-def _version() -> str:
-    try:
-        return version("kafka-admin-console")
-    except PackageNotFoundError:  # from the zip, or a checkout
-        return ""

@@ -50,7 +50,7 @@ class RequestRows:
         for partition, folders in self._hours.items():
             there = self._write.lake.files(self._write.draft, REQUEST_1S, [partition])
             if not there and len(folders) == 1:
-                self._write.append(REQUEST_1S.name, partition, folders[0])
+                self._write.rewrite(REQUEST_1S.name, (), {partition: folders})
                 continue
             new = [f"{folder}/{each.name}" for folder in folders for each in files.entries(folder)]
             both = added_up(parquet_files.read(files, [*there, *new], REQUEST_1S))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -14,7 +14,6 @@ from console.history.entities import CLUSTER, UNOBSERVED
 from console.history.schema import HISTORY, RUN, TABLES, Table
 
 from ..store import Lake, Release, TableFiles, parquet_files
-from ..store.partitions import FORMATS, partition_values, parts_of
 from ..store.release import time_range
 
 LAST_RUNS = 10
@@ -96,28 +95,9 @@ def status(lake: Lake) -> Status:
 
 
 def _table(table: Table, files: TableFiles) -> TableStatus:
-    # Of the first and last partitions alone where these are cut by time.
-    earliest, latest = time_range(table, files.of(_edges(table, files.partitions)).values())
-    return TableStatus(
-        table.name,
-        table.layer,
-        files.rows,
-        files.bytes,
-        len(files.files),
-        len(files.partitions),
-        earliest,
-        latest,
-        set(files.columns) != set(table.names),
-    )
-
-
-def _edges(table: Table, partitions: Iterable[str]) -> Sequence[str]:
-    part = next((name for name, _ in parts_of(table) if name in FORMATS), None)
-    if part is None:
-        return list(partitions)
-    times = {partition: partition_values(partition).get(part) or "" for partition in partitions}
-    edges = {min(times.values(), default=""), max(times.values(), default="")}
-    return [partition for partition, time in times.items() if time in edges]
+    counts = files.rows, files.bytes, len(files.files), len(files.partitions)
+    is_older = set(files.columns) != set(table.names)
+    return TableStatus(table.name, table.layer, *counts, *time_range(table, files.files.values()), is_older)
 
 
 def _runs(lake: Lake, release: Release) -> tuple[RunStatus, ...]:
@@ -126,22 +106,13 @@ def _runs(lake: Lake, release: Release) -> tuple[RunStatus, ...]:
         times = {name: datetime.fromisoformat(failed[name]) for name in ("started_ts", "ended_ts")}
         rows.append({**failed, **times})
     rows.sort(key=lambda row: (row["ended_ts"], row["run_id"]), reverse=True)
-    return tuple(
-        RunStatus(
-            row["run_id"],
-            row["job"],
-            row["status"],
-            row["started_ts"],
-            row["ended_ts"],
-            json.loads(row["rows"]),
-            row["quarantined"],
-            row["message"],
-            row.get("bytes"),
-            row.get("lag_ms"),
-            json.loads(row.get("taken") or "{}"),
-        )
-        for row in _shown(rows)
-    )
+    return tuple(map(_run, _shown(rows)))
+
+
+def _run(row: Mapping[str, Any]) -> RunStatus:
+    counted, taken = (json.loads(row.get(name) or "{}") for name in ("rows", "taken"))
+    begin = (row[name] for name in ("run_id", "job", "status", "started_ts", "ended_ts"))
+    return RunStatus(*begin, counted, row["quarantined"], row["message"], row.get("bytes"), row.get("lag_ms"), taken)
 
 
 def _shown(rows: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:

@@ -17,7 +17,7 @@ from console.history.jobs.session import Settings, session
 from console.history.store import Lake, LakeError
 from console.history.store.errors import PACKAGE
 from console.history.store.filesystem import Filesystem
-from console.history.store.sweep import KEEP
+from console.history.store.release import KEEP
 from console.model.numbers import json_text, natural_number, option
 
 

@@ -36,7 +36,7 @@ def read_table(
 
 def write_partitions(write: Write, table: Table, rows: DataFrame) -> dict[str, list[str]]:
     """Writes the rows to new folders, in few files, each in the order of the table's key, `run_id` as this run's; gives
-    the folders by partition, for `Write.append` or `Write.replace`.
+    the folders by partition, for `Write.rewrite` or `Write.replace`.
     """
     base = write.folder(table.name)
     if "run_id" in table.names:

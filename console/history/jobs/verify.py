@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cache
 
@@ -12,14 +12,30 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from console.history.schema import HISTORY, RELEASE, TABLES, Table, arrow_schema
-from console.history.transforms.rows import rows_of
 
 from ..store import DamagedLake, Lake, Release, TableFiles, delta_log, parquet_files
-from ..store.partitions import FORMATS, partition_values, parts_of
+from ..store.parquet_rows import connected
+from ..store.partitions import partition_values, parts_of
 from ..store.release import folder_of
 from .progress import Listener, Steps, silent
 
 JOB = "verify"
+_ATTRIBUTE = ", ".join(HISTORY.key[:-1])
+_INTERVALS = f"""
+SELECT count(*) FILTER (valid_to < valid_from),
+       count(*) FILTER (number > 1 AND (former IS NULL OR former > valid_from)),
+       count(*) FILTER (is_current AND valid_to IS NOT NULL),
+       count(*) FILTER (currents > 1 AND number = 1)
+FROM (SELECT *, row_number() OVER ordered AS number, lag(valid_to) OVER ordered AS former,
+             count(*) FILTER (is_current) OVER (PARTITION BY {_ATTRIBUTE}) AS currents
+      FROM history WINDOW ordered AS (PARTITION BY {_ATTRIBUTE} ORDER BY valid_from))
+"""  # noqa: S608
+_WRONG_INTERVALS = (
+    "{} rows end before they begin",
+    "{} rows last beyond the beginning of the next",
+    "{} rows are current and have ended",
+    "{} attributes have more than one current row",
+)
 
 
 @dataclass(frozen=True)
@@ -130,61 +146,30 @@ def _files(lake: Lake, table: Table, of: TableFiles) -> Iterator[Finding]:
 
 def _rows(lake: Lake, table: Table, files: TableFiles) -> Iterator[Finding]:
     firm = [column.name for column in table.columns if not column.nullable and column.name not in table.key]
-    empty: Counter[str] = Counter()
+    wrong: Counter[str] = Counter()  # how often, by text with a place for that
     clusters: dict[str | None, list[str]] = defaultdict(list)
-    strange = False
     for path, file in files.files.items():
-        names = [*firm, *(of for _, of in parts_of(table))]
-        rows = parquet_files.read(lake.filesystem, [lake.path(path)], table, columns=list(dict.fromkeys(names)))
-        strange |= not _lies_in(table, rows, file.partition)
-        empty.update({name: rows[name].null_count for name in firm})
+        names = dict.fromkeys((*firm, *(of for _, of in parts_of(table))))
+        rows = parquet_files.read(lake.filesystem, [lake.path(path)], table, columns=list(names))
+        wrong["rows lie in the partition of other rows"] += {*parquet_files.by_partition(table, rows)} != {
+            file.partition
+        }
+        wrong.update({f"{name} is empty in {{}} rows, and may not be": rows[name].null_count for name in firm})
         clusters[partition_values(file.partition).get("cluster_id")].append(lake.path(path))
-    if strange:
-        yield Finding(table.name, "rows lie in the partition of other rows")
-    for name in firm:
-        if empty[name]:
-            yield Finding(table.name, f"{name} is empty in {empty[name]} rows, and may not be")
-    repeated = 0
-    wrong: Counter[str] = Counter()
+    repeated = f"{{}} keys stand there more than once ({', '.join(table.key)})"
+    columns = [*table.key, *(["valid_to", "is_current"] if table is HISTORY else [])]
     for paths in clusters.values():
-        rows = parquet_files.read(lake.filesystem, paths, table, columns=list(table.key))
+        rows = parquet_files.read(lake.filesystem, paths, table, columns=columns)
         counted = rows.group_by(list(table.key)).aggregate([([], "count_all")])
-        repeated += pc.sum(pc.greater(counted["count_all"], 1)).as_py()
+        wrong[repeated] += pc.sum(pc.greater(counted["count_all"], 1)).as_py()
         if table is HISTORY:
-            columns = [*table.key, "valid_to", "is_current"]
-            wrong += _intervals(parquet_files.read(lake.filesystem, paths, table, columns=columns))
-    if repeated:
-        yield Finding(table.name, f"{repeated} keys stand there more than once ({', '.join(table.key)})")
-    for what, count in wrong.items():
-        yield Finding(table.name, f"{count} {what}")
+            wrong.update(_intervals(rows))
+    return (Finding(table.name, what.format(count)) for what, count in wrong.items() if count)
 
 
-def _lies_in(table: Table, rows: pa.Table, partition: str) -> bool:
-    """Whether the first and the last value of each part are of that partition, and so all between."""
-    wanted = partition_values(partition)
-    for name, of in parts_of(table):
-        ends = pc.min_max(rows[of]).as_py().values()
-        if {each.strftime(FORMATS[name]) if name in FORMATS and each else each or None for each in ends} != {
-            wanted[name]
-        }:
-            return False
-        if wanted[name] is not None and rows[of].null_count:
-            return False
-    return True
-
-
-def _intervals(history: pa.Table) -> Counter[str]:
+def _intervals(history: pa.Table) -> dict[str, int]:
     """What is wrong with the times of a cluster's attributes, and how often."""
-    wrong: Counter[str] = Counter()
-    current: Counter[tuple[str, ...]] = Counter()
-    last, ended = (), 0.0
-    ordered = history.sort_by([(name, "ascending") for name in HISTORY.key])
-    for *key, since, until, is_current in rows_of(ordered, *HISTORY.key, "valid_to", "is_current"):
-        attribute = tuple(key)
-        wrong["rows end before they begin"] += until is not None and until < since
-        wrong["rows last beyond the beginning of the next"] += attribute == last and ended > since
-        wrong["rows are current and have ended"] += is_current and until is not None
-        current[attribute] += is_current
-        last, ended = attribute, math.inf if until is None else until
-    wrong["attributes have more than one current row"] = sum(count > 1 for count in current.values())
-    return +wrong
+    with closing(connected()) as database:
+        database.register("history", history)
+        found = database.execute(_INTERVALS).fetchone() or ()
+    return dict(zip(_WRONG_INTERVALS, found, strict=True))

@@ -93,7 +93,7 @@ class Tables:
     """The tables of a lake as one run left them. Runs one query at a time: calls from other threads wait."""
 
     def __init__(self, where: str, files: Filesystem | None = None) -> None:
-        """files: of a lake that is not on this machine. Raises LakeError with a remedy (NoDuckDB, NoLake …)."""
+        """files: of a lake that is not on this machine. Raises LakeError with a remedy (NoLake …)."""
         self.where = where
         try:
             self._lake = Lake.open(where, files)

@@ -3,22 +3,9 @@
 Reading needs DuckDB; `write.Write` needs PyArrow and deltalake.
 """
 
-from .errors import DamagedLake, LakeError, LeaseLost, NewerLake, NoDuckDB, NoLake, OlderLake
+from .errors import DamagedLake, LakeError, LeaseLost, NoLake
 from .lake import Lake
 from .lock import LakeBusy
-from .release import DataFile, Release, TableFiles
+from .release import Release, TableFiles
 
-__all__ = [
-    "DamagedLake",
-    "DataFile",
-    "Lake",
-    "LakeBusy",
-    "LakeError",
-    "LeaseLost",
-    "NewerLake",
-    "NoDuckDB",
-    "NoLake",
-    "OlderLake",
-    "Release",
-    "TableFiles",
-]
+__all__ = ["DamagedLake", "Lake", "LakeBusy", "LakeError", "LeaseLost", "NoLake", "Release", "TableFiles"]

@@ -1,33 +1,41 @@
-"""Commits to the lake's Delta tables, by delta-rs: the one place that needs deltalake.
+"""Commits to the lake's Delta tables, by delta-rs, and what may be deleted of them: the one place that needs deltalake.
 
 A commit is the difference between the newest version in the log and what shall hold. So what a run committed that
-died before its release is taken back by the next commit to that table.
+died before its release is taken back by the next commit to that table. Files and commits go that no kept version needs,
+and what runs that died have left: delta-rs's own VACUUM commits to the table, which would be ahead of its release then;
+and it knows times, not releases.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Collection, Iterator
 from importlib.util import find_spec
 from typing import Any
 
 import pyarrow as pa
 
 from console.history.schema import Table, arrow_schema
+from console.history.store.lock import is_run_id
 
 from . import delta_log
-from .errors import LakeError, LeaseLost, NoDeltaRs
+from .errors import LakeError, LeaseLost
 from .filesystem import Filesystem
 from .partitions import IN, partition_values, parts_of
 from .release import DataFile, TableFiles, folder_of
 
 CHECKPOINT_EVERY = 16
 """Commits that are read one by one, at most; a checkpoint sums up what was before."""
+_BY_RUN = "v="
 
 
 def require_delta_rs() -> None:
-    """NoDeltaRs: a run could not commit."""
+    """LakeError: a run could not commit."""
     if find_spec("deltalake") is None:
-        raise NoDeltaRs
+        raise LakeError(
+            "deltalake (delta-rs), which commits what runs write, is not installed here: pip install deltalake; on a "
+            "cluster in the environment of the driver. Nothing was written."
+        )
 
 
 def put_table(
@@ -112,9 +120,59 @@ def put_checkpoint(files: Filesystem, lake: str, table: str, version: int) -> No
         files.settle([f"{where}/{delta_log.LOG}"], lake)
 
 
+def sweep_table(files: Filesystem, where: str, versions: Collection[int], thorough: bool) -> None:
+    """Deletes what none of these versions needs; by the holder of the lock alone, who has committed.
+
+    where: the table's path. thorough: looks into all folders; else files are found that the log says were removed.
+    OSError; DamagedLake: the log can't be read, and what it names is not known.
+    """
+    if not versions:
+        for run in _runs(files, where):
+            files.remove(f"{where}/{run}")
+        return
+    log = delta_log.listed(files, where)
+    table = delta_log.replayed(files, where, min(versions), log)
+    named, removed = set(table.files), set(table.removed)
+    for version in range(min(versions) + 1, max(versions) + 1):
+        delta_log.advance(table, files, where, version)
+        named |= set(table.files)
+    in_use = {path.partition("/")[0] for path in named}
+    there = set(_runs(files, where))
+    for run in there - in_use:
+        files.remove(f"{where}/{run}")
+    gone = _walk(files, where, there & in_use) if thorough else removed
+    for path in set(gone) - named:
+        run = path.partition("/")[0]
+        if run in there & in_use or not run.startswith(_BY_RUN):
+            files.remove(f"{where}/{path}")
+    base = max((each for each in log.checkpoints if each <= min(versions)), default=0)
+    for kind, of in ((delta_log.COMMIT, log.commits), (delta_log.CHECKPOINT, log.checkpoints)):
+        for each in of:
+            if each < base:
+                files.remove(f"{where}/{delta_log.log_file(each, kind)}")
+
+
 def _values(file: DataFile) -> dict[str, str | None]:
     return {f"{IN}{name}": value for name, value in partition_values(file.partition).items()}
 
 
 def _lost(where: str) -> LeaseLost:
     return LeaseLost(f"Another run wrote to {where} while this one paused; nothing of this one holds. Run it again.")
+
+
+def _runs(files: Filesystem, where: str) -> Iterator[str]:
+    """Folders of runs."""
+    for entry in files.entries(where):
+        if entry.is_folder and entry.name.startswith(_BY_RUN) and is_run_id(entry.name.removeprefix(_BY_RUN)):
+            yield entry.name
+
+
+def _walk(files: Filesystem, where: str, folders: Collection[str]) -> Iterator[str]:
+    """The files in these folders, relative to the table."""
+    for folder in folders:
+        for entry in files.entries(f"{where}/{folder}"):
+            within = f"{folder}/{entry.name}"
+            if entry.is_folder:
+                yield from _walk(files, where, (within,))
+            else:
+                yield within

@@ -24,6 +24,7 @@ from .release import DataFile, TableFiles
 LOG = "_delta_log"
 READER, WRITER = 1, 2
 """The default protocol: the versions that a table needs which uses no features."""
+COMMIT, CHECKPOINT = "json", "checkpoint.parquet"
 _NAME = re.compile(r"(\d{20})\.(json|checkpoint\.parquet)")
 _MAPPING = "delta.columnMapping.mode"
 
@@ -43,21 +44,13 @@ class Listed:
 
 def listed(files: Filesystem, folder: str) -> Listed:
     """The log of the table at that path."""
-    found: dict[str, list[int]] = {"json": [], "checkpoint.parquet": []}
-    for entry in files.entries(f"{folder}/{LOG}"):
-        if match := _NAME.fullmatch(entry.name):
-            found[match[2]].append(int(match[1]))
-    return Listed(*(tuple(sorted(found[kind])) for kind in ("json", "checkpoint.parquet")))
+    found = [match for entry in files.entries(f"{folder}/{LOG}") if (match := _NAME.fullmatch(entry.name))]
+    return Listed(*(tuple(int(each[1]) for each in found if each[2] == kind) for kind in (COMMIT, CHECKPOINT)))
 
 
-def commit_name(version: int) -> str:
-    """The file of a version's commit, relative to the table."""
-    return f"{LOG}/{version:020}.json"
-
-
-def checkpoint_name(version: int) -> str:
-    """The file of a version's checkpoint, relative to the table."""
-    return f"{LOG}/{version:020}.checkpoint.parquet"
+def log_file(version: int, kind: str = COMMIT) -> str:
+    """The file of a version's commit or checkpoint, relative to the table."""
+    return f"{LOG}/{version:020}.{kind}"
 
 
 @dataclass
@@ -124,7 +117,7 @@ def replayed(files: Filesystem, folder: str, version: int, known: Listed | None 
     start = max((each for each in log.checkpoints if each <= version), default=None)
     made = Replayed()
     if start is not None:
-        with reading(folder, name := checkpoint_name(start)):
+        with reading(folder, name := log_file(start, CHECKPOINT)):
             actions = rows(files, f"{folder}/{name}", ("protocol", "metaData", "add", "remove"))
             for action in sorted(actions, key=lambda action: action["metaData"] is None):
                 made.apply(action)
@@ -137,7 +130,7 @@ def replayed(files: Filesystem, folder: str, version: int, known: Listed | None 
 
 def advance(table: Replayed, files: Filesystem, folder: str, version: int) -> None:
     """Makes it the next version. DamagedLake: as `replayed`."""
-    with reading(folder, name := commit_name(version)):
+    with reading(folder, name := log_file(version)):
         read = files.read(f"{folder}/{name}")
         if not read.strip():
             raise ValueError("it is empty, as after a loss of power: delete it if it is the newest one there")

@@ -28,8 +28,8 @@ from console.history.store.lock import is_run_id, iso_now
 from console.model.numbers import json_text
 
 from . import delta_log
-from .errors import DamagedLake, LakeError, NewerLake, NoLake, OlderLake
-from .filesystem import Filesystem, LocalFilesystem
+from .errors import DamagedLake, LakeError, NoLake
+from .filesystem import Filesystem
 from .parquet_rows import rows
 from .release import FORMAT, Release, TableFiles, folder_of, from_row
 
@@ -37,8 +37,6 @@ KEY_FILE = "KAC_LAKE_KEY_FILE"
 """Names a file with the key of HMACs, where it shall not lie in the lake."""
 
 _RELEASES = folder_of(RELEASE.name)
-_ASKED = 5
-"""How often the newest release is looked for again, where it was deleted since it was listed: newer ones were made."""
 _BEFORE_A_LAKE = frozenset({"data", "hmac.key", "sources.yaml", "policies.yaml", "baseline.yaml"})
 """What may be there before a lake is: what the user has put there, and what a creation that was killed has left."""
 
@@ -53,24 +51,24 @@ class Lake:
 
     @staticmethod
     def open(where: str, filesystem: Filesystem | None = None) -> Lake:
-        """The lake that is there. filesystem: for URIs that are no local files. NoLake, OlderLake, NewerLake,
-        DamagedLake."""
+        """The lake that is there. filesystem: for URIs that are no local files. NoLake, DamagedLake; LakeError: a lake
+        of an older or newer kac."""
         lake = Lake.at_path(where, filesystem)
         about = lake.about()
         if about.get("format") == 1:
-            raise OlderLake(
+            raise LakeError(
                 f"The lake at {lake.where} was written by an older version of kac: `kac lake migrate --lake "
                 f"{lake.where}` takes it along. It copies no rows."
             )
         if (found := about.get("format")) != FORMAT:
-            raise NewerLake(
+            raise LakeError(
                 f"The lake at {lake.where} has the format {found}, and kac knows {FORMAT}: use a newer kac."
             )
         return lake
 
     @staticmethod
     def create(where: str, filesystem: Filesystem | None = None) -> Lake:
-        """The lake that is there, or a new one. OlderLake, NewerLake, DamagedLake; LakeError: it is something else."""
+        """The lake that is there, or a new one. DamagedLake; LakeError: of another kac, or something else."""
         lake = Lake.at_path(where, filesystem)
         with suppress(NoLake):
             return Lake.open(where, filesystem)
@@ -96,13 +94,13 @@ class Lake:
         if filesystem is not None:
             return Lake(where.rstrip("/"), filesystem)
         if parsed.scheme == "file":
-            return Lake(unquote(parsed.path).rstrip("/") or "/", LocalFilesystem())
+            return Lake(unquote(parsed.path).rstrip("/") or "/", Filesystem())
         if "://" in where:
             raise LakeError(
                 f"{where} is on no filesystem that kac reaches (a path, s3://). Mount it, or copy it: "
                 "first data/release, then the rest."
             )
-        return Lake(str(Path(where).expanduser().absolute()), LocalFilesystem())
+        return Lake(str(Path(where).expanduser().absolute()), Filesystem())
 
     def path(self, relative: str) -> str:
         """Of what is in the lake, absolute. LakeError: `relative` leads out of the lake, or is the lake itself."""
@@ -126,29 +124,28 @@ class Lake:
         return about
 
     def current(self) -> Release:
-        """What holds now; the empty release in a new lake. DamagedLake, NoDuckDB."""
+        """What holds now; the empty release in a new lake. DamagedLake, LakeError."""
         return next(iter(self.releases()), Release())
 
     def releases(self) -> tuple[Release, ...]:
-        """The versions that are kept, newest first: what holds, what held before it … DamagedLake, NoDuckDB."""
+        """The versions that are kept, newest first: what holds, what held before it … DamagedLake, LakeError."""
         return self.newest()[1]
 
-    def newest(self) -> tuple[int, tuple[Release, ...]]:
-        """The newest version of the table `release`, and its rows, newest first. DamagedLake, NoDuckDB."""
+    def newest(self, tries: int = 5) -> tuple[int, tuple[Release, ...]]:
+        """The newest version of the table `release`, and its rows, newest first. DamagedLake, LakeError.
+        tries: where it was deleted since it was listed, since newer ones were made."""
         where = self.path(_RELEASES)
-        for left in reversed(range(_ASKED)):
-            log = delta_log.listed(self.filesystem, where)
-            if log.newest is None:
-                raise delta_log.damaged(self.where, f"{_RELEASES}/{delta_log.LOG}", "it is not there, or empty")
-            if self._newest is None or self._newest[0] != log.newest:
-                try:
-                    self._newest = log.newest, self._releases(log.newest, log)
-                except DamagedLake:
-                    if not left or delta_log.listed(self.filesystem, where) == log:
-                        raise
-                    continue
-            return self._newest
-        raise AssertionError("unreachable")
+        log = delta_log.listed(self.filesystem, where)
+        if log.newest is None:
+            raise delta_log.damaged(self.where, f"{_RELEASES}/{delta_log.LOG}", "it is not there, or empty")
+        if self._newest is None or self._newest[0] != log.newest:
+            try:
+                self._newest = log.newest, self._releases(log.newest, log)
+            except DamagedLake:
+                if tries == 1 or delta_log.listed(self.filesystem, where) == log:
+                    raise
+                return self.newest(tries - 1)
+        return self._newest
 
     def files(self, release: Release, table: Table | str, partitions: Iterable[str] | None = None) -> list[str]:
         """The table's Parquet files in that version, absolute; of these partitions alone, where they are given.

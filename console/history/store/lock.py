@@ -1,25 +1,20 @@
-"""The right to write to a lake, for one run at a time: its name, who holds it, and how it is held."""
+"""The right to write to a lake, for one run at a time: the run's name, who holds the lock, and who can't."""
 
 from __future__ import annotations
 
-import fcntl
 import getpass
 import json
 import os
 import re
 import secrets
 import socket
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
-from pathlib import Path
-from typing import NamedTuple, Protocol
 
 from console.model.numbers import json_text
 
-from .errors import LakeError, StoreError
+from .errors import LakeError
 
 # Times and run ids.
 
@@ -109,9 +104,6 @@ def _user() -> str:
         return str(os.getuid())
 
 
-# The one writer's lock on this machine: an flock.
-
-
 class LakeBusy(LakeError):
     """Another run writes to the lake. holder: who, where the lock's file says so."""
 
@@ -128,135 +120,3 @@ class Lock:
 
     former: Holder | None
     is_held: Callable[[], bool]
-
-
-@contextmanager
-def flocked(path: str, holder: Holder) -> Iterator[Lock]:
-    """An flock on the file, which names the holder. LakeBusy: another process has it.
-
-    The kernel frees it when its process ends, so a name that is left behind is one who died. The file stays: who
-    removes it would let a third lock another file of that name.
-    """
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    number = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
-        try:
-            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise LakeBusy(path, holder_of(os.pread(number, 4096, 0))) from None
-        former = holder_of(os.pread(number, 4096, 0))
-        _write(number, holder.text)
-        try:
-            yield Lock(former, lambda: True)
-        finally:
-            with suppress(OSError):
-                _write(number, b"")
-    finally:
-        os.close(number)
-
-
-def _write(number: int, text: bytes) -> None:
-    os.ftruncate(number, 0)
-    os.pwrite(number, text, 0)
-
-
-# The same where there is no flock: a lease, an object with who and where, written on condition of what was there before
-# (If-None-Match, If-Match), so that of two that want it one is refused. Its holder writes it again every few seconds;
-# one that was not written for longer, by the store's own clock, is taken over. It does not stop who paused and goes on
-# as if they held it: commits do.
-
-
-class Leased(NamedTuple):
-    """A lease's object; without text it is free. tag: changes whenever it is written. written: by the store's clock."""
-
-    text: bytes
-    tag: str
-    written: datetime
-
-
-class LeaseFiles(Protocol):
-    """What a lease needs of a store. Each raises StoreError."""
-
-    def find(self, path: str) -> Leased | None:
-        """The object; None: there is none."""
-
-    def clock(self, path: str) -> datetime:
-        """Now, by the store's clock."""
-
-    def write_if(self, path: str, text: bytes, tag: str | None) -> str | None:
-        """Writes the object if it has that tag still (None: if there is none); its new tag, None if it had not."""
-
-
-@contextmanager
-def leased(files: LeaseFiles, path: str, holder: Holder, every: float, dead_after: float) -> Iterator[Lock]:
-    """A lease, held for the context. every, dead_after: seconds. LakeBusy, StoreError."""
-    former, tag = _take(files, path, holder, dead_after)
-    held, ended = _Lease(files, path, holder, tag), threading.Event()
-    renewal = threading.Thread(target=held.renew, args=(ended, every), daemon=True)
-    renewal.start()
-    try:
-        yield Lock(former, held.is_held)
-    finally:
-        ended.set()
-        renewal.join()
-        with suppress(StoreError):  # then it ends by itself
-            held.write(b"")
-
-
-def _take(files: LeaseFiles, path: str, holder: Holder, dead_after: float) -> tuple[Holder | None, str]:
-    """Whose dead lease was taken over, and the tag of ours."""
-    there = files.find(path)
-    found = there and holder_of(there.text)
-    if there is not None and there.text and not (found is not None and is_dead(found)):
-        age = files.clock(path) - there.written
-        if age.total_seconds() < dead_after:
-            raise LakeBusy(path, found)
-    tag = files.write_if(path, holder.text, there and there.tag)
-    if tag is None:
-        now = files.find(path)
-        other = now and holder_of(now.text)
-        if now is None or other is None or other.run_id != holder.run_id:  # else it is ours, and the answer was lost
-            raise LakeBusy(path, other)
-        tag = now.tag
-    if there is None and files.write_if(path, holder.text, None) is not None:
-        raise StoreError(
-            f"The store of {path} ignores If-None-Match: two runs could overwrite each other's commits. Take one that "
-            "honours conditional writes; nothing was written."
-        )
-    return found, tag
-
-
-class _Lease:
-    """The lease while it is held."""
-
-    def __init__(self, files: LeaseFiles, path: str, holder: Holder, tag: str) -> None:
-        self._files, self._path, self._holder, self._tag = files, path, holder, tag
-        self._alone = threading.Lock()
-
-    def write(self, text: bytes) -> bool:
-        """Writes it if it is ours still; whether it was."""
-        with self._alone:
-            tag = self._files.write_if(self._path, text, self._tag)
-            self._tag = tag or self._tag
-            return tag is not None or self._is_ours()
-
-    def is_held(self) -> bool:
-        """Whether it is ours."""
-        with self._alone:
-            return self._is_ours()
-
-    def renew(self, ended: threading.Event, every: float) -> None:
-        """Writes it now and then, until it is lost or ended."""
-        while not ended.wait(every):
-            with suppress(StoreError):  # the next time, or never: then the commit finds it lost
-                self._holder = replace(self._holder, renewed=iso_now())
-                if not self.write(self._holder.text):
-                    return
-
-    def _is_ours(self) -> bool:
-        there = self._files.find(self._path)
-        found = there and holder_of(there.text)
-        if there is None or found is None or found.run_id != self._holder.run_id:
-            return False
-        self._tag = there.tag  # of a write whose answer was lost
-        return True

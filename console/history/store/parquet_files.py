@@ -48,16 +48,22 @@ def split(table: Table, rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
     if not rows.num_rows:
         return
     cut = rows.sort_by([(name, "ascending") for name in table.key])
-    if not table.partitions:
-        yield "", cut
-        return
-    columns = [(kind, cut.column(name)) for kind, name in parts_of(table)]
-    parts = [pc.strftime(column, FORMATS[kind]) if kind in FORMATS else column for kind, column in columns]
-    found: dict[tuple[str | None, ...], list[int]] = {}
-    for place, values in enumerate(zip(*(part.to_pylist() for part in parts), strict=True)):
-        found.setdefault(values, []).append(place)
-    for values, places in found.items():
-        yield partition_name(table, values), cut.take(places)
+    for partition, places in by_partition(table, cut).items():
+        yield partition, cut.take(places)
+
+
+def by_partition(table: Table, rows: pa.Table) -> dict[str, pa.Array]:
+    """Which rows are of each partition, ascending. rows: with the columns that partitions are made of, at least."""
+    places = pa.array(range(rows.num_rows), pa.int64())
+    parts = {
+        name: pc.floor_temporal(rows[of], unit=name) if name in FORMATS else rows[of] for name, of in parts_of(table)
+    }
+    if not parts:
+        return {"": places}
+    grouped = pa.table({**parts, "": places}).group_by(list(parts), use_threads=False).aggregate([("", "list")])
+    values = zip(*(grouped[name].to_pylist() for name in parts), strict=True)
+    lists = (each.values for each in grouped["_list"])
+    return {partition_name(table, of): each for of, each in zip(values, lists, strict=True)}
 
 
 def write(filesystem: Filesystem, path: str, rows: pa.Table) -> None:

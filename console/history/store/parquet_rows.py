@@ -12,15 +12,15 @@ from tempfile import NamedTemporaryFile
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from .errors import NoDuckDB
-from .filesystem import Filesystem, LocalFilesystem
+from .errors import PACKAGE, LakeError
+from .filesystem import Filesystem
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 
 def duckdb() -> ModuleType:
-    """DuckDB's module. NoDuckDB: it is not installed."""
+    """DuckDB's module. LakeError: it is not installed."""
     try:
         # Importing the package around it takes longer than most queries.
         return import_module("_duckdb")
@@ -28,11 +28,11 @@ def duckdb() -> ModuleType:
         try:
             return import_module("duckdb")
         except ImportError as error:
-            raise NoDuckDB from error
+            raise LakeError(f"Reading a lake needs DuckDB, which is not installed: {PACKAGE}") from error
 
 
 def connected() -> DuckDBPyConnection:
-    """A connection that fetches no extensions and writes no files. NoDuckDB."""
+    """A connection that fetches no extensions and writes no files. LakeError."""
     return _database(duckdb()).cursor()
 
 
@@ -59,8 +59,8 @@ def _end(database: DuckDBPyConnection) -> None:
 
 
 def rows(files: Filesystem, path: str, columns: Sequence[str]) -> list[dict[str, Any]]:
-    """These columns of a small Parquet file. NoDuckDB; FileNotFoundError; ValueError: it is no whole Parquet file, or
-    has not these columns."""
+    """These columns of a small Parquet file. LakeError; FileNotFoundError; ValueError: it is no whole Parquet file, or has
+    not these columns."""
     connection = connected()
     try:
         with _copied(files, path) as place:
@@ -75,7 +75,7 @@ def rows(files: Filesystem, path: str, columns: Sequence[str]) -> list[dict[str,
 @contextmanager
 def _copied(files: Filesystem, path: str) -> Iterator[str]:
     """Where DuckDB can read the file. FileNotFoundError, for which it has no error of its own."""
-    if isinstance(files, LocalFilesystem):
+    if "://" not in path:
         Path(path).stat()
         yield path
         return

@@ -6,6 +6,7 @@ Escaped as Spark escapes the names of folders (ExternalCatalogUtils.escapePathNa
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from urllib.parse import unquote
 
 from console.history.schema import Table
@@ -17,7 +18,7 @@ IN = "in_"
 these stand beside what they are made of."""
 _ESCAPED = frozenset("\"#%'*/:=?\\{[]^\x7f")
 FORMATS = {"day": "%Y-%m-%d", "hour": "%Y-%m-%dT%H"}
-"""How times are cut, as strftime."""
+"""How times are cut, by unit, as strftime."""
 
 
 def parts_of(table: Table) -> tuple[tuple[str, str], ...]:
@@ -26,9 +27,10 @@ def parts_of(table: Table) -> tuple[tuple[str, str], ...]:
     return tuple((name, of or name) for name, _, of in parts)
 
 
-def partition_name(table: Table, values: Sequence[str | None]) -> str:
+def partition_name(table: Table, values: Sequence[str | datetime | None]) -> str:
     """The partition of these values, one for each part; empty text for a table that has none."""
-    return joined(zip((name for name, _ in parts_of(table)), values, strict=True))
+    parts = zip((name for name, _ in parts_of(table)), values, strict=True)
+    return joined((name, f"{of:{FORMATS[name]}}" if isinstance(of, datetime) else of) for name, of in parts)
 
 
 def joined(parts: Iterable[tuple[str, str | None]]) -> str:

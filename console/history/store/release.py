@@ -18,6 +18,8 @@ from console.history.store.lock import is_run_id
 from console.model.numbers import json_text
 
 FORMAT = 2
+KEEP = 10
+"""Versions that are kept by default."""
 Inputs = Mapping[str, Any]
 
 

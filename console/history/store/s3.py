@@ -12,10 +12,12 @@ import os
 import re
 import secrets
 import shutil
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
@@ -26,15 +28,13 @@ from obstore.store import S3Store
 
 from .errors import StoreError
 from .filesystem import Entry, Filesystem
-from .lock import Holder, Leased, Lock, leased
+from .lock import Holder, LakeBusy, Lock, holder_of, is_dead, iso_now
 
 if TYPE_CHECKING:
     from obstore.store import S3Config, S3Credential
 
 AT_ONCE = 8
 """Files at a time."""
-RENEWED_EVERY, DEAD_AFTER = 10.0, 60.0
-"""Seconds, of the lock."""
 _KEPT_SECONDS = 7 * 86_400
 _PACKETS, _WHOLE = timedelta(minutes=2), timedelta(hours=1)
 """How long a store may take for a part that is written or the next packet that is read, and for a whole object."""
@@ -71,6 +71,19 @@ class S3Keys(NamedTuple):
         return f"S3Keys(of {self.source})"
 
 
+class _Lease(NamedTuple):
+    """A lease's object; without text it is free. tag: changes whenever it is written. written: by the store's clock."""
+
+    text: bytes
+    tag: str
+    written: datetime
+
+    @property
+    def holder(self) -> Holder | None:
+        """Who it names."""
+        return holder_of(self.text)
+
+
 class S3Files(Filesystem):
     """Objects of a bucket by URI, `s3://` or `s3a://`.
 
@@ -78,22 +91,16 @@ class S3Files(Filesystem):
     look for them. cache: a folder for copies, for this user alone; None: Spark reaches the bucket by itself.
     """
 
+    renewed_every, dead_after = 10.0, 60.0
+    """Seconds, of the lock."""
+
     def __init__(
-        self,
-        bucket: str,
-        endpoint: str,
-        region: str,
-        keys: Callable[[], S3Keys] | None,
-        cache: Path | None,
-        *,
-        renewed_every: float = RENEWED_EVERY,
-        dead_after: float = DEAD_AFTER,
+        self, bucket: str, endpoint: str, region: str, keys: Callable[[], S3Keys] | None, cache: Path | None
     ) -> None:
         named = {"aws_region": region, "aws_endpoint_url": endpoint}
         self._named = {name: text for name, text in named.items() if text}
         self._endpoint, self._keys = endpoint or "AWS", keys
         self._cache = cache and cache / hashlib.sha256(f"{self._endpoint}/{bucket}".encode()).hexdigest()[:16]
-        self._renewed_every, self._dead_after = renewed_every, dead_after
         self._store = S3Store(
             bucket,
             config=cast("S3Config", {**self._named, "aws_disable_bulk_delete": "true"}),  # not all stores have it
@@ -114,7 +121,7 @@ class S3Files(Filesystem):
     def create(self, path: str, data: bytes, *, private: bool = False) -> None:
         """See Filesystem. Whom the bucket lets read, reads it."""
         del private
-        if self.write_if(path, data, None) is None:
+        if not self._put_if(path, data, None):
             raise FileExistsError(17, "there is such an object", path)
 
     def replace(self, path: str, data: bytes) -> None:
@@ -127,7 +134,7 @@ class S3Files(Filesystem):
             found = obstore.list_with_delimiter(self._store, _key(folder))
         listed = [Entry(each.rpartition("/")[2], True, 0) for each in found["common_prefixes"]]
         listed += [Entry(each["path"].rpartition("/")[2], False, each["size"]) for each in found["objects"]]
-        return sorted(listed, key=lambda each: each.name)
+        return sorted(listed)
 
     def remove(self, path: str) -> None:
         """See Filesystem."""
@@ -156,41 +163,15 @@ class S3Files(Filesystem):
             _each(lambda both: self._copy(*both), missing)
         return [str(place) for place in places]
 
-    def gathered(self, folder: str, scratch: str) -> AbstractContextManager[str]:
-        """See Filesystem: written on this machine, then put there."""
-        return nullcontext(folder) if self._cache is None else self._put_there(folder, scratch)
-
-    def lock(self, path: str, holder: Holder) -> AbstractContextManager[Lock]:
-        """See Filesystem: a lease, since commits are conditional writes of their own."""
-        return leased(self, path, holder, self._renewed_every, self._dead_after)
-
-    def find(self, path: str) -> Leased | None:
-        """See LeaseFiles."""
-        with suppress(FileNotFoundError), self._explained("GET", path):
-            found = obstore.get(self._store, _key(path))
-            return Leased(bytes(found.bytes()), found.meta["e_tag"] or "", found.meta["last_modified"])
-        return None
-
-    def clock(self, path: str) -> datetime:
-        """See LeaseFiles: the store's, by the time of an object that is written now."""
-        self._put(f"{path}.clock", b"-")
-        found = self.find(f"{path}.clock")
-        return datetime.now(timezone.utc) if found is None else found.written
-
-    def write_if(self, path: str, text: bytes, tag: str | None) -> str | None:
-        """See LeaseFiles."""
-        with suppress(FileNotFoundError):  # what it should take the place of is not there
-            return self._put(path, text, mode="create" if tag is None else {"e_tag": tag})
-        return None
-
-    def _put(self, path: str, data: bytes | Path, **how: Any) -> str | None:
-        """Its tag; None: the condition does not hold. FileNotFoundError, StoreError."""
-        with suppress(AlreadyExistsError, PreconditionError), self._explained("PUT", path):
-            return obstore.put(self._store, _key(path), data, max_concurrency=1, **how)["e_tag"] or ""
-        return None
+    def settle(self, folders: list[str], within: str) -> None:
+        """See Filesystem. What the store has answered is kept."""
 
     @contextmanager
-    def _put_there(self, folder: str, scratch: str) -> Iterator[str]:
+    def gathered(self, folder: str, scratch: str) -> Iterator[str]:
+        """See Filesystem: written on this machine, then put there."""
+        if self._cache is None:
+            yield folder
+            return
         at = Path(scratch, f"kac-{secrets.token_hex(8)}")
         try:
             yield str(at)
@@ -198,6 +179,82 @@ class S3Files(Filesystem):
             _each(lambda file: self._put(f"{folder}/{file.relative_to(at).as_posix()}", file), made)
         finally:
             shutil.rmtree(at, ignore_errors=True)
+
+    @contextmanager
+    def lock(self, path: str, holder: Holder) -> Iterator[Lock]:
+        """See Filesystem: a lease, an object that is written on condition of what was there before, so that of two that
+        want it one is refused. StoreError.
+
+        Its holder writes it again every few seconds; one that was not written for longer, by the store's own clock, is
+        taken over. It does not stop who paused and goes on as if they held it: commits, conditional as well, do.
+        """
+        former, ended = self._take(path, holder), threading.Event()
+        renewal = threading.Thread(target=self._renew, args=(path, holder, ended), daemon=True)
+        renewal.start()
+        try:
+            yield Lock(former, lambda: self._held(path, holder) is not None)
+        finally:
+            ended.set()
+            renewal.join()
+            with suppress(StoreError):  # then it ends by itself
+                if (lease := self._held(path, holder)) is not None:
+                    self._put_if(path, b"", lease.tag)
+
+    def _take(self, path: str, holder: Holder) -> Holder | None:
+        """Takes the lease; gives whose dead one it was. LakeBusy, StoreError."""
+        there = self._find(path)
+        former = there and there.holder
+        if there is not None and there.text and not (former is not None and is_dead(former)):
+            age = self._clock(path) - there.written
+            if age.total_seconds() < self.dead_after:
+                raise LakeBusy(path, former)
+        # If it is ours then, the answer was lost.
+        if not self._put_if(path, holder.text, there and there.tag) and self._held(path, holder) is None:
+            other = self._find(path)
+            raise LakeBusy(path, other and other.holder)
+        if there is None and self._put_if(path, holder.text, None):
+            raise StoreError(
+                f"The store of {path} ignores If-None-Match: two runs could overwrite each other's commits. Take one "
+                "that honours conditional writes; nothing was written."
+            )
+        return former
+
+    def _renew(self, path: str, holder: Holder, ended: threading.Event) -> None:
+        """Writes the lease again now and then, until it is lost or ended."""
+        while not ended.wait(self.renewed_every):
+            with suppress(StoreError):  # the next time, or never: then the commit finds it lost
+                if (lease := self._held(path, holder)) is None:
+                    return
+                self._put_if(path, replace(holder, renewed=iso_now()).text, lease.tag)
+
+    def _held(self, path: str, holder: Holder) -> _Lease | None:
+        """The lease, if it is that run's."""
+        there = self._find(path)
+        mine = there is not None and there.holder is not None and there.holder.run_id == holder.run_id
+        return there if mine else None
+
+    def _find(self, path: str) -> _Lease | None:
+        with suppress(FileNotFoundError), self._explained("GET", path):
+            found = obstore.get(self._store, _key(path))
+            return _Lease(bytes(found.bytes()), found.meta["e_tag"] or "", found.meta["last_modified"])
+        return None
+
+    def _clock(self, path: str) -> datetime:
+        """Now, by the store's clock: the time of an object that is written now."""
+        self._put(f"{path}.clock", b"-")
+        found = self._find(f"{path}.clock")
+        return datetime.now(timezone.utc) if found is None else found.written
+
+    def _put(self, path: str, data: bytes | Path, mode: Any = "overwrite") -> None:
+        with self._explained("PUT", path):
+            obstore.put(self._store, _key(path), data, mode=mode, max_concurrency=1)
+
+    def _put_if(self, path: str, data: bytes, tag: str | None) -> bool:
+        """Writes the object if it has that tag still (None: if there is none); whether it had. StoreError."""
+        with suppress(AlreadyExistsError, PreconditionError, FileNotFoundError):
+            self._put(path, data, "create" if tag is None else {"e_tag": tag})
+            return True
+        return False
 
     def _copy(self, path: str, place: Path) -> None:
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -279,5 +336,4 @@ def _forget_old(cache: Path) -> None:
 def _each(do: Callable[[_T], Any], of: Iterable[_T]) -> None:
     """Several at a time; the first error is raised."""
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        for _ in pool.map(do, of):
-            pass
+        list(pool.map(do, of))

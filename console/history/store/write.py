@@ -8,22 +8,21 @@ from collections import ChainMap
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, cast
 
 import pyarrow as pa
 
-from console.history.schema import RELEASE, RUN, TABLES, arrow_schema
+from console.history.schema import RELEASE, RUN, TABLES, Table, arrow_schema
 from console.history.store.lock import Holder, Lock, iso_now, later_run_id, new_run_id, this_process
 from console.model.numbers import json_text
 
 from . import delta_log, parquet_files
-from .commit import put_checkpoint, put_table, require_delta_rs
+from .commit import put_checkpoint, put_table, require_delta_rs, sweep_table
 from .errors import LakeError, LeaseLost
 from .lake import Lake
-from .release import DataFile, Inputs, Release, TableFiles, folder_of, time_range
-from .sweep import KEEP, sweep_table
+from .release import KEEP, DataFile, Inputs, Release, TableFiles, folder_of, time_range
 
 COMPACT = "compact"
 """The job whose commits change no rows."""
@@ -40,7 +39,7 @@ def writing(lake: Lake, job: str, *, keep: int = KEEP, inputs: Inputs | None = N
     """The right to write, for the context; what it does not commit leaves no trace but a record that it failed.
 
     keep: versions that stay after the commit, this one among them. inputs: what it reads, for the record.
-    LakeBusy: another run writes. NoDeltaRs.
+    LakeBusy: another run writes. LakeError: deltalake is not installed.
     """
     require_delta_rs()
     holder = this_process(new_run_id(), job)
@@ -66,7 +65,7 @@ class Write:
         self.release = next(iter(self._releases), Release())
         self.run_id = later_run_id(holder.run_id, self.release.run_id)
         self.taken_over = lock.former
-        self.versions = {"kac": _version(), "python": platform.python_version()}
+        self.versions = {"kac": kac_version(), "python": platform.python_version()}
         self.lake = lake
         self._holder = holder
         self._lock = lock
@@ -85,7 +84,7 @@ class Write:
         return Release(self.run_id, number, "", self._holder.job, self.release.versions, tables, self._inputs)
 
     def folder(self, table: str, partition: str = "") -> str:
-        """The absolute path of a new folder to write Parquet into, for `append` or `replace`. It is not made yet.
+        """The absolute path of a new folder to write Parquet into, for `rewrite` or `replace`. It is not made yet.
 
         partition: as `partitions.partition_name`; empty text for a folder above partitions, or a table without.
         """
@@ -115,7 +114,7 @@ class Write:
         return int(rows.num_rows)
 
     def put_arrow(self, table: str, rows: pa.Table) -> dict[str, list[str]]:
-        """Writes rows to new folders, one for each partition that they are of, for `append` or `replace`.
+        """Writes rows to new folders, one for each partition that they are of, for `rewrite` or `replace`.
 
         `run_id` is filled in where the column is missing. ValueError: they do not fit the table.
         """
@@ -126,31 +125,26 @@ class Write:
             parquet_files.write(self.lake.filesystem, f"{made[partition][0]}/part-0.parquet", part)
         return made
 
-    def append(self, table: str, partition: str, folder: str) -> None:
-        """Adds the Parquet files of a folder, by whomever they were written, to a partition."""
-        if files := self._files(folder, partition):
-            self._change(table, files)
-
     def replace(self, table: str, partitions: Mapping[str, Iterable[str]], *, whole: bool = False) -> None:
         """Puts folders in the place of what these partitions had; one without folders is no more.
 
         whole: the partitions that are not named are no more, too.
         """
-        there = self._of(table).of(None if whole else partitions)
-        self.rewrite(table, there, partitions)
+        self.rewrite(table, self._of(table).of(None if whole else partitions), partitions)
 
     def rewrite(self, table: str, gone: Container[str], partitions: Mapping[str, Iterable[str]]) -> None:
-        """Puts folders, by partition, in the place of files (paths relative to the lake)."""
-        made = [self._files(folder, partition) for partition, folders in partitions.items() for folder in folders]
-        self._change(table, dict(ChainMap(*made)), gone)
+        """Puts the Parquet files of folders, by whomever they were written, in the place of files (paths relative to
+        the lake). partitions: folders by partition."""
+        made: dict[str, DataFile] = {}
+        for partition, folders in partitions.items():
+            for folder in folders:
+                made |= parquet_files.listed(self.lake.filesystem, self.lake.where, folder, partition)
+        self._changed[table] = self._of(table).replaced(made, gone)
+        self.rows[table] = self.rows.get(table, 0) + sum(file.rows for file in made.values())
 
     def remember(self, inputs: Inputs) -> None:
         """How far inputs are read now; a key with None is forgotten. It holds with the commit."""
-        for key, value in inputs.items():
-            if value is None:
-                self._inputs.pop(key, None)
-            else:
-                self._inputs[key] = value
+        self._inputs = {key: value for key, value in {**self._inputs, **inputs}.items() if value is not None}
 
     def commit(
         self,
@@ -174,11 +168,13 @@ class Write:
                 "Run it again."
             )
         row = self._run_row(status, inputs, quarantined, message)
-        row |= {**self._written(), "taken": json_text(taken or {})}
+        written = self._written().values()
+        lags = [row["ended_ts"] - newest for table, file in written if (newest := time_range(table, [file])[1])]
+        row["lag_ms"] = int(min(lags) / timedelta(milliseconds=1)) if lags else None
+        row |= {"bytes": sum(file.bytes for _, file in written), "taken": json_text(taken or {})}
         self.add_few(RUN.name, pa.Table.from_pylist([row], schema=arrow_schema(RUN)), _RUNS_IN_FILE)
         files, where = self.lake.filesystem, self.lake.where
-        paths = [path for table in self._changed.values() for path in table.files if f"/v={self.run_id}/" in path]
-        new = {path.rpartition("/")[0] for path in paths}
+        new = {path.rpartition("/")[0] for path in self._written()}
         files.settle(sorted(map(self.lake.path, new)), where)
         versions, ahead = self._put_tables()
         kept = (replace(self.draft, created=iso_now(), versions=versions), *self._releases)[: max(self._keep, 1)]
@@ -199,18 +195,14 @@ class Write:
         """Commits to each table that changed, or is ahead of its release since a run died: the versions then, and the
         tables that were ahead."""
         versions, ahead = dict(self.release.versions), set[str]()
-        changes = self._holder.job != COMPACT
+        files, changes = self.lake.filesystem, self._holder.job != COMPACT
         for name, table in TABLES.items():
-            where = self.lake.path(folder_of(name))
-            newest = delta_log.listed(self.lake.filesystem, where).newest
-            if name == RELEASE.name or (name not in self._changed and newest == versions.get(name)):
-                continue
-            if newest != versions.get(name):
+            newest = delta_log.listed(files, self.lake.path(folder_of(name))).newest
+            if name != RELEASE.name and newest != versions.get(name):
                 ahead.add(name)
-            wanted = self._of(name)
-            versions[name] = put_table(
-                self.lake.filesystem, self.lake.where, table, wanted, self.run_id, changes=changes
-            )
+            if name in ahead or name in self._changed:
+                wanted = self._of(name)
+                versions[name] = put_table(files, self.lake.where, table, wanted, self.run_id, changes=changes)
         return versions, ahead
 
     def _sweep(self, kept: Sequence[Release], ahead: set[str]) -> None:
@@ -256,14 +248,6 @@ class Write:
     def _of(self, table: str) -> TableFiles:
         return self.draft.table(TABLES[table])
 
-    def _files(self, folder: str, partition: str) -> dict[str, DataFile]:
-        """By path relative to the lake."""
-        return parquet_files.listed(self.lake.filesystem, self.lake.where, folder, partition)
-
-    def _change(self, table: str, files: Mapping[str, DataFile], gone: Container[str] = ()) -> None:
-        self._changed[table] = self._of(table).replaced(files, gone)
-        self.rows[table] = self.rows.get(table, 0) + sum(file.rows for file in files.values())
-
     def _run_row(self, status: str, inputs: Inputs | None, quarantined: int, message: str | None) -> dict[str, Any]:
         return {
             "run_id": self.run_id,
@@ -278,17 +262,14 @@ class Write:
             "versions": json_text(self.versions),
         }
 
-    def _written(self) -> dict[str, int | None]:
-        """Bytes and lag of the files that this run wrote."""
-        files = [
-            (TABLES[name], file)
+    def _written(self) -> dict[str, tuple[Table, DataFile]]:
+        """The files of this run that tables have, by path relative to the lake."""
+        return {
+            path: (TABLES[name], file)
             for name, table in self._changed.items()
             for path, file in table.files.items()
             if f"/v={self.run_id}/" in path
-        ]
-        newest = max(filter(None, (time_range(table, [file])[1] for table, file in files)), default=None)
-        lag = None if newest is None else (datetime.now(timezone.utc) - newest).total_seconds() * 1000
-        return {"bytes": sum(file.bytes for _, file in files), "lag_ms": lag if lag is None else int(lag)}
+        }
 
 
 def put_releases(lake: Lake, folder: str, kept: Sequence[Release], since: int | None = None) -> None:
@@ -312,7 +293,8 @@ def _reason(why: BaseException) -> str:
     return f"{type(why).__name__}{f' {condition}' if condition else ''}; the log file has the rest."
 
 
-def _version() -> str:
+def kac_version() -> str:
+    """Of this kac; empty where it is not installed."""
     try:
         return version("kafka-admin-console")
     except PackageNotFoundError:  # from the zip, or a checkout
