@@ -26,12 +26,11 @@ def compact(lake: Lake, progress: Listener = silent, *, keep: int = KEEP) -> Rep
     """Rewrites the partitions that have more than `FOLDERS`, and deletes versions that are not kept. LakeBusy."""
     began = time.monotonic()
     with writing(lake, JOB, keep=keep) as write:
-        many = {
-            name: [partition for partition, found in table.partitions.items() if len(found) > FOLDERS]
+        tables = {
+            name: many
             for name, table in write.release.tables.items()
-            if name in TABLES
+            if name in TABLES and (many := [each for each, found in table.partitions.items() if len(found) > FOLDERS])
         }
-        tables = {name: partitions for name, partitions in many.items() if partitions}
         watch = Steps(JOB, len(tables), progress)
         for name, partitions in tables.items():
             with watch.step(name) as wrote:

@@ -111,7 +111,7 @@ def _runs(lake: Lake, release: Release) -> tuple[RunStatus, ...]:
 
 def _run(row: Mapping[str, Any]) -> RunStatus:
     counted, taken = (json.loads(row.get(name) or "{}") for name in ("rows", "taken"))
-    begin = (row[name] for name in ("run_id", "job", "status", "started_ts", "ended_ts"))
+    begin = row["run_id"], row["job"], row["status"], row["started_ts"], row["ended_ts"]
     return RunStatus(*begin, counted, row["quarantined"], row["message"], row.get("bytes"), row.get("lag_ms"), taken)
 
 

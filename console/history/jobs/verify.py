@@ -79,25 +79,18 @@ def verify(lake: Lake, progress: Listener = silent) -> tuple[Finding, ...]:
 
 def _log(lake: Lake, name: str, held: int | None) -> Iterator[Finding]:
     """held: the version that the release names; None: it names none."""
-    where = lake.path(folder_of(name))
+    where, own = lake.path(folder_of(name)), f"{folder_of(name)}/{delta_log.LOG}"
     log = delta_log.listed(lake.filesystem, where)
-    if name != RELEASE.name and log.newest != held and log.newest is not None:
-        yield Finding(
-            f"{folder_of(name)}/{delta_log.LOG}",
-            f"its newest version is {log.newest}, and {held} holds: a run died, or another program wrote. The next run "
-            "takes it back",
-        )
-    for version in {held, log.newest} - {None}:
-        if wrong := _unread(lake, where, version or 0, log):
-            yield Finding(name if version == held else f"{folder_of(name)}/{delta_log.LOG}", wrong)
-
-
-def _unread(lake: Lake, where: str, version: int, log: delta_log.Listed) -> str:
-    """Why a version can't be read or written to; empty: it can."""
-    try:
-        return delta_log.replayed(lake.filesystem, where, version, log).unusual
-    except DamagedLake as wrong:
-        return str(wrong)
+    if name != RELEASE.name and log.newest not in (held, None):
+        what = f"its newest version is {log.newest}, and {held} holds: a run died, or another program wrote. "
+        yield Finding(own, f"{what}The next run takes it back")
+    for version in {each for each in (held, log.newest) if each is not None}:
+        try:
+            wrong = delta_log.replayed(lake.filesystem, where, version, log).unusual
+        except DamagedLake as damaged:
+            wrong = str(damaged)
+        if wrong:
+            yield Finding(name if version == held else own, wrong)
 
 
 def _missing(lake: Lake, releases: list[Release], unread: set[str]) -> Iterator[Finding]:
@@ -126,11 +119,9 @@ def _files(lake: Lake, table: Table, of: TableFiles) -> Iterator[Finding]:
     size_of = _sizes(lake)
     for path, file in of.files.items():
         size = size_of(path)
-        if size is None:
-            yield Finding(path, "it is missing")
-            continue
         if size != file.bytes:
-            yield Finding(path, f"it has {size} bytes, and the log says {file.bytes}")
+            what = "it is missing" if size is None else f"it has {size} bytes, and the log says {file.bytes}"
+            yield Finding(path, what)
             continue
         try:
             footer = parquet_files.footer(lake.filesystem, lake.path(path), file.bytes)

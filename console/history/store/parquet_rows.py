@@ -59,8 +59,8 @@ def _end(database: DuckDBPyConnection) -> None:
 
 
 def rows(files: Filesystem, path: str, columns: Sequence[str]) -> list[dict[str, Any]]:
-    """These columns of a small Parquet file. LakeError; FileNotFoundError; ValueError: it is no whole Parquet file, or has
-    not these columns."""
+    """These columns of a small Parquet file. LakeError; FileNotFoundError; ValueError: it is no whole Parquet file, or
+    has not these columns."""
     connection = connected()
     try:
         with _copied(files, path) as place:
