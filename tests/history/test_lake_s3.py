@@ -354,7 +354,7 @@ def test_a_store_that_ignores_conditions_is_refused(where: str, monkeypatch: pyt
     files = opened(where)
     lake = Lake.create(where, files)
     put = files._put
-    monkeypatch.setattr(files, "_put", lambda path, data, **_: put(path, data))
+    monkeypatch.setattr(files, "_put", lambda path, data, mode="": put(path, data))
     with pytest.raises(StoreError, match="ignores If-None-Match"), writing(lake, "build"):
         pytest.fail("it can't be locked")
 
