@@ -27,13 +27,17 @@ LEAST_ROOM = 5 * 1024 * MIB
 
 def checks(environ: Mapping[str, str], lake: str | None) -> Iterator[Check]:
     """All checks. lake: its path, None to leave it out."""
-    yield _python()
+    python = f"{sys.version.split()[0]} ({sys.executable})"
+    of_executors = f"executors of a cluster need 3.10 or newer, with {', '.join(OF_EXECUTORS)}"
+    yield Check("Python", Health.OK, f"{python}; {of_executors}")
     javas = [with_launcher(each, cache_folder(environ)) for each in candidates(environ)]
     yield from _java(javas)
     for name in ("pyspark", "deltalake", "duckdb", *OF_EXECUTORS):
         yield _package(name, needed=True)
     yield _package("obstore", needed=False)
-    yield from _spark_home(environ)
+    if environ.get("SPARK_HOME"):
+        found = f"{environ['SPARK_HOME']}: not used on this machine, used with --master for a cluster"
+        yield Check("SPARK_HOME", Health.NOTE, found, "on a cluster its Spark has to be the version of pyspark above")
     machine = this_machine()
     yield _memory(machine)
     yield Check("processors", Health.OK, f"{machine.cores}: --master local[*] takes all of them")
@@ -43,13 +47,6 @@ def checks(environ: Mapping[str, str], lake: str | None) -> Iterator[Check]:
         yield from _lake(lake)
 
 
-def _python() -> Check:
-    found = f"{sys.version.split()[0]} ({sys.executable})"
-    return Check(
-        "Python", Health.OK, f"{found}; executors of a cluster need 3.10 or newer, with {', '.join(OF_EXECUTORS)}"
-    )
-
-
 def _java(javas: list[Java]) -> Iterator[Check]:
     taken = next((each for each in javas if each.works), None)
     if taken is None:
@@ -57,10 +54,7 @@ def _java(javas: list[Java]) -> Iterator[Check]:
         remedy = f"install Java 17 or newer, or {INSTALL}, which brings one; only builds of many rows need it"
         yield Check("Java", Health.BAD, looked, remedy)
         return
-    for each in javas:
-        if each is taken:
-            break
-        # The user wanted this one.
+    for each in javas[: javas.index(taken)]:  # the user wanted these
         yield Check("Java", Health.NOTE, f"not taken: {each.place}: {each.problem}", "set it to Java 17 or newer")
     shim = "" if VECTOR in taken.modules else f"; without {VECTOR}, by {taken.home / 'bin' / 'java'}"
     found = f"{taken.version} of {taken.place} ({taken.program}){shim}"
@@ -80,12 +74,6 @@ def _package(name: str, needed: bool) -> Check:
     if wanted is not None and found != wanted:
         return Check(name, Health.NOTE, found, f"{name} {wanted} is tested: {INSTALL}")
     return Check(name, Health.OK, found)
-
-
-def _spark_home(environ: Mapping[str, str]) -> Iterator[Check]:
-    if environ.get("SPARK_HOME"):
-        found = f"{environ['SPARK_HOME']}: not used on this machine, used with --master for a cluster"
-        yield Check("SPARK_HOME", Health.NOTE, found, "on a cluster its Spark has to be the version of pyspark above")
 
 
 def _memory(machine: Machine) -> Check:

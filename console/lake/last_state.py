@@ -26,13 +26,13 @@ def changed_rows(last: State, seen: Observation) -> tuple[list[Row], State]:
     its configs did, its state stays.
     """
     now = dict(seen.state)
-    for entity in seen.partial & now.keys():
+    for entity in now.keys() & seen.failed.keys():
         configs = (value for value in last.get(entity, ()) if not value.attr.startswith(":"))
         now[entity] = tuple(sorted((*now[entity], *configs)))
     changed = {entity: values for entity, values in now.items() if last.get(entity) != values}
     gone: list[Row] = []
     for entity in last.keys() - now.keys():
-        if entity.entity_type in seen.listed and entity not in seen.failed:
+        if entity not in seen.failed and (entity.entity_type, None) not in seen.failed:
             gone.append(Row("absent", *entity))
         else:
             now[entity] = last[entity]

@@ -136,16 +136,13 @@ State = Mapping[Resource, tuple[Value, ...]]
 class Observation:
     """The result of one poll.
 
-    at: the time of the last answer. partial: resources whose configs could not be read; attributes with a colon are
-    known. listed: the types whose resources are all included. failed: the errors, by entity type and key; None: of all
-    of the type.
+    at: the time of the last answer. failed: the errors, by entity type and key; None: of all of the type. Of a resource
+    that is in `state` as well its configs could not be read; attributes with a colon are known.
     """
 
     cluster_id: str
     at: datetime
     state: State
-    listed: frozenset[str]
-    partial: frozenset[Resource] = frozenset()
     failed: Mapping[tuple[str, str | None], str] = field(default_factory=dict)
 
 
@@ -163,7 +160,6 @@ class Row(NamedTuple):
 
 def observation(snapshot: Snapshot, at: datetime, unread: Mapping[tuple[str, str | None], Failure]) -> Observation:
     """The result of a poll. unread: what is not in the snapshot without being among its failures."""
-    partial: set[Resource] = set()
     failed: dict[tuple[str, str | None], str] = {}
     for each in snapshot.failures:
         if each.part in _PARTS:
@@ -172,22 +168,19 @@ def observation(snapshot: Snapshot, at: datetime, unread: Mapping[tuple[str, str
             failed["topic", each.entity or None] = str(each.failure)
         elif each.part == "configs":
             type_, _, key = each.entity.partition(" ")
-            named = Resource(type_.replace("_", "-"), key)
-            failed[named] = str(each.failure)
-            partial.add(named)
+            failed[type_.replace("_", "-"), key] = str(each.failure)
     failed |= {what: str(failure) for what, failure in unread.items()}
     if not snapshot.versions:
         failed.setdefault(("feature", None), "no broker reported its features")
-    state = {entity: tuple(sorted(values)) for entity, values in _values(snapshot, partial).items() if values}
-    listed = frozenset(each for each in TYPES if (each, None) not in failed)
-    return Observation(snapshot.cluster.cluster_id or "", at, state, listed, frozenset(partial), failed)
+    state = {entity: tuple(sorted(values)) for entity, values in _values(snapshot, failed).items() if values}
+    return Observation(snapshot.cluster.cluster_id or "", at, state, failed)
 
 
-def _values(snapshot: Snapshot, partial: Collection[Resource]) -> dict[Resource, list[Value]]:
+def _values(snapshot: Snapshot, failed: Collection[tuple[str, str | None]]) -> dict[Resource, list[Value]]:
     found: dict[Resource, list[Value]] = defaultdict(list)
     for name, topic in snapshot.topics.items():
         # Listed and not described, without an error: it was deleted in between.
-        if topic_resource(name) in snapshot.configs or Resource("topic", name) in partial:
+        if topic_resource(name) in snapshot.configs or ("topic", name) in failed:
             found[Resource("topic", name)] = [
                 Value(":partitions", str(len(topic.partitions))),
                 Value(":replication", str(topic.replication)),
@@ -263,7 +256,7 @@ def state_rows(state: State) -> list[Row]:
 def status_rows(seen: Observation) -> list[Row]:
     """One heartbeat with the types that were read completely, by commas, and a row for each error."""
     incomplete = {entity_type for entity_type, _ in seen.failed}
-    complete = [each for each in TYPES if each in seen.listed and each not in incomplete]
+    complete = [each for each in TYPES if each not in incomplete]
     failures = [Row("failed", entity_type, key, value=why) for (entity_type, key), why in seen.failed.items()]
     return [*([Row("heartbeat", ",".join(complete))] if complete else ()), *failures]
 

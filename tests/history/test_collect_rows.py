@@ -57,7 +57,7 @@ STATES = st.dictionaries(
 
 
 def seen(state: State, **more: object) -> Observation:
-    return Observation("c", AT, state, frozenset(TYPES), **more)  # type: ignore[arg-type]
+    return Observation("c", AT, state, **more)  # type: ignore[arg-type]
 
 
 def after(*looks: tuple[list[Row], int]) -> State:
@@ -86,7 +86,7 @@ def test_nothing_is_gone_where_a_type_could_not_be_read(
 ) -> None:
     readable = {entity: values for entity, values in now.items() if entity.entity_type not in refused}
     failed: dict[tuple[str, str | None], str] = {(each, None): "no right" for each in refused}
-    look = Observation("c", AT, readable, frozenset(TYPES) - refused, failed=failed)
+    look = Observation("c", AT, readable, failed)
     rows, known = changed_rows(before, look)
     kept = {entity: values for entity, values in before.items() if entity.entity_type in refused}
     assert known == {**readable, **kept} == after((state_rows(before), 0), (rows, 1))
@@ -99,9 +99,7 @@ def test_nothing_is_gone_where_a_type_could_not_be_read(
 def test_a_resource_whose_configs_could_not_be_read_keeps_those_that_it_had() -> None:
     broker = Resource("broker", "3")
     before = {broker: (Value(":fenced", "false"), Value("log.retention.ms", "1", "DYNAMIC_BROKER_CONFIG"))}
-    look = seen(
-        {broker: (Value(":fenced", "true"),)}, partial=frozenset({broker}), failed={("broker", "3"): "UNREACHABLE"}
-    )
+    look = seen({broker: (Value(":fenced", "true"),)}, failed={("broker", "3"): "UNREACHABLE"})
     rows, known = changed_rows(before, look)
     assert known == {broker: (Value(":fenced", "true"), before[broker][1])}
     assert after((state_rows(before), 0), (rows, 1)) == known
@@ -174,8 +172,6 @@ def test_what_a_look_tells() -> None:
         Resource("scram", "dave"): (Value("SCRAM-SHA-512", "iterations=4096"),),
         Resource("feature", "metadata.version"): (Value(":level", "29"),),
     }
-    assert told.partial == {Resource("broker", "2")}
-    assert told.listed == {"topic", "broker", "client-metrics", "quota", "scram", "feature"}
     assert told.failed == {
         ("broker", "2"): "UNREACHABLE: 2",
         ("acl", None): "CLUSTER_AUTHORIZATION_FAILED: no",

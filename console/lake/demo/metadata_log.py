@@ -6,7 +6,7 @@ Records are encoded by the schemas that Kafka's releases ship (console.history.k
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
@@ -29,7 +29,7 @@ _IDS = UUID("6b616363-6c75-5374-8572-6c6f67646972")
 _PLAIN = {**NUMBERS, "float64": "d", "bool": "?"}
 _EPOCH = 1
 Fields = Mapping[str, Any]
-Records = list[tuple[str, Fields]]
+_OF_AN_ACL = ("resourceType", "resourceName", "patternType", "principal", "host", "operation", "permissionType")
 
 
 class MetadataLog:
@@ -47,7 +47,7 @@ class MetadataLog:
 
     def add(self, change: Change, at: datetime) -> None:
         """Adds the records of one change, as one batch."""
-        made = _RECORDS[change.table](change) if change.table in _RECORDS else []
+        made = list(_records(change))
         for start in range(0, len(made), 500):
             self._append([_value(name, fields) for name, fields in made[start : start + 500]], at)
 
@@ -68,75 +68,48 @@ class MetadataLog:
         self._end += len(values)
 
 
-# -- the records of changes ------------------------------------------------------------------------------------------
-
-
-def _topics(change: Change) -> Records:
+def _records(change: Change) -> Iterator[tuple[str, Fields]]:
+    """The records of one change, by the names of their types."""
     before, after = change.before, change.after
-    if not isinstance(after, Topic):
-        return [("RemoveTopicRecord", {"topicId": before.id})]
-    old = len(before.partitions) if isinstance(before, Topic) else 0
-    made: Records = [] if old else [("TopicRecord", {"name": after.name, "topicId": after.id})]
-    for number, partition in enumerate(after.partitions):
-        if number >= old:
-            led = {"leader": partition.leader, "leaderEpoch": partition.leader_epoch, "replicas": partition.replicas}
-            kept = {"isr": partition.isr, "partitionEpoch": partition.partition_epoch}
-            made.append(("PartitionRecord", {"partitionId": number, "topicId": after.id, **led, **kept}))
-    return made
-
-
-def _configs(change: Change) -> Records:
-    resource = change.key
-    assert isinstance(resource, ConfigResource)
-    named = {"resourceType": int(resource.type), "resourceName": resource.name}
-    return [("ConfigRecord", {**named, "name": key, "value": value}) for key, value in _differing(change)]
-
-
-def _quotas(change: Change) -> Records:
-    assert isinstance(change.key, QuotaEntity)
-    entity = [{"entityType": part.type, "entityName": part.name} for part in change.key]
-    return [
-        ("ClientQuotaRecord", {"entity": entity, "key": key, "value": value or 0.0, "remove": value is None})
-        for key, value in _differing(change)
-    ]
-
-
-def _acls(change: Change) -> Records:
-    if change.after is ABSENT:
-        return [("RemoveAccessControlEntryRecord", {"id": change.before})]
-    acl = change.key
-    assert isinstance(acl, Acl)
-    names = ("resourceType", "resourceName", "patternType", "principal", "host", "operation", "permissionType")
-    return [("AccessControlEntryRecord", {"id": change.after, **dict(zip(names, acl, strict=True))})]
-
-
-def _scram(change: Change) -> Records:
-    assert isinstance(change.key, ScramKey)
-    named = {"name": change.key.user, "mechanism": int(change.key.mechanism)}
-    credential = change.after
-    if not isinstance(credential, ScramCredential):
-        return [("RemoveUserScramCredentialRecord", named)]
-    secret = {
-        "salt": credential.salt,
-        "storedKey": credential.stored_key,
-        "serverKey": credential.server_key,
-        "iterations": credential.iterations,
-    }
-    return [("UserScramCredentialRecord", {**named, **secret})]
-
-
-def _features(change: Change) -> Records:
-    level = 0 if change.after is ABSENT else change.after
-    return [("FeatureLevelRecord", {"name": change.key, "featureLevel": level})]
-
-
-def _brokers(change: Change) -> Records:
-    broker = change.after
-    if not isinstance(broker, BrokerNode) or isinstance(change.before, BrokerNode):
-        return []
-    named = {"brokerId": broker.id, "incarnationId": uuid5(_IDS, str(broker.id)), "brokerEpoch": broker.epoch}
-    endpoint = {"name": "PLAINTEXT", "host": broker.host, "port": broker.port, "securityProtocol": 0}
-    return [("RegisterBrokerRecord", {**named, "endPoints": [endpoint], "rack": broker.rack, "fenced": False})]
+    match change.table, change.key, after:
+        case "topics", _, Topic():
+            old = len(before.partitions) if isinstance(before, Topic) else 0
+            if not old:
+                yield "TopicRecord", {"name": after.name, "topicId": after.id}
+            for number, each in enumerate(after.partitions[old:], old):
+                led = {"leader": each.leader, "leaderEpoch": each.leader_epoch, "replicas": each.replicas}
+                kept = {"isr": each.isr, "partitionEpoch": each.partition_epoch}
+                yield "PartitionRecord", {"partitionId": number, "topicId": after.id, **led, **kept}
+        case "topics", _, _:
+            yield "RemoveTopicRecord", {"topicId": before.id}
+        case "configs", ConfigResource(type_, name), _:
+            for key, value in _differing(change):
+                named = {"resourceType": int(type_), "resourceName": name}
+                yield "ConfigRecord", {**named, "name": key, "value": value}
+        case "quotas", QuotaEntity() as quota, _:
+            entity = [{"entityType": part.type, "entityName": part.name} for part in quota]
+            for key, value in _differing(change):
+                is_gone = value is None
+                yield "ClientQuotaRecord", {"entity": entity, "key": key, "value": value or 0.0, "remove": is_gone}
+        case "acls", Acl() as acl, _:
+            if after is ABSENT:
+                yield "RemoveAccessControlEntryRecord", {"id": before}
+            else:
+                yield "AccessControlEntryRecord", {"id": after, **dict(zip(_OF_AN_ACL, acl, strict=True))}
+        case "scram", ScramKey() as user, _:
+            named = {"name": user.user, "mechanism": int(user.mechanism)}
+            if isinstance(after, ScramCredential):
+                keys = {"storedKey": after.stored_key, "serverKey": after.server_key}
+                salted = {"salt": after.salt, "iterations": after.iterations}
+                yield "UserScramCredentialRecord", {**named, **salted, **keys}
+            else:
+                yield "RemoveUserScramCredentialRecord", named
+        case "features", name, _:
+            yield "FeatureLevelRecord", {"name": name, "featureLevel": 0 if after is ABSENT else after}
+        case "brokers", _, BrokerNode() if not isinstance(before, BrokerNode):
+            named = {"brokerId": after.id, "incarnationId": uuid5(_IDS, str(after.id)), "brokerEpoch": after.epoch}
+            endpoint = {"name": "PLAINTEXT", "host": after.host, "port": after.port, "securityProtocol": 0}
+            yield "RegisterBrokerRecord", {**named, "endPoints": [endpoint], "rack": after.rack, "fenced": False}
 
 
 def _differing(change: Change) -> Iterator[tuple[str, Any]]:
@@ -145,17 +118,6 @@ def _differing(change: Change) -> Iterator[tuple[str, Any]]:
     for key in dict.fromkeys((*after, *before)):
         if before.get(key) != after.get(key):
             yield key, after.get(key)
-
-
-_RECORDS: Mapping[str, Callable[[Change], Records]] = {
-    "topics": _topics,
-    "configs": _configs,
-    "quotas": _quotas,
-    "acls": _acls,
-    "scram": _scram,
-    "features": _features,
-    "brokers": _brokers,
-}
 
 
 # -- encoding --------------------------------------------------------------------------------------------------------
