@@ -231,7 +231,6 @@ def run_collect(options: argparse.Namespace) -> int:
 
         if every is not None:
             keep_collecting(lake, lambda: _contexts(options) or contexts, every, told, step, names=_names)
-            return DONE
         report = collect(lake, contexts, step, names=_names())
     told(report)
     return DONE if report.complete else FAILED

@@ -8,14 +8,13 @@ another is refused: `refused_claims`. Needs PyArrow, no Spark.
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import pyarrow as pa
 from msgspec import structs
@@ -110,7 +109,7 @@ def collect(
     """Polls these clusters and writes the results. timeout: seconds for each. names: all contexts that are configured,
     see `refused_claims`. LakeError: another run writes, the disk is full …"""
     states = LastStates(lake)
-    return write_down(lake, poll_all(states, lake, contexts, progress, timeout=timeout), states, names)
+    return write_down(poll_all(states, contexts, progress, timeout), states, names)
 
 
 def keep_collecting(
@@ -120,23 +119,21 @@ def keep_collecting(
     told: Callable[[Report], None],
     progress: Progress = lambda *_: None,
     *,
-    stop: threading.Event | None = None,
     names: Callable[[], Collection[str] | None] = lambda: None,
-) -> None:
-    """Polls every so many seconds, until `stop` is set or a KeyboardInterrupt.
+) -> NoReturn:
+    """Polls every so many seconds, until a KeyboardInterrupt.
 
     contexts, names: called each time, so that a changed file counts; see `collect`. told: called with each report.
     While another run writes to the lake, polls are kept and written with the next.
     """
-    stopped = stop or threading.Event()
     waiting: list[PollResult] = []
     states = LastStates(lake)
     begun = time.monotonic()
-    while not stopped.is_set():
+    while True:
         chosen = contexts()
-        waiting += poll_all(states, lake, chosen, progress)
+        waiting += poll_all(states, chosen, progress)
         try:
-            report = write_down(lake, waiting, states, names())
+            report = write_down(waiting, states, names())
             waiting = []
         except LakeBusy as busy:
             waiting = waiting[-KEPT_POLLS * max(1, len(chosen)) :]
@@ -144,19 +141,14 @@ def keep_collecting(
             report = Report("", tuple(ClusterReport(c.name, None, failure=held) for c in chosen))
         told(report)
         passed = time.monotonic() - begun
-        stopped.wait(every - passed % every)
+        time.sleep(every - passed % every)
 
 
 def poll_all(
-    states: LastStates,
-    lake: Lake,
-    contexts: Sequence[Context],
-    progress: Progress = lambda *_: None,
-    *,
-    timeout: float = TIMEOUT,
+    states: LastStates, contexts: Sequence[Context], progress: Progress, timeout: float = TIMEOUT
 ) -> list[PollResult]:
     """What each cluster answers, in the order of the contexts; nothing is written."""
-    release = lake.current()
+    release = states.lake.current()
     owners = states.owners(release)
 
     def topics_of(context: Context, cluster_id: str) -> list[str]:
@@ -264,16 +256,14 @@ def _taken_id(claim: Claim, others: Sequence[str]) -> Failure:
     )
 
 
-def write_down(
-    lake: Lake, taken: Sequence[PollResult], states: LastStates, names: Collection[str] | None = None
-) -> Report:
+def write_down(taken: Sequence[PollResult], states: LastStates, names: Collection[str] | None = None) -> Report:
     """Writes results, all at once. names: see `refused_claims`. LakeError: another run writes, the disk is full …"""
     inputs = {
         "clusters": {
             each.context.name: None if isinstance(each.seen, Failure) else each.seen.cluster_id for each in taken
         }
     }
-    with writing(lake, "collect", inputs=inputs) as write:
+    with writing(states.lake, "collect", inputs=inputs) as write:
         changes, polls, reports, kept = _tables(write, states, taken, names)
         report = Report(write.run_id, tuple(reports))
         if not polls:

@@ -72,10 +72,10 @@ class Owner(NamedTuple):
 
 
 class LastStates:
-    """The last states of clusters, each read once."""
+    """The last states of a lake's clusters, each read once."""
 
     def __init__(self, lake: Lake) -> None:
-        self._lake = lake
+        self.lake = lake
         self._known: dict[tuple[str, str], State] = {}
 
     def of(self, release: Release, cluster_id: str) -> State:
@@ -103,7 +103,7 @@ class LastStates:
         run = str(last["state"]) if last is not None and same else write.run_id
         if run == write.run_id and state:
             rows = rows_table(SNAPSHOT, state_rows(state), cluster_id, at)
-            parquet_files.write(self._lake.filesystem, self._path(cluster_id, run), rows.select(_COLUMNS))
+            parquet_files.write(self.lake.filesystem, self._path(cluster_id, run), rows.select(_COLUMNS))
         self._known[cluster_id, run] = state
         looked = {"context": owner.context, "declares": owner.declares, "at": at.isoformat(), "state": run}
         write.remember({_INPUT + cluster_id: looked})
@@ -113,20 +113,20 @@ class LastStates:
         for cluster_id in cluster_ids:
             named = self._path(cluster_id, str(release.inputs[_INPUT + cluster_id]["state"]))
             folder = named.rpartition("/")[0]
-            for entry in self._lake.filesystem.entries(folder):
+            for entry in self.lake.filesystem.entries(folder):
                 if not entry.is_folder and f"{folder}/{entry.name}" != named:
-                    self._lake.filesystem.remove(f"{folder}/{entry.name}")
+                    self.lake.filesystem.remove(f"{folder}/{entry.name}")
 
     def _path(self, cluster_id: str, run: str) -> str:
-        return self._lake.path(f"collect/{folder_of(cluster_id)}/{run}.parquet")
+        return self.lake.path(f"collect/{folder_of(cluster_id)}/{run}.parquet")
 
     def _read(self, release: Release, cluster_id: str, run: str) -> State:
-        files = self._lake.filesystem
+        files = self.lake.filesystem
         try:
             return state_of(parquet_files.read(files, [self._path(cluster_id, run)], SNAPSHOT, columns=_COLUMNS))
         except (OSError, pa.ArrowException):
             partitions = release.table(SNAPSHOT).partitions
             own = [each for each in partitions if partition_values(each).get("cluster_id") == cluster_id]
             polled = pc.field("kind").isin(["state", "absent"])
-            paths = self._lake.files(release, SNAPSHOT, own)
+            paths = self.lake.files(release, SNAPSHOT, own)
             return state_of(latest(parquet_files.read(files, paths, SNAPSHOT, where=polled)))

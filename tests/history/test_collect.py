@@ -267,7 +267,6 @@ def test_nothing_is_written_where_nobody_answered(lake: Lake) -> None:
 
 def test_it_goes_on_until_it_is_stopped_and_keeps_looks_while_another_writes(lake: Lake) -> None:
     reports: list[Report] = []
-    stop = threading.Event()
     with run_in_thread(ClusterSpec(brokers=1)) as cluster:
         held = threading.Event()
         written = threading.Event()
@@ -287,9 +286,10 @@ def test_it_goes_on_until_it_is_stopped_and_keeps_looks_while_another_writes(lak
                 written.set()
                 other.join()
             if len(reports) == 3:
-                stop.set()
+                raise KeyboardInterrupt
 
-        keep_collecting(lake, lambda: [context(cluster)], 0.01, told, stop=stop)
+        with pytest.raises(KeyboardInterrupt):
+            keep_collecting(lake, lambda: [context(cluster)], 0.01, told)
     assert [bool(report.run_id) for report in reports] == [False, False, True]
     assert "build" in str(reports[0].clusters[0].failure)
     looks = {row["observed_ts"] for row in snapshot_of(lake) if row["kind"] == "heartbeat"}

@@ -221,7 +221,7 @@ def make(where: str, end: datetime, passed: Progress = lambda *_: None) -> Demo:
         listed.append({"id": cluster.cluster_id, **log, "request-logs": requests})
     sources = yaml_text({"version": 1, "clusters": listed, "journals": str(folder / "journal")})
     (Path(lake.where) / SOURCES).write_text(f"# Written by kac lake demo.\n{sources}", encoding="utf-8")
-    report = write_down(lake, [taken for cluster in clusters for taken in cluster.taken], LastStates(lake))
+    report = write_down([taken for cluster in clusters for taken in cluster.taken], LastStates(lake))
     if not report.complete:
         raise LakeError(f"the demo's own clusters could not be read: {report.message}")
     return Demo(lake, clusters, state)

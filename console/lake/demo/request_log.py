@@ -107,9 +107,8 @@ class RequestLogs:
                 if client.limit is not None and wanted > client.limit:
                     waits = round(min((wanted - client.limit) / client.limit * _WINDOW, _WINDOW) * 1000)
                     wanted = client.limit * (1.0 + 0.08 * self._random.random())
-                moved = _produced if client.produces else _fetched
-                request = moved(client.topic, topic_id, round(wanted * BETWEEN), waits)
-                self._add(client.broker, at, request, head, 1.0 + 4.0 * self._random.random(), throttled=waits)
+                request = _moved(client, topic_id, round(wanted * BETWEEN), waits)
+                self._add(client.broker, at, request, head, 1.0 + 4.0 * self._random.random(), forwarded=False)
                 at += timedelta(seconds=BETWEEN)
             burst += BURST_EVERY
 
@@ -125,15 +124,7 @@ class RequestLogs:
         return files
 
     def _add(
-        self,
-        broker: int,
-        ended: datetime,
-        request: Request,
-        head: tuple[str, str, str],
-        took_ms: float,
-        *,
-        forwarded: bool = False,
-        throttled: int = 0,
+        self, broker: int, ended: datetime, request: Request, head: tuple[str, str, str], ms: float, *, forwarded: bool
     ) -> None:
         who, host, client_id = head
         self._correlation += 1
@@ -149,10 +140,10 @@ class RequestLogs:
             "request": request.request,
             "response": request.response,
             "connection": f"10.0.0.{broker}:9092-{host}:{40000 + self._correlation % 9999}-{self._correlation}-0",
-            "totalTimeMs": round(took_ms, 3),
-            "localTimeMs": round(took_ms * 0.6, 3),
-            "remoteTimeMs": round(took_ms * 0.3, 3),
-            "throttleTimeMs": throttled,
+            "totalTimeMs": round(ms, 3),
+            "localTimeMs": round(ms * 0.6, 3),
+            "remoteTimeMs": round(ms * 0.3, 3),
+            "throttleTimeMs": request.response.get("throttleTimeMs", 0),
             "securityProtocol": "SASL_PLAINTEXT",
             "principal": f"User:{who}",
             "listener": "SASL_PLAINTEXT",
@@ -162,24 +153,14 @@ class RequestLogs:
         self._lines[broker].append((ended, f"[{stamp}] DEBUG Completed request:{text} (kafka.request.logger)\n"))
 
 
-def _produced(topic: str, topic_id: str | None, size: int, waits: int) -> Request:
-    named = {"topicId": topic_id} if topic_id else {"name": topic}
-    return Request(
-        "PRODUCE",
-        0,
-        13 if topic_id else 9,
-        {"acks": -1, "topicData": [{**named, "partitionData": [{"index": 0, "recordsSizeInBytes": size}]}]},
-        {"responses": [{**named, "partitionResponses": [{"index": 0, "errorCode": 0}]}], "throttleTimeMs": waits},
-    )
-
-
-def _fetched(topic: str, topic_id: str | None, size: int, waits: int) -> Request:
-    named = {"topicId": topic_id} if topic_id else {"topic": topic}
-    found = {"partitionIndex": 0, "errorCode": 0, "recordsSizeInBytes": size}
-    return Request(
-        "FETCH",
-        1,
-        17 if topic_id else 12,
-        {**({} if topic_id else {"replicaId": -1}), "topics": [{**named, "partitions": [{"partition": 0}]}]},
-        {"throttleTimeMs": waits, "errorCode": 0, "responses": [{**named, "partitions": [found]}]},
-    )
+def _moved(client: Client, topic_id: str | None, size: int, waits: int) -> Request:
+    named = {"topicId": topic_id} if topic_id else {"name" if client.produces else "topic": client.topic}
+    if client.produces:
+        parts = {**named, "partitionData": [{"index": 0, "recordsSizeInBytes": size}]}
+        answered = {**named, "partitionResponses": [{"index": 0, "errorCode": 0}]}
+        asked, found = {"acks": -1, "topicData": [parts]}, {"responses": [answered], "throttleTimeMs": waits}
+        return Request("PRODUCE", 0, 13 if topic_id else 9, asked, found)
+    asked = {**({} if topic_id else {"replicaId": -1}), "topics": [{**named, "partitions": [{"partition": 0}]}]}
+    parts = {**named, "partitions": [{"partitionIndex": 0, "errorCode": 0, "recordsSizeInBytes": size}]}
+    found = {"throttleTimeMs": waits, "errorCode": 0, "responses": [parts]}
+    return Request("FETCH", 1, 17 if topic_id else 12, asked, found)
