@@ -1,4 +1,4 @@
-"""Record batches of format v2 (KIP-98) in a file: headers, checksums, damage, and the log's transactions (KIP-866).
+"""Record batches of format v2 (KIP-98) in a file: headers, checksums, and damage.
 
 Of the metadata log no batch is compressed: its leader, which alone writes batches, has no setting for that
 (KafkaRaftClient, RecordsSnapshotWriter).
@@ -6,16 +6,12 @@ Of the metadata log no batch is compressed: its leader, which alone writes batch
 
 from __future__ import annotations
 
-import re
 import struct
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import BinaryIO, Literal, NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from crc32c import crc32c
-
-from console.history.kraft.schemas import MalformedRecordError, uvarint
 
 HEADER_BYTES = 61
 LENGTH_AT = 12
@@ -88,6 +84,10 @@ class Window:
     at: int
     data: bytes
     batches: list[Batch]
+
+    def of(self, batch: Batch) -> bytes:
+        """The bytes of one of its batches."""
+        return self.data[batch.at - self.at : batch.end - self.at]
 
 
 @dataclass(frozen=True)
@@ -221,99 +221,3 @@ class _Walk:
 
 def _is_plausible(head: Header) -> bool:
     return head.magic == MAGIC and LEAST_LENGTH <= head.length <= MOST_BYTES
-
-
-# -- the log's own transactions (KIP-866) ----------------------------------------------------------------------------
-
-Kind = Literal["begin", "end", "abort"]
-_KINDS: dict[bytes, Kind] = {b"\x01\x17\x00": "begin", b"\x01\x18\x00": "end", b"\x01\x19\x00": "abort"}
-"""By the first bytes of a record's value: version of the frame, number and version of the type."""
-
-_ANY = re.compile(b"\x01[\x17\x18\x19]\x00")
-
-
-class Marker(NamedTuple):
-    """Where a transaction begins or ends."""
-
-    offset: int
-    kind: Kind
-
-
-class Record(NamedTuple):
-    """A record of a batch: its offset, key and value."""
-
-    offset: int
-    key: bytes
-    value: bytes
-
-
-@dataclass(frozen=True)
-class Settled:
-    """Records that do not count. aborted: first and last offsets, in order. open_at: where an unfinished transaction
-    begins."""
-
-    aborted: tuple[tuple[int, int], ...]
-    open_at: int | None
-
-
-def markers(window: Window) -> list[Marker]:
-    """The beginnings and ends of transactions in whole batches. Batches that can have none are not decoded."""
-    starts = [batch.at - window.at for batch in window.batches]
-    matches = _ANY.finditer(window.data, starts[0], window.batches[-1].end - window.at)
-    suspects = {bisect_right(starts, found.start()) - 1 for found in matches}
-    return [
-        Marker(record.offset, _KINDS[record.value[:3]])
-        for suspect in sorted(suspects)
-        if not window.batches[suspect].is_control
-        for record in records(window, window.batches[suspect])
-        if record.value[:3] in _KINDS
-    ]
-
-
-def settle(found: Iterable[Marker], first_offset: int) -> Settled:
-    """Which records do not count, by the markers of a log. first_offset: the first offset that the log still has.
-
-    Records between a BeginTransactionRecord and an AbortTransactionRecord never counted; those behind a
-    BeginTransactionRecord without an end do not count yet. Of a transaction whose beginning the broker has deleted only
-    the end is left. Of one whose end is damaged only the beginning is: nothing proves that it counts, so it does not.
-    """
-    aborted: list[tuple[int, int]] = []
-    begun: int | None = None
-    is_first = True
-    for offset, kind in sorted(found):
-        if kind == "begin":
-            if begun is not None:
-                aborted.append((begun, offset - 1))
-            begun = offset
-        else:
-            since = begun if begun is not None else first_offset if is_first else offset
-            if kind == "abort":
-                aborted.append((since, offset))
-            begun = None
-        is_first = False
-    return Settled(tuple(aborted), begun)
-
-
-def records(window: Window, batch: Batch) -> Iterator[Record]:
-    """The batch's records, up to the first damaged one, which the decoder reports."""
-    body, p = window.data[batch.at + HEADER_BYTES - window.at : batch.end - window.at], 0
-    try:
-        while p < len(body):
-            size, p = uvarint(body, p)
-            stop = p + (size >> 1)
-            _, p = uvarint(body, p + 1)
-            delta, p = uvarint(body, p)
-            key, p = _sized(body, p)
-            value, p = _sized(body, p)
-            if p >= stop:
-                return
-            yield Record(batch.first + (delta >> 1), key, value)
-            p = stop
-    except (MalformedRecordError, IndexError):
-        return
-
-
-def _sized(body: bytes, p: int) -> tuple[bytes, int]:
-    size, p = uvarint(body, p)
-    end = p + (size >> 1)  # a missing key or value has the size -1, of which the half is 0 here
-    return body[p:end], end

@@ -14,7 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from console.history.entities import id_problem
-from console.history.kraft.batches import Batch, Damage, Marker, Settled, Window, markers, records, settle, walk
+from console.history.kraft.batches import HEADER_BYTES, Batch, Damage, Window, walk
 from console.history.kraft.decoder import ChangedWhileReadError, Decoder, Origin, Range, Report, Trouble
 
 LOG_FOLDER = "__cluster_metadata-0"
@@ -95,8 +95,9 @@ def _cluster_id(folder: Path) -> str:
 SPLIT_BYTES = 16 << 20
 """Approximate bytes that are read at once, and by one task."""
 
+_FOOTER = slice(HEADER_BYTES + 7, HEADER_BYTES + 9)
+"""Where a control batch has the type of its record: in the key, behind its version and five numbers of a byte each."""
 _SNAPSHOT_FOOTER = b"\0\4"
-"""In the key of a control record, behind its version."""
 _ALL = 1 << 62
 
 
@@ -267,7 +268,60 @@ def _without(split: Split, dropped: list[Range]) -> Split | None:
 
 def _is_footer(window: Window, batch: Batch) -> bool:
     """Whether it is the control batch that ends a snapshot."""
-    return batch.is_control and any(record.key[2:4] == _SNAPSHOT_FOOTER for record in records(window, batch))
+    return batch.is_control and window.of(batch)[_FOOTER] == _SNAPSHOT_FOOTER
+
+
+# -- the log's own transactions (KIP-866) ----------------------------------------------------------------------------
+
+_BEGIN, _ABORT = 23, 25
+_MARKER = re.compile(b"\x01[\x17\x18\x19]\x00")
+"""How the values of BeginTransactionRecord, EndTransactionRecord and AbortTransactionRecord begin: with the version of
+the frame, the number and the version of the type."""
+Marker = tuple[int, int]
+"""Where a transaction begins or ends: the offset, and the number of the record's type."""
+
+
+@dataclass(frozen=True)
+class Settled:
+    """Records that do not count. aborted: in order. open_at: where an unfinished transaction begins."""
+
+    aborted: tuple[Range, ...]
+    open_at: int | None
+
+
+def markers(window: Window) -> Iterator[Marker]:
+    """The beginnings and ends of transactions in whole batches. Batches that can have none are not decoded."""
+    starts = [batch.at - window.at for batch in window.batches]
+    matches = _MARKER.finditer(window.data, starts[0], window.batches[-1].end - window.at)
+    for suspect in sorted({bisect_right(starts, found.start()) - 1 for found in matches}):
+        decoder = Decoder(None, lambda _: None)  # what is unreadable is reported when it is read
+        for rows in decoder.rows(window.of(window.batches[suspect]), Origin("", "")):
+            types = zip(rows["log_offset"].to_pylist(), rows["api_key"].to_pylist(), strict=True)
+            yield from (each for each in types if _BEGIN <= each[1] <= _ABORT)
+
+
+def settle(found: Iterable[Marker], first_offset: int) -> Settled:
+    """Which records do not count, by the markers of a log. first_offset: the first offset that the log still has.
+
+    Records between a BeginTransactionRecord and an AbortTransactionRecord never counted; those behind a
+    BeginTransactionRecord without an end do not count yet. Of a transaction whose beginning the broker has deleted only
+    the end is left. Of one whose end is damaged only the beginning is: nothing proves that it counts, so it does not.
+    """
+    aborted: list[Range] = []
+    begun: int | None = None
+    is_first = True
+    for offset, kind in sorted(found):
+        if kind == _BEGIN:
+            if begun is not None:
+                aborted.append((begun, offset - 1))
+            begun = offset
+        else:
+            since = begun if begun is not None else first_offset if is_first else offset
+            if kind == _ABORT:
+                aborted.append((since, offset))
+            begun = None
+        is_first = False
+    return Settled(tuple(aborted), begun)
 
 
 # -- reading, without Spark ------------------------------------------------------------------------------------------
@@ -320,7 +374,8 @@ class Fetched:
     def transactions(self) -> Settled:
         """How its transactions ended; found once, by a walk over all of it."""
         windows = (part for part in self.parts() if isinstance(part, Window))
-        return settle([each for window in windows for each in markers(window) if each.offset >= self.start], self.start)
+        found = (each for window in windows for each in markers(window) if each[0] >= self.start)
+        return settle(found, self.start)
 
     def parts(self) -> Iterator[Window | Damage]:
         """The whole batches, and what is damaged. The first may begin before `start`."""

@@ -214,64 +214,32 @@ ONE_CHANGE = 1_000_000
 """How many microseconds the records of one change, next to each other in the log, may be apart."""
 
 
-class _Together(NamedTuple):
-    """Records of partitions of a topic at one time, or any other record of it. values: by attribute; None: deleted."""
-
-    in_snapshot: bool
-    offset: int
-    type: str
-    first: int
-    ts: int
-    values: Mapping[str, str] | None
-
-
 def _topic_facts(records: Iterable[Record], names: Names, configs: Iterable[str]) -> Iterator[Placed]:
     """Facts of the records of one topic id. configs: all that the topic ever had: a deletion deletes each of them; if
     it was deleted before, nothing changes."""
-    rows = sorted(_by_time(records, names), key=lambda row: (row.in_snapshot, row.offset, row.type))
-    replication: str | None = None
-    for row, then in zip(rows, [*rows[1:], None], strict=True):
-        if row.values is None:
+    ordered = sorted(records, key=lambda each: (each.in_snapshot, each.offset, each.type))
+    values: dict[str, str] = {}
+    for record, then in zip(ordered, [*ordered[1:], None], strict=True):
+        where = (record.offset, record.in_snapshot, record.ts)
+        if record.type == "RemoveTopicRecord":
             for attr in (*_OF_TOPIC, *sorted(configs)):
-                told = attr == _OF_TOPIC[0]
-                yield Placed(attr, False, None, None, told, row.offset, row.in_snapshot, row.ts)
+                yield Placed(attr, False, None, None, attr == _OF_TOPIC[0], *where)
             continue
-        values = dict(row.values)
-        if row.type == "PartitionRecord":
-            replication = max(filter(None, (replication, values.pop(":replication", None))), default=None, key=int)
-            if then is not None and _goes_on(row, then):
-                continue
-            if replication is not None:
-                values[":replication"] = replication
-            replication = None
-        for attr, value in values.items():
-            yield Placed(attr, True, value, sha256(value), True, row.offset, row.in_snapshot, row.ts)
+        for fact in facts(record.type, record.fields, None, names):
+            value = fact.value or ""
+            if fact.attr not in values or int(value) > int(values[fact.attr]):
+                values[fact.attr] = value
+        if then is None or not _at_once(record, then):
+            for attr, value in values.items():
+                yield Placed(attr, True, value, sha256(value), True, *where)
+            values = {}
 
 
-def _goes_on(row: _Together, then: _Together) -> bool:
-    """Whether partitions were created at once, though the clock went on: the last row has all their values."""
-    of_log = row.type == then.type == "PartitionRecord" and not row.in_snapshot and not then.in_snapshot
-    return of_log and then.first == row.offset + 1 and then.ts // 1000 - row.ts // 1000 <= ONE_CHANGE // 1000
-
-
-def _by_time(records: Iterable[Record], names: Names) -> Iterator[_Together]:
-    """Groups records of partitions at one time, leaves others unchanged."""
-    together: dict[tuple[bool, int], list[Record]] = defaultdict(list)
-    for record in records:
-        if record.type == "PartitionRecord":
-            together[record.in_snapshot, record.offset if record.in_snapshot else record.ts].append(record)
-            continue
-        values = {each.attr: each.value or "" for each in facts(record.type, record.fields, None, names)}
-        if values:
-            told = None if ALL in values else values
-            yield _Together(record.in_snapshot, record.offset, record.type, record.offset, record.ts, told)
-    for (in_snapshot, _), group in together.items():
-        last = max(group, key=lambda record: record.fields["partitionId"])
-        values = {
-            each.attr: each.value or ""
-            for record in (*group, last)
-            for each in facts(record.type, record.fields, None, names)
-        }
-        offsets = [record.offset for record in group]
-        ts = max(record.ts for record in group)
-        yield _Together(in_snapshot, max(offsets), last.type, min(offsets), ts, values)
+def _at_once(record: Record, then: Record) -> bool:
+    """Whether both are of partitions that were created at once, though the clock went on: the last one has the values
+    of all. All of a snapshot are at once."""
+    if not record.type == then.type == "PartitionRecord" or record.in_snapshot is not then.in_snapshot:
+        return False
+    if record.in_snapshot:
+        return then.offset == record.offset
+    return then.offset == record.offset + 1 and then.ts // 1000 - record.ts // 1000 <= ONE_CHANGE // 1000
