@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
-from contextlib import closing
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -65,11 +63,12 @@ def verify(lake: Lake, progress: Listener = silent) -> tuple[Finding, ...]:
         ]
         found += [finding for name in TABLES for finding in _log(lake, name, release.versions.get(name))]
         unread = {finding.where for finding in found}
-        found += _missing(lake, older, unread)
+        sizes = dict(lake.filesystem.within(lake.path("data")))
+        found += _missing(lake, older, unread, sizes)
     tables = {name: release.tables[name] for name in release.versions if name not in unread}
     for name, files in tables.items():
         with watch.step(name) as seen:
-            broken = list(_files(lake, TABLES[name], files))
+            broken = list(_files(lake, TABLES[name], files, sizes))
             found += broken
             if not broken and files.rows:
                 found += _rows(lake, TABLES[name], files)
@@ -93,32 +92,17 @@ def _log(lake: Lake, name: str, held: int | None) -> Iterator[Finding]:
             yield Finding(name if version == held else own, wrong)
 
 
-def _missing(lake: Lake, releases: list[Release], unread: set[str]) -> Iterator[Finding]:
-    size_of = _sizes(lake)
+def _missing(lake: Lake, releases: list[Release], unread: set[str], sizes: Mapping[str, int]) -> Iterator[Finding]:
     for release in releases:
-        for name in release.versions.keys() - unread:
-            for path, file in release.tables[name].files.items():
-                if size_of(path) != file.bytes:
-                    what = f"the version {release.run_id} names it, and it is missing or of another size"
-                    yield Finding(path, what)
+        what = f"the version {release.run_id} names it, and it is missing or of another size"
+        files = (each for name in release.versions.keys() - unread for each in release.tables[name].files.items())
+        yield from (Finding(path, what) for path, file in files if sizes.get(lake.path(path)) != file.bytes)
 
 
-def _sizes(lake: Lake) -> Callable[[str], int | None]:
-    """Gives the bytes of a file in the lake, None: it is not there. Each folder is listed once."""
-
-    @cache
-    def of_folder(folder: str) -> dict[str, int]:
-        found = lake.filesystem.entries(lake.path(folder))
-        return {entry.name: entry.bytes for entry in found if not entry.is_folder}
-
-    return lambda path: of_folder(path.rpartition("/")[0]).get(path.rpartition("/")[2])
-
-
-def _files(lake: Lake, table: Table, of: TableFiles) -> Iterator[Finding]:
-    wanted = {field.name: field.type for field in arrow_schema(table)}
-    size_of = _sizes(lake)
+def _files(lake: Lake, table: Table, of: TableFiles, sizes: Mapping[str, int]) -> Iterator[Finding]:
+    wanted = {(field.name, field.type) for field in arrow_schema(table)}
     for path, file in of.files.items():
-        size = size_of(path)
+        size = sizes.get(lake.path(path))
         if size != file.bytes:
             what = "it is missing" if size is None else f"it has {size} bytes, and the log says {file.bytes}"
             yield Finding(path, what)
@@ -130,8 +114,8 @@ def _files(lake: Lake, table: Table, of: TableFiles) -> Iterator[Finding]:
             continue
         if footer.num_rows != file.rows:
             yield Finding(path, f"it has {footer.num_rows} rows, and the log says {file.rows}")
-        columns = {field.name: field.type for field in footer.schema.to_arrow_schema()}
-        if different := sorted(name for name in wanted.keys() | columns if wanted.get(name) != columns.get(name)):
+        columns = {(field.name, field.type) for field in footer.schema.to_arrow_schema()}
+        if different := sorted({name for name, _ in wanted ^ columns}):
             yield Finding(path, f"columns are missing, unknown or of another type: {', '.join(different)}")
 
 
@@ -142,9 +126,9 @@ def _rows(lake: Lake, table: Table, files: TableFiles) -> Iterator[Finding]:
     for path, file in files.files.items():
         names = dict.fromkeys((*firm, *(of for _, of in parts_of(table))))
         rows = parquet_files.read(lake.filesystem, [lake.path(path)], table, columns=list(names))
-        wrong["rows lie in the partition of other rows"] += {*parquet_files.by_partition(table, rows)} != {
+        wrong["rows lie in the partition of other rows"] += [*parquet_files.by_partition(table, rows)] != [
             file.partition
-        }
+        ]
         wrong.update({f"{name} is empty in {{}} rows, and may not be": rows[name].null_count for name in firm})
         clusters[partition_values(file.partition).get("cluster_id")].append(lake.path(path))
     repeated = f"{{}} keys stand there more than once ({', '.join(table.key)})"
@@ -160,7 +144,7 @@ def _rows(lake: Lake, table: Table, files: TableFiles) -> Iterator[Finding]:
 
 def _intervals(history: pa.Table) -> dict[str, int]:
     """What is wrong with the times of a cluster's attributes, and how often."""
-    with closing(connected()) as database:
+    with connected() as database:
         database.register("history", history)
         found = database.execute(_INTERVALS).fetchone() or ()
     return dict(zip(_WRONG_INTERVALS, found, strict=True))

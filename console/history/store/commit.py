@@ -140,8 +140,10 @@ def sweep_table(files: Filesystem, where: str, versions: Collection[int], thorou
     there = set(_runs(files, where))
     for run in there - in_use:
         files.remove(f"{where}/{run}")
-    gone = _walk(files, where, there & in_use) if thorough else removed
-    for path in set(gone) - named:
+    if thorough:
+        found = (path for run in there & in_use for path, _ in files.within(f"{where}/{run}"))
+        removed = {path.removeprefix(f"{where}/") for path in found}
+    for path in removed - named:
         run = path.partition("/")[0]
         if run in there & in_use or not run.startswith(_BY_RUN):
             files.remove(f"{where}/{path}")
@@ -165,14 +167,3 @@ def _runs(files: Filesystem, where: str) -> Iterator[str]:
     for entry in files.entries(where):
         if entry.is_folder and entry.name.startswith(_BY_RUN) and is_run_id(entry.name.removeprefix(_BY_RUN)):
             yield entry.name
-
-
-def _walk(files: Filesystem, where: str, folders: Collection[str]) -> Iterator[str]:
-    """The files in these folders, relative to the table."""
-    for folder in folders:
-        for entry in files.entries(f"{where}/{folder}"):
-            within = f"{folder}/{entry.name}"
-            if entry.is_folder:
-                yield from _walk(files, where, (within,))
-            else:
-                yield within

@@ -54,8 +54,19 @@ class Filesystem:
     def entries(self, folder: str) -> list[Entry]:
         """What lies right in it, by name; nothing where it is not there."""
         with suppress(FileNotFoundError), os.scandir(folder) as found:
-            return sorted(Entry(each.name, each.is_dir(), _size(each)) for each in found)
+            return sorted(
+                Entry(each.name, each.is_dir(), 0 if each.is_dir() else each.stat().st_size) for each in found
+            )
         return []
+
+    def within(self, folder: str) -> Iterator[tuple[str, int]]:
+        """All files in it and in its folders: paths and bytes."""
+        for entry in self.entries(folder):
+            path = f"{folder}/{entry.name}"
+            if entry.is_folder:
+                yield from self.within(path)
+            else:
+                yield path, entry.bytes
 
     def remove(self, path: str) -> None:
         """A file, or a folder with all that is in it; nothing happens where it is not there."""
@@ -116,10 +127,6 @@ class Filesystem:
             finally:
                 with suppress(OSError):
                     file.truncate(0)
-
-
-def _size(entry: os.DirEntry[str]) -> int:
-    return 0 if entry.is_dir() else entry.stat().st_size
 
 
 def _sync(path: Path) -> None:

@@ -111,17 +111,14 @@ class Lake:
     def about(self) -> dict[str, Any]:
         """What lake.json says: format, lake_id, created. NoLake, DamagedLake."""
         try:
-            about = json.loads(self.filesystem.read(self.path("lake.json")))
+            text = self.filesystem.read(self.path("lake.json"))
         except FileNotFoundError:
             raise NoLake(
                 f"There is no lake at {self.where}: lake.json is missing. `kac lake collect` makes one; --lake names "
                 "another."
             ) from None
-        except ValueError as wrong:
-            raise delta_log.damaged(self.where, "lake.json", wrong) from wrong
-        if not isinstance(about, dict):
-            raise delta_log.damaged(self.where, "lake.json", "it is no object")
-        return about
+        with delta_log.reading(self.where, "lake.json"):
+            return {**json.loads(text)}
 
     def current(self) -> Release:
         """What holds now; the empty release in a new lake. DamagedLake, LakeError."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import atexit
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -21,14 +21,10 @@ if TYPE_CHECKING:
 
 def duckdb() -> ModuleType:
     """DuckDB's module. LakeError: it is not installed."""
-    try:
-        # Importing the package around it takes longer than most queries.
-        return import_module("_duckdb")
-    except ImportError:
-        try:
-            return import_module("duckdb")
-        except ImportError as error:
-            raise LakeError(f"Reading a lake needs DuckDB, which is not installed: {PACKAGE}") from error
+    for name in ("_duckdb", "duckdb"):  # importing the package around it takes longer than most queries
+        with suppress(ImportError):
+            return import_module(name)
+    raise LakeError(f"Reading a lake needs DuckDB, which is not installed: {PACKAGE}")
 
 
 def connected() -> DuckDBPyConnection:
@@ -61,14 +57,11 @@ def _end(database: DuckDBPyConnection) -> None:
 def rows(files: Filesystem, path: str, columns: Sequence[str]) -> list[dict[str, Any]]:
     """These columns of a small Parquet file. LakeError; FileNotFoundError; ValueError: it is no whole Parquet file, or
     has not these columns."""
-    connection = connected()
     try:
-        with _copied(files, path) as place:
+        with connected() as connection, _copied(files, path) as place:
             found = connection.execute(f"SELECT {', '.join(columns)} FROM read_parquet(?)", [place]).fetchall()  # noqa: S608
     except duckdb().Error as wrong:
         raise ValueError(str(wrong).partition("\n")[0]) from wrong
-    finally:
-        connection.close()
     return [dict(zip(columns, row, strict=True)) for row in found]
 
 

@@ -40,11 +40,8 @@ def joined(parts: Iterable[tuple[str, str | None]]) -> str:
 
 def partition_values(partition: str) -> dict[str, str | None]:
     """What `partition_name` was made of, by name of the part."""
-    made: dict[str, str | None] = {}
-    for part in filter(None, partition.split("/")):
-        name, _, value = part.partition("=")
-        made[name] = None if value == NO_VALUE else unquote(value)
-    return made
+    parts = (part.partition("=") for part in partition.split("/") if part)
+    return {name: None if value == NO_VALUE else unquote(value) for name, _, value in parts}
 
 
 def _escaped(value: str | None) -> str:
