@@ -20,7 +20,7 @@ from console.history.reader.tail import State, Tail, Value, folded
 from console.history.schema import CHANGE_EVENT, HISTORY, KRAFT_RECORD
 from console.history.store import Lake
 from console.history.store.write import writing
-from console.history.transforms.kraft_facts import Names, Record, names_of, placed_facts
+from console.history.transforms.kraft_changes import Names, Record, names_of, placed_facts
 from tests.history import change_worlds as worlds
 from tests.history.change_worlds import World
 from tests.history.lake_rows import arrow_rows

@@ -17,8 +17,7 @@ from console.history.schema import CHANGE_EVENT, HISTORY, QUOTA_USAGE, TABLES, T
 from console.history.transforms.change_event import OF_ENTITIES, Bronze, change_event
 from console.history.transforms.coverage import Covered, Polls
 from console.history.transforms.history import history
-from console.history.transforms.kraft_changes import Epochs
-from console.history.transforms.kraft_facts import Names, acl_of, facts
+from console.history.transforms.kraft_changes import Epochs, Names, acl_of, facts
 from console.history.transforms.quota_usage import HOUR, SCOPE, WINDOW_SECONDS, Limits, used_minutes, with_suggestions
 from console.history.transforms.rows import rows_of
 from console.history.transforms.touched import ENTITY

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from console.history.reader.tables import EPOCH, FILES, Change, Tables, Where, known_time
 from console.history.schema import CHANGE_EVENT, HISTORY, KRAFT_RECORD
-from console.history.transforms.kraft_facts import (
+from console.history.transforms.kraft_changes import (
     ACL_RECORDS,
     OTHER_RECORDS,
     TOPIC_RECORDS,

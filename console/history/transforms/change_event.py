@@ -16,15 +16,17 @@ from console.history.entities import DEFAULT, acl_resource, quota_parts
 from console.history.schema import ALTER_REQUEST, CHANGE_EVENT, JOURNAL, KRAFT_RECORD, SNAPSHOT, arrow_schema
 from console.history.transforms.attribution import attributed
 from console.history.transforms.coverage import LOG, Covered, Polls, log_covers
-from console.history.transforms.kraft_changes import Epochs, Event, kraft_changes
-from console.history.transforms.kraft_facts import (
+from console.history.transforms.kraft_changes import (
     ACL_RECORDS,
     BROKER_RECORDS,
     OTHER_RECORDS,
     TOPIC_RECORDS,
+    Epochs,
+    Event,
     Placed,
     Record,
     acl_of,
+    kraft_changes,
     placed_facts,
 )
 from console.history.transforms.reported import (

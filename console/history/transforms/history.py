@@ -16,8 +16,7 @@ import pyarrow as pa
 from console.history.entities import CLUSTER, DEFAULT, UNOBSERVED
 from console.history.schema import HISTORY
 from console.history.transforms.coverage import LOG, Covered, Polls, coverage_gaps
-from console.history.transforms.kraft_changes import SINCE_BEFORE, Event
-from console.history.transforms.kraft_facts import sha256
+from console.history.transforms.kraft_changes import SINCE_BEFORE, Event, sha256
 from console.history.transforms.reported import TOLERANCE, changed_list
 from console.history.transforms.rows import rows_of, table_of
 from console.history.transforms.touched import Touched

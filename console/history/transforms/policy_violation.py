@@ -21,7 +21,7 @@ import pyarrow as pa
 from console.history.entities import CLUSTER, DEFAULT
 from console.history.policy_files import Expected, Policy
 from console.history.schema import POLICY_VIOLATION
-from console.history.transforms.kraft_facts import Entity
+from console.history.transforms.kraft_changes import Entity
 from console.history.transforms.rows import rows_of, table_of
 
 

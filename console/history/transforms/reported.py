@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from console.history.transforms.kraft_changes import SINCE_BEFORE, Event
-from console.history.transforms.kraft_facts import Entity, sha256
+from console.history.transforms.kraft_changes import SINCE_BEFORE, Entity, Event, sha256
 
 # -- polls: the differences between one and the next -----------------------------------------------------------------
 
