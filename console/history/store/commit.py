@@ -104,40 +104,33 @@ def put_table(
     return version
 
 
-def put_checkpoint(files: Filesystem, lake: str, table: str, version: int) -> None:
-    """Writes a checkpoint of that version if the last one is old. OSError, LakeError."""
+def sweep_table(files: Filesystem, lake: str, table: str, versions: Collection[int], thorough: bool) -> None:
+    """Deletes what none of these versions needs, after a checkpoint of the newest if the last one is old; by the holder
+    of the lock alone, who has committed.
+
+    thorough: looks into all folders; else files are found that the log says were removed. OSError, LakeError;
+    DamagedLake: the log can't be read, and what it names is not known.
+    """
     from deltalake import DeltaTable
     from deltalake.exceptions import DeltaError
 
     where = f"{lake}/{folder_of(table)}"
     log = delta_log.listed(files, where)
-    if version - max((0, *log.checkpoints)) >= CHECKPOINT_EVERY:
-        try:
-            options = dict(files.delta_options())
-            DeltaTable(where, version=version, storage_options=options).create_checkpoint()
-        except DeltaError as wrong:
-            raise LakeError(f"No checkpoint of {where} could be written: {wrong}") from wrong
-        files.settle([f"{where}/{delta_log.LOG}"], lake)
-
-
-def sweep_table(files: Filesystem, where: str, versions: Collection[int], thorough: bool) -> None:
-    """Deletes what none of these versions needs; by the holder of the lock alone, who has committed.
-
-    where: the table's path. thorough: looks into all folders; else files are found that the log says were removed.
-    OSError; DamagedLake: the log can't be read, and what it names is not known.
-    """
-    if not versions:
-        for run in _runs(files, where):
-            files.remove(f"{where}/{run}")
-        return
-    log = delta_log.listed(files, where)
-    table = delta_log.replayed(files, where, min(versions), log)
-    named, removed = set(table.files), set(table.removed)
-    for version in range(min(versions) + 1, max(versions) + 1):
-        delta_log.advance(table, files, where, version)
-        named |= set(table.files)
+    there, named, removed = set(_runs(files, where)), set[str](), set[str]()
+    if versions:
+        if max(versions) - max((0, *log.checkpoints)) >= CHECKPOINT_EVERY:
+            try:
+                DeltaTable(where, max(versions), dict(files.delta_options())).create_checkpoint()
+            except DeltaError as wrong:
+                raise LakeError(f"No checkpoint of {where} could be written: {wrong}") from wrong
+            files.settle([f"{where}/{delta_log.LOG}"], lake)
+            log = delta_log.listed(files, where)
+        read = delta_log.replayed(files, where, min(versions), log)
+        named, removed = set(read.files), set(read.removed)
+        for version in range(min(versions) + 1, max(versions) + 1):
+            delta_log.advance(read, files, where, version)
+            named |= set(read.files)
     in_use = {path.partition("/")[0] for path in named}
-    there = set(_runs(files, where))
     for run in there - in_use:
         files.remove(f"{where}/{run}")
     if thorough:
@@ -147,7 +140,7 @@ def sweep_table(files: Filesystem, where: str, versions: Collection[int], thorou
         run = path.partition("/")[0]
         if run in there & in_use or not run.startswith(_BY_RUN):
             files.remove(f"{where}/{path}")
-    base = max((each for each in log.checkpoints if each <= min(versions)), default=0)
+    base = max((each for each in log.checkpoints if each <= min(versions, default=0)), default=0)
     for kind, of in ((delta_log.COMMIT, log.commits), (delta_log.CHECKPOINT, log.checkpoints)):
         for each in of:
             if each < base:

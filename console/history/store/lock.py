@@ -86,14 +86,11 @@ def holder_of(text: bytes) -> Holder | None:
 
 def is_dead(holder: Holder) -> bool:
     """Whether its process is known to have ended: it ran on this host, and is not there."""
-    if holder.host != socket.gethostname():
-        return False
     try:
-        os.kill(holder.pid, 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:
-        pass
+        if holder.host == socket.gethostname():
+            os.kill(holder.pid, 0)
+    except OSError as error:  # else it is another user's
+        return isinstance(error, ProcessLookupError)
     return False
 
 

@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
@@ -55,7 +55,6 @@ _REMEDIES = {
 }
 _OF_REGION = frozenset({"PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException"})
 _NO_OBJECT = ("NoSuchKey", "NotFound", "")
-_T = TypeVar("_T")
 
 
 class S3Keys(NamedTuple):
@@ -160,7 +159,7 @@ class S3Files(Filesystem):
         missing = [(path, place) for path, place in zip(paths, places, strict=True) if not _used(place)]
         if missing:
             _forget_old(self._cache)
-            _each(lambda both: self._copy(*both), missing)
+            _each(self._copy, *zip(*missing, strict=True))
         return [str(place) for place in places]
 
     def settle(self, folders: list[str], within: str) -> None:
@@ -333,7 +332,7 @@ def _forget_old(cache: Path) -> None:
                 file.unlink()
 
 
-def _each(do: Callable[[_T], Any], of: Iterable[_T]) -> None:
+def _each(do: Callable[..., Any], *of: Iterable[Any]) -> None:
     """Several at a time; the first error is raised."""
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        list(pool.map(do, of))
+        list(pool.map(do, *of))

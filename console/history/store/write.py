@@ -19,7 +19,7 @@ from console.history.store.lock import Holder, Lock, iso_now, later_run_id, new_
 from console.model.numbers import json_text
 
 from . import delta_log, parquet_files
-from .commit import put_checkpoint, put_table, require_delta_rs, sweep_table
+from .commit import put_table, require_delta_rs, sweep_table
 from .errors import LakeError, LeaseLost
 from .lake import Lake
 from .release import KEEP, DataFile, Inputs, Release, TableFiles, folder_of, time_range
@@ -85,25 +85,20 @@ class Write:
 
     def folder(self, table: str, partition: str = "") -> str:
         """The absolute path of a new folder to write Parquet into, for `rewrite` or `replace`. It is not made yet.
-
-        partition: as `partitions.partition_name`; empty text for a folder above partitions, or a table without.
-        """
+        partition: as `partitions.partition_name`; empty text for a folder above partitions, or a table without."""
         relative = f"{folder_of(TABLES[table].name)}/v={self.run_id}/{len(self._folders)}"
         self._folders.append(relative)
         return self.lake.path(f"{relative}/{partition}" if partition else relative)
 
     def add_arrow(self, table: str, rows: pa.Table) -> int:
-        """Appends rows: one new file for each partition that they are of. Gives how many.
-
-        `run_id` is filled in where the column is missing. ValueError: they do not fit the table.
-        """
+        """Appends rows, see `put_arrow`. Gives how many."""
         if made := self.put_arrow(table, rows):
             self.rewrite(table, (), made)
         return int(rows.num_rows)
 
     def add_few(self, table: str, rows: pa.Table, small: int) -> int:
         """Appends few rows to a table without partitions, as often as may be: of its files with fewer rows than `small`
-        there are never many. Gives how many rows are new. ValueError: see `add_arrow`."""
+        there are never many. Gives how many rows are new. ValueError: see `put_arrow`."""
         former = [path for path, file in self._of(table).files.items() if file.rows < small]
         if len(former) < _FEW_FILES:
             return self.add_arrow(table, rows)
@@ -126,10 +121,8 @@ class Write:
         return made
 
     def replace(self, table: str, partitions: Mapping[str, Iterable[str]], *, whole: bool = False) -> None:
-        """Puts folders in the place of what these partitions had; one without folders is no more.
-
-        whole: the partitions that are not named are no more, too.
-        """
+        """Puts folders in the place of what these partitions had; one without folders is no more. whole: neither are
+        those that are not named."""
         self.rewrite(table, self._of(table).of(None if whole else partitions), partitions)
 
     def rewrite(self, table: str, gone: Container[str], partitions: Mapping[str, Iterable[str]]) -> None:
@@ -217,9 +210,7 @@ class Write:
                 versions = [max(0, now - _READ_STILL), now]
             elif not thorough and name not in ahead and older <= {min(versions, default=None)}:
                 continue
-            if versions:
-                put_checkpoint(self.lake.filesystem, self.lake.where, name, max(versions))
-            sweep_table(self.lake.filesystem, self.lake.path(folder_of(name)), versions, thorough or name in ahead)
+            sweep_table(self.lake.filesystem, self.lake.where, name, versions, thorough or name in ahead)
 
     def abandon(self) -> None:
         """Ends the run without a commit, if it has not ended: its folders go."""
