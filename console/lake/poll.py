@@ -14,7 +14,7 @@ from console.history.entities import ACL_SET, CONFIG_TYPES, acl_attr, acl_key, c
 from console.history.entities import scram_value as scram_text
 from console.history.redact import is_secret
 from console.history.schema import Table, arrow_schema
-from console.model.codes import BROKER, CLIENT_METRICS, DEFAULT_CONFIG, GROUP, STATIC_BROKER_CONFIG, TOPIC, ResourceType
+from console.model.codes import BROKER, CLIENT_METRICS, GROUP, STATIC_BROKER_CONFIG, TOPIC, ResourceType
 from console.model.config import (
     CLUSTER_DEFAULT,
     ConfigEntry,
@@ -217,40 +217,27 @@ def _values(snapshot: Snapshot, failed: Collection[tuple[str, str | None]]) -> d
     return found
 
 
-def _own_values(entity_type: str, resource: ConfigResource, configs: ConfigSet) -> Iterator[Value]:
-    """The values that a resource sets itself."""
-    on_broker = resource.type == BROKER and not resource.is_cluster_default
-    for entry in configs if on_broker else configs.overrides(resource):
-        own = _on_broker(entry) if on_broker else entry
-        if own is not None:
-            hidden = entry.sensitive or is_secret(entity_type, entry.name)
-            yield Value(entry.name, None if hidden else own.value, own.source.name, hidden)
-
-
 _OF_A_BROKER = (own_source(broker_resource(0)), STATIC_BROKER_CONFIG)
 
 
-def _on_broker(entry: ConfigEntry) -> ConfigEntry | Synonym | None:
-    """The value that is set on the broker at run time, else in its file, even if the default for all brokers overrides
-    it.
-
-    A synonym of another name (log.retention.hours below log.retention.ms) is an entry of its own.
-    """
-    if entry.source == DEFAULT_CONFIG:
-        return None  # the last of its synonyms: nothing is set
-    for each in entry.synonyms or (entry,):
-        if each.name == entry.name and each.source in _OF_A_BROKER:
-            return each
-    return None
+def _own_values(entity_type: str, resource: ConfigResource, configs: ConfigSet) -> Iterator[Value]:
+    """The values that a resource sets itself. A broker's are set on it at run time, else in its file, even if the
+    default for all brokers overrides them; a synonym of another name (log.retention.hours below log.retention.ms) is an
+    entry of its own."""
+    on_broker = resource.type == BROKER and not resource.is_cluster_default
+    for entry in configs if on_broker else configs.overrides(resource):
+        own: Sequence[ConfigEntry | Synonym] = [entry]
+        if on_broker:
+            there = entry.synonyms or (entry,)
+            own = [each for each in there if each.name == entry.name and each.source in _OF_A_BROKER]
+        if own:
+            hidden = entry.sensitive or is_secret(entity_type, entry.name)
+            yield Value(entry.name, None if hidden else own[0].value, own[0].source.name, hidden)
 
 
 def state_rows(state: State) -> list[Row]:
     """The rows of all values."""
-    return [
-        Row("state", entity.entity_type, entity.entity_key, *value)
-        for entity, values in state.items()
-        for value in values
-    ]
+    return [Row("state", type_, key, *value) for (type_, key), values in state.items() for value in values]
 
 
 def status_rows(seen: Observation) -> list[Row]:

@@ -69,9 +69,7 @@ class Recorded:
     request_logs: Mapping[int, Path]
 
 
-async def record(
-    name: str, spec: ClusterSpec, end: datetime, folder: Path, passed: Callable[[str], None] = lambda _: None
-) -> Recorded:
+async def record(name: str, spec: ClusterSpec, end: datetime, folder: Path, passed: Callable[[str], None]) -> Recorded:
     """Runs the day of one of the story's clusters, and writes its logs into a folder. passed: called for each poll.
 
     The final state is kept where the specification says. Raises OSError.
