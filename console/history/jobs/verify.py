@@ -6,7 +6,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from console.history.schema import HISTORY, RELEASE, TABLES, Table, arrow_schema
@@ -26,7 +25,7 @@ SELECT count(*) FILTER (valid_to < valid_from),
        count(*) FILTER (currents > 1 AND number = 1)
 FROM (SELECT *, row_number() OVER ordered AS number, lag(valid_to) OVER ordered AS former,
              count(*) FILTER (is_current) OVER (PARTITION BY {_ATTRIBUTE}) AS currents
-      FROM history WINDOW ordered AS (PARTITION BY {_ATTRIBUTE} ORDER BY valid_from))
+      FROM read_parquet(?, hive_partitioning = false) WINDOW ordered AS (PARTITION BY {_ATTRIBUTE} ORDER BY valid_from))
 """  # noqa: S608
 _WRONG_INTERVALS = (
     "{} rows end before they begin",
@@ -132,19 +131,17 @@ def _rows(lake: Lake, table: Table, files: TableFiles) -> Iterator[Finding]:
         wrong.update({f"{name} is empty in {{}} rows, and may not be": rows[name].null_count for name in firm})
         clusters[partition_values(file.partition).get("cluster_id")].append(lake.path(path))
     repeated = f"{{}} keys stand there more than once ({', '.join(table.key)})"
-    columns = [*table.key, *(["valid_to", "is_current"] if table is HISTORY else [])]
     for paths in clusters.values():
-        rows = parquet_files.read(lake.filesystem, paths, table, columns=columns)
+        rows = parquet_files.read(lake.filesystem, paths, table, columns=list(table.key))
         counted = rows.group_by(list(table.key)).aggregate([([], "count_all")])
         wrong[repeated] += pc.sum(pc.greater(counted["count_all"], 1)).as_py()
         if table is HISTORY:
-            wrong.update(_intervals(rows))
+            wrong.update(_intervals(lake.filesystem.here(paths)))
     return (Finding(table.name, what.format(count)) for what, count in wrong.items() if count)
 
 
-def _intervals(history: pa.Table) -> dict[str, int]:
-    """What is wrong with the times of a cluster's attributes, and how often."""
+def _intervals(paths: list[str]) -> dict[str, int]:
+    """What is wrong with the times of a cluster's attributes, and how often. paths: where DuckDB reads its history."""
     with connected() as database:
-        database.register("history", history)
-        found = database.execute(_INTERVALS).fetchone() or ()
+        found = database.execute(_INTERVALS, [paths]).fetchone() or ()
     return dict(zip(_WRONG_INTERVALS, found, strict=True))
