@@ -132,11 +132,15 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--growth", action="store_true")
     asked = parser.parse_args(arguments)
-    from console.history.jobs.session import Settings, session
+    from console.history.jobs.session import session
 
     with tempfile.TemporaryDirectory() as temporary, (Path(temporary) / "spark.log").open("wb") as log:
-        more = {"spark.local.dir": temporary}
-        settings = Settings(name="events", master="local[2]", memory="2g", shuffle_partitions=4, more=more)
+        settings = {
+            "spark.master": "local[2]",
+            "spark.driver.memory": "2g",
+            "spark.sql.shuffle.partitions": "4",
+            "spark.local.dir": temporary,
+        }
         with session(settings, log) as spark:
             report("change events and history", records=asked.records, **load())
             if not asked.growth:

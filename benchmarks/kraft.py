@@ -48,10 +48,10 @@ def decode(log: str) -> dict[str, float]:
 
 def through_spark(log: str) -> dict[str, float]:
     """The same as a DataFrame with all its columns, from when the session is there."""
-    from console.history.jobs.session import Settings, session
+    from console.history.jobs.session import session
     from console.history.spark_sources import KraftLog
 
-    settings = Settings(name="benchmark", master="local[2]", memory="1g", shuffle_partitions=2)
+    settings = {"spark.master": "local[2]", "spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2"}
     with tempfile.TemporaryFile() as java_log, session(settings, java_log) as spark:
         start = time.perf_counter()
         spark.dataSource.register(KraftLog)

@@ -7,7 +7,6 @@ import threading
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -31,6 +30,7 @@ def lake_files(where: str, environ: Mapping[str, str] = os.environ) -> Filesyste
     from console.admin.aws_keys import region_of
     from console.admin.aws_services import Ask
     from console.history.store.errors import PACKAGE, LakeError
+    from console.log_file import cache_directory
     from console.safe_files import private_folder
 
     if not at.netloc or not at.path.strip("/"):
@@ -45,9 +45,9 @@ def lake_files(where: str, environ: Mapping[str, str] = os.environ) -> Filesyste
         raise LakeError(f"{where} needs obstore, which is not installed: {PACKAGE}")
     from console.history.store.s3 import S3Files
 
-    cache = Path(environ.get("XDG_CACHE_HOME") or Path(environ.get("HOME") or "~").expanduser() / ".cache") / "kac"
-    private_folder(cache / "lake")
-    return S3Files(at.netloc, f"{endpoint.scheme}://{endpoint.netloc}", region, _Keys(environ), cache / "lake")
+    cache = cache_directory(environ) / "lake"
+    private_folder(cache)
+    return S3Files(at.netloc, f"{endpoint.scheme}://{endpoint.netloc}", region, _Keys(environ), cache)
 
 
 class _Keys:

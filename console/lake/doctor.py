@@ -12,7 +12,8 @@ from pathlib import Path
 
 from console.answers.checks import Check, Health
 from console.lake.java import VECTOR, Java, candidates, major, with_launcher
-from console.lake.spark_session import LEAST_MEMORY, MIB, Machine, cache_folder, spark_log, this_machine
+from console.lake.spark_session import LEAST_MEMORY, MIB, Machine, spark_log, this_machine
+from console.log_file import cache_directory
 from console.plan.amounts import size
 
 INSTALL = "pip install 'kafka-admin-console[lake]'"
@@ -30,7 +31,7 @@ def checks(environ: Mapping[str, str], lake: str | None) -> Iterator[Check]:
     python = f"{sys.version.split()[0]} ({sys.executable})"
     of_executors = f"executors of a cluster need 3.10 or newer, with {', '.join(OF_EXECUTORS)}"
     yield Check("Python", Health.OK, f"{python}; {of_executors}")
-    javas = [with_launcher(each, cache_folder(environ)) for each in candidates(environ)]
+    javas = [with_launcher(each, cache_directory(environ)) for each in candidates(environ)]
     yield from _java(javas)
     for name in ("pyspark", "deltalake", "duckdb", *OF_EXECUTORS):
         yield _package(name, needed=True)

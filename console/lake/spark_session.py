@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from console.history.jobs.processes import processors
-from console.lake.java import Java, NoJava, find_java
-from console.log_file import state_directory
-from console.model.numbers import is_natural
+from console.lake.java import NoJava, find_java
+from console.log_file import cache_directory, state_directory
 from console.safe_files import open_private, private_folder, write_whole
 
 if TYPE_CHECKING:
@@ -51,34 +50,22 @@ class Machine:
 
 def this_machine(root: Path = Path("/")) -> Machine:
     """Reads the machine's figures; root: where its files are."""
-    memory, free = _memory(root)
-    for limit, used in _container_limits(root):
-        memory = min(memory, limit)
-        free = min(free, max(0, limit - used))
-    return Machine(memory, free, processors())
-
-
-def _memory(root: Path) -> tuple[int, int]:
     try:
         lines = (root / "proc/meminfo").read_text().splitlines()
         sizes = {name: int(rest.split()[0]) * 1024 for name, _, rest in (line.partition(":") for line in lines) if rest}
-        return sizes["MemTotal"], sizes["MemAvailable"]
+        memory, free = sizes["MemTotal"], sizes["MemAvailable"]
     except (OSError, KeyError, ValueError, IndexError):
-        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        return total, total // 2
-
-
-def _container_limits(root: Path) -> Iterator[tuple[int, int]]:
-    """The limits of control groups and their current use, in bytes: version 2, then 1."""
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        free = memory // 2
+    # Control groups of version 2, then 1.
     for limit, used in (
-        ("sys/fs/cgroup/memory.max", "sys/fs/cgroup/memory.current"),
-        ("sys/fs/cgroup/memory/memory.limit_in_bytes", "sys/fs/cgroup/memory/memory.usage_in_bytes"),
+        ("memory.max", "memory.current"),
+        ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
     ):
-        try:
-            yield int((root / limit).read_text()), int((root / used).read_text())
-        except (OSError, ValueError):
-            # Missing, or "max".
-            continue
+        with suppress(OSError, ValueError):  # missing, or "max"
+            most, taken = (int((root / "sys/fs/cgroup" / name).read_text()) for name in (limit, used))
+            memory, free = min(memory, most), min(free, max(0, most - taken))
+    return Machine(memory, free, processors())
 
 
 # -- what a Spark cluster needs of kac, as one zip: `console/history` with what it imports of `console/model`, and a
@@ -152,16 +139,6 @@ class NoSpark(Exception):
     """Spark can't be started here; the text says why, and what to do."""
 
 
-Notify = Callable[[str], None]
-"""Gets a line about what happens while Spark starts and ends."""
-
-
-def cache_folder(environ: Mapping[str, str]) -> Path:
-    """`$XDG_CACHE_HOME/kac`, or `~/.cache/kac`: files that can be made again."""
-    base = environ.get("XDG_CACHE_HOME") or str(Path(environ.get("HOME") or "~").expanduser() / ".cache")
-    return Path(base) / "kac"
-
-
 def spark_log(environ: Mapping[str, str]) -> Path:
     """The file of Spark's log."""
     return state_directory(environ) / "spark.log"
@@ -169,16 +146,11 @@ def spark_log(environ: Mapping[str, str]) -> Path:
 
 @contextmanager
 def lake_session(
-    environ: Mapping[str, str],
-    *,
-    master: str | None = None,
-    more: Mapping[str, str] | None = None,
-    say: Notify = lambda _: None,
+    environ: Mapping[str, str], *, master: str | None = None, say: Callable[[str], None] = lambda _: None
 ) -> Iterator[SparkSession]:
     """A session; nothing of it remains afterwards but its log.
 
-    master: `local[*]` by default; others are Spark's own (`spark://…`, `yarn`). more: further settings of
-    Spark's.
+    master: `local[*]` by default; others are Spark's own (`spark://…`, `yarn`). say: gets a line when Spark starts.
 
     Raises:
         NoSpark: what is missing, or Spark's error when it did not start.
@@ -186,33 +158,40 @@ def lake_session(
     if find_spec("pyspark") is None:
         raise NoSpark("Spark is not installed: pip install 'kafka-admin-console[lake]', then run this again")
     try:
-        java = find_java(environ, cache_folder(environ))
+        java = find_java(environ, cache_directory(environ))
     except NoJava as missing:
         raise NoSpark(f"{missing}; run kac lake doctor") from None
-    master = master or "local[*]"
-    local = master.startswith("local")
 
-    from console.history.jobs.session import Settings, session
+    from console.history.jobs.session import NotStarted, environment, session
 
-    machine = this_machine()
-    with (
-        scratch_folder(Path(tempfile.gettempdir())) as scratch,
-        _log(environ) as log,
-    ):
-        settings = Settings(
-            master=master,
-            memory=f"{machine.for_spark // MIB}m" if local else None,
-            shuffle_partitions=cores(master, machine) * PARTITIONS_FOR_A_CORE if local else None,
-            # Spark creates folders there, which a killed run leaves.
-            java_options=(f"-Djava.io.tmpdir={scratch}",) if local else (),
-            more={**_places(local, scratch), **(more or {})},
-        )
+    settings = {"spark.master": master or "local[*]"}
+    variables: dict[str, str | None] = {"JAVA_HOME": str(java.home)}
+    is_local = settings["spark.master"].startswith("local")
+    with scratch_folder(Path(tempfile.gettempdir())) as scratch, _log(environ) as log:
+        if is_local:
+            variables["SPARK_HOME"] = None  # may be of another Spark than the installed one
+            settings |= {
+                "spark.driver.memory": f"{this_machine().for_spark // MIB}m",
+                # Spark creates folders there, which a killed run leaves.
+                "spark.driver.extraJavaOptions": f"-Djava.io.tmpdir={scratch}",
+                "spark.local.dir": str(scratch),
+                "spark.sql.warehouse.dir": (scratch / "warehouse").as_uri(),
+            }
         say("starting Spark")
-        with _variables(java, local), _explained(log, environ), session(settings, log) as spark:
-            if not local:
-                # Executors need it; local ones find kac where it is installed.
-                spark.sparkContext.addPyFile(str(write_package(scratch / "kac-lake.zip")[0]))
-            yield spark
+        start = log.tell()
+        try:
+            with environment(variables), session(settings, log) as spark:
+                if is_local:
+                    partitions = spark.sparkContext.defaultParallelism * PARTITIONS_FOR_A_CORE
+                    spark.conf.set("spark.sql.shuffle.partitions", partitions)
+                else:
+                    # Executors need it; local ones find kac where it is installed.
+                    spark.sparkContext.addPyFile(str(write_package(scratch / "kac-lake.zip")[0]))
+                yield spark
+        except NotStarted:
+            path = spark_log(environ)
+            said = _first_error(path, start)
+            raise NoSpark(f"Spark did not start: {said}; {path} has the whole log; run kac lake doctor") from None
 
 
 @contextmanager
@@ -235,12 +214,10 @@ def scratch_folder(base: Path) -> Iterator[Path]:
                 for each in home.glob("run-*"):
                     with suppress(OSError), _locked(each, wait=False):  # its run is dead
                         shutil.rmtree(each, ignore_errors=True)
-                folder = Path(tempfile.mkdtemp(prefix="run-", dir=home))
+                made = tempfile.TemporaryDirectory(prefix="run-", dir=home, ignore_cleanup_errors=True)
+                folder = Path(held.enter_context(made))
                 held.enter_context(_locked(folder))
-            try:
-                yield folder
-            finally:
-                shutil.rmtree(folder, ignore_errors=True)
+            yield folder
     except OSError as error:
         if error.filename is None or not str(error.filename).startswith(str(home)):
             raise
@@ -256,49 +233,6 @@ def _locked(folder: Path, *, wait: bool = True) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
-
-
-def cores(master: str, machine: Machine) -> int:
-    """The cores of a local master: `local`, `local[3]`, `local[*]`, `local[2,4]`."""
-    number = master.removeprefix("local").strip("[]").split(",")[0].strip()
-    return machine.cores if number == "*" else int(number) if is_natural(number) else 1
-
-
-def _places(local: bool, scratch: Path) -> dict[str, str]:
-    if not local:
-        return {}
-    return {"spark.local.dir": str(scratch), "spark.sql.warehouse.dir": (scratch / "warehouse").as_uri()}
-
-
-@contextmanager
-def _variables(java: Java, local: bool) -> Iterator[None]:
-    """Sets JAVA_HOME, and unsets a SPARK_HOME of another Spark than the installed one."""
-    before = {name: os.environ.get(name) for name in ("JAVA_HOME", "SPARK_HOME")}
-    os.environ["JAVA_HOME"] = str(java.home)
-    if local:
-        os.environ.pop("SPARK_HOME", None)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            os.environ.pop(name, None)
-            if value is not None:
-                os.environ[name] = value
-
-
-@contextmanager
-def _explained(log: IO[bytes], environ: Mapping[str, str]) -> Iterator[None]:
-    """Reports why Java did not start."""
-    from console.history.jobs.session import NotStarted
-
-    start = log.tell()
-    try:
-        yield
-    except NotStarted:
-        said = _first_error(spark_log(environ), start)
-        raise NoSpark(
-            f"Spark did not start: {said}; {spark_log(environ)} has the whole log; run kac lake doctor"
-        ) from None
 
 
 def _first_error(path: Path, start: int) -> str:

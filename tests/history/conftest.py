@@ -20,21 +20,10 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """Spark on two cores of this machine, in UTC, with two partitions after a shuffle."""
-    from console.history.jobs.session import Settings, session
-    from tests.support.quick_spark import INTERPRETED, java_options
+    from console.history.jobs.session import session
+    from tests.support.quick_spark import quick
 
     folder = tmp_path_factory.mktemp("spark")
-    settings = Settings(
-        name="tests",
-        master="local[2]",
-        memory="1g",
-        shuffle_partitions=2,
-        java_options=java_options(),
-        more={
-            **INTERPRETED,
-            "spark.local.dir": str(folder),
-            "spark.sql.warehouse.dir": (folder / "warehouse").as_uri(),
-        },
-    )
+    settings = quick({"spark.local.dir": str(folder), "spark.sql.warehouse.dir": (folder / "warehouse").as_uri()})
     with (folder / "spark.log").open("wb") as log, session(settings, log) as started:
         yield started

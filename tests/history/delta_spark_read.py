@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import sys
 
-from console.history.jobs.session import Settings, session
+from console.history.jobs.session import session
 from console.history.store import Lake
-from tests.support.quick_spark import INTERPRETED, java_options
+from tests.support.quick_spark import quick
 
 DELTA = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -22,8 +22,7 @@ DELTA = {
 
 def main() -> None:
     lake = Lake.open(sys.argv[1])
-    more = {**DELTA, **INTERPRETED, "spark.jars": sys.argv[2], "spark.sql.warehouse.dir": lake.path("warehouse")}
-    settings = Settings("delta", "local[2]", "1g", shuffle_partitions=2, java_options=java_options(), more=more)
+    settings = quick({**DELTA, "spark.jars": sys.argv[2], "spark.sql.warehouse.dir": lake.path("warehouse")})
     with session(settings) as spark:
         told = {}
         for name, version in lake.current().versions.items():

@@ -10,14 +10,16 @@ import time
 
 from console.history.jobs import renew
 from console.history.jobs.build import build
-from console.history.jobs.session import Settings, session
+from console.history.jobs.session import session
 from console.history.store import Lake
+
+SETTINGS = {"spark.master": "local[2]", "spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2"}
 
 
 def main() -> None:
     lake = Lake.open(sys.argv[1])
     renew.MOST_ROWS = 0
-    with session(Settings(name="killed", master="local[2]", memory="1g", shuffle_partitions=2)) as spark:
+    with session(SETTINGS) as spark:
         gateway = spark.sparkContext._gateway
         assert gateway is not None
         print(gateway.proc.pid, flush=True)

@@ -8,9 +8,9 @@ import json
 import sys
 from pathlib import Path
 
-from console.history.jobs.session import Settings, session
+from console.history.jobs.session import session
 from console.history.spark_sources import KraftLog, RequestLogSource
-from tests.support.quick_spark import INTERPRETED, java_options
+from tests.support.quick_spark import quick
 
 CLUSTER = "cluster-a"
 
@@ -18,10 +18,7 @@ CLUSTER = "cluster-a"
 def main() -> None:
     folder = Path(sys.argv[1])
     logs = [{"paths": [f"{folder}/logs/request.log*"], "cluster_id": CLUSTER, "broker_id": 1, "time_zone": "UTC"}]
-    settings = Settings(
-        "streams", "local[2]", "1g", shuffle_partitions=2, java_options=java_options(), more=INTERPRETED
-    )
-    with session(settings) as spark:
+    with session(quick({})) as spark:
         spark.dataSource.register(KraftLog)
         spark.dataSource.register(RequestLogSource)
         records = spark.readStream.format("kraft_log").option("path", str(folder / "__cluster_metadata-0")).load()

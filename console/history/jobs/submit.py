@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from pyspark.sql import SparkSession
 
 from console.history.jobs.record import Report
-from console.history.jobs.session import Settings, session
+from console.history.jobs.session import session
 from console.history.store import Lake, LakeError
 from console.history.store.errors import PACKAGE
 from console.history.store.filesystem import Filesystem
@@ -59,7 +59,7 @@ def files_of_s3a(spark: SparkSession, where: str) -> Filesystem:
 
 def submitted(job: str, run: Callable[[SparkSession], Report]) -> int:
     """Runs a job under `spark-submit`, in the session that is there or a new one; gives the exit code."""
-    with session(Settings(name=f"kac lake {job}")) as spark:
+    with session({"spark.app.name": f"kac lake {job}"}) as spark:
         try:
             report = run(spark)
         except (LakeError, OSError) as wrong:
