@@ -12,9 +12,8 @@ import hashlib
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from .files import Check, LogBytes, Survey, opened
 
@@ -30,14 +29,6 @@ what did not change is not read again. What a former version remembered has `rea
 
 class CutInPlaceError(OSError):
     """A file lost lines that were read, and kept others: what of it is new can't be known."""
-
-
-class Relation(Enum):
-    """What a file is to one that is known."""
-
-    CONTINUES = "it has all that was read, and perhaps more"
-    BEGINS = "it is a beginning of what was read: an older copy"
-    OTHER = "another file"
 
 
 @dataclass(frozen=True)
@@ -67,8 +58,7 @@ class Plan:
     places: Mapping[str, str] = field(default_factory=dict, compare=False)
 
 
-@dataclass(frozen=True)
-class _Seen:
+class _Seen(NamedTuple):
     """A file as it is now. stat: its `place`, `size` and `changed`. line: the digest of its first line. line_end: where
     that ends."""
 
@@ -78,37 +68,33 @@ class _Seen:
     line_end: int
     survey: Survey
 
-    @property
-    def end(self) -> int:
-        return self.survey.end
-
     def entry(self) -> dict[str, Any]:
         """As `Progress` remembers it."""
-        marks = [self.survey.checks[at] for at in checkpoints(self.line_end) if at <= self.end]
-        return {"read": self.end, "marks": marks, "last": self.survey.checks[self.end], **self.stat}
+        checks, end = self.survey.checks, self.survey.end
+        marks = [checks[at] for at in checkpoints(self.line_end) if at <= end]
+        return {"read": end, "marks": marks, "last": checks[end], **self.stat}
+
+    def same(self, known: Mapping[str, Any]) -> tuple[bool, int]:
+        """Whether it begins as what is remembered of a file with the same first line, as far as both go; and up to
+        which byte both are known to be the same."""
+        checks, end, read = self.survey.checks, self.survey.end, int(known["read"])
+        same = min(self.line_end, end)
+        for at, mark in zip(checkpoints(self.line_end), known.get("marks", ()), strict=False):
+            if at > end:
+                break
+            if checks[at] != mark:
+                return False, same
+            same = at
+        if end < read:
+            return True, same
+        if known.get("last", checks.get(read)) != checks.get(read):
+            return False, same
+        return True, read
 
 
 def checkpoints(line_end: int) -> tuple[int, ...]:
     """Positions at which the content of a file is remembered whose first line ends there."""
     return tuple(line_end + at for at in CHECKPOINTS)
-
-
-def relation(known: Mapping[str, Any], survey: Survey, line_end: int) -> tuple[Relation, int]:
-    """What a file is to what is remembered of one with the same first line, and up to which byte both are known to be
-    the same. Pure."""
-    same = min(line_end, survey.end)
-    for at, mark in zip(checkpoints(line_end), known.get("marks", ()), strict=False):
-        if at > survey.end:
-            break
-        if survey.checks[at] != mark:
-            return Relation.OTHER, same
-        same = at
-    read = int(known["read"])
-    if survey.end < read:
-        return Relation.BEGINS, same
-    if known.get("last", survey.checks.get(read)) != survey.checks.get(read):
-        return Relation.OTHER, same
-    return Relation.CONTINUES, read
 
 
 def plan(paths: Sequence[str], progress: Progress, *, owner: str = "") -> Plan:
@@ -118,8 +104,8 @@ def plan(paths: Sequence[str], progress: Progress, *, owner: str = "") -> Plan:
     Raises OSError, EOFError (gzip, cut): a file can't be read; its path is in the text. CutInPlaceError.
     """
     known = {identity: dict(entry) for identity, entry in progress.items()}
-    planner = _Planner(known)
     unread = {str(entry["place"]): identity for identity, entry in known.items() if "place" in entry}
+    now, there = dict(known), set[str]()
     places: dict[str, str] = {}
     seen: list[_Seen] = []
     unchanged = 0
@@ -131,7 +117,7 @@ def plan(paths: Sequence[str], progress: Progress, *, owner: str = "") -> Plan:
             stat = {"place": file.place, "size": file.size, "changed": file.changed}
             identity = unread.get(file.place)
             if identity is not None and stat.items() <= known[identity].items():
-                planner.there.add(identity)
+                there.add(identity)
                 unchanged += 1
                 continue
             try:
@@ -143,63 +129,45 @@ def plan(paths: Sequence[str], progress: Progress, *, owner: str = "") -> Plan:
             if found is not None:
                 seen.append(found)
     # The longest first: of copies one is read, and the others are beginnings of it.
-    for each in sorted(seen, key=lambda each: (-each.end, each.path)):
-        planner.take(each)
-    spans = tuple(planner.spans)
-    return Plan(spans, planner.now, unchanged + len(seen) - len(spans), frozenset(planner.there), places)
+    seen.sort(key=lambda each: (-each.survey.end, each.path))
+    spans = tuple(span for each in seen if (span := _new_of(each, known, now, there)))
+    return Plan(spans, now, unchanged + len(seen) - len(spans), frozenset(there), places)
 
 
-class _Planner:
-    """Files one after another, each compared with what is known, and with those before it."""
-
-    def __init__(self, known: Mapping[str, dict[str, Any]]) -> None:
-        self._known = known
-        self.now = dict(known)
-        self.spans: list[Span] = []
-        self.there: set[str] = set()
-
-    def take(self, seen: _Seen) -> None:
-        """Plans what is new of it. CutInPlaceError."""
-        alike = [identity for identity in self.now if identity.split(".", 1)[0] == seen.line]
-        for identity in alike:
-            how, same = relation(self.now[identity], seen.survey, seen.line_end)
-            if self._is_cut(identity, seen, how, same):
-                raise CutInPlaceError(
-                    f"{seen.path} was cut: of {self._known[identity]['read']:,} bytes that were read it kept about "
-                    f"{same:,}, and what was written since can't be told from what was read. Rotate it, and give the "
-                    "lines that are new as a file of their own"
-                )
-            if how is Relation.BEGINS or (how is Relation.CONTINUES and self.now[identity]["read"] == seen.end):
-                self.there.add(identity)
-                if how is Relation.CONTINUES:
-                    self.now[identity] = {**self.now[identity], **seen.entry()}
-                return
-        continued = [each for each in alike if each in self._known and self._continues(each, seen)]
-        start, identity = 0, ""
-        if continued:
-            identity = max(continued, key=lambda each: int(self._known[each]["read"]))
-            start = int(self._known[identity]["read"])
-            self.there.add(identity)
-        if not identity or self.now[identity] is not self._known[identity]:
-            identity = self._new(seen.line)
-        self.there.add(identity)
-        self.now[identity] = {**self.now.get(identity, {}), **seen.entry()}
-        checks = {at: seen.survey.checks[at] for at in {min(seen.line_end, seen.end), start, seen.end}}
-        checked, survey = tuple(sorted(checks.items())), seen.survey
-        self.spans.append(Span(seen.path, start, seen.end, identity, checked, survey.head, survey.tail))
-
-    def _continues(self, identity: str, seen: _Seen) -> bool:
-        return relation(self._known[identity], seen.survey, seen.line_end)[0] is Relation.CONTINUES
-
-    def _is_cut(self, identity: str, seen: _Seen, how: Relation, same: int) -> bool:
-        """Whether the very file lost the end of what was read of it, and kept more than its first line."""
-        if self._known.get(identity, {}).get("place") != seen.stat["place"]:
-            return False
-        return how is Relation.BEGINS or (how is Relation.OTHER and same > seen.line_end)
-
-    def _new(self, line: str) -> str:
-        names = itertools.chain([line], (f"{line}.{number}" for number in itertools.count(2)))
-        return next(name for name in names if name not in self.now)
+def _new_of(
+    seen: _Seen, known: Mapping[str, dict[str, Any]], now: dict[str, dict[str, Any]], there: set[str]
+) -> Span | None:
+    """What is new of a file; None: nothing. known: what is remembered of files. now: the same after those before it
+    were planned; it is added to it, and to what is there. CutInPlaceError."""
+    end = seen.survey.end
+    alike = [identity for identity in now if identity.split(".", 1)[0] == seen.line]
+    for identity in alike:
+        begins_so, same = seen.same(now[identity])
+        read = now[identity]["read"]
+        # The very file lost the end of what was read of it, and kept more than its first line.
+        is_cut = end < read if begins_so else same > seen.line_end
+        if is_cut and known.get(identity, {}).get("place") == seen.stat["place"]:
+            raise CutInPlaceError(
+                f"{seen.path} was cut: of {known[identity]['read']:,} bytes that were read it kept about "
+                f"{same:,}, and what was written since can't be told from what was read. Rotate it, and give the "
+                "lines that are new as a file of their own"
+            )
+        if begins_so and end <= read:
+            there.add(identity)
+            if end == read:
+                now[identity] = {**now[identity], **seen.entry()}
+            return None
+    continued = [each for each in alike if each in known and known[each]["read"] <= end and seen.same(known[each])[0]]
+    former = max(continued, key=lambda each: int(known[each]["read"]), default=None)
+    start = 0 if former is None else int(known[former]["read"])
+    identity = former or ""
+    if former is None or now[former] is not known[former]:
+        names = itertools.chain([seen.line], (f"{seen.line}.{number}" for number in itertools.count(2)))
+        identity = next(name for name in names if name not in now)
+    there |= {identity, former or identity}
+    now[identity] = {**now.get(identity, {}), **seen.entry()}
+    checks = {at: seen.survey.checks[at] for at in (min(seen.line_end, end), start, end)}
+    return Span(seen.path, start, end, identity, tuple(sorted(checks.items())), seen.survey.head, seen.survey.tail)
 
 
 def _look(file: LogBytes, stat: Mapping[str, Any], owner: str, known: Progress) -> _Seen | None:
