@@ -29,9 +29,9 @@ def follow_until(options: argparse.Namespace, stop: threading.Event) -> int:
     from console.admin.errors import AdminError
     from console.contexts.context import parse_bootstrap
     from console.history.entities import id_problem
+    from console.history.requests.zone import zone_problem
     from console.lake.follow import Followed, MetadataLogFollowed, follow
     from console.lake.request_topic import RequestTopicFollowed
-    from console.lake.sources import zone_problem
 
     topics, zone = getattr(options, "request_topic", ()), getattr(options, "timezone", "UTC")
     if not hasattr(options, "controller") and not topics:

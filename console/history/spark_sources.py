@@ -24,7 +24,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 
-from console.history.jobs.inputs import inputs_from_json
+from console.history.jobs.inputs import Inputs, RequestLog
 from console.history.jobs.plan_inputs import owned, plan_request_logs
 from console.history.kraft.decoder import ROW_SCHEMA
 from console.history.kraft.metadata_log import LogPlan, plan_log, read_splits
@@ -192,7 +192,8 @@ class _RequestLogStream(_OnceIfAsked):
     def __init__(self, options: Mapping[str, str]) -> None:
         super().__init__()
         try:
-            self._logs = owned(inputs_from_json({"request_logs": json.loads(options["logs"])}))
+            logs = msgspec.json.decode(options["logs"], type=tuple[RequestLog, ...])
+            self._logs = owned(Inputs(request_logs=logs))
         except (KeyError, ValueError) as wrong:
             raise ValueError(f"request_log: the option logs is not the JSON of request_logs: {wrong}") from wrong
 

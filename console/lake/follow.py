@@ -10,16 +10,16 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from console.admin.errors import AdminError
 from console.admin.metadata_log import ControllerLog, Snapshot
-from console.history.jobs.plan_inputs import REMEMBERED
+from console.history.jobs.plan_inputs import REMEMBERED, log_read
 from console.history.jobs.quarantine import quarantine_arrow, trouble_rows
 from console.history.kraft.decoder import ROW_SCHEMA, Trouble
 from console.history.kraft.metadata_log import Fetched, next_offset, read_fetched
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from console.admin.link import Link
     from console.admin.settings import Address
     from console.history.store import Lake
-    from console.history.store.release import Inputs
     from console.model.failure import Failure
 
 JOB, SOURCE_NAME = "follow", "controllers"
@@ -112,7 +111,7 @@ class MetadataLogFollowed:
 
     def round(self, _: threading.Event) -> Taken | None:
         """As `Followed` says."""
-        start = int(_remembered(self._lake.current().inputs, self._cluster_id).get("next_offset", 0))
+        start = int(log_read(self._lake.current().inputs, self._cluster_id).get("next_offset", 0))
         read = self._client.submit(self._read, start).result()
         following = next_offset(read.fetched, read.upto)
         if following <= start:
@@ -162,7 +161,7 @@ class MetadataLogFollowed:
         start = new.fetched.start
         read = {"cluster_id": self._cluster_id, "start": start, "next_offset": following}
         with writing(self._lake, JOB, inputs=read) as write:
-            known = _remembered(write.release.inputs, self._cluster_id)
+            known = log_read(write.release.inputs, self._cluster_id)
             if int(known.get("next_offset", 0)) != start:
                 return None
             if table.num_rows:
@@ -175,12 +174,6 @@ class MetadataLogFollowed:
             left = f", {new.end - following:,} to go" if new.end > following else ""
             records = f"{table.num_rows:,} records up to offset {following:,}"
             return Taken(write.run_id, f"{records}{left}, {behind:.1f} s behind")
-
-
-def _remembered(inputs: Inputs, cluster_id: str) -> Mapping[str, Any]:
-    """How far the log was read, and from which folders, where `kac lake ingest` read it too."""
-    known: Mapping[str, Any] = inputs.get(f"{REMEMBERED}{cluster_id}", {})
-    return known
 
 
 def _only_idle(table: pa.Table) -> bool:

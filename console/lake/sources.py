@@ -18,13 +18,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TypeVar
-from zoneinfo import ZoneInfo, available_timezones
 
 from console.history.entities import id_problem
 from console.history.jobs.inputs import Inputs, Journals, MetadataLog, RequestLog
+from console.history.requests.zone import zone_problem
 from console.model.numbers import is_natural
 from console.model.yaml_places import FileProblem, FileProblems, Node, read_yaml
 
@@ -86,16 +85,6 @@ def given_sources(
         ),
         tuple(Journals(_path(each, folder)) for each in journals),
     )
-
-
-def zone_problem(zone: str) -> str:
-    """Why a name is no time zone, or empty text."""
-    try:
-        ZoneInfo(zone)
-    except (KeyError, ValueError, OSError):
-        near = get_close_matches(zone, available_timezones(), n=1)
-        return f"there is no time zone {zone!r}" + (f"; did you mean {near[0]}?" if near else "; as Europe/Berlin")
-    return ""
 
 
 def _path(text: str, folder: Path) -> str:

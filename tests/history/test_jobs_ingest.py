@@ -10,12 +10,13 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
+import msgspec
 import pytest
 from msgspec import structs
 
 from console.history.jobs import processes, take
 from console.history.jobs.ingest import ingest
-from console.history.jobs.inputs import Inputs, Journals, MetadataLog, RequestLog, inputs_from_json
+from console.history.jobs.inputs import Inputs, Journals, MetadataLog, RequestLog
 from console.history.jobs.progress import Progress
 from console.history.jobs.record import Taken, TooMuchIsBad, UnreadableInput, judge
 from console.history.jobs.status import status
@@ -219,11 +220,11 @@ def test_how_much_may_be_bad() -> None:
 
 
 def test_inputs_are_the_same_after_json(inputs: Inputs) -> None:
-    assert inputs_from_json(json.loads(json.dumps(inputs.as_json()))) == inputs
+    assert msgspec.json.decode(msgspec.json.encode(inputs), type=Inputs) == inputs
     for wrong, said in (
         ({"logs": []}, "unknown field `logs`"),
         ({"journals": [{"path": "x", "file": "x"}]}, r"unknown field `file` - at `\$.journals\[0\]`"),
         ({"request_logs": [{"paths": ["x"]}]}, r"missing required field `cluster_id` - at `\$.request_logs\[0\]`"),
     ):
         with pytest.raises(ValueError, match=said):
-            inputs_from_json(wrong)
+            msgspec.json.decode(json.dumps(wrong), type=Inputs)

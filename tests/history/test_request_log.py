@@ -37,10 +37,10 @@ LATER = {
 def read(request: pytest.FixtureRequest) -> Any:
     """What reads parts: this process, others of this machine, or Spark's executors."""
     if request.param == "by executors":
-        from console.history.jobs.on_executors import counted_requests
+        from console.history.jobs.take import counted_there
 
         spark = request.getfixturevalue("spark")
-        return lambda parts: counted_requests(spark, parts)
+        return lambda parts: counted_there(spark, parts)
     return lambda parts: side_by_side(read_part, parts, 1 if request.param == "here" else 2, ignored)
 
 
@@ -173,7 +173,7 @@ def test_a_log_that_is_gone_is_named(read: Any, tmp_path: Path) -> None:
 
 
 def test_executors_without_msgspec_are_named_with_what_to_install() -> None:
-    from console.history.jobs.on_executors import counted_requests
+    from console.history.jobs.take import counted_there
 
     class Spark:
         """Whose executors have no msgspec."""
@@ -191,4 +191,4 @@ def test_executors_without_msgspec_are_named_with_what_to_install() -> None:
             raise RuntimeError(f"Job aborted\n  File …\n{text}\n\tat org.apache.spark…")
 
     with pytest.raises(UnreadableInput, match=r"executors have no msgspec.*pip install msgspec"):
-        list(counted_requests(Spark(), ()))  # type: ignore[arg-type]
+        list(counted_there(Spark(), ()))  # type: ignore[arg-type]

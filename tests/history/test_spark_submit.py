@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 
 from console.history.schema import TABLES
@@ -68,7 +69,7 @@ def test_a_cluster_makes_the_same_rows_as_this_machine(spark: SparkSession, tmp_
             [cluster.environ["PYSPARK_PYTHON"], "-c", "import console"], capture_output=True, check=False, cwd=tmp_path
         )
         assert b"ModuleNotFoundError" in alone.stderr
-        ingesting = ["ingest", str(there), json.dumps(inputs.as_json()), "--max-bad-ratio=0.5"]
+        ingesting = ["ingest", str(there), msgspec.json.encode(inputs).decode(), "--max-bad-ratio=0.5"]
         for arguments in (ingesting, ["build", str(there), *MADE]):
             done = cluster.submit(script, arguments, zips=package)
             assert done.returncode == 0, done.stderr[-4000:]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -10,7 +9,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from console.history.jobs.plan_inputs import JOB, owned
+import msgspec
+
+from console.history.jobs.plan_inputs import owned
 from console.history.jobs.record import (
     MAX_BAD_RATIO,
     Report,
@@ -28,12 +29,13 @@ from ..requests.files import LogChangedError
 from ..store import Lake
 from ..store.release import KEEP
 from .check_clocks import check_clocks
-from .inputs import Inputs, inputs_from_json
+from .inputs import Inputs
 from .progress import Listener, Steps, silent
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+JOB = "ingest"
 ATTEMPTS = 3
 
 
@@ -56,8 +58,7 @@ def ingest(
     TooMuchIsBad: more is; nothing is taken in, and the run is among those that failed. UnreadableInput, OSError: an
     input is not what it should be, or can't be read. LakeBusy.
     """
-    left = ATTEMPTS
-    while left := left - 1:
+    for _ in range(ATTEMPTS - 1):
         with suppress(LogChangedError):
             return _ingest(session, lake, inputs, progress, max_bad_ratio, keep)
     try:
@@ -74,7 +75,7 @@ def _ingest(
 ) -> Report:
     """An attempt. LogChangedError: a log was rotated away meanwhile; nothing of it holds."""
     began = time.monotonic()
-    read = inputs.as_json()
+    read = msgspec.to_builtins(inputs)
     with writing(lake, JOB, keep=keep, inputs=read) as write:
         note_versions(write)
         metadata, alone = inputs.metadata_logs, session is not None
@@ -125,7 +126,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = options.parse_args(argv)
     try:
         text = given.inputs if given.inputs.lstrip().startswith("{") else Path(given.inputs).read_text("utf-8")
-        inputs = inputs_from_json(json.loads(text))
+        inputs = msgspec.json.decode(text, type=Inputs)
     except (OSError, ValueError) as wrong:
         options.error(f"the inputs can't be read: {wrong}")
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import msgspec
 
 
@@ -48,16 +45,3 @@ class Inputs(_Input, frozen=True):
         """Every path and pattern."""
         requests = (path for log in self.request_logs for path in log.paths)
         return (*(log.path for log in self.metadata_logs), *requests, *(journal.path for journal in self.journals))
-
-    def as_json(self) -> dict[str, Any]:
-        """For the record, and for `spark-submit`."""
-        made: dict[str, Any] = msgspec.to_builtins(self)
-        return made
-
-
-def inputs_from_json(read: Mapping[str, Any]) -> Inputs:
-    """What `Inputs.as_json` gave. ValueError: a name is unknown or missing, or a value of another type."""
-    try:
-        return msgspec.convert(read, Inputs)
-    except msgspec.ValidationError as wrong:
-        raise ValueError(f"{wrong}") from wrong

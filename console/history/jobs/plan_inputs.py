@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from glob import glob
 from itertools import combinations
-from typing import Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -24,6 +24,7 @@ from console.history.requests.files import LogChangedError
 from console.history.requests.lines import clocks
 from console.history.requests.parts import BrokerLog
 from console.history.requests.progress import CutInPlaceError, Span
+from console.history.requests.zone import zone_problem
 from console.history.store import Lake, Release
 
 # What is new in metadata logs, and whose they are; without Spark.
@@ -31,15 +32,41 @@ from console.history.store import Lake, Release
 REMEMBERED = "kraft_log:"
 
 
+class NewOfLog(NamedTuple):
+    """The log of one cluster, and what of it is new."""
+
+    cluster_id: str
+    folders: list[str]
+    plan: LogPlan
+
+
+def log_read(inputs: Mapping[str, Any], cluster_id: str) -> Mapping[str, Any]:
+    """How far the log of a cluster was read (`next_offset`), and from which `folders`, as a release remembers it."""
+    known: Mapping[str, Any] = inputs.get(f"{REMEMBERED}{cluster_id}", {})
+    return known
+
+
 def plan_metadata_logs(release: Release, logs: Sequence[MetadataLog]) -> list[NewOfLog]:
     """What is new in these logs; several folders of one cluster, as of its controllers, are one log. UnreadableInput: a
     folder is no metadata log, or may be another cluster's; OSError."""
+    named = {log.cluster_id for log in logs}
+    made = []
     try:
-        folders = folders_of(logs)
-        _refuse_another(release, folders, {log.cluster_id for log in logs})
-        return [NewOfLog(release, cluster_id, of_cluster) for cluster_id, of_cluster in folders.items()]
+        for cluster_id, folders in folders_of(logs).items():
+            known = log_read(release.inputs, cluster_id)
+            former = known.get("folders", folders)
+            if cluster_id not in named and not set(former) & set(folders):
+                raise UnreadableInput(
+                    f"{' and '.join(folders)} says that it is of the cluster {cluster_id}, whose metadata log was read "
+                    f"from {' and '.join(former)} before. If it is the same cluster, name it: --cluster-id "
+                    f"{cluster_id}, or id: {cluster_id} in sources.yaml. If not, it was formatted with the other's id: "
+                    "leave it out."
+                )
+            plan = plan_log(folders, cluster_id=cluster_id, start_offset=int(known.get("next_offset", 0)))
+            made.append(NewOfLog(cluster_id, folders, plan))
     except NoMetadataLogError as wrong:
         raise UnreadableInput(str(wrong)) from wrong
+    return made
 
 
 def folders_of(logs: Sequence[MetadataLog]) -> dict[str, list[str]]:
@@ -58,42 +85,6 @@ def folders_of(logs: Sequence[MetadataLog]) -> dict[str, list[str]]:
                 "sources.yaml. If not, one was formatted with the other's id: leave it out."
             )
     return {cluster_id: [each.path for each in folders] for cluster_id, folders in made.items()}
-
-
-def _refuse_another(release: Release, by_cluster: Mapping[str, list[str]], named: Collection[str | None]) -> None:
-    """Raises UnreadableInput where a folder says for itself that it is of a cluster, and that cluster's log was read
-    from other folders before. named: clusters that the operator has named."""
-    for cluster_id, folders in by_cluster.items():
-        former = _known(release, cluster_id).get("folders", folders)
-        if cluster_id not in named and not set(former) & set(folders):
-            raise UnreadableInput(
-                f"{' and '.join(folders)} says that it is of the cluster {cluster_id}, whose metadata log was read "
-                f"from {' and '.join(former)} before. If it is the same cluster, name it: --cluster-id {cluster_id}, "
-                f"or id: {cluster_id} in sources.yaml. If not, it was formatted with the other's id: leave it out."
-            )
-
-
-class NewOfLog:
-    """The log of one cluster, and what of it is new."""
-
-    def __init__(self, release: Release, cluster_id: str, folders: list[str]) -> None:
-        self.cluster_id = cluster_id
-        self.folders = folders
-        self.start = int(_known(release, cluster_id).get("next_offset", 0))
-        self.plan: LogPlan = plan_log(folders, cluster_id=cluster_id, start_offset=self.start)
-
-
-def _known(release: Release, cluster_id: str) -> Mapping[str, Any]:
-    known: Mapping[str, Any] = release.inputs.get(f"{REMEMBERED}{cluster_id}", {})
-    return known
-
-
-def remembered(plans: Sequence[NewOfLog]) -> dict[str, dict[str, object]]:
-    """How far they are read once these plans are done, for `Write.remember`."""
-    return {
-        f"{REMEMBERED}{each.cluster_id}": {"next_offset": each.plan.next_offset, "folders": each.folders}
-        for each in plans
-    }
 
 
 # What is new in request logs, and whose it is; without Spark.
@@ -128,6 +119,8 @@ def plan_request_logs(inputs: Mapping[str, Any], logs: Sequence[RequestLog]) -> 
         key = f"{_REMEMBERED}{owner}"
         known = {**inputs.get(key, {}), **remember.get(key, {})}
         plan = _plan(log, known, owner)
+        if problem := zone_problem(log.time_zone):
+            raise UnreadableInput(f"The request log of broker {log.broker_id}: {problem}.")
         for place, path in plan.places.items():
             if owners.setdefault(place, owner) != owner:
                 raise UnreadableInput(
@@ -137,7 +130,7 @@ def plan_request_logs(inputs: Mapping[str, Any], logs: Sequence[RequestLog]) -> 
         remember[key] = _still_known(plan, remember.get(key, {}))
         unchanged += plan.unchanged
         if plan.spans:
-            brokers.append(BrokerLog(log.cluster_id, log.broker_id, plan.spans, _zone(log), tuple(log.paths)))
+            brokers.append(BrokerLog(log.cluster_id, log.broker_id, plan.spans, log.time_zone, log.paths))
     _refuse_two_brokers(brokers)
     return PlannedLogs(tuple(brokers), remember, unchanged)
 
@@ -170,36 +163,22 @@ def _still_known(plan: progress.Plan, before: Mapping[str, Any]) -> dict[str, di
 def _refuse_two_brokers(brokers: Iterable[BrokerLog]) -> None:
     """UnreadableInput: two files are given as one broker's, and were written by two. Their lines are of the same time,
     and the addresses that clients were connected to have nothing in common."""
-    spans: dict[tuple[str, int], list[Span]] = {}
+    files: dict[tuple[str, int], list[tuple[Span, datetime, datetime, set[bytes]]]] = defaultdict(list)
     for broker in brokers:
-        spans.setdefault((broker.cluster_id, broker.broker_id), []).extend(broker.spans)
-    for (cluster_id, broker_id), files in spans.items():
-        shown = [(span, _times(span), _addresses(span)) for span in files]
-        for (one, times, addresses), (other, its_times, its_addresses) in combinations(shown, 2):
-            apart = addresses and its_addresses and not addresses & its_addresses
-            if apart and _overlap(times, its_times) > OVERLAP:
+        for span in broker.spans:
+            times = [at for sample in (span.head, span.tail) for _, at in clocks(0, sample)]
+            addresses = {*_BROKERS_ADDRESS.findall(span.head), *_BROKERS_ADDRESS.findall(span.tail)}
+            if times and addresses:
+                files[broker.cluster_id, broker.broker_id].append((span, min(times), max(times), addresses))
+    for (cluster_id, broker_id), found in files.items():
+        for (one, first, last, addresses), (other, its_first, its_last, its_addresses) in combinations(found, 2):
+            if not addresses & its_addresses and min(last, its_last) - max(first, its_first) > OVERLAP:
+                of_two = b" and ".join((min(addresses), min(its_addresses))).decode("utf-8", "replace")
                 raise UnreadableInput(
                     f"{one.path} and {other.path} are both given as the request log of broker {broker_id} of "
-                    f"{cluster_id}, but have lines of the same time from two brokers "
-                    f"({min(addresses)} and {min(its_addresses)}). Name each broker's own files."
+                    f"{cluster_id}, but have lines of the same time from two brokers ({of_two}). Name each broker's "
+                    "own files."
                 )
-
-
-def _times(span: Span) -> tuple[datetime, datetime] | None:
-    """Of the first and of the last line, as they show it."""
-    times = [at for sample in (span.head, span.tail) for _, at in clocks(0, sample)]
-    return (min(times), max(times)) if times else None
-
-
-def _overlap(one: tuple[datetime, datetime] | None, other: tuple[datetime, datetime] | None) -> timedelta:
-    if one is None or other is None:
-        return timedelta(0)
-    return min(one[1], other[1]) - max(one[0], other[0])
-
-
-def _addresses(span: Span) -> set[str]:
-    """The broker's own side of connections in some of the lines."""
-    return {each.decode("utf-8", "replace") for each in _BROKERS_ADDRESS.findall(span.head + span.tail)}
 
 
 def _found(log: RequestLog) -> list[str]:
@@ -210,16 +189,8 @@ def _found(log: RequestLog) -> list[str]:
     return sorted(set(found))
 
 
-def _zone(log: RequestLog) -> str:
-    try:
-        return ZoneInfo(log.time_zone).key
-    except (ZoneInfoNotFoundError, ValueError) as wrong:
-        raise UnreadableInput(f"{log.time_zone!r} is no time zone; they are called Europe/Berlin or UTC.") from wrong
-
-
 # Looks whether there is anything new to take in.
 
-JOB = "ingest"
 JOURNAL_REMEMBERED = "journal:"
 
 

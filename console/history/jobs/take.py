@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -12,11 +13,11 @@ import pyarrow.compute as pc
 from console.history.jobs.inputs import Journals, MetadataLog, RequestLog
 from console.history.jobs.plan_inputs import (
     JOURNAL_REMEMBERED,
+    REMEMBERED,
     REQUEST_LOG,
     known_journals,
     plan_metadata_logs,
     plan_request_logs,
-    remembered,
 )
 from console.history.jobs.processes import side_by_side, workers_for
 from console.history.jobs.quarantine import KRAFT_LOG, quarantine_arrow, trouble_rows
@@ -25,6 +26,7 @@ from console.history.jobs.request_rows import RequestRows
 from console.history.journals import merge_journal, read_journals
 from console.history.kraft.decoder import ROW_SCHEMA, ChangedWhileReadError, Trouble
 from console.history.kraft.metadata_log import Split, read_splits
+from console.history.requests.files import LogChangedError
 from console.history.requests.parts import Part, parts_of, read_part
 from console.history.requests.zone import AmbiguousHourError
 from console.history.schema import JOURNAL, KRAFT_RECORD
@@ -91,7 +93,10 @@ def take_metadata_logs(write: Write, logs: Sequence[MetadataLog], watch: Watch, 
         rows, damaged = _put_records(write, side_by_side(partial(records_of, write.lake.key()), splits, workers, watch))
     except ChangedWhileReadError as changed:
         raise UnreadableInput(f"{changed}.") from changed
-    write.remember(remembered(plans))
+    for each in plans:
+        write.remember(
+            {f"{REMEMBERED}{each.cluster_id}": {"next_offset": each.plan.next_offset, "folders": each.folders}}
+        )
     notes = tuple(
         f"The metadata log of {each.cluster_id} ends within a transaction, from offset {each.plan.open_at} on: what "
         "follows is taken in once that has ended."
@@ -111,34 +116,34 @@ def records_of(key: bytes, split: Split) -> Iterator[pa.RecordBatch | Trouble]:
 
 def _put_records(write: Write, found: Iterable[pa.RecordBatch | Trouble]) -> tuple[int, int]:
     """Rows written, and what was quarantined."""
-    rows, bad, size = 0, 0, 0
+    rows = bad = size = 0
     held: list[pa.RecordBatch] = []
     troubles: list[Trouble] = []
-
-    def put() -> None:
-        nonlocal rows, bad, size
-        rows += write.add_arrow(KRAFT_RECORD.name, pa.Table.from_batches(held, ROW_SCHEMA))
-        bad += quarantine_arrow(write, trouble_rows(troubles))
-        size = 0
-        held.clear()
-        troubles.clear()
-
-    for each in found:
+    for each in chain(found, (None,)):  # None: the end
         if isinstance(each, Trouble):
             troubles.append(each)
             size += TROUBLE_BYTES
-        else:
+        elif each is not None:
             held.append(each)
             size += each.nbytes
-        if size > MOST_BYTES:
-            put()
-    put()
+        if size > MOST_BYTES or each is None:
+            rows += write.add_arrow(KRAFT_RECORD.name, pa.Table.from_batches(held, ROW_SCHEMA))
+            bad += quarantine_arrow(write, trouble_rows(troubles))
+            held, troubles, size = [], [], 0
     return rows, bad
 
 
 # Takes in request logs: lines after those that were read before, whatever their files are called by now.
 #
 # Requests by the second add up, so lines that come late change the hours that they are of, and no other.
+
+_TASKS_FOR_A_CORE = 8
+"""Enough that no core waits long for the last one."""
+NO_MSGSPEC = (
+    "The executors have no msgspec, which reads request logs there, and the zip can't bring a C extension: install it "
+    "beside PyArrow (pip install msgspec), in the environment or the image that is shipped to them. Nothing was taken "
+    "in."
+)
 
 
 def take_request_logs(session: Session | None, write: Write, logs: Sequence[RequestLog], watch: Watch) -> Taken:
@@ -153,7 +158,7 @@ def take_request_logs(session: Session | None, write: Write, logs: Sequence[Requ
     rows = RequestRows(write)
     try:
         parts = parts_of(planned.logs)
-        for batch in _counted_here(parts, watch) if session is None else _counted_there(session, parts):
+        for batch in _counted_here(parts, watch) if session is None else counted_there(session(), parts):
             rows.add(batch)
     except AmbiguousHourError as wrong:
         raise UnreadableInput(f"{wrong}.") from wrong
@@ -165,7 +170,23 @@ def _counted_here(parts: Sequence[Part], watch: Watch) -> Iterator[pa.RecordBatc
     return side_by_side(read_part, parts, workers_for(sum(part.end - part.start for part in parts)), watch)
 
 
-def _counted_there(session: Session, parts: Sequence[Part]) -> Iterator[pa.RecordBatch]:
-    from console.history.jobs.on_executors import counted_requests
+def counted_there(spark: SparkSession, parts: Sequence[Part]) -> Iterator[pa.RecordBatch]:
+    """`counted.COUNTED` of these parts: executors read, decode and add up each where it lies, and the driver gets sums,
+    changes and damaged lines. LogChangedError; UnreadableInput: executors have no msgspec."""
+    from pyspark import StorageLevel
 
-    return counted_requests(session(), parts)
+    # A task costs about as much as ten thousand lines, whatever it reads.
+    tasks = max(1, min(len(parts), spark.sparkContext.defaultParallelism * _TASKS_FOR_A_CORE))
+    # Not by a data source: for one Spark starts three more Pythons, which cost more than a hundred megabytes of log.
+    made = spark.sparkContext.parallelize(parts, tasks).flatMap(read_part).persist(StorageLevel.DISK_ONLY)
+    try:
+        made.count()  # in all tasks at once; what they leave is fetched from one after the other
+        yield from made.toLocalIterator()
+    except Exception as wrong:
+        if "No module named 'msgspec'" in str(wrong):
+            raise UnreadableInput(NO_MSGSPEC) from wrong
+        if changed := LogChangedError.within(str(wrong)):
+            raise changed from wrong
+        raise
+    finally:
+        made.unpersist()

@@ -12,10 +12,10 @@ import hashlib
 import os
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from glob import glob
-from typing import IO, Any, cast
+from typing import IO, cast
 
 from pyarrow import fs
 
@@ -25,7 +25,6 @@ LONGEST_LINE = 64 << 20
 CHECKED_BYTES = 4096
 """Bytes before a position that its check covers."""
 SAMPLE_BYTES = 64 << 10
-_CHECK_CHARS = 16
 _GZIP = b"\x1f\x8b"
 _SCHEMES = {"s3a": "s3", "s3n": "s3", "abfss": "abfs", "wasbs": "abfs"}
 """Hadoop's names of what PyArrow calls otherwise."""
@@ -109,8 +108,10 @@ class LogBytes:
             return self._survey_packed(sorted({*positions}))
         end = self._whole_end()
         wanted = sorted({*(at for at in positions if at <= end), end})
-        found = Survey(end, self._checks(wanted), self._read_at(0, min(end, SAMPLE_BYTES)), self._tail(end))
-        if self._checks(wanted) != found.checks:
+        checks = {at: self.check(at) for at in wanted}
+        tail = min(end, SAMPLE_BYTES)
+        found = Survey(end, checks, self._read_at(0, tail), self._read_at(end - tail, tail))
+        if not self.has([*checks.items()]):
             raise LogChangedError.of(self.path, "changed while it was looked through")
         return found
 
@@ -123,8 +124,7 @@ class LogBytes:
             at = self._line_end(start - 1)
         rest = b""
         while at < end:
-            self._seek(at + len(rest))
-            read = self._read(BLOCK_BYTES)
+            read = self._read(at + len(rest), BLOCK_BYTES)
             text = rest + read if rest else read
             if not text:
                 return
@@ -154,29 +154,23 @@ class LogBytes:
             where = f"from byte {begin} on"
             raise OSError(f"{self.path}: no end of a line in {LONGEST_LINE >> 20} MiB {where}: no log")
 
-    def _seek(self, at: int) -> None:
-        with self._explained():
+    def _read(self, at: int, size: int) -> bytes:
+        """So many bytes or fewer, as they come."""
+        try:
             if self._bytes.tell() != at:
                 self._bytes.seek(at)
-
-    def _read(self, size: int) -> bytes:
-        with self._explained():
             return self._bytes.read(size)
+        except EOFError as cut:
+            raise EOFError(f"{self.path}: {cut}") from cut
+        except (gzip.BadGzipFile, zlib.error) as wrong:
+            raise OSError(f"{self.path}: damaged, or not gzip: {wrong}") from wrong
 
     def _read_at(self, at: int, size: int) -> bytes:
-        self._seek(at)
-        parts = []
-        while size and (part := self._read(size)):
-            parts.append(part)
-            size -= len(part)
-        return b"".join(parts)
-
-    def _checks(self, positions: Iterable[int]) -> dict[int, str]:
-        return {at: self.check(at) for at in positions}
-
-    def _tail(self, end: int) -> bytes:
-        begin = max(0, end - SAMPLE_BYTES)
-        return self._read_at(begin, end - begin)
+        """So many bytes, or all that there are."""
+        found = b""
+        while len(found) < size and (part := self._read(at + len(found), size - len(found))):
+            found += part
+        return found
 
     def _whole_end(self) -> int:
         self._raw.seek(0, os.SEEK_END)
@@ -191,11 +185,7 @@ class LogBytes:
     def _survey_packed(self, wanted: list[int]) -> Survey:
         checks: dict[int, str] = {}
         head, tail, at, line = b"", b"", 0, 0
-        self._seek(0)
-        while True:
-            read = self._read(BLOCK_BYTES)
-            if not read:
-                break
+        while read := self._read(at, BLOCK_BYTES):
             both = tail + read
             while wanted and wanted[0] <= at + len(read):
                 stop = wanted.pop(0) - at + len(tail)
@@ -209,36 +199,23 @@ class LogBytes:
         checks[at] = digest(tail[-CHECKED_BYTES:])
         return Survey(at, checks, head, tail)
 
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
-        try:
-            yield
-        except EOFError as cut:
-            raise EOFError(f"{self.path}: {cut}") from cut
-        except (gzip.BadGzipFile, zlib.error) as wrong:
-            raise OSError(f"{self.path}: damaged, or not gzip: {wrong}") from wrong
-
 
 def digest(data: bytes) -> str:
     """As checks have it."""
-    return hashlib.sha256(data).hexdigest()[:_CHECK_CHARS]
-
-
-def name_of(path: str) -> str:
-    """A file's name alone."""
-    return path.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    return hashlib.sha256(data).hexdigest()[:16]
 
 
 @contextmanager
 def opened(path: str) -> Iterator[LogBytes]:
     """The file, open. OSError; the path is in the text."""
-    system, inner = _system(path)
-    if isinstance(system, fs.LocalFileSystem):
-        with open(inner, "rb", buffering=0) as raw:  # noqa: PTH123 - a name of PyArrow's, not a Path
+    scheme, is_uri, rest = path.partition("://")
+    if not is_uri:
+        with open(path, "rb", buffering=0) as raw:  # noqa: PTH123 - a text, as it is told in errors
             status = os.fstat(raw.fileno())
             place = f"{status.st_dev}:{status.st_ino}"
             yield LogBytes(path, cast(IO[bytes], raw), place, status.st_size, status.st_mtime_ns)
         return
+    system, inner = fs.FileSystem.from_uri(f"{_SCHEMES.get(scheme, scheme)}://{rest}")
     info = system.get_file_info(inner)
     if not info.is_file:
         raise FileNotFoundError(f"{path}: no such file")
@@ -264,15 +241,10 @@ def _entered(stack: ExitStack, path: str, checks: Sequence[Check]) -> LogBytes |
     """The file, which the stack then closes; None where it is another, is not there, or is packed and not whole."""
     with ExitStack() as own, suppress(FileNotFoundError, IsADirectoryError, EOFError):
         file = own.enter_context(opened(path))
-        try:
-            is_it = file.has(checks)
-        except OSError:
-            if not file.is_packed:
-                raise
-            is_it = False
-        if is_it:
-            stack.push(own.pop_all())
-            return file
+        with suppress(OSError) if file.is_packed else nullcontext():
+            if file.has(checks):
+                stack.push(own.pop_all())
+                return file
     return None
 
 
@@ -288,11 +260,3 @@ def _candidates(path: str, patterns: Sequence[str]) -> Iterator[str]:
     found = {each for pattern in patterns if "://" not in pattern for each in glob(pattern)}  # noqa: PTH207 - absolute
     # What is packed is read from its beginning: the others first.
     yield from sorted({*beside, *found} - {path}, key=lambda each: (each.endswith(".gz"), each))
-
-
-def _system(path: str) -> tuple[Any, str]:
-    scheme, separator, rest = path.partition("://")
-    if not separator:
-        return fs.LocalFileSystem(), path
-    found: tuple[Any, str] = fs.FileSystem.from_uri(f"{_SCHEMES.get(scheme, scheme)}://{rest}")
-    return found

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 
 import msgspec
 import pyarrow as pa
 
 from console.history.requests.counted import Whose, counted
 
-from .files import Check, name_of, opened_as_planned
+from .files import Check, opened_as_planned
 from .progress import Span
 from .zone import fold_at
 
@@ -69,6 +70,6 @@ def _parts(log: BrokerLog, span: Span, at_most: int) -> Iterator[Part]:
 def read_part(part: Part) -> Iterator[pa.RecordBatch]:
     """The part's requests by the second, its changes and what is damaged, as `counted.COUNTED`; at least one row.
     Raises OSError, EOFError (gzip, cut); LogChangedError, at the end too: then what was given before does not count."""
-    whose = Whose(part.cluster_id, part.broker_id, name_of(part.path), part.zone, part.fold_at)
+    whose = Whose(part.cluster_id, part.broker_id, PurePosixPath(part.path).name, part.zone, part.fold_at)
     with opened_as_planned(part.path, part.checks, part.patterns) as file:
         yield from counted(whose, file.blocks(part.start, part.end))

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
+from difflib import get_close_matches
 from zoneinfo import ZoneInfo, available_timezones
 
 import pyarrow as pa
@@ -37,6 +38,16 @@ _MOST_ASKED_FOR = (
 """Which of several zones that fit are named first."""
 _PACKED_SPAN = timedelta(days=8)
 """How long the time of one packed file is thought to be at most; its last line is not known before all is unpacked."""
+
+
+def zone_problem(zone: str) -> str:
+    """Why a name is no time zone, or empty text."""
+    try:
+        ZoneInfo(zone)
+    except (KeyError, ValueError, OSError):
+        near = get_close_matches(zone, available_timezones(), n=1)
+        return f"there is no time zone {zone!r}" + (f"; did you mean {near[0]}?" if near else "; as Europe/Berlin")
+    return ""
 
 
 class AmbiguousHourError(ValueError):
