@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import pyarrow as pa
@@ -119,7 +120,8 @@ class MetadataLogFollowed:
         troubles: list[Trouble] = []
         batches = read_fetched(read.fetched, following, self._lake.key(), troubles.append)
         table = pa.Table.from_batches(list(batches), ROW_SCHEMA)
-        is_idle = start > 0 and not troubles and _only_idle(table)
+        changes = pc.any(pc.not_equal(table.column("record_type"), _IDLE)).as_py()
+        is_idle = start > 0 and not troubles and not changes
         if is_idle and time.monotonic() <= self._waiting_since + IDLE_SECONDS:
             return None
         self._waiting_since = time.monotonic()
@@ -139,22 +141,19 @@ class MetadataLogFollowed:
         if self._log is None:
             self._log = ControllerLog(link, self._controllers, self._cluster_id)
         found = await self._log.read(start)
+        fetched = partial(Fetched, self._cluster_id, SOURCE_NAME, start=start)
         if isinstance(found, Snapshot):
-            return _Read(Fetched(self._cluster_id, SOURCE_NAME, found.data, start, found.end), found.end, found.end)
-        pieces, size = [found.data], len(found.data)
-        while found.next < found.high_watermark and size < _MOST_BYTES:
-            if size >= _PART_BYTES:
-                fetched = Fetched(self._cluster_id, SOURCE_NAME, b"".join(pieces), start)
-                if next_offset(fetched, found.next) > start:
-                    break
+            return _Read(fetched(found.data, snapshot_end=found.end), found.end, found.end)
+        data = bytearray(found.data)
+        while found.next < found.high_watermark and len(data) < _MOST_BYTES:
+            if len(data) >= _PART_BYTES and next_offset(fetched(bytes(data)), found.next) > start:
+                break
             more = await self._log.read(found.next)
             if isinstance(more, Snapshot):
                 break  # what was read is not there any more; the next round takes the snapshot
-            pieces.append(more.data)
-            size += len(more.data)
+            data += more.data
             found = more
-        fetched = Fetched(self._cluster_id, SOURCE_NAME, b"".join(pieces), start)
-        return _Read(fetched, found.next, found.high_watermark)
+        return _Read(fetched(bytes(data)), found.next, found.high_watermark)
 
     def _write(self, new: _Read, following: int, table: pa.Table, troubles: Sequence[Trouble]) -> Taken | None:
         """Commits it as one run; None where another run has taken it in meanwhile. Raises LakeError."""
@@ -174,7 +173,3 @@ class MetadataLogFollowed:
             left = f", {new.end - following:,} to go" if new.end > following else ""
             records = f"{table.num_rows:,} records up to offset {following:,}"
             return Taken(write.run_id, f"{records}{left}, {behind:.1f} s behind")
-
-
-def _only_idle(table: pa.Table) -> bool:
-    return not pc.any(pc.not_equal(table.column("record_type"), _IDLE)).as_py()

@@ -117,8 +117,12 @@ def with_launcher(java: Java, cache: Path) -> Java:
     quoted = "'" + str(java.program).replace("'", "'\\''") + "'"
     text = _WITHOUT_THE_MODULE.format(module=VECTOR, java=quoted)
     home = cache / "java" / f"{java.version}-{sha256(quoted.encode()).hexdigest()[:8]}"
+    program = home / "bin" / "java"
     try:
-        _write_program(home / "bin" / "java", text)
+        if not (os.access(program, os.X_OK) and program.read_text() == text):
+            program.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(program, text)
+            program.chmod(0o755)
     except OSError as error:
         return replace(java, problem=f"can't write {home}: {error.strerror or error}")
     return replace(java, home=home)
@@ -170,12 +174,3 @@ def _ask(program: Path, *options: str) -> subprocess.CompletedProcess[str]:
 def _first(pattern: str, text: str) -> str:
     found = re.search(pattern, text)
     return found[1] if found else ""
-
-
-def _write_program(path: Path, text: str) -> None:
-    """Writes the program completely or not at all; leaves an identical one unchanged."""
-    if path.is_file() and path.read_text() == text and os.access(path, os.X_OK):
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, text)
-    path.chmod(0o755)

@@ -50,10 +50,11 @@ _WRAPPED = msgspec.json.Decoder(_Wrapped)
 
 
 class Lines(NamedTuple):
-    """What was read of a topic. offsets: where the next read of each partition begins. more: whether there is more.
-    notes: what was deleted before it was read."""
+    """What was read of a topic. begins, offsets: where this read and the next one of each partition begin. more:
+    whether there is more. notes: what was deleted before it was read."""
 
     topic_id: str
+    begins: Mapping[int, int]
     offsets: Mapping[int, int]
     records: Sequence[Record]
     undecodable: Sequence[Undecodable]
@@ -79,10 +80,7 @@ class RequestTopicFollowed:
         known = self._remembered(self._lake.current().inputs)
         lines = self._client.submit(_read, self._topic, known).result()
         self._next = 0.0 if lines.more else time.monotonic() + EVERY
-        before = known.get("offsets", {}) if known.get("topic_id") == lines.topic_id else {}
-        if all(at == int(before.get(str(number), 0)) for number, at in lines.offsets.items()):
-            return None
-        return self._write(known, lines)
+        return None if lines.offsets == lines.begins else self._write(known, lines)
 
     def close(self) -> None:
         """Nothing is held."""
@@ -119,7 +117,8 @@ async def _read(link: Link, topic: str, known: Mapping[str, Any]) -> Lines:
         raise AssertionError("unreachable")
     topic_id = there.topic_id or ""
     before = known.get("offsets", {}) if known.get("topic_id") == topic_id else {}
-    offsets = {partition.number: int(before.get(str(partition.number), 0)) for partition in there.partitions}
+    begins = {partition.number: int(before.get(str(partition.number), 0)) for partition in there.partitions}
+    offsets = dict(begins)
     records: list[Record] = []
     undecodable: list[Undecodable] = []
     notes: list[str] = []
@@ -139,7 +138,7 @@ async def _read(link: Link, topic: str, known: Mapping[str, Any]) -> Lines:
             offsets[number] = read.more.offsets.get(number, offsets[number])
         else:
             more = True
-    return Lines(topic_id, offsets, records, undecodable, more, tuple(dict.fromkeys(notes)))
+    return Lines(topic_id, begins, offsets, records, undecodable, more, tuple(dict.fromkeys(notes)))
 
 
 # -- lines as rows -----------------------------------------------------------------------------------------------------

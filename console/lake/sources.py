@@ -1,18 +1,4 @@
-"""What `kac lake ingest` reads: of the command line, or of the lake's own `sources.yaml`.
-
-```yaml
-version: 1
-clusters:
-  - id: 5L6g3nShT-eMCtK--X86sw         # may be left out where there is a metadata log: a file beside it has it
-    metadata-log: /kafka/meta/__cluster_metadata-0                       # a folder, or a list of them
-    timezone: Europe/Berlin                                              # of the times in request logs; UTC
-    request-logs:
-      - broker: 1
-        files: /logs/broker-1/kafka-request.log*                         # a pattern, or a list of them
-      - {broker: 2, files: /logs/broker-2/kafka-request.log*, timezone: UTC}
-journals: ~/.local/state/kac/journal                                     # a folder or file, or a list of them
-```
-"""
+"""What `kac lake ingest` reads: of the command line, or of the lake's own `sources.yaml` (its form: docs/lake.md)."""
 
 from __future__ import annotations
 
@@ -23,12 +9,12 @@ from typing import TypeVar
 
 from console.history.entities import id_problem
 from console.history.jobs.inputs import Inputs, Journals, MetadataLog, RequestLog
+from console.history.kraft.metadata_log import LOG_FOLDER
 from console.history.requests.zone import zone_problem
 from console.model.numbers import is_natural
 from console.model.yaml_places import FileProblem, FileProblems, Node, read_yaml
 
 FILE = "sources.yaml"
-_LOG = "__cluster_metadata-0"
 _TOP = ("version", "clusters", "journals")
 _CLUSTER = ("id", "metadata-log", "request-logs", "timezone")
 _REQUEST_LOG = ("broker", "files", "timezone")
@@ -102,51 +88,51 @@ class _Reader:
         top = self._fields(root, _TOP)
         version = top.get("version")
         if version is None or version.data != "1":
-            self._add((version or root).problem("a file says its version", "write version: 1 at its top"))
-        read = [self._cluster(each) for each in self._items(top.get("clusters"))]
+            self._add(version or root, "a file says its version", "write version: 1 at its top")
+        metadata_logs: list[MetadataLog] = []
+        request_logs: list[RequestLog] = []
+        for each in self._items(top.get("clusters")):
+            self._cluster(each, metadata_logs, request_logs)
         inputs = Inputs(
-            tuple(log for logs, _ in read for log in logs),
-            tuple(log for _, logs in read for log in logs),
-            tuple(map(Journals, self._paths(top.get("journals")))),
+            tuple(metadata_logs), tuple(request_logs), tuple(map(Journals, self._paths(top.get("journals"))))
         )
         if not self.problems and not inputs.paths:
-            self._add(root.problem("it names nothing to read", "name a metadata-log, request-logs or journals"))
+            self._add(root, "it names nothing to read", "name a metadata-log, request-logs or journals")
         return inputs
 
-    def _cluster(self, node: Node) -> tuple[list[MetadataLog], list[RequestLog]]:
+    def _cluster(self, node: Node, metadata_logs: list[MetadataLog], request_logs: list[RequestLog]) -> None:
         read = self._fields(node, _CLUSTER)
         cluster_id = self._text(read.get("id")) or None
         if cluster_id is not None and (problem := id_problem(cluster_id)):
-            self._add(read["id"].problem(problem))
+            self._add(read["id"], problem)
         zone = self._zone(read.get("timezone"), "UTC")
         requests = self._items(read.get("request-logs"))
-        logs = self._paths(read.get("metadata-log"))
-        if cluster_id is None and (requests or not logs):
-            self._add(node.problem("id is missing", "lines of request logs do not say which cluster they are of"))
-        request_logs = [self._request_log(each, cluster_id or "", zone) for each in requests]
-        return [MetadataLog(path, cluster_id) for path in logs], request_logs
+        paths = self._paths(read.get("metadata-log"))
+        if cluster_id is None and (requests or not paths):
+            self._add(node, "id is missing", "lines of request logs do not say which cluster they are of")
+        metadata_logs += [MetadataLog(path, cluster_id) for path in paths]
+        request_logs += [self._request_log(each, cluster_id or "", zone) for each in requests]
 
     def _request_log(self, node: Node, cluster_id: str, zone: str) -> RequestLog:
         read = self._fields(node, _REQUEST_LOG)
         broker = self._text(read.get("broker"))
         if not is_natural(broker):
-            what = f"{broker!r} is no broker's id" if broker else "broker is missing"
-            self._add(read.get("broker", node).problem(what))
+            self._add(read.get("broker", node), f"{broker!r} is no broker's id" if broker else "broker is missing")
         paths = self._paths(read.get("files"))
         if not paths:
-            self._add(read.get("files", node).problem("files is missing", "for example /logs/kafka-request.log*"))
+            self._add(read.get("files", node), "files is missing", "for example /logs/kafka-request.log*")
         zone = self._zone(read.get("timezone"), zone)
         return RequestLog(paths, cluster_id, int(broker) if is_natural(broker) else 0, zone)
 
     def _zone(self, node: Node | None, default: str) -> str:
-        zone = self._text(node)
-        if node is not None and zone and (wrong := zone_problem(zone)):
-            self._add(node.problem(wrong))
-        return zone or default
+        zone = self._text(node) or default
+        if node is not None and (wrong := zone_problem(zone)):
+            self._add(node, wrong)
+        return zone
 
     def _paths(self, node: Node | None) -> tuple[str, ...]:
         """One path, or a list of them."""
-        nodes = [] if node is None else self._items(node) if isinstance(node.data, list) else [node]
+        nodes = self._items(node) if node is not None and isinstance(node.data, list) else [node]
         return tuple(_path(text, self.folder) for each in nodes if (text := self._text(each)))
 
     def _fields(self, node: Node, legal: Sequence[str]) -> dict[str, Node]:
@@ -165,11 +151,11 @@ class _Reader:
         try:
             return read()
         except FileProblem as problem:
-            self._add(problem)
+            self.problems.append(problem)
             return default
 
-    def _add(self, problem: FileProblem) -> None:
-        self.problems.append(problem)
+    def _add(self, node: Node, message: str, hint: str = "") -> None:
+        self.problems.append(node.problem(message, hint))
 
 
 def missing(inputs: Inputs) -> Iterator[str]:
@@ -177,8 +163,8 @@ def missing(inputs: Inputs) -> Iterator[str]:
     for path in (each.path for each in inputs.metadata_logs if "://" not in each.path):
         if not Path(path).is_dir():
             yield f"there is no folder {path}"
-        elif (Path(path) / _LOG).is_dir():
-            yield f"{path} is no metadata log but holds one: name {Path(path) / _LOG}"
+        elif (Path(path) / LOG_FOLDER).is_dir():
+            yield f"{path} is no metadata log but holds one: name {Path(path) / LOG_FOLDER}"
     for path in (each.path for each in inputs.journals if "://" not in each.path):
         if not Path(path).exists():
             yield f"there is no journal at {path}"

@@ -23,7 +23,7 @@ from ..store.partitions import partition_values
 from ..store.write import Write
 from .inputs import RequestLog
 
-_AROUND = timedelta(days=2)
+_AROUND = range(-2, 3)
 """Days in which a record may be of a request: zones are 26 hours apart at most."""
 _NAMED = 3
 _SLACK = timedelta(seconds=2)
@@ -42,8 +42,7 @@ def check_clocks(write: Write, logs: Sequence[RequestLog]) -> tuple[str, ...]:
     UnreadableInput: the zone of a log of this run is wrong; nothing of the run is to hold.
     """
     new = _days(write, ALTER_REQUEST)
-    days = {*new, *_days(write, KRAFT_RECORD)}
-    around = {day + timedelta(days=each) for day in days for each in range(-_AROUND.days, _AROUND.days + 1)}
+    around = {day + timedelta(days=each) for day in new | _days(write, KRAFT_RECORD) for each in _AROUND}
     requests, records = _partitions(write, ALTER_REQUEST, around), _partitions(write, KRAFT_RECORD, around)
     if not requests or not records:
         return ()
@@ -60,9 +59,9 @@ def check_clocks(write: Write, logs: Sequence[RequestLog]) -> tuple[str, ...]:
         zone = zones.get((cluster_id, broker_id), of_only)
         if zone is None or not new:
             notes.append(_text(cluster_id, broker_id, steps, count, _FORMER))
-            continue
-        fitting = fitting_zones(zone, ends[steps][:_SAMPLE], steps)
-        raise UnreadableInput(_text(cluster_id, broker_id, steps, count, _advice(zone, fitting)))
+        else:
+            advice = _advice(zone, fitting_zones(zone, ends[steps][:_SAMPLE], steps))
+            raise UnreadableInput(_text(cluster_id, broker_id, steps, count, advice))
     return tuple(notes)
 
 
@@ -93,7 +92,10 @@ def clock_steps(write: Write, requests: pa.Table, records: Sequence[str]) -> dic
         if len(steps) == 1:
             made[attribute[0], broker_id][steps.pop()].add((end, number, client_id or ""))
     return {
-        key: {step: [_time(end) for end, *_ in sorted(each)] for step, each in by_step.items()}
+        key: {
+            step: [datetime.fromtimestamp(end // 1_000_000, timezone.utc) for end, *_ in sorted(each)]
+            for step, each in by_step.items()
+        }
         for key, by_step in made.items()
     }
 
@@ -107,10 +109,6 @@ def _step(fact: Placed, op: str, value: str | None, start: int, end: int) -> int
     step = round((fact.ts - end) / quarter)
     in_time = start + quarter * step - slack <= fact.ts <= end + quarter * step + slack
     return step if abs(step) <= FURTHEST and in_time else None
-
-
-def _time(microseconds: int) -> datetime:
-    return datetime.fromtimestamp(microseconds // 1_000_000, timezone.utc)
 
 
 def _read(write: Write, table: Table, partitions: Sequence[str], where: pc.Expression | None = None) -> pa.Table:
@@ -141,8 +139,8 @@ def _advice(zone: str, fitting: Sequence[str]) -> str:
 def _days(write: Write, table: Table) -> set[date]:
     """The days that this run has written to."""
     files = write.draft.table(table).files
-    days = (_day(file.partition) for path, file in files.items() if run_of(path) == write.run_id)
-    return {day for day in days if day is not None}
+    new = (file.partition for path, file in files.items() if run_of(path) == write.run_id)
+    return {day for each in new if (day := _day(each))}
 
 
 def _partitions(write: Write, table: Table, days: set[date]) -> list[str]:

@@ -42,10 +42,7 @@ class Steps:
     """The steps of one job, told to a listener."""
 
     def __init__(self, job: str, steps: int, listener: Listener) -> None:
-        self._job = job
-        self._steps = steps
         self._listener = listener
-        self._number = 0
         self._at = Progress(job, "", 0, steps)
 
     def done(self, done: int, total: int) -> None:
@@ -55,61 +52,48 @@ class Steps:
     @contextmanager
     def step(self, name: str) -> Iterator[Callable[[int], None]]:
         """One step, watched for the context; what is given is called with the rows that it wrote."""
-        self._number += 1
-        self._at = at = Progress(self._job, name, self._number, self._steps)
-        rows = 0
-
-        def wrote(count: int) -> None:
-            nonlocal rows
-            rows = count
-
+        self._at = at = replace(self._at, step=name, number=self._at.number + 1)
+        rows: list[int] = []
         self._listener(at)
         context = running()
         # Jobs of a Spark that the step itself starts are in no group.
-        group = None if context is None else f"{self._job} {self._number} {name}"
+        group = None if context is None else f"{at.job} {at.number} {name}"
         if context is not None:
-            context.setJobGroup(group, f"{self._job}: {name}")
+            context.setJobGroup(group, f"{at.job}: {name}")
         ended = threading.Event()
-        watch = threading.Thread(target=self._watch, args=(at, group, ended), daemon=True)
+        watch = threading.Thread(target=self._watch, args=(group, ended), daemon=True)
         watch.start()
         try:
-            yield wrote
+            yield rows.append
         finally:
             ended.set()
             watch.join()
             if context is not None:
                 context.setLocalProperty("spark.jobGroup.id", None)
         _, total = _tasks(group)  # some of it Spark skips, as it was done before
-        self._listener(Progress(self._job, name, at.number, at.steps, total, total, rows, ended=True))
+        self._listener(replace(at, done=total, total=total, rows=sum(rows), ended=True))
 
-    def _watch(self, at: Progress, group: str | None, ended: threading.Event) -> None:
+    def _watch(self, group: str | None, ended: threading.Event) -> None:
         told = (0, 0)
         while not ended.wait(SECONDS_BETWEEN):
-            now = _tasks(group)
-            if now != told:
+            if (now := _tasks(group)) != told:
                 told = now
-                self._listener(Progress(at.job, at.step, at.number, at.steps, *now))
+                self.done(*now)
 
 
 def running() -> Any:
     """The context of the Spark that runs in this process; None: none does."""
-    pyspark = sys.modules.get("pyspark")
-    context = None if pyspark is None else getattr(pyspark, "SparkContext", None)
+    context = getattr(sys.modules.get("pyspark"), "SparkContext", None)
     active = getattr(context, "_active_spark_context", None)
     # While it starts, and once it is stopped, it is there without its Java.
     return active if getattr(active, "_jsc", None) is not None else None
 
 
 def _tasks(group: str | None) -> tuple[int, int]:
-    done = total = 0
     if (context := running()) is None:
-        return done, total
+        return 0, 0
     tracker = context.statusTracker()
-    for number in tracker.getJobIdsForGroup(group):
-        job = tracker.getJobInfo(number)
-        for stage in job.stageIds if job is not None else ():
-            info = tracker.getStageInfo(stage)
-            if info is not None:
-                done += info.numCompletedTasks
-                total += info.numTasks
-    return done, total
+    jobs = [tracker.getJobInfo(number) for number in tracker.getJobIdsForGroup(group)]
+    found = [tracker.getStageInfo(number) for job in jobs if job is not None for number in job.stageIds]
+    stages = [each for each in found if each is not None]
+    return sum(each.numCompletedTasks for each in stages), sum(each.numTasks for each in stages)

@@ -54,16 +54,14 @@ def parts_of(logs: Sequence[BrokerLog], at_most: int = PART_BYTES) -> tuple[Part
 def _parts(log: BrokerLog, span: Span, at_most: int) -> Iterator[Part]:
     with opened_as_planned(span.path, span.checks, log.patterns) as file:
         fold = fold_at(file, log.zone, span.end)
-        cut = [(at, min(at + at_most, span.end)) for at in range(span.start, span.end, at_most)]
-        if file.is_packed:
-            cut = [(span.start, span.end)]
+        size = span.end if file.is_packed else at_most
+        cut = [(at, min(at + size, span.end)) for at in range(span.start, span.end, size)]
         known = dict(span.checks)
         checks = {at: known.get(at) or file.check(at) for at in {each for piece in cut for each in piece}}
     # The last line of a part may end behind it: where the span ends is checked for each.
     always = {min(span.checks), (span.end, known[span.end])}
     for start, end in cut:
-        own = {*always, (start, checks[start]), (end, checks[end])}
-        checked = tuple(sorted(own))
+        checked = tuple(sorted({*always, (start, checks[start]), (end, checks[end])}))
         yield Part(log.cluster_id, log.broker_id, span.path, start, end, log.zone, fold, checked, log.patterns)
 
 
