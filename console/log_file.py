@@ -22,11 +22,6 @@ def state_directory(environ: Mapping[str, str]) -> Path:
     return Path(base) / "kac"
 
 
-def cache_directory(environ: Mapping[str, str]) -> Path:
-    """`$XDG_CACHE_HOME/kac`, or `~/.cache/kac`: files that can be made again."""
-    return Path(environ.get("XDG_CACHE_HOME") or Path(environ.get("HOME") or "~").expanduser() / ".cache") / "kac"
-
-
 class WithoutSecrets(logging.Formatter):
     """Removes secrets that a broker's message or a traceback may repeat of a command."""
 

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -21,6 +22,11 @@ _REGION = "us-east-1"
 """AWS' own default, and what other stores take."""
 
 
+def cache_directory(environ: Mapping[str, str]) -> Path:
+    """`$XDG_CACHE_HOME/kac`, or `~/.cache/kac`: files that can be made again."""
+    return Path(environ.get("XDG_CACHE_HOME") or Path(environ.get("HOME") or "~").expanduser() / ".cache") / "kac"
+
+
 def lake_files(where: str, environ: Mapping[str, str] = os.environ) -> Filesystem | None:
     """The files of a lake at ``s3://`` or ``s3a://``; None: it is elsewhere. LakeError:
     no bucket or store is named. Nothing is asked for yet."""
@@ -30,7 +36,6 @@ def lake_files(where: str, environ: Mapping[str, str] = os.environ) -> Filesyste
     from console.admin.aws_keys import region_of
     from console.admin.aws_services import Ask
     from console.history.store.errors import PACKAGE, LakeError
-    from console.log_file import cache_directory
     from console.safe_files import private_folder
 
     if not at.netloc or not at.path.strip("/"):

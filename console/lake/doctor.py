@@ -11,9 +11,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from console.answers.checks import Check, Health
+from console.contexts.lake_files import cache_directory
 from console.lake.java import VECTOR, Java, candidates, major, with_launcher
 from console.lake.spark_session import LEAST_MEMORY, MIB, Machine, spark_log, this_machine
-from console.log_file import cache_directory
 from console.plan.amounts import size
 
 INSTALL = "pip install 'kafka-admin-console[lake]'"

@@ -16,9 +16,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from console.contexts.lake_files import cache_directory
 from console.history.jobs.processes import processors
 from console.lake.java import NoJava, find_java
-from console.log_file import cache_directory, state_directory
+from console.log_file import state_directory
 from console.safe_files import open_private, private_folder, write_whole
 
 if TYPE_CHECKING:
