@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from console.answers.checks import Check, Health
-from console.contexts.lake_files import cache_directory
+from console.contexts.lake_files import cache_directory, lake_files
 from console.lake.java import VECTOR, Java, candidates, major, with_launcher
 from console.lake.spark_session import LEAST_MEMORY, MIB, Machine, spark_log, this_machine
 from console.plan.amounts import size
@@ -96,7 +96,6 @@ def _room(name: str, folder: Path, remedy: str) -> Check:
 
 
 def _lake(where: str) -> Iterator[Check]:
-    from console.contexts.lake_files import lake_files
     from console.history.store import Lake, LakeError, NoLake
 
     try:

@@ -210,7 +210,7 @@ def opened(path: str) -> Iterator[LogBytes]:
     """The file, open. OSError; the path is in the text."""
     scheme, is_uri, rest = path.partition("://")
     if not is_uri:
-        with open(path, "rb", buffering=0) as raw:  # noqa: PTH123 - a text, as it is told in errors
+        with open(path, "rb", buffering=0) as raw:  # noqa: PTH123 - errors name it as it was given
             status = os.fstat(raw.fileno())
             place = f"{status.st_dev}:{status.st_ino}"
             yield LogBytes(path, cast(IO[bytes], raw), place, status.st_size, status.st_mtime_ns)
