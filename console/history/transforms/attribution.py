@@ -15,10 +15,9 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 from console.history.transforms.kraft_changes import Event
-from console.history.transforms.reported import TOLERANCE, Author
+from console.history.transforms.reported import TOLERANCE, Author, principals
 
 STEPS = (0, 25_000, 250_000)
 """How far a change may be from its request, in microseconds: not at all; on one host, where a line is logged a little
@@ -28,38 +27,29 @@ _ALL = "*"
 _ALL_CONFIGS = "* configs"
 
 
-class _Offered(NamedTuple):
-    """What an author may have changed."""
-
-    start: int
-    op: str
-    value: str | None
-    author: Author
-
-
 class _ByTime:
-    """What authors offer for one attribute, in the order of its beginning."""
+    """What authors may have changed of one attribute, in the order of its beginning."""
 
-    def __init__(self, offered: list[_Offered]) -> None:
+    def __init__(self, offered: Iterable[Author]) -> None:
         self._offered = sorted(offered, key=lambda each: each.start)
         self._starts = [each.start for each in self._offered]
-        self._longest = max(each.author.end - each.start for each in offered)
+        self._longest = max(each.end - each.start for each in self._offered)
 
-    def within(self, since: int, until: int) -> Iterator[_Offered]:
+    def within(self, since: int, until: int) -> Iterator[Author]:
         """What overlaps with that time."""
         first, last = bisect_left(self._starts, since - self._longest), bisect_right(self._starts, until)
-        return (each for each in self._offered[first:last] if each.author.end >= since)
+        return (each for each in self._offered[first:last] if each.end >= since)
 
 
 def attributed(changes: Iterable[Event], authors: Sequence[Author]) -> Iterator[Event]:
     """The changes of the log and of polls with their authors; equal changes are one. All of one entity."""
-    offered: dict[str, list[_Offered]] = defaultdict(list)
+    offered: dict[str, list[Author]] = defaultdict(list)
     distinct = dict.fromkeys(changes)
     of_topic = any(change.entity_type == "topic" for change in distinct)
     for author in authors:
-        for attr, op, value in _covered(author, of_topic):
-            offered[attr].append(_Offered(author.start, op, value, author))
-    by_attr = {attr: _ByTime(each) for attr, each in offered.items()}
+        for each in _covered(author, of_topic):
+            offered[each.attr].append(each)
+    by_attr = {attr: _ByTime(of_attr) for attr, of_attr in offered.items()}
     for change in distinct:
         found = set()
         if by_attr and change.ts_uncertainty_ms >= 0:
@@ -67,9 +57,9 @@ def attributed(changes: Iterable[Event], authors: Sequence[Author]) -> Iterator[
             for attr in _sought(change, of_topic):
                 if attr in by_attr:
                     for each in by_attr[attr].within(since - TOLERANCE, change.event_ts + TOLERANCE):
-                        if each.author.principal is not None and _same_content(each, change):
-                            off = max(each.author.start - change.event_ts, since - each.author.end, 0)
-                            found.add((sum(off > step for step in STEPS), each.author))
+                        if each.principal is not None and _same_content(each, change):
+                            off = max(each.start - change.event_ts, since - each.end, 0)
+                            found.add((sum(off > step for step in STEPS), each))
         yield _named(change, found) if found else change
 
 
@@ -83,21 +73,21 @@ def _sought(change: Event, of_topic: bool) -> Iterator[str]:
             yield _ALL_CONFIGS
 
 
-def _covered(author: Author, of_topic: bool) -> Iterator[tuple[str, str, str | None]]:
-    """Attribute, operation and value of each thing that an author may have changed."""
-    yield author.attr, author.op, author.value
+def _covered(author: Author, of_topic: bool) -> Iterator[Author]:
+    """Each thing that an author may have changed."""
+    yield author
     if of_topic and author.op == "delete" and author.attr == ":topic_id":
-        yield _ALL, "delete", None
+        yield author._replace(attr=_ALL, value=None)
     if of_topic and author.op == "set" and author.attr == ":replication" and author.api in (None, "CREATE_TOPICS"):
-        yield ":topic_id", "set", None
+        yield author._replace(attr=":topic_id", value=None)
     # A topic's replication is that of its first partition; a reassignment names the wanted replicas.
     if of_topic and author.op == "set" and author.attr == ":reassignment/0" and author.value is not None:
-        yield ":replication", "set", str(len(author.value.split(",")))
+        yield author._replace(attr=":replication", value=str(len(author.value.split(","))))
     if author.api == "ALTER_CONFIGS":
-        yield _ALL_CONFIGS, "delete", None
+        yield author._replace(attr=_ALL_CONFIGS, op="delete", value=None)
 
 
-def _same_content(offered: _Offered, change: Event) -> bool:
+def _same_content(offered: Author, change: Event) -> bool:
     was_set = change.op == "set"
     if offered.op == "delete":
         return not was_set
@@ -114,20 +104,15 @@ def _named(change: Event, found: set[tuple[int, Author]]) -> Event:
     """The change with its author. found: all that fit, with their `STEPS`."""
     best = min(tier for tier, _ in found)
     fitting = [author for tier, author in found if tier == best]
-    all_names = {author.principal for author in fitting if author.principal is not None}
-    principals = sorted({name for name in all_names if ":" in name} or all_names)
-    by_request = [author for author in fitting if author.told_by == "request"]
-    by_journal = [author for author in fitting if author.told_by == "journal"]
-    alone = len(principals) == 1
+    names = principals(author.principal for author in fitting)
+    by_request = [author for author in fitting if not author.by_journal]
+    by_journal = [author for author in fitting if author.by_journal]
+    alone = len(names) == 1
     # A forwarded copy may be the one that fits, yet only its original has the client's address.
-    own = [
-        author
-        for _, author in found
-        if author.told_by == "request" and not author.is_copy and author.principal in principals
-    ]
+    own = [each for _, each in found if not (each.by_journal or each.is_copy) and each.principal in names]
     hosts = {author.client_host for author in own or by_request or by_journal}
     return change._replace(
-        principal=", ".join(principals),
+        principal=", ".join(names),
         client_id=_only({author.client_id for author in by_request}) if alone else None,
         client_host=_only(hosts) if alone else None,
         attribution="several" if not alone else "journal" if by_journal else "request",

@@ -6,7 +6,7 @@ import re
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 import msgspec
 import pyarrow as pa
@@ -30,17 +30,17 @@ from console.history.transforms.kraft_changes import (
     placed_facts,
 )
 from console.history.transforms.reported import (
-    Asked,
-    Noted,
+    Author,
     Seen,
     author_changes,
-    authors_of_journal,
+    author_of_journal,
     authors_of_requests,
     poll_changes,
 )
-from console.history.transforms.rows import rows_of, table_of
+from console.history.transforms.rows import Row, rows_of, table_of
 from console.history.transforms.touched import ENTITY, Touched
 
+T = TypeVar("T")
 _ByEntity = tuple[str, str, str]
 _BY_ID = (*TOPIC_RECORDS, *ACL_RECORDS)
 _decode = msgspec.json.Decoder().decode
@@ -206,7 +206,7 @@ def change_event(
             cluster_id, entity = each[0], each[1:]
             if touched is not None and each not in touched:
                 continue
-            authors = [*authors_of_requests(asked.get(each, ())), *authors_of_journal(noted.get(each, ()))]
+            authors = [*authors_of_requests(asked.get(each, ())), *noted.get(each, ())]
             observed: list[Event] = []
             if each in placed:
                 observed += kraft_changes(cluster_id, entity, placed[each], epochs[cluster_id])
@@ -240,27 +240,26 @@ def _placed(bronze: Bronze) -> dict[_ByEntity, list[Placed]]:
 
 def _seen(bronze: Bronze) -> dict[_ByEntity, list[Seen]]:
     rows = bronze.snapshot.filter(pc.is_in(bronze.snapshot["kind"], pa.array(("state", "absent"))))
-    found: dict[_ByEntity, list[Seen]] = defaultdict(list)
-    for *entity, kind, ts, attr, value in rows_of(rows, *ENTITY, "kind", "observed_ts", "attr", "value"):
-        found[entity[0], entity[1], entity[2]].append(Seen(ts, attr if kind == "state" else None, value))
-    return found
+    told = rows_of(rows, *ENTITY, "kind", "observed_ts", "attr", "value")
+    return _grouped(lambda kind, ts, attr, value: (ts, attr if kind == "state" else None, value), told)
 
 
-def _asked(bronze: Bronze) -> dict[_ByEntity, list[Asked]]:
+def _asked(bronze: Bronze) -> dict[_ByEntity, list[Author]]:
     rows = bronze.alter_request
     done = rows.filter(pc.and_(pc.equal(rows["error_code"], 0), pc.invert(rows["validate_only"])))
     names = ("attr", "op", "value", "start_ts", "end_ts", "principal", "client_id", "client_host", "api")
-    return _grouped(Asked, rows_of(done, *ENTITY, *names, "is_forwarded", "broker_id", "byte_pos"))
+    return _grouped(Author, rows_of(done, *ENTITY, *names, "is_forwarded"))
 
 
-def _noted(bronze: Bronze) -> dict[_ByEntity, list[Noted]]:
+def _noted(bronze: Bronze) -> dict[_ByEntity, list[Author]]:
     done = bronze.journal.filter(pc.equal(bronze.journal["status"], "applied"))
     names = ("attr", "op", "old_value", "value", "intent_ts", "end_ts", "principal", "client_host")
-    return _grouped(Noted, rows_of(done, *ENTITY, *names))
+    return _grouped(author_of_journal, rows_of(done, *ENTITY, *names))
 
 
-def _grouped(kind: type[Any], rows: Iterable[tuple[Any, ...]]) -> dict[_ByEntity, list[Any]]:
-    found: dict[_ByEntity, list[Any]] = defaultdict(list)
+def _grouped(make: Callable[..., T], rows: Iterable[Row]) -> dict[_ByEntity, list[T]]:
+    """What is made of the columns behind those of the entity, by entity."""
+    found: dict[_ByEntity, list[T]] = defaultdict(list)
     for cluster_id, type_, key, *rest in rows:
-        found[cluster_id, type_, key].append(kind(*rest))
+        found[cluster_id, type_, key].append(make(*rest))
     return found

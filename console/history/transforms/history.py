@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 
@@ -17,8 +17,8 @@ from console.history.entities import CLUSTER, DEFAULT, UNOBSERVED
 from console.history.schema import HISTORY
 from console.history.transforms.coverage import LOG, Covered, Polls, coverage_gaps
 from console.history.transforms.kraft_changes import SINCE_BEFORE, Event, sha256
-from console.history.transforms.reported import TOLERANCE, changed_list
-from console.history.transforms.rows import rows_of, table_of
+from console.history.transforms.reported import TOLERANCE, changed_list, principals
+from console.history.transforms.rows import Row, rows_of, table_of
 from console.history.transforms.touched import Touched
 
 NEVER = Polls({}, ())
@@ -33,91 +33,31 @@ _RANKS = {"kraft_log": 0, "kraft_snapshot": 1, "journal": 2, "request_log": 3, "
 _BEST = ("kraft_log", "kraft_snapshot", "snapshot", "journal", "request_log")
 
 
-class Row(NamedTuple):
-    """A row of `history`."""
-
-    cluster_id: str
-    entity_type: str
-    entity_key: str
-    attr: str
-    old_value: str | None
-    new_value: str | None
-    valid_from: int
-    valid_to: int | None
-    is_current: bool
-    is_deleted: bool
-    principal: str | None
-    attribution: str
-    source: str
-
-
 class _Event:
-    """A change, or what a poll shows. keeps: a deletion counts though no value is known. in_log: the metadata log
-    covers that time. by_log: of a `poll`: it is a snapshot of the log."""
+    """A change, or what a poll shows, with the time and the value that follow from the others. keeps: a deletion counts
+    though no value is known. in_log: the metadata log covers that time. by_log: of a `poll`: it is a snapshot of the
+    log."""
 
-    __slots__ = (
-        "attribution",
-        "by_log",
-        "client_id",
-        "digest",
-        "in_log",
-        "keeps",
-        "log_offset",
-        "op",
-        "principal",
-        "source",
-        "ts",
-        "uncertainty_ms",
-        "value",
-    )
+    __slots__ = ("by_log", "digest", "in_log", "keeps", "op", "source", "told", "ts", "value")
 
-    def __init__(self, event: Event, keeps: bool, in_log: bool) -> None:
-        self.ts = event.event_ts
-        self.source = event.source
-        self.log_offset = event.log_offset
-        self.op = event.op
-        self.value = event.value
-        self.digest = event.value_sha256
-        self.uncertainty_ms = event.ts_uncertainty_ms
-        self.principal = event.principal
-        self.client_id = event.client_id
-        self.attribution = event.attribution
-        self.keeps = keeps
-        self.in_log = in_log
-        self.by_log = False
-
-    @staticmethod
-    def shown(of: Event, ts: int, by_log: bool) -> _Event:
-        """What a poll shows at that time; its value is not known yet."""
-        blank = of._replace(event_ts=ts, source=POLL, log_offset=None, ts_uncertainty_ms=SINCE_BEFORE, op="")
-        made = _Event(
-            blank._replace(value=None, value_sha256=None, principal=None, client_id=None, attribution="none"),
-            keeps=False,
-            in_log=False,
-        )
-        made.by_log = by_log
-        return made
+    def __init__(self, told: Event, *, keeps: bool = False, in_log: bool = False, by_log: bool = False) -> None:
+        self.told = told
+        self.ts, self.source, self.op = told.event_ts, told.source, told.op
+        self.value, self.digest = told.value, told.value_sha256
+        self.keeps, self.in_log, self.by_log = keeps, in_log, by_log
 
     @property
     def is_set(self) -> bool:
         """Whether there is a value after it."""
         return self.op != "delete"
 
-    def began(self) -> int:
-        """The time at which it may have been at the earliest."""
-        return self.ts - self.uncertainty_ms * 1000
-
     def order(self) -> tuple[Any, ...]:
         """Does not depend on the order of the input; what is empty comes first."""
-        texts = (self.op, self.value, self.digest, self.principal, self.client_id)
-        offset = -1 if self.log_offset is None else self.log_offset
-        return (
-            self.ts,
-            _RANKS[self.source],
-            offset,
-            *((each is not None, each or "") for each in texts),
-            self.uncertainty_ms,
-        )
+        told = self.told
+        texts = (self.op, self.value, self.digest, told.principal, told.client_id)
+        offset = -1 if told.log_offset is None else told.log_offset
+        known = ((each is not None, each or "") for each in texts)
+        return (self.ts, _RANKS[self.source], offset, *known, told.ts_uncertainty_ms)
 
 
 # -- events in order -------------------------------------------------------------------------------------------------
@@ -129,59 +69,53 @@ def _counted(events: Sequence[Event], polls: Polls, covered: Covered | None) -> 
     Where the log covers everything, requests and the journal only name its authors (`attribution`) and are no changes.
     """
     made: list[_Event] = []
-    shown: dict[tuple[int, bool], Event] = {}
+    shown: set[tuple[int, bool]] = set()
     first = events[0]
     times = polls.times.get(first.entity_type, ())
     sure = polls.sure(first.entity_type, covered)
     known = [each for each in (times[0] if times else None, covered.first if covered else None) if each is not None]
-    can_be_shown = not _not_in_logs(first)
+    # No poll shows these, and no metadata log, or not as requested.
+    can_be_shown = first.entity_type != "broker-logger" and not first.attr.startswith(":reassignment/")
     by_poll = can_be_shown and (first.entity_type != "broker" or first.entity_key in (DEFAULT, *polls.brokers))
     for event in events:
-        hole = _hole(event, covered)
-        in_log = _in_log(event, covered) and hole is None
+        in_log, hole = _place_in_log(event, covered)
         if event.source in AUTHORS and in_log and can_be_shown:
             continue
         unknown = not known or event.event_ts < min(known)
-        made.append(_Event(event, event.source == "kraft_log" or (event.source in AUTHORS and unknown), in_log))
+        keeps = event.source == "kraft_log" or (event.source in AUTHORS and unknown)
+        made.append(_Event(event, keeps=keeps, in_log=in_log))
         if covered is not None and event.source not in LOG and can_be_shown:
             then = hole[1] if hole else covered.whole
             if then is not None and (hole or event.event_ts < then):
-                shown.setdefault((then, True), event)
+                shown.add((then, True))
         if by_poll and event.source != "snapshot":
             from_ts = event.event_ts + TOLERANCE
             if sure is None or (covered is not None and event.event_ts < covered.first) or from_ts > sure:
                 at = polls.shown(event.entity_type, from_ts, covered)
                 if at is not None:
-                    shown.setdefault((at, False), event)
-    made += [_Event.shown(event, ts, by_log) for (ts, by_log), event in shown.items()]
+                    shown.add((at, False))
+    attribute = (first.entity_type, first.entity_key, first.attr)
+    for ts, by_log in sorted(shown):  # their values are not known yet
+        of_poll = Event(first.cluster_id, ts, SINCE_BEFORE, None, *attribute, "", None, None, POLL)
+        made.append(_Event(of_poll, by_log=by_log))
     # A controller whose clock is behind its predecessor's does not change the log's order.
     latest = 0
     for each in sorted(
         (each for each in made if each.source in LOG),
-        key=lambda each: (each.log_offset or 0, each.source == "kraft_log", each.ts),
+        key=lambda each: (each.told.log_offset or 0, each.source == "kraft_log", each.ts),
     ):
         latest = each.ts = max(latest, each.ts)
     return made
 
 
-def _not_in_logs(event: Event) -> bool:
-    """What no metadata log reports, or not as requested, and no poll shows."""
-    return event.entity_type == "broker-logger" or event.attr.startswith(":reassignment/")
-
-
-def _in_log(event: Event, covered: Covered | None) -> bool:
+def _place_in_log(event: Event, covered: Covered | None) -> tuple[bool, tuple[int, int] | None]:
+    """Whether the log covers it, and the hole of the log in which it may have been."""
     if covered is None:
-        return False
-    began = event.event_ts - event.ts_uncertainty_ms * 1000
-    return began - TOLERANCE <= covered.last and event.event_ts + TOLERANCE >= covered.first
-
-
-def _hole(event: Event, covered: Covered | None) -> tuple[int, int] | None:
-    """The hole of the log in which it may have been."""
-    if covered is None or event.ts_uncertainty_ms < 0:
-        return None
-    began = event.event_ts - event.ts_uncertainty_ms * 1000
-    return next((hole for hole in covered.holes if event.event_ts > hole[0] and began < hole[1]), None)
+        return False, None
+    ends, began = event.event_ts, event.event_ts - event.ts_uncertainty_ms * 1000
+    holes = covered.holes if event.ts_uncertainty_ms >= 0 else ()
+    hole = next((hole for hole in holes if ends > hole[0] and began < hole[1]), None)
+    return hole is None and began - TOLERANCE <= covered.last and ends + TOLERANCE >= covered.first, hole
 
 
 # -- the value after each event --------------------------------------------------------------------------------------
@@ -258,8 +192,8 @@ def _without_echoes(events: list[_Event], of_type: str, attr: str) -> list[_Even
             of_log = each
         set_by_log = of_log is not None and of_log.is_set
         hidden = each.is_set and each.digest is None and last is not None and last.is_set
-        known = of_log.value if of_log is not None and of_log.is_set else None
-        one_of_many = attr == ":endpoints" and each.value is not None and known is not None and each.value in known
+        known = (of_log.value if of_log is not None and of_log.is_set else None) or ""
+        one_of_many = attr == ":endpoints" and each.value is not None and each.value in known
         down = of_type == "broker" and not each.is_set and each.in_log and set_by_log
         if each.source not in _SEEN or not (hidden or one_of_many or down):
             kept.append(each)
@@ -278,7 +212,7 @@ def _changes(last: _Event | None, each: _Event) -> bool:
     if each.digest is None:
         # The journal and the request log both report a hidden value that was set once.
         told_again = last.digest is None and each.source != last.source and last.source in AUTHORS
-        since = each.ts - max(each.uncertainty_ms, 0) * 1000
+        since = each.ts - max(each.told.ts_uncertainty_ms, 0) * 1000
         return each.source in AUTHORS and not (told_again and since - TOLERANCE <= last.ts)
     # Of a credential the log has more than a poll shows: the same value in a poll is no change.
     if each.source in _SEEN and each.value is not None and each.value == last.value:
@@ -304,8 +238,8 @@ def entity_history(events: Iterable[Event], polls: Polls, covered: Covered | Non
             if _changes(last, each):
                 changes.append((each, []))
             elif changes and each.source not in ("kraft_log", POLL):
-                told = changes[-1][0]
-                if each.uncertainty_ms < 0 or each.began() - TOLERANCE <= told.ts:
+                lasted = each.told.ts_uncertainty_ms
+                if lasted < 0 or each.ts - lasted * 1000 - TOLERANCE <= changes[-1][0].ts:
                     changes[-1][1].append(each)
             last = each
         yield from _rows((first.cluster_id, first.entity_type, first.entity_key, attr), changes)
@@ -314,50 +248,33 @@ def entity_history(events: Iterable[Event], polls: Polls, covered: Covered | Non
 def _rows(attribute: tuple[str, str, str, str], changes: list[tuple[_Event, list[_Event]]]) -> Iterator[Row]:
     """A row for each change, with what its repeated reports add."""
     times: list[int] = []
-    at_once = 0
-    for place, (told, _) in enumerate(changes):
+    for told, _ in changes:
         # Two changes within the clock's millisecond get times a microsecond apart.
-        at_once = at_once + 1 if place and changes[place - 1][0].ts == told.ts else 0
-        times.append(told.ts + at_once)
+        times.append(max(told.ts, times[-1] + 1) if times else told.ts)
     old: str | None = None
-    for place, (told, echoes) in enumerate(changes):
-        until = times[place + 1] if place + 1 < len(times) else None
+    for (told, echoes), since, until in zip(changes, times, [*times[1:], None], strict=False):
         sources = {"snapshot" if told.source == POLL else told.source, *(each.source for each in echoes)}
         best = next(source for source in _BEST if source in sources)
-        current = until is None
-        yield Row(
-            *(*attribute, old, told.value, times[place], until, current, not told.is_set, *_author(told, echoes), best)
-        )
+        state = (until is None, not told.is_set)
+        yield (*attribute, old, told.value, since, until, *state, *_author(told.told, echoes), best)
         old = told.value
 
 
-def _author(told: _Event, echoes: Iterable[_Event]) -> tuple[str | None, str]:
+def _author(told: Event, echoes: Iterable[_Event]) -> tuple[str | None, str]:
     """The author that was found for a change of the log or of polls; else the one who reports it, with all who report
     the same at that time."""
     if told.source not in AUTHORS:
         return told.principal, told.attribution
-    reports = [told, *(each for each in echoes if each.source in AUTHORS)]
-    principals = {each.principal for each in reports if each.principal is not None}
-    names = sorted({name for name in principals if ":" in name} or principals)
+    reports = [told, *(each.told for each in echoes if each.source in AUTHORS)]
+    names = principals(each.principal for each in reports)
     how = "journal" if any(each.attribution == "journal" for each in reports) else "request"
     return ", ".join(names) or None, "several" if len(names) > 1 else how
-
-
-def gap_rows(cluster_id: str, polls: Polls, covered: Covered | None, until: int) -> Iterator[Row]:
-    """The time in which a cluster was not observed. until: see `coverage_gaps`."""
-    for first, last in coverage_gaps(polls.times, covered, until):
-        entity = (cluster_id, CLUSTER, cluster_id, UNOBSERVED)
-        yield Row(*entity, None, None, first, last, last is None, False, None, "none", "snapshot")
 
 
 # -- the table -------------------------------------------------------------------------------------------------------
 
 
-def history(
-    change_event: pa.Table,
-    polls: Mapping[str, Polls],
-    covers: Mapping[str, Covered],
-) -> pa.Table:
+def history(change_event: pa.Table, polls: Mapping[str, Polls], covers: Mapping[str, Covered]) -> pa.Table:
     """HISTORY's rows of entities, of all that `change_event` has of them. polls, covers: of their clusters."""
     by_entity: dict[tuple[str, str, str], list[Event]] = defaultdict(list)
     for event in map(Event._make, rows_of(change_event, *Event._fields)):
@@ -377,5 +294,10 @@ def gaps(
     everything). now: until when polls may be missing; None: the latest poll of any cluster."""
     latest = max((each[-1] for of in polls.values() for each in of.times.values() if each), default=0)
     until = latest if now is None else now
-    of_all = (cluster_id for cluster_id in polls if touched is None or (cluster_id, CLUSTER, cluster_id) in touched)
-    return table_of(HISTORY, (row for each in of_all for row in gap_rows(each, polls[each], covers.get(each), until)))
+    found = (
+        (of, CLUSTER, of, UNOBSERVED, None, None, first, last, last is None, False, None, "none", "snapshot")
+        for of in polls
+        if touched is None or (of, CLUSTER, of) in touched
+        for first, last in coverage_gaps(polls[of].times, covers.get(of), until)
+    )
+    return table_of(HISTORY, found)

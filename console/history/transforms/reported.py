@@ -13,13 +13,8 @@ from console.history.transforms.kraft_changes import SINCE_BEFORE, Entity, Event
 
 # -- polls: the differences between one and the next -----------------------------------------------------------------
 
-
-class Seen(NamedTuple):
-    """What a poll saw of an entity: a row of `snapshot`. attr: None where the entity was deleted."""
-
-    ts: int
-    attr: str | None
-    value: str | None
+Seen = tuple[int, str | None, str | None]
+"""What a poll saw of an entity: time, attribute (None where the entity was deleted), and value."""
 
 
 def poll_changes(cluster_id: str, entity: Entity, seen: Iterable[Seen], beats: Sequence[int]) -> Iterator[Event]:
@@ -28,34 +23,22 @@ def poll_changes(cluster_id: str, entity: Entity, seen: Iterable[Seen], beats: S
     The rows of an entity replace its former rows. A change is as old as the poll that first saw it, and at most as old
     as the poll of that entity type before it; before the first poll nothing is known (`SINCE_BEFORE`).
     """
-    by_attr: dict[str, list[Seen]] = defaultdict(list)
-    all_times = set()
-    for row in seen:
-        all_times.add(row.ts)
-        if row.attr is not None:
-            by_attr[row.attr].append(row)
-    times = sorted(all_times)
-    places = {ts: place for place, ts in enumerate(times)}
-
-    def event(ts: int, row: Seen, attr: str, op: str) -> Event:
+    states: dict[int, dict[str, str | None]] = defaultdict(dict)
+    for ts, attr, value in seen:
+        state = states[ts]
+        if attr is not None:
+            state[attr] = value
+    last: dict[str, str | None] = {}
+    for ts, state in sorted(states.items()):
         before = bisect_left(beats, ts)
         since = ts // 1000 - beats[before - 1] // 1000 if before else SINCE_BEFORE
-        value = row.value if op == "set" else None
-        digest = None if value is None else sha256(value)
-        return Event(
-            *(cluster_id, ts, since, None, *entity, attr, op, value, digest, "snapshot"),
-        )
-
-    for attr, rows in by_attr.items():
-        rows.sort(key=lambda row: row.ts)
-        for place, row in enumerate(rows):
-            at = places[row.ts]
-            last = rows[place - 1] if place else None
-            if last is None or places[last.ts] != at - 1 or last.value != row.value:
-                yield event(row.ts, row, attr, "set")
-            stays = place + 1 < len(rows) and places[rows[place + 1].ts] == at + 1
-            if at + 1 < len(times) and not stays:
-                yield event(times[at + 1], row, attr, "delete")
+        about = (cluster_id, ts, since, None, *entity)
+        for attr in last.keys() - state.keys():
+            yield Event(*about, attr, "delete", None, None, "snapshot")
+        for attr, value in state.items():
+            if attr not in last or last[attr] != value:
+                yield Event(*about, attr, "set", value, None if value is None else sha256(value), "snapshot")
+        last = state
 
 
 # -- requests and kac's journal: changes with their authors ----------------------------------------------------------
@@ -66,8 +49,8 @@ TOLERANCE = 2_000_000
 
 
 class Author(NamedTuple):
-    """A change with its author. start, end: the time in which it was made. told_by: request or journal. is_copy:
-    whether a row for the original of a forwarded request exists too."""
+    """A change with its author. start, end: the time in which it was made. api: of a request; None: the journal has it.
+    is_copy: whether it is a forwarded request, of whose original a row exists too."""
 
     attr: str
     op: str
@@ -77,39 +60,19 @@ class Author(NamedTuple):
     principal: str | None
     client_id: str | None
     client_host: str | None
-    told_by: str
     api: str | None
     is_copy: bool
 
-
-class Asked(NamedTuple):
-    """A row of `alter_request` of a request that succeeded and changed something."""
-
-    attr: str
-    op: str
-    value: str | None
-    start: int
-    end: int
-    principal: str
-    client_id: str | None
-    client_host: str | None
-    api: str
-    is_forwarded: bool
-    broker_id: int
-    byte_pos: int
+    @property
+    def by_journal(self) -> bool:
+        """Whether kac's journal reports it, and not a request log."""
+        return self.api is None
 
 
-class Noted(NamedTuple):
-    """A row of `journal` of an edit that was applied."""
-
-    attr: str
-    op: str
-    old_value: str | None
-    value: str | None
-    intent: int
-    end: int | None
-    principal: str | None
-    client_host: str | None
+def principals(names: Iterable[str | None]) -> list[str]:
+    """The principals among names, each once, in order; names without a type only where none has one."""
+    known = {name for name in names if name is not None}
+    return sorted({name for name in known if ":" in name} or known)
 
 
 _NAMELESS = ("certificate", "GSSAPI", "OAUTHBEARER", "AWS_MSK_IAM")
@@ -119,42 +82,38 @@ _DEFAULT = "-1"
 _NEVER = 1 << 62
 
 
-def authors_of_requests(asked: Iterable[Asked]) -> Iterator[Author]:
-    """The changes of requests. asked: of one entity."""
-    alike: dict[tuple[str | None, ...], list[Asked]] = defaultdict(list)
+def authors_of_requests(asked: Iterable[Author]) -> Iterator[Author]:
+    """The changes of requests. asked: of one entity; is_copy: those that were forwarded."""
+    alike: dict[tuple[str | None, ...], list[Author]] = defaultdict(list)
     for each in asked:
         alike[each.principal, each.attr, each.op, each.value, each.api].append(each)
     for rows in alike.values():
-        rows.sort(key=lambda row: (row.start, row.end, row.broker_id, row.byte_pos))
+        rows.sort(key=lambda row: (row.start, row.end))
         # An original began before the copy and ended no earlier than the copy began, or began while the copy lasted.
-        ends = list(accumulate((-_NEVER if row.is_forwarded else row.end for row in rows), max))
-        starts = list(accumulate((_NEVER if row.is_forwarded else row.start for row in reversed(rows)), min))[::-1]
+        ends = list(accumulate((-_NEVER if row.is_copy else row.end for row in rows), max))
+        starts = list(accumulate((_NEVER if row.is_copy else row.start for row in reversed(rows)), min))[::-1]
         for row, ended, begins in zip(rows, ends, starts, strict=True):
             has_original = ended + TOLERANCE >= row.start or begins - TOLERANCE <= row.end
             is_default = row.attr in (":partitions", ":replication") and row.value == _DEFAULT
-            value = None if is_default else row.value
-            yield Author(
-                *(row.attr, row.op, value, row.start, row.end, row.principal, row.client_id, row.client_host),
-                *("request", row.api, row.is_forwarded and has_original),
-            )
+            yield row._replace(value=None if is_default else row.value, is_copy=row.is_copy and has_original)
 
 
-def authors_of_journal(noted: Iterable[Noted]) -> Iterator[Author]:
-    """The changes of the journal. `append` and `subtract` become the whole list if the journal has the former one."""
-    for row in noted:
-        op, value = row.op, row.value
-        if op in ("append", "subtract") and row.old_value is not None and value is not None:
-            op, value = "set", changed_list(row.old_value, op, value)
-        end = row.intent if row.end is None else max(row.intent, row.end)
-        yield Author(
-            *(row.attr, op, value, row.intent, end, _principal(row.principal), None, row.client_host),
-            *("journal", None, False),
-        )
-
-
-def _principal(name: str | None) -> str | None:
-    """The principal as brokers write it: the journal has only the login's name."""
-    return name if name is None or ":" in name or name in _NAMELESS else f"User:{name}"
+def author_of_journal(
+    attr: str,
+    op: str,
+    old: str | None,
+    value: str | None,
+    intent: int,
+    end: int | None,
+    name: str | None,
+    client_host: str | None,
+) -> Author:
+    """A change of the journal. `append` and `subtract` become the whole list if the journal has the former one; the
+    name is the principal as brokers write it, where the journal has only the login's."""
+    if op in ("append", "subtract") and old is not None and value is not None:
+        op, value = "set", changed_list(old, op, value)
+    principal = name if name is None or ":" in name or name in _NAMELESS else f"User:{name}"
+    return Author(attr, op, value, intent, max(intent, end or intent), principal, None, client_host, None, False)
 
 
 def changed_list(base: str, op: str, items: str) -> str:
@@ -174,8 +133,8 @@ def author_changes(cluster_id: str, entity: Entity, authors: Iterable[Author]) -
         value = each.value
         digest = sha256(value) if value is not None and each.op in ("set", "delete") else None
         lasted = -((each.start - each.end) // 1000)
-        source = "request_log" if each.told_by == "request" else "journal"
+        source, told_by = ("journal", "journal") if each.by_journal else ("request_log", "request")
         yield Event(
             *(cluster_id, each.end, lasted, None, *entity, each.attr, each.op, value, digest, source),
-            *(each.principal, each.client_id, each.client_host, each.told_by),
+            *(each.principal, each.client_id, each.client_host, told_by),
         )

@@ -9,8 +9,11 @@ import pyarrow as pa
 
 from console.history.schema import Table, arrow_schema
 
+Row = tuple[Any, ...]
+"""The columns of a table, in order."""
 
-def rows_of(table: pa.Table, *names: str) -> Iterator[tuple[Any, ...]]:
+
+def rows_of(table: pa.Table, *names: str) -> Iterator[Row]:
     """The rows, with these columns."""
     return zip(*(_values(table.column(name)) for name in names), strict=True)
 
