@@ -8,13 +8,12 @@ import pkgutil
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any
 
+from console.history.entities import quota_value
 from console.model.yaml_places import FileProblem, Node, read_yaml
 
-Severity = Literal["high", "medium", "low"]
-SEVERITIES: tuple[Severity, ...] = ("high", "medium", "low")
-
+SEVERITIES = ("high", "medium", "low")
 ENTITY_TYPES = ("topic", "broker", "group", "client-metrics", "quota", "acl", "scram", "feature")
 """What a rule may be about, as in `console.history.entities`."""
 
@@ -68,8 +67,8 @@ class Expected:
     def words(self) -> str:
         """For people: ``at least 2, below :replication``."""
         said = [
-            self.at_least is not None and f"at least {_number(self.at_least)}",
-            self.at_most is not None and f"at most {_number(self.at_most)}",
+            self.at_least is not None and f"at least {quota_value(self.at_least)}",
+            self.at_most is not None and f"at most {quota_value(self.at_most)}",
             self.below is not None and f"below {self.below.lstrip(':')}",
             self.one_of and " or ".join(self.one_of),
             self.none_of and f"not {' or '.join(self.none_of)}",
@@ -92,7 +91,7 @@ class Policy:
     """
 
     id: str
-    severity: Severity
+    severity: str
     what: str
     why: str
     entity_type: str
@@ -126,7 +125,7 @@ class Wanted:
     attr: str
     value: str | None
     clusters: Names = EVERYTHING
-    severity: Severity | None = None
+    severity: str | None = None
 
     @property
     def looked_for(self) -> tuple[str, ...]:
@@ -138,15 +137,16 @@ def _any_of(globs: tuple[str, ...]) -> str:
     return "|".join(re.escape(glob).replace(r"\*", "(?s:.*)").replace(r"\?", "(?s:.)") for glob in globs)
 
 
-def _number(value: float) -> str:
-    return str(int(value)) if value.is_integer() else repr(value)
-
-
 # -- reading ---------------------------------------------------------------------------------------------------------
 
 POLICIES_FILE = "policies.yaml"
 BASELINE_FILE = "baseline.yaml"
 _WHO = ("except", "clusters")
+_TEXTS = ("id", "what", "why")
+_OPTIONAL: Mapping[str, Callable[[Node], Any]] = {
+    **dict.fromkeys(("inherits", "default"), Node.text),
+    "show_actual": Node.boolean,
+}
 _CONDITIONS: Mapping[str, Callable[[Node], Any]] = {
     **dict.fromkeys(("at_least", "at_most", "infinite"), Node.number),
     **dict.fromkeys(("one_of", "none_of"), Node.texts),
@@ -184,11 +184,11 @@ def read_baseline(text: str, file: str = BASELINE_FILE) -> tuple[Wanted, ...]:
     found: list[Wanted] = []
     for node in _rules(text, file, "baseline"):
         fields = node.fields(("values",), (*ENTITY_TYPES, *_WHO, "severity"))
-        entity_type, names = _about(node, fields)
-        severity = _severity(fields["severity"]) if "severity" in fields else None
+        entity_type, names, clusters = _about(node, fields)
+        severity = fields["severity"].choice(SEVERITIES) if "severity" in fields else None
         for attr, value in fields["values"].named().items():
             wanted = None if value.is_null else ",".join(value.texts())
-            found.append(Wanted(entity_type, names, attr, wanted, _clusters(fields), severity))
+            found.append(Wanted(entity_type, names, attr, wanted, clusters, severity))
     return tuple(found)
 
 
@@ -204,28 +204,24 @@ def _rules(text: str, file: str, under: str) -> Iterable[Node]:
 
 
 def _policy(node: Node) -> Policy:
-    optional = (*ENTITY_TYPES, *_WHO, "attr", "grants", "inherits", "default", "expected", "show_actual")
-    fields = node.fields(("id", "severity", "what", "why", "expect"), optional)
-    entity_type, names = _about(node, fields)
+    optional = (*ENTITY_TYPES, *_WHO, "attr", "grants", "expected", *_OPTIONAL)
+    fields = node.fields((*_TEXTS, "severity", "expect"), optional)
+    entity_type, names, clusters = _about(node, fields)
     if ("attr" in fields) == ("grants" in fields):
         node.fail("a policy needs either attr or, on acl, grants", "write one of the two")
     if "grants" in fields and entity_type != "acl":
         fields["grants"].fail("only a policy of acl has grants", "use attr")
     made = Policy(
-        id=fields["id"].text(),
-        severity=_severity(fields["severity"]),
-        what=fields["what"].text(),
-        why=fields["why"].text(),
+        **{name: fields[name].text() for name in _TEXTS},
+        severity=fields["severity"].choice(SEVERITIES),
         entity_type=entity_type,
         names=names,
         attrs=Names(fields["attr"].texts()) if "attr" in fields else EVERYTHING,
         expected=_expected(fields["expect"]),
-        clusters=_clusters(fields),
+        clusters=clusters,
         acl=_grants(fields["grants"]) if "grants" in fields else None,
-        inherits=fields["inherits"].text() if "inherits" in fields else None,
-        default=fields["default"].text() if "default" in fields else None,
         expected_words=fields["expected"].text() if "expected" in fields else None,
-        show_actual="show_actual" not in fields or fields["show_actual"].boolean(),
+        **{name: read(fields[name]) for name, read in _OPTIONAL.items() if name in fields},
     )
     if (made.counts_missing or made.expected.below) and len(made.attrs.exact) != 1:
         node.fail("a rule for a missing value, or for two values together, needs one attr without * and ?")
@@ -234,20 +230,14 @@ def _policy(node: Node) -> Policy:
     return made
 
 
-def _about(node: Node, fields: dict[str, Node]) -> tuple[str, Names]:
+def _about(node: Node, fields: dict[str, Node]) -> tuple[str, Names, Names]:
+    """The type of the entities, their names, and those of the clusters."""
     types = [name for name in ENTITY_TYPES if name in fields]
     if len(types) != 1:
         node.fail("the entity is missing", f"write one of {', '.join(ENTITY_TYPES)} and a name")
     but = fields["except"].texts() if "except" in fields else ()
-    return types[0], Names(fields[types[0]].texts(), but)
-
-
-def _clusters(fields: dict[str, Node]) -> Names:
-    return Names(fields["clusters"].texts()) if "clusters" in fields else EVERYTHING
-
-
-def _severity(node: Node) -> Severity:
-    return cast("Severity", node.choice(SEVERITIES))
+    clusters = Names(fields["clusters"].texts()) if "clusters" in fields else EVERYTHING
+    return types[0], Names(fields[types[0]].texts(), but), clusters
 
 
 def _expected(node: Node) -> Expected:

@@ -28,7 +28,7 @@ from console.history.entities import CLUSTER, DEFAULT, POLL_SOURCES, UNOBSERVED
 from console.history.policy_files import Wanted
 from console.history.redact import HIDDEN
 from console.history.schema import DRIFT
-from console.history.transforms.rows import rows_of, table_of
+from console.history.transforms.rows import Row, rows_of, table_of
 
 
 class Peer(NamedTuple):
@@ -44,39 +44,19 @@ class Peer(NamedTuple):
     holds: str | None
 
 
-class Odd(NamedTuple):
-    """A row of `drift`."""
-
-    cluster_id: str
-    scope: str
-    entity_key: str
-    attr: str
-    majority_value: str | None
-    this_value: str | None
-    peers: int
-    differing: int
-    since: int | None
-    severity: str
-
-
-def _odd(
-    peer: Peer,
-    scope: str,
-    wanted: str | None,
-    peers: int,
-    differing: int,
-    since: int | None,
-    severity: str | None = None,
-) -> Odd:
+def _row(
+    peer: Peer, scope: str, wanted: str | None, counts: tuple[int, int], since: int | None, severity: str | None = None
+) -> Row:
+    """A row of `drift`. counts: the peers, and how many of them differ."""
     key = f"{peer.entity_type}:{peer.entity_key}"
     severity = severity or severity_of(peer.entity_type, peer.attr)
-    return Odd(peer.cluster_id, scope, key, peer.attr, wanted, peer.own, peers, differing, since, severity)
+    return (peer.cluster_id, scope, key, peer.attr, wanted, peer.own, *counts, since, severity)
 
 
 # -- outliers --------------------------------------------------------------------------------------------------------
 
 
-def outliers(peers: Sequence[Peer], scope: str) -> Iterator[Odd]:
+def outliers(peers: Sequence[Peer], scope: str) -> Iterator[Row]:
     """Those that differ from the majority. peers: all that are compared, those without a value too."""
     alike: dict[str | None, list[Peer]] = defaultdict(list)
     for peer in peers:
@@ -96,13 +76,13 @@ def outliers(peers: Sequence[Peer], scope: str) -> Iterator[Odd]:
         for peer in each if holds != winners[0] else ():
             # It differs since the later of the two was set.
             since = max((at for at in (peer.since, majority_since) if at is not None), default=None)
-            yield _odd(peer, scope, shown, len(peers), len(peers) - len(winner), since)
+            yield _row(peer, scope, shown, (len(peers), len(peers) - len(winner)), since)
 
 
 # -- baseline --------------------------------------------------------------------------------------------------------
 
 
-def from_baseline(values: Sequence[Peer], baseline: Sequence[Wanted]) -> Iterator[Odd]:
+def from_baseline(values: Sequence[Peer], baseline: Sequence[Wanted]) -> Iterator[Row]:
     """What differs from a baseline; peers: the entities of a cluster that a wanted value is for."""
     by_entity: dict[tuple[str, str, str], dict[str, Peer]] = defaultdict(dict)
     for peer in values:
@@ -126,7 +106,7 @@ def from_baseline(values: Sequence[Peer], baseline: Sequence[Wanted]) -> Iterato
         wanted = baseline[place]
         differing = [peer for peer in peers if peer.holds != wanted.value]
         for peer in differing:
-            yield _odd(peer, "baseline", wanted.value, len(peers), len(differing), peer.since, wanted.severity)
+            yield _row(peer, "baseline", wanted.value, (len(peers), len(differing)), peer.since, wanted.severity)
 
 
 # -- the table -------------------------------------------------------------------------------------------------------
@@ -190,14 +170,11 @@ def _brokers(rows: Sequence[Peer], seen: pa.Table) -> Iterator[Peer]:
             yield mine._replace(holds=inherited if in_file or mine.own is None else mine.own)
 
 
-def _in_files(seen: pa.Table) -> set[tuple[str, str, str]]:
+def _in_files(seen: pa.Table) -> set[Row]:
     """Cluster, broker and attribute, where the value, when last seen, was in the broker's server.properties."""
-    last: dict[tuple[str, str, str], tuple[int, str | None]] = {}
-    for *names, ts, source in rows_of(seen, "cluster_id", "entity_key", "attr", "observed_ts", "source"):
-        key = (names[0], names[1], names[2])
-        if key not in last or last[key][0] < ts:
-            last[key] = ts, source
-    return {key for key, (_, source) in last.items() if source == _STATIC}
+    names = ("cluster_id", "entity_key", "attr", "source")
+    last = {row[:3]: row[3] for row in rows_of(seen.sort_by("observed_ts"), *names)}
+    return {key for key, source in last.items() if source == _STATIC}
 
 
 def _clusters(now: Sequence[Peer]) -> Iterator[list[Peer]]:
