@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 
 from console.history.entities import POLL_SOURCES, quota_parts
 from console.history.schema import QUOTA_USAGE, USAGE_KEYS
-from console.history.transforms.rows import rows_of, table_of
+from console.history.transforms.rows import Row, rows_of, table_of
 from console.model.quota import (
     CONSUMER_BYTE_RATE,
     OWN_LEVELS,
@@ -108,13 +108,8 @@ _MUTATIONS = ("CREATE_TOPICS", "DELETE_TOPICS", "CREATE_PARTITIONS")
 _PERCENT_SECONDS_PER_MS = 0.1
 
 
-class _Scope(NamedTuple):
-    """Who shares a limit on a broker; None: all users, or all client ids."""
-
-    broker_id: int
-    quota_key: str
-    user: str | None
-    client: str | None
+_Scope = tuple[int, str, str | None, str | None]
+"""Who shares a limit: broker, quota key, user and client id; None: all users, or all client ids."""
 
 
 class _Minute:
@@ -130,13 +125,9 @@ class _Minute:
         self.throttle_ms = self.throttled_requests = 0
 
 
-class _Use(NamedTuple):
-    """How requests of one kind count for a limit. is_throttled: by this limit."""
-
-    minutes: dict[int, _Minute]
-    limit: Effective | None
-    of_bytes: bool
-    is_throttled: bool
+_Use = tuple[dict[int, _Minute], Effective | None, bool, bool]
+"""How requests of one kind count for a limit: the scope's minutes, the limit, whether it is of bytes, and whether they
+are throttled by it."""
 
 
 def _uses(
@@ -153,9 +144,9 @@ def _uses(
         if key is not None:
             limit = limits.get(key)
             shared = None if limit is None else limit.shared
-            who = None if shared == "client-id" else user, None if shared == "user" else client
+            scope = (broker_id, key, None if shared == "client-id" else user, None if shared == "user" else client)
             is_throttled = by_bytes if key == of_bytes else not by_bytes and api not in _MUTATIONS
-            yield _Use(found[_Scope(broker_id, key, *who)], limit, key == of_bytes, is_throttled)
+            yield found[scope], limit, key == of_bytes, is_throttled
 
 
 def used_minutes(seconds: pa.Table, hour: int, limits: Limits) -> pa.Table:
@@ -168,17 +159,16 @@ def used_minutes(seconds: pa.Table, hour: int, limits: Limits) -> pa.Table:
     kinds: dict[tuple[int, str, str, str], tuple[list[int], list[list[_Use]]]] = {}
     limits_of = cache(limits.of)
     amounts = ("bytes_in", "bytes_out", "local_ms", "throttle_ms_sum", "throttle_ms_max")
-    for *kind, at, bytes_in, bytes_out, local_ms, throttled, longest in rows_of(
-        seconds, "broker_id", "principal", "client_id", "api", "second", *amounts
-    ):
-        broker_id, principal, client, api = kind
-        known = kinds.get((broker_id, principal, client, api))
+    rows = rows_of(seconds, "broker_id", "principal", "client_id", "api", "second", *amounts)
+    for broker_id, principal, client, api, at, bytes_in, bytes_out, local_ms, throttled, longest in rows:
+        kind = (broker_id, principal, client, api)
+        known = kinds.get(kind)
         if known is None:
             # Brokers compare the principal's name and never its type.
             user = principal.partition(":")[2] if ":" in principal else principal
             times, held = limits_of(user, client)
             uses = [list(_uses(found, each, broker_id, user, client, api)) for each in held]
-            known = kinds[broker_id, principal, client, api] = times, uses
+            known = kinds[kind] = times, uses
         times, by_time = known
         minute, second = divmod(at // SECOND, _MINUTE)
         for minutes, limit, of_bytes, is_throttled in by_time[bisect_right(times, at) - 1]:
@@ -203,9 +193,7 @@ _NOTHING = [0.0] * _MINUTE
 _P95 = 0.95 * (_MINUTE - 1)
 
 
-def _rows(
-    cluster_id: str, hour: int, found: Mapping[_Scope, Mapping[int, _Minute]]
-) -> Iterator[tuple[str | int | float | None, ...]]:
+def _rows(cluster_id: str, hour: int, found: Mapping[_Scope, Mapping[int, _Minute]]) -> Iterator[Row]:
     wanted = range(hour * _MINUTE, (hour + 1) * _MINUTE)
     for (broker_id, key, user, client), minutes in found.items():
         for minute, used in minutes.items():
@@ -242,52 +230,38 @@ SCOPE = ("cluster_id", "quota_key", "scope_user", "scope_client")
 _JUDGED = (*SCOPE, "quota_value", "level")
 
 
-class _Seen(NamedTuple):
-    """All minutes of a scope under one limit together. throttled: minutes. pressed: the highest 95th percentile of
-    these."""
-
-    cluster_id: str
-    quota_key: str
-    user: str | None
-    client: str | None
-    limit: float | None
-    level: int | None
-    peak: float
-    minutes: int
-    throttled: int
-    pressed: float | None
-
-    @property
-    def suggested(self) -> float | None:
-        """See `with_suggestions`."""
-        if self.limit is None or not self.peak:
-            return None
-        whole = self.quota_key != REQUEST_PERCENTAGE
-        if self.throttled:
-            pressed = (self.pressed or 0.0) >= self.limit * AT_LIMIT
-            return two_digits_up(self.peak * RAISE, whole) if pressed else None
-        lowers = whole and self.minutes >= ENOUGH_MINUTES and self.peak < self.limit * FAR_BELOW
-        return two_digits_up(self.peak * LOWER, whole) if lowers and self.level in OWN_LEVELS else None
-
-    @property
-    def reason(self) -> str:
-        """Why that is suggested, or nothing."""
-        peak = _rate(self.quota_key, self.peak)
-        if self.limit is None:
-            return f"no limit; peak {peak}"
-        if not self.throttled:
-            share = int(self.peak / self.limit * 100 + 0.5) if self.limit else 0
-            advice = "leave it" if self.suggested is None else "2 × the peak would do"
-            return f"never throttled in {self.minutes} minutes, peak {peak} is {share} % of the limit: {advice}"
-        throttled = f"throttled in {self.throttled} of {self.minutes} minutes"
-        if self.suggested is not None:
-            whose = "this client id" if self.user is None else "this user"
-            if self.user is not None and self.client is not None:
-                whose += " with this client id"
-            return f"{throttled}, at up to {peak}: 1.25 × that for {whose}"
-        if self.peak >= self.limit * AT_LIMIT:
-            return f"{throttled}, in bursts of up to {peak} alone: leave it"
-        return f"{throttled}, though its peak is {peak}: another quota, or what is not logged"
+def _judged(
+    key: str,
+    user: str | None,
+    client: str | None,
+    limit: float | None,
+    level: int | None,
+    highest: float,
+    minutes: int,
+    throttled: int,
+    pressed: float | None,
+) -> tuple[float | None, str]:
+    """The suggested limit, and the reason: see `with_suggestions`. Of all minutes of a scope under one limit together:
+    throttled: how many of these; pressed: the highest 95th percentile of those."""
+    peak, whole = _rate(key, highest), key != REQUEST_PERCENTAGE
+    if limit is None:
+        return None, f"no limit; peak {peak}"
+    if not throttled:
+        lowers = whole and level in OWN_LEVELS and minutes >= ENOUGH_MINUTES and 0 < highest < limit * FAR_BELOW
+        share = int(highest / limit * 100 + 0.5) if limit else 0
+        said = f"never throttled in {minutes} minutes, peak {peak} is {share} % of the limit"
+        if lowers:
+            return two_digits_up(highest * LOWER, whole), f"{said}: 2 × the peak would do"
+        return None, f"{said}: leave it"
+    said = f"throttled in {throttled} of {minutes} minutes"
+    if highest and (pressed or 0.0) >= limit * AT_LIMIT:
+        whose = "this client id" if user is None else "this user"
+        if user is not None and client is not None:
+            whose += " with this client id"
+        return two_digits_up(highest * RAISE, whole), f"{said}, at up to {peak}: 1.25 × that for {whose}"
+    if highest >= limit * AT_LIMIT:
+        return None, f"{said}, in bursts of up to {peak} alone: leave it"
+    return None, f"{said}, though its peak is {peak}: another quota, or what is not logged"
 
 
 def with_suggestions(minutes: pa.Table) -> pa.Table:
@@ -310,23 +284,16 @@ def with_suggestions(minutes: pa.Table) -> pa.Table:
     # Minutes of the clock: a minute in which two brokers were used counts once.
     throttled = pc.if_else(was_throttled, minutes["minute"], pa.scalar(None, minutes["minute"].type))
     pressed = pc.if_else(was_throttled, minutes["rate_p95_10s"], None)
-    figures = [
-        ("rate_max_10s", "max"),
-        ("minute", "count_distinct"),
-        ("throttled", "count_distinct"),
-        ("pressed", "max"),
-    ]
+    distinct = "count_distinct"
+    figures = [("rate_max_10s", "max"), ("minute", distinct), ("throttled", distinct), ("pressed", "max")]
     with_figures = minutes.append_column("throttled", throttled).append_column("pressed", pressed)
     of_scopes = with_figures.group_by(list(_JUDGED)).aggregate(figures)
-    told = {}
-    for row in rows_of(of_scopes, *_JUDGED, *(f"{name}_{of}" for name, of in figures)):
-        seen = _Seen._make(row)
-        told[row[: len(_JUDGED)]] = seen.suggested, seen.reason
+    rows = rows_of(of_scopes, *_JUDGED, *(f"{name}_{of}" for name, of in figures))
+    told = {row[: len(_JUDGED)]: _judged(*row[1:]) for row in rows}
     found = [told[row] for row in rows_of(minutes, *_JUDGED)]
-    values = pa.array((value for value, _ in found), pa.float64())
-    kept = minutes.select([name for name in QUOTA_USAGE.names if name not in ("suggested_value", "reason")])
-    made = kept.append_column("suggested_value", values)
-    return made.append_column("reason", pa.array((reason for _, reason in found), pa.string()))
+    kept = minutes.drop_columns(["suggested_value", "reason"])
+    kept = kept.append_column("suggested_value", pa.array((value for value, _ in found), pa.float64()))
+    return kept.append_column("reason", pa.array((reason for _, reason in found), pa.string()))
 
 
 def two_digits_up(value: float, whole: bool) -> float:
