@@ -142,9 +142,8 @@ def _any_of(globs: tuple[str, ...]) -> str:
 POLICIES_FILE = "policies.yaml"
 BASELINE_FILE = "baseline.yaml"
 _WHO = ("except", "clusters")
-_TEXTS = ("id", "what", "why")
-_OPTIONAL: Mapping[str, Callable[[Node], Any]] = {
-    **dict.fromkeys(("inherits", "default"), Node.text),
+_PLAIN: Mapping[str, Callable[[Node], Any]] = {
+    **dict.fromkeys(("id", "what", "why", "inherits", "default"), Node.text),
     "show_actual": Node.boolean,
 }
 _CONDITIONS: Mapping[str, Callable[[Node], Any]] = {
@@ -204,15 +203,14 @@ def _rules(text: str, file: str, under: str) -> Iterable[Node]:
 
 
 def _policy(node: Node) -> Policy:
-    optional = (*ENTITY_TYPES, *_WHO, "attr", "grants", "expected", *_OPTIONAL)
-    fields = node.fields((*_TEXTS, "severity", "expect"), optional)
+    optional = (*ENTITY_TYPES, *_WHO, "attr", "grants", "inherits", "default", "expected", "show_actual")
+    fields = node.fields(("id", "severity", "what", "why", "expect"), optional)
     entity_type, names, clusters = _about(node, fields)
     if ("attr" in fields) == ("grants" in fields):
         node.fail("a policy needs either attr or, on acl, grants", "write one of the two")
     if "grants" in fields and entity_type != "acl":
         fields["grants"].fail("only a policy of acl has grants", "use attr")
     made = Policy(
-        **{name: fields[name].text() for name in _TEXTS},
         severity=fields["severity"].choice(SEVERITIES),
         entity_type=entity_type,
         names=names,
@@ -221,7 +219,7 @@ def _policy(node: Node) -> Policy:
         clusters=clusters,
         acl=_grants(fields["grants"]) if "grants" in fields else None,
         expected_words=fields["expected"].text() if "expected" in fields else None,
-        **{name: read(fields[name]) for name, read in _OPTIONAL.items() if name in fields},
+        **{name: read(fields[name]) for name, read in _PLAIN.items() if name in fields},
     )
     if (made.counts_missing or made.expected.below) and len(made.attrs.exact) != 1:
         node.fail("a rule for a missing value, or for two values together, needs one attr without * and ?")

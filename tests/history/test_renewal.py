@@ -15,7 +15,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from console.history.jobs import renew, usage
+from console.history.jobs import gold, renew
 from console.history.jobs.build import build
 from console.history.schema import TABLES, arrow_schema
 from console.history.store import Lake
@@ -105,7 +105,7 @@ def hold(folder: Path, seeds: list[int], spark: SparkSession | None = None) -> N
     with pytest.MonkeyPatch.context() as patch:
         if spark is not None:
             patch.setattr(renew, "MOST_ROWS", 0)
-            patch.setattr(usage, "MOST_ROWS", 0)
+            patch.setattr(gold, "MOST_ROWS", 0)
         build(no_spark if spark is None else lambda: spark, lake, whole=True)
     for name in MADE:
         assert in_turn[name] == rows_of(lake, name), name

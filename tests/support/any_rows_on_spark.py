@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 
 from console.__main__ import main
-from console.history.jobs import renew, usage
+from console.history.jobs import gold, renew
 
 if __name__ == "__main__":
-    renew.MOST_ROWS = usage.MOST_ROWS = 0
+    renew.MOST_ROWS = gold.MOST_ROWS = 0
     sys.exit(main())

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from console.history.jobs.record import Report
 from console.history.policy_files import BASELINE_FILE, POLICIES_FILE
@@ -22,8 +21,7 @@ OWN_FILES = {"drift": BASELINE_FILE, "policy_violation": POLICIES_FILE}
 """Files of the operator that tables are made with, besides others."""
 
 
-@dataclass(frozen=True)
-class Built:
+class Built(NamedTuple):
     """A build of all tables. run: its id; what later runs wrote is new. made_by: the version of kac, whose transforms
     made them. files: digests of `OWN_FILES`, by table."""
 
@@ -33,7 +31,7 @@ class Built:
 
     def as_input(self) -> dict[str, object]:
         """What `Write.remember` takes."""
-        return {_BUILT: {"run": self.run, "made_by": self.made_by, "files": self.files}}
+        return {_BUILT: self._asdict()}
 
 
 FORGOTTEN = {_BUILT: None}
@@ -49,9 +47,7 @@ def this_build(lake: Lake, run: str) -> Built:
 def last_build(release: Release) -> Built | None:
     """The last build, where the next one can go on from it; None: all has to be made."""
     known = release.inputs.get(_BUILT)
-    if known is None or known["made_by"] != kac_version():
-        return None
-    return Built(known["run"], known["made_by"], dict(known["files"]))
+    return None if known is None or known["made_by"] != kac_version() else Built(**known)
 
 
 def own_file(lake: Lake, name: str) -> bytes | None:
@@ -77,11 +73,6 @@ def nothing_to_build(lake: Lake) -> Report | None:
     """The report of a build that has nothing to make; None where there is something. DamagedLake, OSError."""
     release = lake.current()
     built = last_build(release)
-    if built is None or this_build(lake, built.run) != built or any(_news(release, built)):
+    if built is None or this_build(lake, built.run) != built:
         return None
-    return Report(built.run, JOB)
-
-
-def _news(release: Release, built: Built) -> Iterator[str]:
-    for table in TAKEN:
-        yield from new_files(release, table, built)
+    return None if any(new_files(release, table, built) for table in TAKEN) else Report(built.run, JOB)

@@ -20,7 +20,8 @@ import pyarrow.compute as pc
 from console.history.entities import CLUSTER
 from console.history.jobs.plan_build import BRONZE, Built, new_files
 from console.history.schema import CHANGE_EVENT, HISTORY, KRAFT_RECORD, POLL, SNAPSHOT, TABLES, Table
-from console.history.store import Lake, Release, parquet_files
+from console.history.store import Release, parquet_files
+from console.history.store.partitions import partition_values
 from console.history.store.write import Write
 from console.history.transforms.change_event import (
     OF_ENTITIES,
@@ -33,13 +34,12 @@ from console.history.transforms.change_event import (
     polls_of,
 )
 from console.history.transforms.coverage import Covered, Polls
-from console.history.transforms.history import gaps, history
-from console.history.transforms.kraft_changes import FIRST_OFFSETS
+from console.history.transforms.history import NEVER, gaps, history
+from console.history.transforms.kraft_changes import FIRST_OFFSETS, Epochs
 from console.history.transforms.reported import TOLERANCE
 from console.history.transforms.rows import rows_of
 from console.history.transforms.touched import ENTITY, Touched
 
-from .gold import clusters_of, partitions_of, read
 from .replace_rows import replace_rows
 
 if TYPE_CHECKING:  # small builds start no Spark
@@ -50,133 +50,148 @@ MOST_ROWS = 600_000
 MOST_ENTITIES = 2_000
 """More are not named one by one: all of their clusters is made again."""
 _USED = {KRAFT_RECORD.name: OF_ENTITIES}
+_OF_POLLS = ["cluster_id", "kind", "entity_type", "observed_ts"]
+_COVERING = ["cluster_id", "event_ts", "ts_uncertainty_ms", "source"]
+
+
+def partitions_of(release: Release, table: Table, clusters: Iterable[str]) -> list[str]:
+    """The partitions of these clusters."""
+    wanted = frozenset(clusters)
+    return [each for each in release.table(table).partitions if partition_values(each)["cluster_id"] in wanted]
+
+
+def clusters_of(release: Release, table: Table) -> set[str]:
+    """The clusters that a table has rows of."""
+    found = {partition_values(each)["cluster_id"] for each in release.table(table).partitions}
+    return {cluster_id for cluster_id in found if cluster_id is not None}
 
 
 class Renewal:
-    """One build. built: the last one, on which it goes on; None: everything is made. session: starts Spark, or gives
-    what runs already.
+    """One build. session: starts Spark, or gives what runs already. built: the last build, on which it goes on; None:
+    everything is made.
 
     touched: of what rows are made; it grows; None: everything. differs: cluster and entity type of the rows of
     `history` that are not as they were; None: any.
     """
 
-    def __init__(self, session: Callable[[], SparkSession], lake: Lake, write: Write, built: Built | None) -> None:
-        self._session = session
-        self._lake = lake
-        self._write = write
-        self._built = built
+    def __init__(self, session: Callable[[], SparkSession], write: Write, built: Built | None) -> None:
+        self.session = session
+        self.write = write
+        self.built = built
         self.touched: Touched | None = None if built is None else Touched()
         self.differs: frozenset[tuple[str, str]] | None = None if built is None else frozenset()
 
-    def new(self, table: str) -> list[str]:
+    def new(self, table: Table) -> list[str]:
         """The files of a table that came since the last build."""
-        return [] if self._built is None else new_files(self._write.release, table, self._built)
+        return [] if self.built is None else new_files(self.write.release, table.name, self.built)
+
+    def read(
+        self,
+        table: Table,
+        clusters: Iterable[str] | None = None,
+        columns: Sequence[str] | None = None,
+        *,
+        where: pc.Expression | None = None,
+        release: Release | None = None,
+    ) -> pa.Table:
+        """A table as the run has left it until now, or as it was; of these clusters alone (None: of all)."""
+        release, lake = release or self.write.draft, self.write.lake
+        wanted = None if clusters is None else partitions_of(release, table, clusters)
+        paths = lake.files(release, table, wanted)
+        return parquet_files.read(lake.filesystem, paths, table, columns=columns, where=where)
 
     # -- change_event ------------------------------------------------------------------------------------------------
 
     def events(self) -> None:
         """What is new of bronze, and the changes of what it is about."""
-        if self._built is not None:
-            self.touched = self._touch(self._built)
+        if self.built is not None:
+            self.touched = self._touch()
         whole = self._whole(BRONZE)
-        polls = self._polls
-        epochs = epochs_of(self._read(KRAFT_RECORD, whole, ["cluster_id", "log_offset", "in_snapshot", "record_ts"]))
+        epochs = self._epochs(whole)
 
-        def make(clusters: Iterable[str]) -> pa.Table:
-            read = (self._read(TABLES[name], clusters, where=_USED.get(name)) for name in BRONZE)
-            return change_event(Bronze(*read), epochs, polls)
+        def make(cluster_id: str) -> pa.Table:
+            read = (self.read(TABLES[name], [cluster_id], where=_USED.get(name)) for name in BRONZE)
+            return change_event(Bronze(*read), epochs, self._polls)
 
-        def by_spark(clusters: Iterable[str]) -> DataFrame:
+        def by_spark() -> DataFrame:
             from console.history.jobs.by_entity import events_of
 
-            return events_of({name: self._frame(TABLES[name], clusters) for name in BRONZE}, epochs, polls)
+            return events_of({name: self._frame(TABLES[name], whole) for name in BRONZE}, epochs, self._polls)
 
         self._make_whole(CHANGE_EVENT, whole, BRONZE, make, by_spark)
         if self.touched is not None and self.touched.entities:
             some = sorted({cluster_id for cluster_id, _, _ in self.touched.entities})
             made = [self._events_about(each, self.touched) for each in some]
-            replace_rows(self._lake, self._write, CHANGE_EVENT, some, self.touched, pa.concat_tables(made))
+            replace_rows(self.write.lake, self.write, CHANGE_EVENT, some, self.touched, pa.concat_tables(made))
+
+    def _epochs(self, clusters: Iterable[str]) -> dict[str, Epochs]:
+        return epochs_of(self.read(KRAFT_RECORD, clusters, ["cluster_id", "log_offset", "in_snapshot", "record_ts"]))
 
     def _events_about(self, cluster_id: str, touched: Touched) -> pa.Table:
         """The changes of what is touched of a cluster."""
-        columns = ["cluster_id", "log_offset", "in_snapshot", "record_ts"]
-        epochs = epochs_of(self._read(KRAFT_RECORD, [cluster_id], columns))
         entities = {each for each in touched.entities if each[0] == cluster_id}
         keys = pc.field("entity_key").isin(pa.array({key for _, _, key in entities}, pa.string()))
-        records = about(entities, lambda where: self._read(KRAFT_RECORD, [cluster_id], where=where))
-        others = (self._read(TABLES[name], [cluster_id], where=keys) for name in BRONZE if name != KRAFT_RECORD.name)
-        return change_event(Bronze(records, *others), epochs, self._polls, touched)
+        records = about(entities, lambda where: self.read(KRAFT_RECORD, [cluster_id], where=where))
+        others = (self.read(TABLES[name], [cluster_id], where=keys) for name in BRONZE if name != KRAFT_RECORD.name)
+        return change_event(Bronze(records, *others), self._epochs([cluster_id]), self._polls, touched)
 
-    def _touch(self, built: Built) -> Touched:
+    def _touch(self) -> Touched:
         """The entities that new rows are about, and the clusters of which all may be other than it was."""
-        fresh = {name: self._new_rows(TABLES[name], built) for name in BRONZE}
+        fresh = {name: self._new_rows(TABLES[name]) for name in BRONZE}
         came = {each for rows in fresh.values() for each in pc.unique(rows["cluster_id"]).to_pylist()}
         records, seen = fresh["kraft_record"], fresh["snapshot"]
         whole = pc.or_(records["in_snapshot"], pc.less(records["log_offset"], FIRST_OFFSETS))
-        of_all = {*pc.unique(records["cluster_id"].filter(whole)).to_pylist(), *self._with_late_polls(built)}
-        before = clusters_of(self._write.release, CHANGE_EVENT)
+        of_all = {*pc.unique(records["cluster_id"].filter(whole)).to_pylist(), *self._with_late_polls()}
+        before = clusters_of(self.write.release, CHANGE_EVENT)
         touched = Touched().more((came - before) | of_all)
-        plain = (
-            seen.filter(pc.is_in(seen["kind"], pa.array(("state", "absent")))),
-            fresh["journal"],
-            fresh["alter_request"],
-        )
+        states = seen.filter(pc.is_in(seen["kind"], pa.array(("state", "absent"))))
+        plain = (states, fresh["journal"], fresh["alter_request"])
         found = {each for rows in plain for each in rows_of(rows, *ENTITY)}
         for cluster_id in sorted(came - touched.clusters):
             mine = records.filter(pc.equal(records["cluster_id"], cluster_id))
-            found |= entities_of(mine, lambda where, of=cluster_id: self._read(KRAFT_RECORD, [of], where=where))  # type: ignore[misc]
+            found |= entities_of(mine, lambda where, of=cluster_id: self.read(KRAFT_RECORD, [of], where=where))  # type: ignore[misc]
         touched = touched.more((), found)
         return touched if len(touched.entities) <= MOST_ENTITIES else touched.more(came)
 
-    def _with_late_polls(self, built: Built) -> set[str]:
+    def _with_late_polls(self) -> set[str]:
         """The clusters of which something came of polls for time in which polls were seen already, or the first
         poll."""
-        if not self.new("snapshot") and not self.new("poll"):
-            return set()
-        last: dict[tuple[str, str], int] = {}
-        first: dict[tuple[str, str], int] = {}
-        beats: set[tuple[str, str]] = set()
-        for table in (SNAPSHOT, POLL):
-            rows = self._read(table, None, ["cluster_id", "entity_type", "kind", "observed_ts", "run_id"])
-            is_new, is_beat = pc.greater(rows["run_id"], built.run), pc.equal(rows["kind"], "heartbeat")
-            for place, of, wanted in ((last, "max", pc.and_(is_beat, pc.invert(is_new))), (first, "min", is_new)):
-                groups = rows.filter(wanted).group_by(["cluster_id", "entity_type", "kind"])
-                told = groups.aggregate([("observed_ts", of)])
-                for cluster_id, types, kind, ts in rows_of(told, *told.column_names):
-                    for each in types.split(","):
-                        key = (cluster_id, each)
-                        place[key] = (max if of == "max" else min)(ts, place.get(key, ts))
-                        if of == "min" and kind == "heartbeat":
-                            beats.add(key)
-        return {key[0] for key, ts in first.items() if (ts <= last[key] if key in last else key in beats)}
+        found = set()
+        for rows in self._new_polls:
+            first = rows.group_by(["cluster_id", "entity_type", "kind"]).aggregate([("observed_ts", "min")])
+            for cluster_id, types, kind, ts in rows_of(first, *first.column_names):
+                before = self._polls_before.get(cluster_id, NEVER).times
+                known = [before[each] for each in types.split(",") if before.get(each)]
+                is_first = kind == "heartbeat" and len(known) < len(types.split(","))
+                if is_first or any(ts <= times[-1] for times in known):
+                    found.add(cluster_id)
+        return found
 
     # -- history -----------------------------------------------------------------------------------------------------
 
     def history(self) -> None:
         """The values of what was touched, and of what polls and the log now reach."""
-        of_all = [*CHANGE_EVENT.key[:2], "ts_uncertainty_ms", "source"]
         if self.touched is None:
-            covers = covers_of(self._read(CHANGE_EVENT, None, of_all))
+            covers = covers_of(self.read(CHANGE_EVENT, None, _COVERING))
         else:
-            polled = self.new("snapshot") or self.new("poll")
-            near = self.touched.of_clusters if not polled else clusters_of(self._write.draft, CHANGE_EVENT)
-            covers = covers_of(self._read(CHANGE_EVENT, near | self._clusters_polled, of_all))
+            polled = self.new(SNAPSHOT) or self.new(POLL)
+            near = self.touched.of_clusters if not polled else clusters_of(self.write.draft, CHANGE_EVENT)
+            covers = covers_of(self.read(CHANGE_EVENT, near | self._clusters_polled, _COVERING))
             self.touched = self._reached(self.touched, covers)
             # A gap ends, or lasts, by the polls of all clusters.
             if polled:
                 self.touched = self.touched.more((), ((each, CLUSTER, each) for each in self._polls))
         whole = self._whole((CHANGE_EVENT.name,))
-        polls = self._polls
 
-        def make(clusters: Iterable[str]) -> pa.Table:
-            return history(self._read(CHANGE_EVENT, clusters), polls, covers)
+        def make(cluster_id: str) -> pa.Table:
+            return history(self.read(CHANGE_EVENT, [cluster_id]), self._polls, covers)
 
-        def by_spark(clusters: Iterable[str]) -> DataFrame:
+        def by_spark() -> DataFrame:
             from console.history.jobs.by_entity import history_of
 
-            return history_of(self._frame(CHANGE_EVENT, clusters), polls, covers)
+            return history_of(self._frame(CHANGE_EVENT, whole), self._polls, covers)
 
-        unobserved = gaps(polls, covers, self.touched)
+        unobserved = gaps(self._polls, covers, self.touched)
         self._make_whole(HISTORY, whole, (CHANGE_EVENT.name,), make, by_spark, unobserved)
         if self.touched is None:
             return
@@ -184,26 +199,24 @@ class Renewal:
         if self.touched.entities:
             some = sorted({cluster_id for cluster_id, _, _ in self.touched.entities})
             keys = pa.array({key for _, _, key in self.touched.entities}, pa.string())
-            rows = self._read(CHANGE_EVENT, some, where=pc.field("entity_key").isin(keys))
-            made = pa.concat_tables([history(self.touched.cut(rows), polls, covers), unobserved])
+            rows = self.read(CHANGE_EVENT, some, where=pc.field("entity_key").isin(keys))
+            made = pa.concat_tables([history(self.touched.cut(rows), self._polls, covers), unobserved])
             of_some = made.filter(pc.is_in(made["cluster_id"], pa.array(some)))
-            differs |= replace_rows(self._lake, self._write, HISTORY, some, self.touched, of_some)
+            differs |= replace_rows(self.write.lake, self.write, HISTORY, some, self.touched, of_some)
         self.differs = frozenset(differs)
 
     def _reached(self, touched: Touched, covers: Mapping[str, Covered]) -> Touched:
         """With what polls and the log tell more of than before: what had changed in the time that they now reach; all
         of a cluster where they tell of time before."""
-        release = self._write.release
-        columns = ["cluster_id", "event_ts", "ts_uncertainty_ms", "source"]
         mine = (touched.of_clusters - touched.clusters) | self._clusters_polled
-        was = covers_of(self._read(CHANGE_EVENT, mine, columns, release=release))
-        before = self._polls_before
+        was = covers_of(self.read(CHANGE_EVENT, mine, _COVERING, release=self.write.release))
         for cluster_id in sorted(mine - touched.clusters):
             former, now = was.get(cluster_id), covers.get(cluster_id)
-            polls = self._polls.get(cluster_id)
+            polls = self._polls.get(cluster_id, NEVER)
+            before = self._polls_before.get(cluster_id, NEVER).times
             since: dict[str | None, int] = {}
-            for entity_type, times in (polls.times if polls else {}).items():
-                known = before[cluster_id].times.get(entity_type, ()) if cluster_id in before else ()
+            for entity_type, times in polls.times.items():
+                known = before.get(entity_type, ())
                 if len(times) > len(known) and known:
                     since[entity_type] = known[-1]
             if former != now:
@@ -217,8 +230,8 @@ class Renewal:
                     touched = touched.more([cluster_id])
                     continue
                 since[None] = min([former.last, *(begins for begins, _ in former.holes)])
-                for entity_type in polls.times if polls else ():
-                    sure = polls.sure(entity_type, former) if polls else None
+                for entity_type in polls.times:
+                    sure = polls.sure(entity_type, former)
                     if sure is None:  # no poll was sure before
                         touched = touched.more([cluster_id])
                         break
@@ -232,7 +245,7 @@ class Renewal:
         """The entities with changes after the time of their type (None: of any other)."""
         first = pa.scalar(min(since.values()) - TOLERANCE, pa.timestamp("us", "UTC"))
         names = [*ENTITY, "event_ts"]
-        rows = self._read(CHANGE_EVENT, [cluster_id], names, where=pc.field("event_ts") > first)
+        rows = self.read(CHANGE_EVENT, [cluster_id], names, where=pc.field("event_ts") > first)
         return {
             (of, entity_type, key)
             for of, entity_type, key, ts in rows_of(rows, *names)
@@ -245,86 +258,71 @@ class Renewal:
         """The clusters of which everything is made."""
         if self.touched is not None:
             return sorted(self.touched.clusters)
-        return sorted({each for name in reads for each in clusters_of(self._write.draft, TABLES[name])})
+        return sorted({each for name in reads for each in clusters_of(self.write.draft, TABLES[name])})
 
     def _make_whole(
         self,
         table: Table,
         clusters: Sequence[str],
         reads: Iterable[str],
-        make: Callable[[Iterable[str]], pa.Table],
-        by_spark: Callable[[Iterable[str]], DataFrame],
+        make: Callable[[str], pa.Table],
+        by_spark: Callable[[], DataFrame],
         more: pa.Table | None = None,
     ) -> None:
         """Replaces all rows of clusters. more: rows beside what is made, of any cluster."""
-        draft = self._write.draft
-        files = {name: draft.table(TABLES[name]) for name in reads}
-        rows = sum(
-            files[name].files[path].rows
-            for name in reads
-            for path in files[name].of(self._partitions(TABLES[name], clusters))
-        )
-        folders: dict[str, list[str]] = {each: [] for each in self._partitions(table, clusters)}
-        if rows > MOST_ROWS:
-            from console.history.jobs.tables import write_partitions
+        draft = self.write.draft
+        files = [draft.table(of).of(partitions_of(draft, of, clusters)) for of in map(TABLES.__getitem__, reads)]
+        folders: dict[str, list[str]] = {each: [] for each in partitions_of(draft, table, clusters)}
+        if sum(file.rows for of in files for file in of.values()) > MOST_ROWS:
+            from console.history.jobs.by_entity import write_partitions
 
-            made = by_spark(clusters)
+            made = by_spark()
             if more is not None and more.num_rows:
-                made = made.unionByName(self._session().createDataFrame(more))
-            folders |= write_partitions(self._write, table, made)
+                made = made.unionByName(self.session().createDataFrame(more))
+            folders |= write_partitions(self.write, table, made)
         else:
-            parts = [make([each]) for each in clusters]
+            parts = [make(each) for each in clusters]
             if more is not None:
                 parts.append(more.filter(pc.is_in(more["cluster_id"], pa.array(clusters, pa.string()))))
             if parts:
-                folders |= self._write.put_arrow(table.name, pa.concat_tables(parts))
-        self._write.replace(table.name, folders, whole=self.touched is None)
+                folders |= self.write.put_arrow(table.name, pa.concat_tables(parts))
+        self.write.replace(table.name, folders, whole=self.touched is None)
 
     # -- reading -------------------------------------------------------------------------------------------------------
 
     @cached_property
     def _polls(self) -> dict[str, Polls]:
-        return self._polls_of(self._write.draft)
+        return self._polls_of(None)
 
     @cached_property
     def _polls_before(self) -> dict[str, Polls]:
-        assert self._built is not None
-        run = pc.field("run_id") <= self._built.run
-        return self._polls_of(self._write.draft, run)
+        return self._polls_of(pc.field("run_id") <= self._since)
 
-    def _polls_of(self, release: Release, where: pc.Expression | None = None) -> dict[str, Polls]:
-        names = ["cluster_id", "kind", "entity_type", "observed_ts"]
-        snapshot = self._read(SNAPSHOT, None, [*names, "entity_key"], where=where, release=release)
-        return polls_of(snapshot, self._read(POLL, None, names, where=where, release=release))
+    def _polls_of(self, where: pc.Expression | None) -> dict[str, Polls]:
+        snapshot = self.read(SNAPSHOT, None, [*_OF_POLLS, "entity_key"], where=where)
+        return polls_of(snapshot, self.read(POLL, None, _OF_POLLS, where=where))
+
+    @cached_property
+    def _new_polls(self) -> list[pa.Table]:
+        return [self._new_rows(table, _OF_POLLS) for table in (SNAPSHOT, POLL)]
 
     @cached_property
     def _clusters_polled(self) -> set[str]:
         """The clusters of which a poll came."""
-        names = ("snapshot", "poll")
-        rows = [self._new_rows(TABLES[name], self._built)["cluster_id"] for name in names if self._built is not None]
-        return {each for column in rows for each in pc.unique(column).to_pylist()}
+        return {each for rows in self._new_polls for each in pc.unique(rows["cluster_id"]).to_pylist()}
 
-    def _read(
-        self,
-        table: Table,
-        clusters: Iterable[str] | None,
-        columns: Sequence[str] | None = None,
-        *,
-        where: pc.Expression | None = None,
-        release: Release | None = None,
-    ) -> pa.Table:
-        """A table as the run has left it until now, or as it was; of these clusters alone (None: all)."""
-        return read(self._lake, release or self._write.draft, table, clusters, columns=columns, where=where)
+    @property
+    def _since(self) -> str:
+        """The run of the last build."""
+        return "" if self.built is None else self.built.run
 
-    def _new_rows(self, table: Table, built: Built | None) -> pa.Table:
-        paths = [self._lake.path(path) for path in self.new(table.name)]
-        where = pc.field("run_id") > (built.run if built else "")
-        return parquet_files.read(self._lake.filesystem, paths, table, where=where)
+    def _new_rows(self, table: Table, columns: Sequence[str] | None = None) -> pa.Table:
+        lake = self.write.lake
+        where = pc.field("run_id") > self._since
+        return parquet_files.read(lake.filesystem, map(lake.path, self.new(table)), table, columns=columns, where=where)
 
     def _frame(self, table: Table, clusters: Iterable[str]) -> DataFrame:
-        from console.history.jobs.tables import read_table
+        from console.history.jobs.by_entity import read_table
 
-        return read_table(self._session(), self._lake, self._write.draft, table, self._partitions(table, clusters))
-
-    def _partitions(self, table: Table, clusters: Iterable[str]) -> list[str]:
-        return partitions_of(self._write.draft, table, clusters)
+        draft = self.write.draft
+        return read_table(self.session(), self.write.lake, draft, table, partitions_of(draft, table, clusters))

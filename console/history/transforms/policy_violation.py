@@ -134,8 +134,8 @@ class _Judge:
             return
         if self.policy.expected.set_on_one:
             if named:
-                rows = [row for name in named for row in by_key.get(name, ())]
-                yield from self._violations(cluster_id, named[0], rows, of, always=True)
+                of_all = [row for name in named for row in by_key.get(name, ())]
+                yield from self._violations(cluster_id, named[0], of_all, of, always=True)
             return
         for key, rows in {**dict.fromkeys(named, ()), **by_key}.items():
             if self._names.search(key):
