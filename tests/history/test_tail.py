@@ -20,7 +20,7 @@ from console.history.reader.tail import State, Tail, Value, folded
 from console.history.schema import CHANGE_EVENT, HISTORY, KRAFT_RECORD
 from console.history.store import Lake
 from console.history.store.write import writing
-from console.history.transforms.kraft_changes import Names, Record, names_of, placed_facts
+from console.history.transforms.kraft_changes import Names, Record, placed_facts
 from tests.history import change_worlds as worlds
 from tests.history.change_worlds import World
 from tests.history.lake_rows import arrow_rows
@@ -93,7 +93,7 @@ def happened(world: World, after: int) -> list[tuple[Any, ...]]:
 def test_what_follows_a_build_is_what_happened(seed: int, after: int) -> None:
     world = worlds.made(seed, STEPS)
     found = tail_of(
-        worlds.log_rows(world, after + 1), state_after(world, after), names_of(records(worlds.log_rows(world)))
+        worlds.log_rows(world, after + 1), state_after(world, after), Names(records(worlds.log_rows(world)))
     )
     assert told(found) == happened(world, after)
 

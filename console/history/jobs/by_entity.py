@@ -118,7 +118,7 @@ def _same(column: pa.ChunkedArray, value: pa.Scalar) -> pa.ChunkedArray:
 def _tag(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The records that say something of an entity, with its type, its key where they have it, and the id by which they
     name it."""
-    names = Names({}, {})
+    names = Names()
     decode = msgspec.json.Decoder().decode
     for batch in batches:
         rows = pa.Table.from_batches([batch])

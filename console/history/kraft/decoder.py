@@ -79,10 +79,12 @@ class Decoder:
         self._hmacs: dict[int, str] = {}
         self._newer_told: set[tuple[str, int, int]] = set()
         self._types: dict[tuple[str, int, int], int] = {}
-        known = known_schemas()
         self._heads: dict[bytes, tuple[int, Decode]] = {
-            bytes((FRAME_VERSION, *type_)): (self._code(schema.name, *type_), decode)
-            for (type_, schema), decode in zip(known.items(), decoders(known.values(), self._hidden), strict=True)
+            bytes((FRAME_VERSION, each.api_key, each.version)): (
+                self._code(each.name, each.api_key, each.version),
+                decode,
+            )
+            for each, decode in decoders(self._hidden)
         }
 
     def rows(self, data: bytes, origin: Origin, dropped: Sequence[Range] = ()) -> Iterator[pa.RecordBatch]:
@@ -95,7 +97,10 @@ class Decoder:
             header = header_at(data, at)
             end = size + 1 if header is None else at + LENGTH_AT + header.length
             if header is None or header.length < LEAST_LENGTH or end > size or not is_whole(data, at, end, header.crc):
-                raise ChangedWhileReadError(_changed(origin, at))
+                raise ChangedWhileReadError(
+                    f"{origin.path}: the batch at byte {origin.byte_pos + at} changed while it was read: the broker "
+                    "truncated its log, or the file was overwritten. Nothing of it was ingested; run it again"
+                )
             if not header.attributes & CONTROL:
                 self._batch(data, at + HEADER_BYTES, end, header, origin, at)
                 self._epochs += [header.leader_epoch] * (len(self._payloads) - len(self._epochs))
@@ -108,7 +113,9 @@ class Decoder:
     def _batch(self, d: bytes, p: int, end: int, header: Header, origin: Origin, batch_at: int) -> None:
         """Decodes records between two bytes; short names and no calls, since this runs for every record."""
         heads, hidden = self._heads, self._hidden
-        base, stamp, last_delta = header.base_offset, _stamp(header.base_ts), header.last_delta
+        base, last_delta = header.base_offset, header.last_delta
+        # A time that no column can hold is Kafka's unknown time.
+        stamp = header.base_ts if -1 <= header.base_ts < _MOST_MS else -1
         payloads, codes, offsets, stamps = self._payloads, self._codes, self._offsets, self._stamps
         count = header.records
         try:
@@ -251,15 +258,3 @@ def _type(d: bytes, p: int, end: int) -> tuple[int, int]:
     if at > end:
         raise MalformedRecordError("it ends before its fields")
     return api_key, version
-
-
-def _stamp(ms: int) -> int:
-    """A time in milliseconds that a column can hold, else -1, Kafka's unknown time."""
-    return ms if -1 <= ms < _MOST_MS else -1
-
-
-def _changed(origin: Origin, at: int) -> str:
-    return (
-        f"{origin.path}: the batch at byte {origin.byte_pos + at} changed while it was read: "
-        "the broker truncated its log, or the file was overwritten. Nothing of it was ingested; run it again"
-    )

@@ -44,10 +44,16 @@ def log_files(folders: Iterable[str], cluster_id: str | None) -> list[LogFile]:
     cluster_id: None reads it from `meta.properties` beside. Raises NoMetadataLogError; OSError for an unreadable
     folder.
     """
-    return [file for folder in folders for file in _files_in(_log_folder(Path(folder)), cluster_id)]
+    return [file for folder in folders for file in _files_in(Path(folder), cluster_id)]
 
 
 def _files_in(folder: Path, cluster_id: str | None) -> list[LogFile]:
+    if (folder / LOG_FOLDER).is_dir():
+        folder /= LOG_FOLDER
+    elif not folder.is_dir():
+        raise NoMetadataLogError(
+            f"{folder} is not a folder: give the folder {LOG_FOLDER} of a controller, or a copy of it"
+        )
     names = sorted(each.name for each in folder.iterdir())
     segments = [(int(found[1]), name) for name in names if (found := _SEGMENT.fullmatch(name))]
     snapshots = [(int(found[1]), name) for name in names if (found := _SNAPSHOT.fullmatch(name))]
@@ -62,17 +68,6 @@ def _files_in(folder: Path, cluster_id: str | None) -> list[LogFile]:
     then = dict(pairwise(offset for offset, _ in segments))
     of_log = [LogFile(offset, str(folder / name), cluster, False, then.get(offset)) for offset, name in segments]
     return of_log + [LogFile(offset, str(folder / name), cluster, True, None) for offset, name in snapshots]
-
-
-def _log_folder(folder: Path) -> Path:
-    inside = folder / LOG_FOLDER
-    if inside.is_dir():
-        return inside
-    if not folder.is_dir():
-        raise NoMetadataLogError(
-            f"{folder} is not a folder: give the folder {LOG_FOLDER} of a controller, or a copy of it"
-        )
-    return folder
 
 
 def _cluster_id(folder: Path) -> str:
@@ -274,9 +269,9 @@ def _is_footer(window: Window, batch: Batch) -> bool:
 # -- the log's own transactions (KIP-866) ----------------------------------------------------------------------------
 
 _BEGIN, _ABORT = 23, 25
-_MARKER = re.compile(b"\x01[\x17\x18\x19]\x00")
-"""How the values of BeginTransactionRecord, EndTransactionRecord and AbortTransactionRecord begin: with the version of
-the frame, the number and the version of the type."""
+_MARKER = re.compile(rb"\x01.{1,2}\x01[\x17\x18\x19]\x00", re.DOTALL)
+"""BeginTransactionRecord, EndTransactionRecord and AbortTransactionRecord: no key, the value's size, the version of its
+frame, the number and the version of its type."""
 Marker = tuple[int, int]
 """Where a transaction begins or ends: the offset, and the number of the record's type."""
 
@@ -293,9 +288,10 @@ def markers(window: Window) -> Iterator[Marker]:
     """The beginnings and ends of transactions in whole batches. Batches that can have none are not decoded."""
     starts = [batch.at - window.at for batch in window.batches]
     matches = _MARKER.finditer(window.data, starts[0], window.batches[-1].end - window.at)
-    for suspect in sorted({bisect_right(starts, found.start()) - 1 for found in matches}):
+    suspects = sorted({bisect_right(starts, found.start()) - 1 for found in matches})
+    if suspects:
         decoder = Decoder(None, lambda _: None)  # what is unreadable is reported when it is read
-        for rows in decoder.rows(window.of(window.batches[suspect]), Origin("", "")):
+        for rows in decoder.rows(b"".join(window.of(window.batches[each]) for each in suspects), Origin("", "")):
             types = zip(rows["log_offset"].to_pylist(), rows["api_key"].to_pylist(), strict=True)
             yield from (each for each in types if _BEGIN <= each[1] <= _ABORT)
 

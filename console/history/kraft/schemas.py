@@ -190,6 +190,8 @@ Decode = Callable[[bytes, int, int], str]
 MalformedRecordError, IndexError, struct.error."""
 
 _FIXED = NUMBERS | {"bool": "?", "float64": "d", "uuid": "16s"}
+_SHOWN = {"bool": "BOOLEANS[{}]", "uuid": "uuid[{}]", "float64": "real({})"}
+"""The JSON of values of a fixed size that are not written as they are."""
 _SIZED = {
     "string": ("{}.decode('utf-8', 'replace')", "text[{}]"),
     "bytes": ("b64encode({}).decode()", "'\"' + b64encode({}).decode() + '\"'"),
@@ -199,9 +201,9 @@ _VARYING = {"PartitionRecord": 2, "PartitionChangeRecord": 2, "ClientQuotaRecord
 """The number of first fields that differ from record to record, where the rest recurs."""
 
 
-def decoders(schemas: Iterable[RecordSchema], hidden: list[str]) -> Iterator[Decode]:
-    """A decoder for each of these versions of records; they share their memos. hidden: gets the secrets of a record, of
-    which its JSON has `HIDDEN`; bytes (SCRAM: salt, storedKey and serverKey) in base64."""
+def decoders(hidden: list[str]) -> Iterator[tuple[RecordSchema, Decode]]:
+    """A decoder for each version of a record; they share their memos. hidden: gets the secrets of a record, of which
+    its JSON has `HIDDEN`; bytes (SCRAM: salt, storedKey and serverKey) in base64."""
 
     def hide(value: str) -> str:
         hidden.append(value)
@@ -222,11 +224,11 @@ def decoders(schemas: Iterable[RecordSchema], hidden: list[str]) -> Iterator[Dec
         "uvarint": uvarint,
         **{f"{name}s": Memo(whole_numbers(letter)) for name, letter in NUMBERS.items()},
     }
-    for schema in schemas:
+    for schema in known_schemas().values():
         code, structs = _compiled(schema)
         names = shared | structs
         exec(code, names)  # noqa: S102
-        yield names["decode"]
+        yield schema, names["decode"]
 
 
 def _is_secret_config(config: tuple[int, bytes]) -> bool:
@@ -326,7 +328,8 @@ class _Writer:
         variables = [self._variable() for _ in fields]
         known.update(zip((field.name for field in fields), variables, strict=True))
         self.line(f"{', '.join(variables)}, = {name}(d, p)", f"p += {reader.size}")
-        return [(field.name, _as_json(field.type, variable)) for field, variable in zip(fields, variables, strict=True)]
+        shown = [_SHOWN.get(field.type, "{}").format(each) for field, each in zip(fields, variables, strict=True)]
+        return list(zip((field.name for field in fields), shown, strict=True))
 
     def _value(self, field: Field, known: dict[str, str]) -> str:
         """Reads one field that begins with its size; returns the expression of its JSON."""
@@ -370,11 +373,3 @@ class _Writer:
     def _variable(self) -> str:
         self._variables += 1
         return f"v{self._variables}"
-
-
-def _as_json(kind: str, variable: str) -> str:
-    if kind == "bool":
-        return f"BOOLEANS[{variable}]"
-    if kind == "uuid":
-        return f"uuid[{variable}]"
-    return f"real({variable})" if kind == "float64" else variable

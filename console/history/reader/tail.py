@@ -21,7 +21,7 @@ from console.history.transforms.kraft_changes import (
     Names,
     Placed,
     Record,
-    names_of,
+    acl_of,
     placed_facts,
     sha256,
 )
@@ -128,7 +128,7 @@ def _records(tables: Tables, cluster_id: str) -> Iterator[Record]:
 
 def _names(tables: Tables, cluster_id: str, records: Iterable[Record]) -> Names:
     """What the lake has of topics and ACLs that these records name by an id alone; `history` has no ids of ACLs."""
-    names = names_of(records)
+    names = Names(records)
     ids = {each.fields["topicId"] for each in records if each.type in TOPIC_RECORDS} - names.topics.keys()
     where = _among(cluster_id, "new_value", ids).add("entity_type = 'topic' AND attr = ':topic_id'")
     days = tables.partitions(HISTORY, cluster_id) if ids else []
@@ -137,8 +137,8 @@ def _names(tables: Tables, cluster_id: str, records: Iterable[Record]) -> Names:
     ids = {each.fields["id"] for each in records if each.type in ACL_RECORDS} - names.acls.keys()
     where = _among(cluster_id, _ID, ids).add("record_type = 'AccessControlEntryRecord'")
     days = tables.partitions(KRAFT_RECORD, cluster_id) if ids else []
-    for (payload,) in tables.select("payload", KRAFT_RECORD, days, where):
-        names.learn("AccessControlEntryRecord", json.loads(payload))
+    made = [json.loads(payload) for (payload,) in tables.select("payload", KRAFT_RECORD, days, where)]
+    names.acls.update((each["id"], acl_of(each)) for each in made)
     return names
 
 

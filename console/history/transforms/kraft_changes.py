@@ -68,18 +68,16 @@ class Fact(NamedTuple):
 
 
 class Names:
-    """What records name by an id alone: topics, and ACLs with their key and attribute."""
+    """What records name that others have by an id alone: topics, and ACLs with their key and attribute."""
 
-    def __init__(self, topics: Mapping[str, str], acls: Mapping[str, tuple[str, str]]) -> None:
-        self.topics = dict(topics)
-        self.acls = dict(acls)
-
-    def learn(self, type_: str, f: Mapping[str, Any]) -> None:
-        """Takes what a record names."""
-        if type_ == "TopicRecord":
-            self.topics[f["topicId"]] = f["name"]
-        elif type_ == "AccessControlEntryRecord":
-            self.acls[f["id"]] = acl_of(f)
+    def __init__(self, records: Iterable[Record] = ()) -> None:
+        self.topics: dict[str, str] = {}
+        self.acls: dict[str, tuple[str, str]] = {}
+        for record in records:
+            if record.type == "TopicRecord":
+                self.topics[record.fields["topicId"]] = record.fields["name"]
+            elif record.type == "AccessControlEntryRecord":
+                self.acls[record.fields["id"]] = acl_of(record.fields)
 
 
 def acl_of(f: Mapping[str, Any]) -> tuple[str, str]:
@@ -174,18 +172,10 @@ def sha256(value: str) -> str:
     return hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def names_of(records: Iterable[Record]) -> Names:
-    """What records name."""
-    names = Names({}, {})
-    for record in records:
-        names.learn(record.type, record.fields)
-    return names
-
-
 def placed_facts(records: Sequence[Record], names: Names | None = None) -> dict[Entity, list[Placed]]:
     """The facts of records, by entity. records: in any order. names: None: all that name an id are among the records.
     Topics and ACLs of unknown name are left out."""
-    names = names_of(records) if names is None else names
+    names = Names(records) if names is None else names
     topics: dict[str, list[Record]] = defaultdict(list)
     found: dict[Entity, list[Placed]] = defaultdict(list)
     for record in records:
