@@ -24,8 +24,7 @@ from console.history.transforms.coverage import Covered, Polls
 from console.history.transforms.history import history
 from console.history.transforms.kraft_changes import Epochs, Names, acl_of, facts
 from console.history.transforms.quota_usage import HOUR, SCOPE, WINDOW_SECONDS, Limits, used_minutes, with_suggestions
-from console.history.transforms.rows import rows_of
-from console.history.transforms.touched import ENTITY
+from console.history.transforms.rows import ENTITY, rows_of
 
 CHUNK = 50_000
 """Rows that are given to a transform at a time, or those of one entity or hour."""

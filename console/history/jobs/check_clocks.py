@@ -15,8 +15,7 @@ from console.history.schema import ALTER_REQUEST, KRAFT_RECORD, Table
 from console.history.store import parquet_files
 from console.history.transforms.change_event import about, records_of
 from console.history.transforms.kraft_changes import Placed, placed_facts
-from console.history.transforms.rows import rows_of
-from console.history.transforms.touched import ENTITY
+from console.history.transforms.rows import ENTITY, rows_of
 
 from ..requests.zone import FURTHEST, QUARTER, fitting_zones, wrong_steps
 from ..store.partitions import partition_values

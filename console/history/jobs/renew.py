@@ -37,8 +37,7 @@ from console.history.transforms.coverage import Covered, Polls
 from console.history.transforms.history import NEVER, gaps, history
 from console.history.transforms.kraft_changes import FIRST_OFFSETS, Epochs
 from console.history.transforms.reported import TOLERANCE
-from console.history.transforms.rows import rows_of
-from console.history.transforms.touched import ENTITY, Touched
+from console.history.transforms.rows import ENTITY, Touched, rows_of
 
 from .replace_rows import replace_rows
 

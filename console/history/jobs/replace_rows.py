@@ -13,8 +13,7 @@ from console.history.schema import Table
 from console.history.store import Lake, parquet_files
 from console.history.store.partitions import partition_values
 from console.history.store.write import Write
-from console.history.transforms.rows import rows_of, table_of
-from console.history.transforms.touched import Touched
+from console.history.transforms.rows import Touched, rows_of, table_of
 
 MOST_FOLDERS = 8
 """A partition with more is written as one."""

@@ -15,11 +15,12 @@ import pyarrow.compute as pc
 from console.history.entities import DEFAULT, acl_resource, quota_parts
 from console.history.schema import ALTER_REQUEST, CHANGE_EVENT, JOURNAL, KRAFT_RECORD, SNAPSHOT, arrow_schema
 from console.history.transforms.attribution import attributed
-from console.history.transforms.coverage import LOG, Covered, Polls, log_covers
+from console.history.transforms.coverage import LOG, Covered, Polls
 from console.history.transforms.kraft_changes import (
     ACL_RECORDS,
     BROKER_RECORDS,
     OTHER_RECORDS,
+    SINCE_BEFORE,
     TOPIC_RECORDS,
     Epochs,
     Event,
@@ -37,8 +38,7 @@ from console.history.transforms.reported import (
     authors_of_requests,
     poll_changes,
 )
-from console.history.transforms.rows import Row, rows_of, table_of
-from console.history.transforms.touched import ENTITY, Touched
+from console.history.transforms.rows import ENTITY, Row, Touched, rows_of, table_of
 
 T = TypeVar("T")
 _ByEntity = tuple[str, str, str]
@@ -109,12 +109,16 @@ def covers_of(events: pa.Table) -> dict[str, Covered]:
     ends = of_log.group_by("cluster_id").aggregate([("event_ts", "min"), ("event_ts", "max")])
     by_snapshot = of_log.filter(pc.equal(of_log["source"], "kraft_snapshot"))
     told = by_snapshot.group_by(["cluster_id", "event_ts", "ts_uncertainty_ms"]).aggregate([])
-    of_snapshots: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    holes: dict[str, dict[int, int]] = defaultdict(dict)
+    whole: dict[str, int] = {}
     for cluster_id, ts, uncertainty in rows_of(told, "cluster_id", "event_ts", "ts_uncertainty_ms"):
-        of_snapshots[cluster_id].append((ts, uncertainty))
+        if uncertainty > 0:
+            holes[cluster_id][ts] = min(ts - uncertainty * 1000, holes[cluster_id].get(ts, ts))
+        elif uncertainty == SINCE_BEFORE:
+            whole[cluster_id] = min(ts, whole.get(cluster_id, ts))
     return {
-        cluster_id: log_covers(first, last, of_snapshots[cluster_id])
-        for cluster_id, first, last in rows_of(ends, "cluster_id", "event_ts_min", "event_ts_max")
+        of: Covered(first, last, tuple(sorted((begins, end) for end, begins in holes[of].items())), whole.get(of))
+        for of, first, last in rows_of(ends, "cluster_id", "event_ts_min", "event_ts_max")
     }
 
 

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
-from console.history.transforms.kraft_changes import SINCE_BEFORE
-
 LOG = ("kraft_log", "kraft_snapshot")
 """The sources of changes that are the metadata log."""
 
@@ -26,19 +24,6 @@ class Covered:
     last: int
     holes: tuple[tuple[int, int], ...] = ()
     whole: int | None = None
-
-
-def log_covers(first: int, last: int, snapshot_changes: Iterable[tuple[int, int]]) -> Covered:
-    """first, last: the times of the first and the last change of the log and its snapshots. snapshot_changes: time and
-    uncertainty (ms) of those of snapshots."""
-    holes: dict[int, int] = {}
-    whole = None
-    for ts, uncertainty in snapshot_changes:
-        if uncertainty > 0:
-            holes[ts] = min(ts - uncertainty * 1000, holes.get(ts, ts))
-        elif uncertainty == SINCE_BEFORE:
-            whole = ts if whole is None else min(ts, whole)
-    return Covered(first, last, tuple(sorted((begins, ends) for ends, begins in holes.items())), whole)
 
 
 class Polls:

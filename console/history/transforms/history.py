@@ -18,8 +18,7 @@ from console.history.schema import HISTORY
 from console.history.transforms.coverage import LOG, Covered, Polls, coverage_gaps
 from console.history.transforms.kraft_changes import SINCE_BEFORE, Event, sha256
 from console.history.transforms.reported import TOLERANCE, changed_list, principals
-from console.history.transforms.rows import Row, rows_of, table_of
-from console.history.transforms.touched import Touched
+from console.history.transforms.rows import Row, Touched, rows_of, table_of
 
 NEVER = Polls({}, ())
 """Of a cluster that was not polled."""
