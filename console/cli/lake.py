@@ -143,7 +143,7 @@ def run_lake(options: argparse.Namespace) -> int:
         complain(f"lake {options.job} takes no {names}; see kac lake --help")
         return USAGE
     from console.history.store.errors import LakeError
-    from console.lake.spark_session import NoSpark
+    from console.lake.java import NoSpark
 
     try:
         module, function, _ = JOBS[options.job]

@@ -167,8 +167,8 @@ def with_spark(
     """Runs a job; a session that it asks for is started then, and ends with it."""
     from console.contexts.lake_files import lake_files
     from console.history.store import Lake, LakeError
+    from console.lake.java import NoSpark
     from console.lake.progress import shown
-    from console.lake.spark_session import NoSpark
 
     files = lake_files(where)
     by_spark = files is not None and on_a_cluster(options)
@@ -225,7 +225,8 @@ def log_failure(job: str, error: Exception) -> None:
 def words(error: Exception) -> str:
     """What is wrong, and where more stands, in a line."""
     from console.history.store import LakeError
-    from console.lake.spark_session import NoSpark, spark_log
+    from console.lake.java import NoSpark
+    from console.lake.spark_session import spark_log
 
     if isinstance(error, (LakeError, NoSpark)):
         return str(error)

@@ -127,7 +127,7 @@ class _Rounds:
         write_metrics(self._options, self._lake)
 
     def _take_in(self, inputs: Inputs) -> Report | None:
-        from console.history.jobs.plan_inputs import anything_new
+        from console.history.jobs.inputs import anything_new
 
         if not anything_new(self._lake, inputs):
             return None

@@ -24,8 +24,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 
-from console.history.jobs.inputs import Inputs, RequestLog
-from console.history.jobs.plan_inputs import owned, plan_request_logs
+from console.history.jobs.inputs import Inputs, RequestLog, owned, plan_request_logs
 from console.history.kraft.decoder import ROW_SCHEMA
 from console.history.kraft.metadata_log import LogPlan, plan_log, read_splits
 from console.history.requests.counted import COUNTED_DDL

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from console.admin.errors import AdminError
 from console.admin.metadata_log import ControllerLog, Snapshot
-from console.history.jobs.plan_inputs import REMEMBERED, log_read
+from console.history.jobs.inputs import REMEMBERED, log_read
 from console.history.jobs.quarantine import quarantine_arrow, trouble_rows
 from console.history.kraft.decoder import ROW_SCHEMA, Trouble
 from console.history.kraft.metadata_log import Fetched, next_offset, read_fetched

@@ -55,8 +55,8 @@ class Java:
         return not self.problem
 
 
-class NoJava(Exception):
-    """No Java runs Spark; the text lists those inspected, and says what to do."""
+class NoSpark(Exception):
+    """Spark can't be started here; the text says why, and what to do."""
 
 
 def find_java(environ: Mapping[str, str], cache: Path) -> Java:
@@ -65,7 +65,7 @@ def find_java(environ: Mapping[str, str], cache: Path) -> Java:
     cache: a folder for files that can be made again; a `bin/java` of ours is written there if one is needed.
 
     Raises:
-        NoJava: there is none.
+        NoSpark: there is none; the text lists those inspected.
     """
     looked: list[Java] = []
     for each in candidates(environ):
@@ -73,10 +73,11 @@ def find_java(environ: Mapping[str, str], cache: Path) -> Java:
         if found.works:
             return found
         looked.append(found)
-    raise NoJava(
+    raise NoSpark(
         "no Java runs Spark: "
         + "".join(f"{each.place}: {each.problem}; " for each in looked)
-        + f"install Java {OLDEST} or newer, or: pip install 'kafka-admin-console[lake]', which brings one"
+        + f"install Java {OLDEST} or newer, or: pip install 'kafka-admin-console[lake]', which brings one; "
+        "run kac lake doctor"
     )
 
 

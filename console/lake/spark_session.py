@@ -18,7 +18,7 @@ from typing import IO, TYPE_CHECKING
 
 from console.contexts.lake_files import cache_directory
 from console.history.jobs.processes import processors
-from console.lake.java import NoJava, find_java
+from console.lake.java import NoSpark, find_java
 from console.log_file import state_directory
 from console.safe_files import open_private, private_folder, write_whole
 
@@ -136,10 +136,6 @@ PARTITIONS_FOR_A_CORE = 4
 """Of a shuffle: none is too large for memory."""
 
 
-class NoSpark(Exception):
-    """Spark can't be started here; the text says why, and what to do."""
-
-
 def spark_log(environ: Mapping[str, str]) -> Path:
     """The file of Spark's log."""
     return state_directory(environ) / "spark.log"
@@ -158,10 +154,7 @@ def lake_session(
     """
     if find_spec("pyspark") is None:
         raise NoSpark("Spark is not installed: pip install 'kafka-admin-console[lake]', then run this again")
-    try:
-        java = find_java(environ, cache_directory(environ))
-    except NoJava as missing:
-        raise NoSpark(f"{missing}; run kac lake doctor") from None
+    java = find_java(environ, cache_directory(environ))
 
     from console.history.jobs.session import NotStarted, environment, session
 

@@ -18,8 +18,7 @@ from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_th
 from console.embedded.scenarios.seed import add_topic
 from console.embedded.spec import ClusterSpec
 from console.history.entities import LONGEST, folder_of, id_problem
-from console.history.jobs.inputs import MetadataLog
-from console.history.jobs.plan_inputs import folders_of, plan_metadata_logs
+from console.history.jobs.inputs import MetadataLog, folders_of, plan_metadata_logs
 from console.history.jobs.record import UnreadableInput
 from console.history.kraft.metadata_log import LOG_FOLDER, NoMetadataLogError
 from console.history.schema import SNAPSHOT

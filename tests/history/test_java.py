@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.lake.java import VECTOR, Java, NoJava, candidates, find_java, inspected, major, with_launcher
+from console.lake.java import VECTOR, Java, NoSpark, candidates, find_java, inspected, major, with_launcher
 from console.lake.spark_session import LEAST_MEMORY, MIB, MOST_MEMORY, Machine, this_machine
 
 NOWHERE = {"PATH": "/nowhere"}
@@ -80,7 +80,7 @@ def test_what_does_not_answer_is_said(tmp_path: Path, script: str, said: str) ->
 def test_none_at_all_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("console.lake.java._bundled", lambda: None)
     fake_java(tmp_path / "old", OLD)
-    with pytest.raises(NoJava, match=r"JAVA_HOME: Java 1.8.*install Java 17 or newer, or: pip install") as caught:
+    with pytest.raises(NoSpark, match=r"JAVA_HOME: Java 1.8.*install Java 17 or newer, or: pip install") as caught:
         find_java({"JAVA_HOME": str(tmp_path / "old"), "PATH": "/nowhere"}, tmp_path)
     assert "PATH" not in str(caught.value)
     empty = inspected(tmp_path / "nothing", "JAVA_HOME")

@@ -19,8 +19,7 @@ import msgspec
 import pytest
 from msgspec import structs
 
-from console.history.jobs.inputs import Inputs, RequestLog
-from console.history.jobs.plan_inputs import plan_request_logs
+from console.history.jobs.inputs import Inputs, RequestLog, plan_request_logs
 from console.history.jobs.record import UnreadableInput
 from console.history.requests import files
 from console.history.requests.files import LogChangedError, opened_as_planned

@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 from kafka import KafkaProducer  # type: ignore[import-untyped]
 
-from console.history.jobs.inputs import RequestLog
-from console.history.jobs.plan_inputs import plan_request_logs
+from console.history.jobs.inputs import RequestLog, plan_request_logs
 from console.history.jobs.record import UnreadableInput
 from console.history.requests.files import LogChangedError
 from console.history.requests.lines import Line

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from console.history.store import Lake
-from console.lake.spark_session import NoSpark, scratch_folder
+from console.lake.java import NoSpark
+from console.lake.spark_session import scratch_folder
 from tests.history.lake_rows import rows_of
 from tests.history.request_lines import log_of, produce
 

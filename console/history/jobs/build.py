@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -69,23 +68,3 @@ def build(
         write.commit(inputs=inputs)
         notes = (f"took over the lock of a run that died: {write.taken_over}",) if write.taken_over else ()
     return Report(write.run_id, JOB, rows, seconds=time.monotonic() - began, notes=notes)
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Under `spark-submit`: the report as JSON on standard output; 0, or 1 with why on standard error."""
-    from console.history.jobs.submit import lake_at, parser, submitted
-
-    options = parser(JOB, "Makes tables of what was taken in.")
-    options.add_argument("tables", nargs="*", metavar="TABLE", help="which (default: all)")
-    options.add_argument("--all", action="store_true", help="everything again, not only what follows from what is new")
-    given = options.parse_args(argv)
-
-    def run(spark: SparkSession) -> Report:
-        lake = lake_at(spark, given.lake)
-        return build(lambda: spark, lake, given.tables or None, whole=given.all, keep=given.keep)
-
-    return submitted(JOB, run)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

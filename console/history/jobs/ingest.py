@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
-from console.history.jobs.plan_inputs import owned
+from console.history.jobs.inputs import Inputs, owned
 from console.history.jobs.record import (
     MAX_BAD_RATIO,
     Report,
@@ -23,17 +20,12 @@ from console.history.jobs.record import (
 )
 from console.history.jobs.take import Session, Watch, take_journals, take_metadata_logs, take_request_logs
 from console.history.store.write import writing
-from console.model.numbers import decimal_number, option
 
 from ..requests.files import LogChangedError
 from ..store import Lake
 from ..store.release import KEEP
 from .check_clocks import check_clocks
-from .inputs import Inputs
 from .progress import Listener, Steps, silent
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 JOB = "ingest"
 ATTEMPTS = 3
@@ -112,30 +104,3 @@ def _ingest(
         time.monotonic() - began,
         (*notes, *(note for each in taken for note in each.notes), *told),
     )
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Under `spark-submit`: the report as JSON on standard output; 0, or 1 with why on standard error."""
-    from console.history.jobs.submit import lake_at, parser, submitted
-
-    options = parser(JOB, "Takes in what is new in logs and journals.")
-    options.add_argument("inputs", help="a JSON file, or the JSON itself: metadata_logs, request_logs, journals")
-    options.add_argument(
-        "--max-bad-ratio", type=option(decimal_number, 0, 1), default=MAX_BAD_RATIO, help="(default: %(default)s)"
-    )
-    given = options.parse_args(argv)
-    try:
-        text = given.inputs if given.inputs.lstrip().startswith("{") else Path(given.inputs).read_text("utf-8")
-        inputs = msgspec.json.decode(text, type=Inputs)
-    except (OSError, ValueError) as wrong:
-        options.error(f"the inputs can't be read: {wrong}")
-
-    def run(spark: SparkSession) -> Report:
-        lake = lake_at(spark, given.lake, create=True)
-        return ingest(lambda: spark, lake, inputs, max_bad_ratio=given.max_bad_ratio, keep=given.keep)
-
-    return submitted(JOB, run)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,8 +1,30 @@
-"""What `ingest` reads, and from where."""
+"""What `ingest` reads, from where, and which parts of it are new to the lake; without Spark."""
 
 from __future__ import annotations
 
+import re
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from glob import glob
+from itertools import combinations
+from typing import Any, NamedTuple
+
 import msgspec
+
+from console.history.entities import id_problem
+from console.history.jobs.record import UnreadableInput
+from console.history.journals import read_journals
+from console.history.kraft.metadata_log import LogPlan, NoMetadataLogError, log_files, plan_log
+from console.history.requests import progress
+from console.history.requests.files import LogChangedError
+from console.history.requests.lines import clocks
+from console.history.requests.parts import BrokerLog
+from console.history.requests.progress import CutInPlaceError, Span
+from console.history.requests.zone import zone_problem
+from console.history.store import Lake, Release
 
 
 class _Input(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -45,3 +67,205 @@ class Inputs(_Input, frozen=True):
         """Every path and pattern."""
         requests = (path for log in self.request_logs for path in log.paths)
         return (*(log.path for log in self.metadata_logs), *requests, *(journal.path for journal in self.journals))
+
+
+# What is new in metadata logs, and whose they are.
+
+REMEMBERED = "kraft_log:"
+
+
+class NewOfLog(NamedTuple):
+    """The log of one cluster, and what of it is new."""
+
+    cluster_id: str
+    folders: list[str]
+    plan: LogPlan
+
+
+def log_read(inputs: Mapping[str, Any], cluster_id: str) -> Mapping[str, Any]:
+    """How far the log of a cluster was read (`next_offset`), and from which `folders`, as a release remembers it."""
+    known: Mapping[str, Any] = inputs.get(f"{REMEMBERED}{cluster_id}", {})
+    return known
+
+
+def plan_metadata_logs(release: Release, logs: Sequence[MetadataLog]) -> list[NewOfLog]:
+    """What is new in these logs; several folders of one cluster, as of its controllers, are one log. UnreadableInput: a
+    folder is no metadata log, or may be another cluster's; OSError."""
+    named = {log.cluster_id for log in logs}
+    made = []
+    try:
+        for cluster_id, folders in folders_of(logs).items():
+            known = log_read(release.inputs, cluster_id)
+            former = known.get("folders", folders)
+            if cluster_id not in named and not set(former) & set(folders):
+                raise UnreadableInput(
+                    f"{' and '.join(folders)} says that it is of the cluster {cluster_id}, whose metadata log was read "
+                    f"from {' and '.join(former)} before. If it is the same cluster, name it: --cluster-id "
+                    f"{cluster_id}, or id: {cluster_id} in sources.yaml. If not, it was formatted with the other's id: "
+                    "leave it out."
+                )
+            plan = plan_log(folders, cluster_id=cluster_id, start_offset=int(known.get("next_offset", 0)))
+            made.append(NewOfLog(cluster_id, folders, plan))
+    except NoMetadataLogError as wrong:
+        raise UnreadableInput(str(wrong)) from wrong
+    return made
+
+
+def folders_of(logs: Sequence[MetadataLog]) -> dict[str, list[str]]:
+    """The folders by cluster. NoMetadataLogError, OSError; UnreadableInput: a folder says for itself that it is of a
+    cluster that another folder has, too, as a controller that was cloned does."""
+    made: dict[str, list[MetadataLog]] = {}
+    for log in logs:
+        for cluster_id in dict.fromkeys(file.cluster_id for file in log_files([log.path], log.cluster_id)):
+            made.setdefault(cluster_id, []).append(log)
+    for cluster_id, folders in made.items():
+        if len({each.path for each in folders}) > 1 and any(each.cluster_id is None for each in folders):
+            paths = " and ".join(dict.fromkeys(each.path for each in folders))
+            raise UnreadableInput(
+                f"{paths} both say that they are of the cluster {cluster_id}, and one of them may be wrong. If they "
+                f"are controllers of one cluster, name it: --cluster-id {cluster_id}, or id: {cluster_id} in "
+                "sources.yaml. If not, one was formatted with the other's id: leave it out."
+            )
+    return {cluster_id: [each.path for each in folders] for cluster_id, folders in made.items()}
+
+
+# What is new in request logs, and whose it is.
+
+REQUEST_LOG = "request_log"
+_REMEMBERED = "request_log:"
+REMEMBERED_DAYS = 30
+"""How long a file is remembered that is not there any more. One that comes back later would be counted again."""
+OVERLAP = timedelta(minutes=1)
+"""How long two files of one broker may be written to at the same time: around a rotation it is less than a second."""
+_BROKERS_ADDRESS = re.compile(rb'"connection":"([^"]{1,200}?:\d+)-')
+
+
+@dataclass(frozen=True)
+class PlannedLogs:
+    """What to read, what to remember once it is read, and how many files have nothing new."""
+
+    logs: tuple[BrokerLog, ...]
+    remember: Mapping[str, Any]
+    unchanged: int
+
+
+def plan_request_logs(inputs: Mapping[str, Any], logs: Sequence[RequestLog]) -> PlannedLogs:
+    """inputs: what the last run remembered. UnreadableInput: no file is found, a file is cut or of two brokers, a zone
+    is unknown. LogChangedError: a file was deleted just now; OSError."""
+    brokers: list[BrokerLog] = []
+    unchanged = 0
+    remember: dict[str, Any] = {}
+    owners: dict[str, str] = {}
+    for log in logs:
+        owner = f"{log.cluster_id}/{log.broker_id}"
+        key = f"{_REMEMBERED}{owner}"
+        known = {**inputs.get(key, {}), **remember.get(key, {})}
+        plan = _plan(log, known, owner)
+        if problem := zone_problem(log.time_zone):
+            raise UnreadableInput(f"The request log of broker {log.broker_id}: {problem}.")
+        for place, path in plan.places.items():
+            if owners.setdefault(place, owner) != owner:
+                raise UnreadableInput(
+                    f"{path} is given as the request log of {owners[place]} and of {owner} (cluster/broker): its "
+                    "requests would count twice. Name files of each broker that no other one has."
+                )
+        remember[key] = _still_known(plan, remember.get(key, {}))
+        unchanged += plan.unchanged
+        if plan.spans:
+            brokers.append(BrokerLog(log.cluster_id, log.broker_id, plan.spans, log.time_zone, log.paths))
+    _refuse_two_brokers(brokers)
+    return PlannedLogs(tuple(brokers), remember, unchanged)
+
+
+def _plan(log: RequestLog, known: progress.Progress, owner: str) -> progress.Plan:
+    try:
+        return progress.plan(_found(log), known, owner=owner)
+    except EOFError as wrong:
+        raise UnreadableInput(f"A packed request log is cut: {wrong}. Wait until it is whole.") from wrong
+    except CutInPlaceError as wrong:
+        raise UnreadableInput(f"{wrong}.") from wrong
+    except FileNotFoundError as gone:
+        raise LogChangedError.of(str(gone.filename or gone), "is not there any more") from gone
+
+
+def _still_known(plan: progress.Plan, before: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """What is remembered of files, less those that are long gone. before: of the same broker's other files, from this
+    run. seen: the last day they were there, since 1970."""
+    today = int(time.time()) // 86_400
+    dated = {
+        identity: {
+            **each,
+            "seen": today if identity in plan.there else before.get(identity, {}).get("seen", each.get("seen", today)),
+        }
+        for identity, each in plan.progress.items()
+    }
+    return {identity: each for identity, each in dated.items() if today - each["seen"] <= REMEMBERED_DAYS}
+
+
+def _refuse_two_brokers(brokers: Iterable[BrokerLog]) -> None:
+    """UnreadableInput: two files are given as one broker's, and were written by two. Their lines are of the same time,
+    and the addresses that clients were connected to have nothing in common."""
+    files: dict[tuple[str, int], list[tuple[Span, datetime, datetime, set[bytes]]]] = defaultdict(list)
+    for broker in brokers:
+        for span in broker.spans:
+            times = [at for sample in (span.head, span.tail) for _, at in clocks(0, sample)]
+            addresses = {*_BROKERS_ADDRESS.findall(span.head), *_BROKERS_ADDRESS.findall(span.tail)}
+            if times and addresses:
+                files[broker.cluster_id, broker.broker_id].append((span, min(times), max(times), addresses))
+    for (cluster_id, broker_id), found in files.items():
+        for (one, first, last, addresses), (other, its_first, its_last, its_addresses) in combinations(found, 2):
+            if not addresses & its_addresses and min(last, its_last) - max(first, its_first) > OVERLAP:
+                of_two = b" and ".join((min(addresses), min(its_addresses))).decode("utf-8", "replace")
+                raise UnreadableInput(
+                    f"{one.path} and {other.path} are both given as the request log of broker {broker_id} of "
+                    f"{cluster_id}, but have lines of the same time from two brokers ({of_two}). Name each broker's "
+                    "own files."
+                )
+
+
+def _found(log: RequestLog) -> list[str]:
+    """Files of this machine by pattern; a URI names one file."""
+    found = [path for pattern in log.paths for path in ([pattern] if "://" in pattern else glob(pattern))]  # noqa: PTH207 - absolute patterns, which Path.glob takes not
+    if not found:
+        raise UnreadableInput(f"No request log of broker {log.broker_id} is at {', '.join(log.paths)}.")
+    return sorted(set(found))
+
+
+# Looks whether there is anything new to take in.
+
+JOURNAL_REMEMBERED = "journal:"
+
+
+def anything_new(lake: Lake, inputs: Inputs) -> bool:
+    """Whether a run would take anything in; writes nothing. UnreadableInput, OSError."""
+    release = lake.current()
+    logs = plan_metadata_logs(release, inputs.metadata_logs)
+    if any(each.plan.splits or each.plan.troubles for each in logs):
+        return True
+    if plan_request_logs(release.inputs, owned(inputs)).logs:
+        return True
+    rows, bad, _ = read_journals([each.path for each in inputs.journals], known_journals(release))
+    return bool(rows.num_rows or bad.num_rows)
+
+
+def known_journals(release: Release) -> dict[str, Any]:
+    """How far journals were read, by path."""
+    return {
+        key.removeprefix(JOURNAL_REMEMBERED): value
+        for key, value in release.inputs.items()
+        if key.startswith(JOURNAL_REMEMBERED)
+    }
+
+
+def owned(inputs: Inputs) -> list[RequestLog]:
+    """The request logs, each with its cluster: one that names none is of the cluster whose metadata log is read.
+    UnreadableInput: there is none, or more than one; an id can't be kept."""
+    for log in inputs.request_logs:
+        if log.cluster_id and (problem := id_problem(log.cluster_id)):
+            raise UnreadableInput(f"The request log of broker {log.broker_id}: {problem}.")
+    if all(log.cluster_id for log in inputs.request_logs):
+        return list(inputs.request_logs)
+    clusters = list(folders_of(inputs.metadata_logs))
+    if len(clusters) != 1:
+        raise UnreadableInput("A request log does not say whose it is: name its cluster's id, lines do not have it.")
+    return [msgspec.structs.replace(log, cluster_id=log.cluster_id or clusters[0]) for log in inputs.request_logs]

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from console.history.jobs.inputs import Journals, MetadataLog, RequestLog
-from console.history.jobs.plan_inputs import (
+from console.history.jobs.inputs import (
     JOURNAL_REMEMBERED,
     REMEMBERED,
     REQUEST_LOG,
+    Journals,
+    MetadataLog,
+    RequestLog,
     known_journals,
     plan_metadata_logs,
     plan_request_logs,
