@@ -15,8 +15,7 @@ from console.history.jobs.processes import side_by_side
 from console.history.jobs.record import UnreadableInput
 from console.history.jobs.request_rows import RequestRows
 from console.history.requests.files import LogChangedError
-from console.history.requests.parts import BrokerLog, Part, parts_of, read_part
-from console.history.requests.progress import plan
+from console.history.requests.parts import BrokerLog, Part, parts_of, plan, read_part
 from console.history.schema import TABLES
 from console.history.store import Lake
 from console.history.store.write import writing

@@ -31,8 +31,7 @@ from console.history.requests.lines import (
     clocks,
     one_line,
 )
-from console.history.requests.parts import BrokerLog, parts_of
-from console.history.requests.progress import Plan, plan
+from console.history.requests.parts import BrokerLog, Plan, parts_of, plan
 from console.history.requests.zone import AmbiguousHourError, Twice, fold_at, jump, shown_twice
 from tests.history.known_requests import all_rows, lines_in, lines_of
 from tests.history.request_lines import Logged, alter_configs, fetch, log_of, produce

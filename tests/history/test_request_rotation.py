@@ -23,8 +23,7 @@ from console.history.jobs.inputs import Inputs, RequestLog, plan_request_logs
 from console.history.jobs.record import UnreadableInput
 from console.history.requests import files
 from console.history.requests.files import LogChangedError, opened_as_planned
-from console.history.requests.parts import BrokerLog, Part, parts_of, read_part
-from console.history.requests.progress import CutInPlaceError, plan
+from console.history.requests.parts import BrokerLog, CutInPlaceError, Part, parts_of, plan, read_part
 from console.history.schema import REQUEST_1S
 from console.history.store import Lake
 from tests.history.lake_rows import rows_of

@@ -18,11 +18,9 @@ from console.history.entities import id_problem
 from console.history.jobs.record import UnreadableInput
 from console.history.journals import read_journals
 from console.history.kraft.metadata_log import LogPlan, NoMetadataLogError, log_files, plan_log
-from console.history.requests import progress
 from console.history.requests.files import LogChangedError
 from console.history.requests.lines import clocks
-from console.history.requests.parts import BrokerLog
-from console.history.requests.progress import CutInPlaceError, Span
+from console.history.requests.parts import BrokerLog, CutInPlaceError, Plan, Progress, Span, plan
 from console.history.requests.zone import zone_problem
 from console.history.store import Lake, Release
 
@@ -104,8 +102,8 @@ def plan_metadata_logs(release: Release, logs: Sequence[MetadataLog]) -> list[Ne
                     f"{cluster_id}, or id: {cluster_id} in sources.yaml. If not, it was formatted with the other's id: "
                     "leave it out."
                 )
-            plan = plan_log(folders, cluster_id=cluster_id, start_offset=int(known.get("next_offset", 0)))
-            made.append(NewOfLog(cluster_id, folders, plan))
+            new = plan_log(folders, cluster_id=cluster_id, start_offset=int(known.get("next_offset", 0)))
+            made.append(NewOfLog(cluster_id, folders, new))
     except NoMetadataLogError as wrong:
         raise UnreadableInput(str(wrong)) from wrong
     return made
@@ -160,26 +158,26 @@ def plan_request_logs(inputs: Mapping[str, Any], logs: Sequence[RequestLog]) -> 
         owner = f"{log.cluster_id}/{log.broker_id}"
         key = f"{_REMEMBERED}{owner}"
         known = {**inputs.get(key, {}), **remember.get(key, {})}
-        plan = _plan(log, known, owner)
+        found = _plan(log, known, owner)
         if problem := zone_problem(log.time_zone):
             raise UnreadableInput(f"The request log of broker {log.broker_id}: {problem}.")
-        for place, path in plan.places.items():
+        for place, path in found.places.items():
             if owners.setdefault(place, owner) != owner:
                 raise UnreadableInput(
                     f"{path} is given as the request log of {owners[place]} and of {owner} (cluster/broker): its "
                     "requests would count twice. Name files of each broker that no other one has."
                 )
-        remember[key] = _still_known(plan, remember.get(key, {}))
-        unchanged += plan.unchanged
-        if plan.spans:
-            brokers.append(BrokerLog(log.cluster_id, log.broker_id, plan.spans, log.time_zone, log.paths))
+        remember[key] = _still_known(found, remember.get(key, {}))
+        unchanged += found.unchanged
+        if found.spans:
+            brokers.append(BrokerLog(log.cluster_id, log.broker_id, found.spans, log.time_zone, log.paths))
     _refuse_two_brokers(brokers)
     return PlannedLogs(tuple(brokers), remember, unchanged)
 
 
-def _plan(log: RequestLog, known: progress.Progress, owner: str) -> progress.Plan:
+def _plan(log: RequestLog, known: Progress, owner: str) -> Plan:
     try:
-        return progress.plan(_found(log), known, owner=owner)
+        return plan(_found(log), known, owner=owner)
     except EOFError as wrong:
         raise UnreadableInput(f"A packed request log is cut: {wrong}. Wait until it is whole.") from wrong
     except CutInPlaceError as wrong:
@@ -188,16 +186,16 @@ def _plan(log: RequestLog, known: progress.Progress, owner: str) -> progress.Pla
         raise LogChangedError.of(str(gone.filename or gone), "is not there any more") from gone
 
 
-def _still_known(plan: progress.Plan, before: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def _still_known(found: Plan, before: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """What is remembered of files, less those that are long gone. before: of the same broker's other files, from this
     run. seen: the last day they were there, since 1970."""
     today = int(time.time()) // 86_400
     dated = {
         identity: {
             **each,
-            "seen": today if identity in plan.there else before.get(identity, {}).get("seen", each.get("seen", today)),
+            "seen": today if identity in found.there else before.get(identity, {}).get("seen", each.get("seen", today)),
         }
-        for identity, each in plan.progress.items()
+        for identity, each in found.progress.items()
     }
     return {identity: each for identity, each in dated.items() if today - each["seen"] <= REMEMBERED_DAYS}
 
