@@ -15,8 +15,10 @@ import pytest
 
 from console.history.schema import TABLES
 from console.history.store import DamagedLake, Lake, LakeBusy, LakeError, LeaseLost, NoLake, Release
+from console.history.store.filesystem import Filesystem
 from console.history.store.lake import KEY_FILE
 from console.history.store.lock import this_process
+from console.history.store.s3 import S3Files
 from console.history.store.write import writing
 from tests.history.lake_rows import arrow_rows, rows_of, snapshot_rows
 
@@ -39,6 +41,12 @@ def add(lake: Lake, rows: pa.Table, keep: int = 10) -> Release:
     with writing(lake, "collect", keep=keep) as write:
         write.add_arrow("snapshot", rows)
         return write.commit()
+
+
+def test_of_a_bucket_nothing_is_read_or_written_as_a_local_file() -> None:
+    inherited = {"within"}  # it asks `entries`
+    public = {name for name in vars(Filesystem) if not name.startswith("_")}
+    assert {name for name in vars(S3Files) if name in public} == public - inherited
 
 
 def test_a_new_lake_is_empty_and_has_a_key_of_its_own(tmp_path: Path) -> None:

@@ -10,9 +10,10 @@ Up to `MOST_ROWS` rows are made in this process; for more there is Spark (`by_en
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -37,9 +38,7 @@ from console.history.transforms.coverage import Covered, Polls
 from console.history.transforms.history import NEVER, gaps, history
 from console.history.transforms.kraft_changes import FIRST_OFFSETS, Epochs
 from console.history.transforms.reported import TOLERANCE
-from console.history.transforms.rows import ENTITY, Touched, rows_of
-
-from .replace_rows import replace_rows
+from console.history.transforms.rows import ENTITY, Touched, rows_of, table_of
 
 if TYPE_CHECKING:  # small builds start no Spark
     from pyspark.sql import DataFrame, SparkSession
@@ -48,6 +47,8 @@ MOST_ROWS = 600_000
 """Of bronze, which are made in this process: some 1 KB of memory each."""
 MOST_ENTITIES = 2_000
 """More are not named one by one: all of their clusters is made again."""
+MOST_FOLDERS = 8
+"""A partition with more is written as one."""
 _USED = {KRAFT_RECORD.name: OF_ENTITIES}
 _OF_POLLS = ["cluster_id", "kind", "entity_type", "observed_ts"]
 _COVERING = ["cluster_id", "event_ts", "ts_uncertainty_ms", "source"]
@@ -121,7 +122,7 @@ class Renewal:
         if self.touched is not None and self.touched.entities:
             some = sorted({cluster_id for cluster_id, _, _ in self.touched.entities})
             made = [self._events_about(each, self.touched) for each in some]
-            replace_rows(self.write.lake, self.write, CHANGE_EVENT, some, self.touched, pa.concat_tables(made))
+            replace_rows(self.write, CHANGE_EVENT, some, self.touched, pa.concat_tables(made))
 
     def _epochs(self, clusters: Iterable[str]) -> dict[str, Epochs]:
         return epochs_of(self.read(KRAFT_RECORD, clusters, ["cluster_id", "log_offset", "in_snapshot", "record_ts"]))
@@ -201,7 +202,7 @@ class Renewal:
             rows = self.read(CHANGE_EVENT, some, where=pc.field("entity_key").isin(keys))
             made = pa.concat_tables([history(self.touched.cut(rows), self._polls, covers), unobserved])
             of_some = made.filter(pc.is_in(made["cluster_id"], pa.array(some)))
-            differs |= replace_rows(self.write.lake, self.write, HISTORY, some, self.touched, of_some)
+            differs |= replace_rows(self.write, HISTORY, some, self.touched, of_some)
         self.differs = frozenset(differs)
 
     def _reached(self, touched: Touched, covers: Mapping[str, Covered]) -> Touched:
@@ -325,3 +326,44 @@ class Renewal:
 
         draft = self.write.draft
         return read_table(self.session(), self.write.lake, draft, table, partitions_of(draft, table, clusters))
+
+
+def replace_rows(
+    write: Write, table: Table, clusters: Iterable[str], touched: Touched, made: pa.Table
+) -> set[tuple[str, str]]:
+    """Puts rows in the place of those that are about what is touched of clusters. made: without `run_id`, which does
+    not count. Gives clusters and entity types of the rows that differ."""
+    of = write.draft.table(table)
+    wanted = frozenset(clusters)
+    paths = [path for path, file in of.files.items() if partition_values(file.partition)["cluster_id"] in wanted]
+    names = made.column_names
+    keys = pc.field("entity_key").isin(pa.array({key for _, _, key in touched.entities}, pa.string()))
+    new = Counter(rows_of(made, *names))
+    old: Counter[tuple[Any, ...]] = Counter()
+    places: dict[tuple[Any, ...], set[str]] = {}
+    for path in paths:
+        rows = parquet_files.read(write.lake.filesystem, [write.lake.path(path)], table, columns=names, where=keys)
+        for row in rows_of(touched.cut(rows), *names):
+            old[row] += 1
+            places.setdefault(row, set()).add(path)
+    differing = {row for row in {*old, *new} if old[row] != new[row]}
+    if not differing:
+        return set()
+    changed = {path for row in differing for path in places.get(row, ())}
+    many = {part for part in {of.files[path].partition for path in changed} if len(of.partitions[part]) >= MOST_FOLDERS}
+    changed |= {path for path, file in of.files.items() if file.partition in many}
+    kept = [
+        _without(parquet_files.read(write.lake.filesystem, [write.lake.path(path)], table), names, differing)
+        for path in sorted(changed)
+    ]
+    added = table_of(table, (row for row in differing for _ in range(new[row])))
+    if "run_id" in table.names:
+        added = added.append_column("run_id", pa.repeat(write.run_id, added.num_rows))
+    rows = pa.concat_tables([*kept, added.select(table.names)])
+    write.rewrite(table.name, changed, write.put_arrow(table.name, rows))
+    of_type = names.index("entity_type")
+    return {(row[0], row[of_type]) for row in differing}
+
+
+def _without(rows: pa.Table, names: list[str], gone: set[tuple[Any, ...]]) -> pa.Table:
+    return rows.filter(pa.array((row not in gone for row in rows_of(rows, *names)), pa.bool_()))
