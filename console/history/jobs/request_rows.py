@@ -13,8 +13,8 @@ from console.history.schema import ALTER_REQUEST, REQUEST_1S
 from console.history.store import parquet_files
 from console.history.store.write import Write
 
-MOST_BYTES = 64 << 20
-"""Of rows that are held before they go to files."""
+MOST_BYTES = 32 << 20
+"""Of rows that are held before they go to files: to add them up and sort them takes several times as much."""
 
 
 class RequestRows:
@@ -68,3 +68,5 @@ class RequestRows:
             self._write.add_arrow(ALTER_REQUEST.name, held["alter"])
         if "quarantined" in held:
             self.quarantined += quarantine_arrow(self._write, held["quarantined"])
+        held.clear()
+        pa.default_memory_pool().release_unused()

@@ -48,8 +48,9 @@ def split(table: Table, rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
     if not rows.num_rows:
         return
     cut = rows.sort_by([(name, "ascending") for name in table.key])
-    for partition, places in by_partition(table, cut).items():
-        yield partition, cut.take(places)
+    parts = by_partition(table, cut)
+    for partition, places in parts.items():
+        yield partition, cut if len(parts) == 1 else cut.take(places)
 
 
 def by_partition(table: Table, rows: pa.Table) -> dict[str, pa.Array]:
