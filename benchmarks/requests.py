@@ -1,9 +1,10 @@
 """A request log to requests by the second, its changes included: `kac lake ingest`, beside DuckDB, and Polars, alone.
 
-``python -m benchmarks.requests [--lines 200000] [--rounds 3] [--growth] [--folder DIR] [--polars PYTHON]``.
+``python -m benchmarks.requests [--lines N] [--rounds 3] [--growth] [--folder DIR] [--polars PYTHON]``.
 Each is a fresh process, from its start to its end, that reads the log of `benchmarks.request_log` (1.3 kB a line, kept
 in DIR) and leaves Parquet, ours in a new lake; all have to be equal. Beside wall time there is the processor's, of the
 process and its children: other work on the machine stretches the former. PYTHON: of an environment with Polars.
+N: 200,000; with --growth 2 million, so that other processes read the least of its logs too.
 --growth: ours with once, 4 and 16 times a sixteenth of the lines, with the most memory that its processes had together.
 """
 
@@ -169,20 +170,21 @@ def log_of(folder: Path, lines: int) -> Path:
 def main() -> int:
     """Measure, and print a line of JSON for each figure."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.requests", description=main.__doc__)
-    parser.add_argument("--lines", type=int, default=200_000)
+    parser.add_argument("--lines", type=int)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--growth", action="store_true")
     parser.add_argument("--folder", type=Path, default=None)
     parser.add_argument("--polars", metavar="PYTHON", help="the interpreter of an environment with Polars")
     given = parser.parse_args()
+    lines = given.lines or (2_000_000 if given.growth else 200_000)
     with tempfile.TemporaryDirectory(prefix="kac-requests-") as own:
         folder = given.folder or Path(own)
-        log = log_of(folder, given.lines)
-        report("request log", lines=given.lines, bytes_per_line=round(log.stat().st_size / given.lines), **load())
+        log = log_of(folder, lines)
+        report("request log", lines=lines, bytes_per_line=round(log.stat().st_size / lines), **load())
         if given.growth:
-            grow(given.lines, given.rounds, folder)
+            grow(lines, given.rounds, folder)
         else:
-            compare(log, given.lines, given.rounds, folder, given.polars)
+            compare(log, lines, given.rounds, folder, given.polars)
     return 0
 
 

@@ -110,8 +110,13 @@ class _WithoutPandas(MetaPathFinder):
             raise ModuleNotFoundError(fullname)
 
 
-def _work(read: Callable[[T], Iterable[R]], link: Connection) -> None:
+def without_pandas() -> None:
+    """This process does not import pandas from now on."""
     sys.meta_path.insert(0, _WithoutPandas())
+
+
+def _work(read: Callable[[T], Iterable[R]], link: Connection) -> None:
+    without_pandas()
     with suppress(EOFError, BrokenPipeError, ConnectionResetError):  # nothing is asked any more
         link.send(None)
         while True:
