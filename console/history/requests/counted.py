@@ -129,7 +129,7 @@ def _add(chunk: _Chunk, start: int, text: bytes, fold_at: int | None) -> None:
             end = size
         # Lines of one millisecond begin alike.
         if not startswith(head, begin):
-            head, at = head_of(text[begin:end])
+            head, at = head_of(text, begin, end)
             skipped = len(head)
         request = None
         if at is not None and endswith(BEHIND, begin + skipped, end):

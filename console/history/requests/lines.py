@@ -114,11 +114,13 @@ class Line(NamedTuple):
     request: Logged
 
 
-def head_of(line: bytes) -> tuple[bytes, tuple[datetime, int] | None]:
-    """What comes before a line's request, and the second and milliseconds of the time in it; a line end, and None,
-    where that is no request."""
-    before, found, _ = line.partition(_MESSAGE)
-    return (before + found, _time_of(before)) if found else (b"\n", None)
+def head_of(text: bytes, begin: int, end: int) -> tuple[bytes, tuple[datetime, int] | None]:
+    """What comes before the request of the line that stands there, and the second and milliseconds of the time in it; a
+    line end, and None, where that is no request."""
+    found = text.find(_MESSAGE, begin, end)
+    if found < 0:
+        return b"\n", None
+    return text[begin : found + len(_MESSAGE)], _time_of(text[begin:found])
 
 
 def one_line(place: int, line: bytes) -> Line | Damaged | None:
