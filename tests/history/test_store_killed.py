@@ -110,7 +110,7 @@ def newest(lake: Lake, table: str) -> int | None:
 
 
 @pytest.mark.parametrize("stride", [9, pytest.param(1, marks=[pytest.mark.slow, pytest.mark.long])])
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(3600)
 def test_a_run_that_ends_before_any_of_its_writes_leaves_the_former_tables_or_the_new(
     tmp_path: Path, stride: int
 ) -> None:
