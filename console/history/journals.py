@@ -1,15 +1,16 @@
-"""Reads kac's journals as rows of the tables `journal` and `quarantine`.
+"""Reads kac's journals as rows of the table `journal`.
 
 A change's end may be written long after its beginning, and into another segment: a journal in which anything is new is
-read from its beginning, and `merge_journal` finds what of its rows is new.
+read from its beginning.
 """
 
 from __future__ import annotations
 
 import fcntl
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -17,7 +18,7 @@ import pyarrow as pa
 
 from console.history.journal_edits import Setting, principal_of, settings_of
 from console.history.redact import mask
-from console.history.schema import JOURNAL, QUARANTINE, Table, arrow_schema
+from console.history.schema import JOURNAL, arrow_schema
 from console.model.journal_lines import (
     APPLIED,
     FINAL,
@@ -39,6 +40,7 @@ from console.model.journal_lines import (
     segment_number,
 )
 
+EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 Note = Sending | OutcomeLine | SettledLine | DecidedLine
 """Lines that report how a change ended."""
 
@@ -109,60 +111,36 @@ def _change_rows(cluster_id: str, change: _Change) -> Iterator[dict[str, Any]]:
 
 # -- reading -------------------------------------------------------------------------------------------------------
 
-Remembered = Mapping[str, Any]
-"""By a journal's path: size and time of the last change of each segment when all of it was read, for JSON."""
-_CHANGE = ("cluster_id", "host", "intent_ts", "change_id")
+
+def journals_at(paths: Iterable[Path]) -> list[Path]:
+    """The journals at these paths: ``CLUSTER-ID.jsonl``, or folders of such files. A missing one is left out."""
+    found: list[Path] = []
+    for each in paths:
+        found += sorted(each.glob(f"*{SUFFIX}")) if each.is_dir() else [each] if each.exists() else []
+    return found
 
 
-def read_journals(paths: Iterable[str | Path], remembered: Remembered) -> tuple[pa.Table, pa.Table, dict[str, Any]]:
-    """Returns the rows of `journal` and of `quarantine`, both without `run_id`, and what the next call has to be given.
-
-    paths: ``CLUSTER-ID.jsonl``, with its further segments beside it, or folders of such files. remembered: from the
-    last call: journals in which nothing is new are left out. A missing journal is skipped and stays remembered. Raises
-    OSError for one that can't be read."""
-    known = dict(remembered)
-    rows: list[dict[str, Any]] = []
-    bad: list[dict[str, Any]] = []
-    for path in _journals(paths):
-        segments = _segments(path)
-        stats = [segment.stat() for segment in segments]
-        seen = [[stat.st_size, stat.st_mtime_ns] for stat in stats]
-        if known.pop(str(path), None) != seen:
-            reading = _Reading(cluster_of(path))
-            is_whole = reading.read(segments)
-            rows += (row for change in reading.changes.values() for row in _change_rows(reading.cluster_id, change))
-            bad += reading.bad
-            if not is_whole:
-                continue
-        known[str(path)] = seen
-    return _table(rows, JOURNAL), _table(bad, QUARANTINE), known
+def journal_stats(path: Path) -> list[list[int]]:
+    """Bytes and time of the last change of each segment of a journal, for JSON. OSError."""
+    return [[stat.st_size, stat.st_mtime_ns] for stat in (segment.stat() for segment in segments_of(path))]
 
 
-def merge_journal(old: pa.Table, read: pa.Table) -> tuple[pa.Table, pa.Table]:
-    """Of `old` the rows that stay, of `read` those of changes that are new, or ended otherwise than in `old`. Both have
-    the columns of `journal`."""
-    names = [name for name in read.column_names if name != "run_id"]
-    known = set(_rows(old, names))
-    changes = list(_rows(read, _CHANGE))
-    other = {change for change, row in zip(changes, _rows(read, names), strict=True) if row not in known}
-    kept = [change not in other for change in _rows(old, _CHANGE)]
-    new = [change in other for change in changes]
-    return old.filter(pa.array(kept, pa.bool_())), read.filter(pa.array(new, pa.bool_()))
+def read_journal(path: Path, at: int) -> pa.Table:
+    """The rows of `journal` of all changes in a journal, with its further segments beside it; none where it is gone.
+
+    at: when it was read, in microseconds since 1970. Raises OSError where it can't be read.
+    """
+    reading = _Reading(cluster_of(path))
+    with suppress(FileNotFoundError):
+        reading.read(segments_of(path))
+    rows = [row for change in reading.changes.values() for row in _change_rows(reading.cluster_id, change)]
+    rows += ({"cluster_id": reading.cluster_id, "quarantined": bad} for bad in reading.bad)
+    read_ts = EPOCH + timedelta(microseconds=at)
+    return pa.Table.from_pylist([{**row, "read_ts": read_ts} for row in rows], schema=arrow_schema(JOURNAL))
 
 
-def _rows(table: pa.Table, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-    return zip(*(table.column(name).to_pylist() for name in names), strict=True)
-
-
-def _journals(paths: Iterable[str | Path]) -> Iterator[Path]:
-    for each in map(Path, paths):
-        if each.is_dir():
-            yield from sorted(each.glob(f"*{SUFFIX}"))
-        elif each.exists():
-            yield each
-
-
-def _segments(first: Path) -> list[Path]:
+def segments_of(first: Path) -> list[Path]:
+    """The files of a journal, in their order."""
     others = segment_folder(first).glob(f"*{SUFFIX}") if first.name.endswith(SUFFIX) else ()
     return [first, *sorted(path for path in others if segment_number(path.name) is not None)]
 
@@ -183,8 +161,9 @@ class _Reading:
         self.changes: dict[int, _Change] = {}
         self.bad: list[dict[str, Any]] = []
 
-    def read(self, segments: Sequence[Path]) -> bool:
-        """Fills `changes` and `bad`; returns whether that is all: the last line may be one that is being written."""
+    def read(self, segments: Sequence[Path]) -> None:
+        """Fills `changes` and `bad`. The last line may be one that is being written: it is left out, and read when the
+        journal has changed again."""
         with segments[-1].open("rb") as last:
             alone = _locked(last)
             for path in segments:
@@ -194,7 +173,7 @@ class _Reading:
                         try:
                             if not line.endswith(b"\n"):
                                 if path == segments[-1] and not alone:
-                                    return False
+                                    return
                                 raise BadLine("its last line was cut short")
                             if self._take(line) and bad_until == at:
                                 self.bad[-1]["reason"] = "it was cut short, and ended by hand"
@@ -202,7 +181,6 @@ class _Reading:
                             self._bad(path, at, line.removesuffix(b"\n"), str(error))
                             bad_until = at + len(line)
                         at += len(line)
-        return True
 
     def _take(self, line: bytes) -> bool:
         """Takes a line; returns whether it reports that the line before was cut. Raises BadLine."""
@@ -243,8 +221,3 @@ def _locked(file: BinaryIO) -> bool:
     except OSError:
         return False
     return True
-
-
-def _table(rows: list[dict[str, Any]], table: Table) -> pa.Table:
-    schema = arrow_schema(table)
-    return pa.Table.from_pylist(rows, schema=schema.remove(schema.get_field_index("run_id")))

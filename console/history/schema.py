@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from console.model.quota import CONSUMER_BYTE_RATE, PRODUCER_BYTE_RATE, REQUEST_PERCENTAGE
 
@@ -16,21 +16,27 @@ LAYERS = {
     "bronze": "What was read, row for row",
     "silver": "The same in one format",
     "gold": "What the console shows",
-    "record": "Records of the pipeline itself",
+    "part": "Rows within rows of bronze",
 }
 """What is in the tables of each."""
-Type = Literal["string", "int", "bigint", "double", "boolean", "timestamp"]
+Type = Literal["string", "int", "bigint", "double", "boolean", "timestamp", "struct"]
 
 
 @dataclass(frozen=True)
 class Column:
     """A column. type: as in Spark's SQL; timestamps are UTC with microseconds. nullable: may be empty, and `doc` says
-    what that means."""
+    what that means. of: the rows that are its values, of a struct."""
 
     name: str
     type: Type
     doc: str
     nullable: bool = False
+    of: Table | None = None
+
+    @property
+    def sql_type(self) -> str:
+        """The type in Spark's DDL."""
+        return self.type.upper() if self.of is None else f"STRUCT<{', '.join(self.of.fields(': '))}>"
 
 
 maybe = partial(Column, nullable=True)
@@ -41,8 +47,9 @@ maybe = partial(Column, nullable=True)
 class Table:
     """A table.
 
-    key: the columns that identify a row. partitions: the parts of its folders' names, made of columns (`day` and `hour`
-    are those of the column after the colon: ``hour:second``).
+    key: the columns that identify a row. partitions: those of its files, by name, each with the SQL that makes it of
+    columns; the columns are in the files too. newest: columns (or SQL of them) by which rows were written at once: of
+    rows that are equal in these only those with the highest `made` hold; (): all rows hold.
     """
 
     name: str
@@ -50,25 +57,41 @@ class Table:
     doc: str
     columns: tuple[Column, ...]
     key: tuple[str, ...]
-    partitions: tuple[str, ...] = ("cluster_id",)
+    partitions: Mapping[str, str] = field(default_factory=dict, hash=False)
+    newest: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
         """The columns' names, in order: every job that makes the table ends with a select of them."""
         return tuple(column.name for column in self.columns)
 
+    def fields(self, between: str = " ") -> tuple[str, ...]:
+        """The columns with their types in Spark's words. Without NOT NULL: columns of Parquet are always nullable."""
+        return tuple(f"{column.name}{between}{column.sql_type}" for column in self.columns)
+
     @property
     def ddl(self) -> str:
-        """The columns as Spark's DDL. Without NOT NULL: columns of Parquet that Spark reads are always nullable."""
-        return ", ".join(f"{column.name} {column.type.upper()}" for column in self.columns)
+        """The columns as Spark's DDL."""
+        return ", ".join(self.fields())
+
+    @property
+    def stored(self) -> str:
+        """The same of what is stored: with the partitions, and with `made` where rows are replaced by newer ones."""
+        partitions = [f"{name} STRING" for name in self.partitions]
+        return ", ".join((*self.fields(), *(["made BIGINT"] if self.newest else []), *partitions))
+
+    @property
+    def there(self) -> str:
+        """The column that is empty in rows which say that nothing is left of what they replace."""
+        return next(column.name for column in self.columns if column.name not in self.newest)
 
 
-def _table(layer: str, name: str, doc: str, *columns: Column, **more: tuple[str, ...]) -> Table:
-    """more: key, partitions."""
+def _table(layer: str, name: str, doc: str, *columns: Column, **more: Any) -> Table:
+    """more: key, partitions, newest."""
     return Table(name, layer, doc, columns, **more)
 
 
-_bronze, _silver, _gold, _record = (partial(_table, layer) for layer in LAYERS)
+_bronze, _silver, _gold, _part = (partial(_table, layer) for layer in LAYERS)
 
 # -- columns that many tables have ------------------------------------------------------------------------------------
 
@@ -80,7 +103,6 @@ ENTITY_TYPE = Column(
 )
 ENTITY_KEY = Column("entity_key", "string", "The entity's key, as console.history.entities spells it.")
 ATTR = Column("attr", "string", "The config's or quota's key; other attributes begin with a colon, as `:partitions`.")
-RUN_ID = Column("run_id", "string", "The run that wrote the row.")
 
 
 def unless_several(of: Column) -> Column:
@@ -88,40 +110,56 @@ def unless_several(of: Column) -> Column:
     return maybe(of.name, of.type, f"{of.doc} Empty if the row is about several.")
 
 
+ENTITY = ("cluster_id", "entity_type", "entity_key")
+"""Columns that say what a row is about."""
 _THING = ("entity_type", "entity_key", "attr", "op", "value")
 """Columns of the keys of changes."""
 
+CLUSTER_PART = {"in_cluster_id": "cluster_id"}
+"""A table whose files are apart by cluster."""
+
+
+def by_day(column: str) -> dict[str, str]:
+    """Files apart by the day of a column of times."""
+    return {"in_day": f"date_format({column}, 'yyyy-MM-dd')"}
+
+
 SNAPSHOT = _bronze(
     "snapshot",
-    "The state of a cluster when it was polled: all rows of a resource whenever it differs from the last poll. What "
-    "was read without a difference is in `poll`.",
+    "What polls of clusters read: all rows of a resource whenever it differs from the last poll, and for each poll what "
+    "was read, by which an unchanged resource differs from one that was not polled.",
     CLUSTER_ID,
     Column("observed_ts", "timestamp", "When the cluster answered."),
-    Column("kind", "string", "`state`: a resource's value; `absent`: it was deleted; in old rows those of `poll`."),
-    ENTITY_TYPE,
+    Column(
+        "kind",
+        "string",
+        "`state`: a resource's value; `absent`: it was deleted; `heartbeat`: these types were read; `failed`: they were "
+        "not, `value` has the error.",
+    ),
+    Column("entity_type", "string", "The entity's type; of a heartbeat all that were read, with commas."),
     unless_several(ENTITY_KEY),
     unless_several(ATTR),
     maybe("value", "string", "The value. Empty if it is sensitive: it is set to an unknown value."),
     maybe("source", "string", "Where it is set, by Kafka's names: DYNAMIC_TOPIC_CONFIG, STATIC_BROKER_CONFIG …"),
     Column("is_sensitive", "boolean", "Whether brokers hide the value."),
-    RUN_ID,
     key=("cluster_id", "observed_ts", "kind", "entity_type", "entity_key", "attr"),
-    partitions=("cluster_id", "day:observed_ts"),
+    partitions=by_day("observed_ts"),
 )
 
-POLL = _bronze(
-    "poll",
-    "What each poll of a cluster read, by which an unchanged resource differs from one that was not polled. A few rows "
-    "for a poll, of all clusters in one file.",
-    CLUSTER_ID,
-    Column("observed_ts", "timestamp", "When the cluster answered."),
-    Column("kind", "string", "`heartbeat`: these types were read; `failed`: they were not, `value` has the error."),
-    Column("entity_type", "string", "The type; of a heartbeat all of them, with commas."),
-    unless_several(ENTITY_KEY),
-    maybe("value", "string", "The error. Empty for a heartbeat."),
-    RUN_ID,
-    key=("cluster_id", "observed_ts", "kind", "entity_type", "entity_key"),
-    partitions=(),
+QUARANTINE = _part(
+    "quarantine",
+    "Unreadable data, without secrets: the column `quarantined` of bronze tables.",
+    maybe("cluster_id", "string", "The cluster of the file, as configured."),
+    Column("source", "string", "request_log, kraft_log, journal."),
+    Column("file", "string", "The file."),
+    Column("byte_pos", "bigint", "Its position in the uncompressed file."),
+    Column("reason", "string", "The error."),
+    Column("sha256", "string", "SHA-256 of its bytes, in hex."),
+    Column("sample", "string", "Its first 200 characters, with letters and digits of values masked."),
+    key=("source", "file", "byte_pos", "sha256"),
+)
+QUARANTINED = Column(
+    "quarantined", "struct", "What could not be read, in a row that has nothing else.", True, QUARANTINE
 )
 
 KRAFT_RECORD = _bronze(
@@ -139,10 +177,15 @@ KRAFT_RECORD = _bronze(
     Column("payload", "string", "Its fields as JSON, names as Kafka's; secrets are `[hidden]`."),
     maybe("value_hmac", "string", "HMAC-SHA256 in hex of a hidden value, by the lake's key. Empty: none hidden."),
     Column("file", "string", "The name of its file, without the folder."),
-    RUN_ID,
+    maybe("entity_type", "string", "The type of the entity that it says something of. Empty: of none."),
+    maybe("entity_key", "string", "The entity's key, where the record has it."),
+    maybe("entity_id", "string", "The id by which the record names it: a topic's, an ACL's."),
+    QUARANTINED,
     key=("cluster_id", "log_offset", "record_index", "in_snapshot"),
-    partitions=("cluster_id", "day:record_ts"),
+    partitions={**CLUSTER_PART, **by_day("record_ts")},
 )
+RECORD_COLUMNS = KRAFT_RECORD.names[: KRAFT_RECORD.names.index("file") + 1]
+"""Of these a decoder knows the values."""
 
 JOURNAL = _bronze(
     "journal",
@@ -169,11 +212,12 @@ JOURNAL = _bronze(
     Column("door", "string", "The front end: console, run, shell, configs …"),
     maybe("reverts", "bigint", "The change that it reverts."),
     maybe("error", "string", "The broker's error, if it failed."),
-    RUN_ID,
+    Column("read_ts", "timestamp", "When it was read: of rows with one key the last counts."),
+    QUARANTINED,
     key=("cluster_id", "host", "intent_ts", "change_id", "edit", "attr"),
 )
 
-ALTER_REQUEST = _bronze(
+ALTER_REQUEST = _part(
     "alter_request",
     "Changes in request logs: a row for each thing that a request changes, on each broker that logged it.",
     CLUSTER_ID,
@@ -196,9 +240,41 @@ ALTER_REQUEST = _bronze(
     Column("error_code", "int", "Kafka's error code for this thing; 0: no error."),
     Column("file", "string", "The name of the log file, without its folder."),
     Column("byte_pos", "bigint", "The position of its line in the uncompressed file."),
-    RUN_ID,
     key=("cluster_id", "broker_id", "end_ts", "correlation_id", *_THING, "byte_pos"),
-    partitions=("cluster_id", "day:end_ts"),
+)
+
+REQUEST_1S = _part(
+    "request_1s",
+    "Requests by the second, without those of replicas and forwarded copies. Bytes are of record batches: headers and "
+    "whatever else a quota counts are not in the log.",
+    CLUSTER_ID,
+    Column("broker_id", "int", "The broker that logged them."),
+    Column("second", "timestamp", "The second that they ended in."),
+    Column("principal", "string", "The principal, as `User:alice`."),
+    Column("client_id", "string", "The client's name of itself; may be empty text."),
+    Column("api", "string", "Kafka's name: PRODUCE, FETCH …"),
+    Column("requests", "bigint", "How many."),
+    Column("errors", "bigint", "How many of them have any error in the answer."),
+    Column("bytes_in", "bigint", "Bytes of records that were produced."),
+    Column("bytes_out", "bigint", "Bytes of records that were fetched."),
+    Column("local_ms", "double", "Milliseconds of the broker's own work."),
+    Column("throttle_ms_sum", "bigint", "Milliseconds of throttling, together."),
+    Column("throttle_ms_max", "bigint", "The longest throttling, in milliseconds."),
+    key=("cluster_id", "broker_id", "second", "principal", "client_id", "api"),
+)
+
+REQUEST = _bronze(
+    "request",
+    "What request logs say, as it was read: the requests of a part of a log by the second, changes, and what is "
+    "unreadable. A second and its key may come several times: they add up.",
+    CLUSTER_ID,
+    Column("lines", "bigint", "Lines that were read, in one row of each part; else 0."),
+    Column("damaged", "bigint", "How many of them are unreadable."),
+    maybe("second", "struct", "Requests by the second: see `request_1s`.", of=REQUEST_1S),
+    maybe("alter", "struct", "A thing that a request changes: see `alter_request`.", of=ALTER_REQUEST),
+    QUARANTINED,
+    key=("cluster_id", "second", "alter", "quarantined"),
+    partitions={**CLUSTER_PART, **by_day("coalesce(second.second, alter.end_ts)")},
 )
 
 CHANGE_EVENT = _silver(
@@ -224,30 +300,9 @@ CHANGE_EVENT = _silver(
         "How `principal` is known: `request` (one request fits in time and content), `journal` (kac's own record), "
         "`several` (more fit: all are listed, separated by `, `), `none`.",
     ),
-    RUN_ID,
     key=("cluster_id", "event_ts", "log_offset", "source", *_THING, "client_id"),
-    partitions=("cluster_id", "day:event_ts"),
-)
-
-REQUEST_1S = _silver(
-    "request_1s",
-    "Requests by the second, without those of replicas and forwarded copies. Bytes are of record batches: headers and "
-    "whatever else a quota counts are not in the log.",
-    CLUSTER_ID,
-    Column("broker_id", "int", "The broker that logged them."),
-    Column("second", "timestamp", "The second that they ended in."),
-    Column("principal", "string", "The principal, as `User:alice`."),
-    Column("client_id", "string", "The client's name of itself; may be empty text."),
-    Column("api", "string", "Kafka's name: PRODUCE, FETCH …"),
-    Column("requests", "bigint", "How many."),
-    Column("errors", "bigint", "How many of them have any error in the answer."),
-    Column("bytes_in", "bigint", "Bytes of records that were produced."),
-    Column("bytes_out", "bigint", "Bytes of records that were fetched."),
-    Column("local_ms", "double", "Milliseconds of the broker's own work."),
-    Column("throttle_ms_sum", "bigint", "Milliseconds of throttling, together."),
-    Column("throttle_ms_max", "bigint", "The longest throttling, in milliseconds."),
-    key=("cluster_id", "broker_id", "second", "principal", "client_id", "api"),
-    partitions=("cluster_id", "hour:second"),
+    partitions=CLUSTER_PART,
+    newest=ENTITY,
 )
 
 HISTORY = _gold(
@@ -268,6 +323,8 @@ HISTORY = _gold(
     Column("attribution", "string", "How the author is known: request, journal, several, none."),
     Column("source", "string", "The change's source: kraft_log, kraft_snapshot, snapshot, journal, request_log."),
     key=("cluster_id", "entity_type", "entity_key", "attr", "valid_from"),
+    partitions=CLUSTER_PART,
+    newest=ENTITY,
 )
 
 DRIFT = _gold(
@@ -308,10 +365,25 @@ QUOTA_USAGE = _gold(
     Column("throttle_ms", "bigint", "Milliseconds of throttling, of all clients together."),
     Column("throttled_requests", "bigint", "Throttled requests, at least."),
     maybe("headroom", "double", "`quota_value` minus `rate_max_10s`, in bytes/s or %. Empty: no limit."),
+    key=("cluster_id", "broker_id", "minute", "scope_user", "scope_client", "quota_key"),
+    partitions={**CLUSTER_PART, **by_day("minute")},
+    newest=("cluster_id", "date_trunc('hour', minute)"),
+)
+
+QUOTA_SUGGESTION = _gold(
+    "quota_suggestion",
+    "What all minutes of a pair of user and client id under one limit suggest.",
+    CLUSTER_ID,
+    Column("quota_key", "string", "As in `quota_usage`, like the next four."),
+    maybe("scope_user", "string", "The user. Empty: all."),
+    maybe("scope_client", "string", "The client id. Empty: all clients of the user."),
+    maybe("quota_value", "double", "The limit. Empty: none."),
+    maybe("level", "int", "The level that counts. Empty: none."),
     maybe("suggested_value", "double", "A suggested limit, in bytes/s or %. Empty: keep the limit."),
     Column("reason", "string", "The reason for the suggestion, or for none."),
-    key=("cluster_id", "broker_id", "minute", "scope_user", "scope_client", "quota_key"),
-    partitions=("cluster_id", "day:minute"),
+    key=("cluster_id", "quota_key", "scope_user", "scope_client", "quota_value", "level"),
+    partitions=CLUSTER_PART,
+    newest=("cluster_id",),
 )
 
 POLICY_VIOLATION = _gold(
@@ -327,65 +399,21 @@ POLICY_VIOLATION = _gold(
     Column("first_seen", "timestamp", "Since when."),
     maybe("last_seen", "timestamp", "When it ended. Empty: it lasts."),
     key=("cluster_id", "policy_id", "entity_key", "attr", "first_seen"),
-)
-
-RUN = _record(
-    "run",
-    "The runs, including failed ones.",
-    RUN_ID,
-    Column("job", "string", "collect, ingest, build, compact."),
-    Column("started_ts", "timestamp", "When it began."),
-    Column("ended_ts", "timestamp", "When it ended."),
-    Column("status", "string", "done, failed."),
-    Column("inputs", "string", "Its inputs, as JSON: files with their bytes, or clusters."),
-    Column("rows", "string", "Rows written, as JSON: by table."),
-    Column("quarantined", "bigint", "Unreadable lines and batches."),
-    maybe("message", "string", "Why it failed, or which clusters did not answer."),
-    Column("versions", "string", "Of kac, Python, Spark and Java, as JSON."),
-    maybe("bytes", "bigint", "The size of the files that it wrote. Empty: of a run before it was counted."),
-    maybe("lag_ms", "bigint", "Milliseconds from its newest event's time to its end. Empty: it wrote no events."),
-    maybe("taken", "string", "What an ingest read, as JSON: rows or lines, `good` and `bad`, by kind of input."),
-    key=("run_id",),
-    partitions=(),
-)
-
-QUARANTINE = _record(
-    "quarantine",
-    "Unreadable data, without secrets.",
-    maybe("cluster_id", "string", "The cluster of the file, as configured."),
-    Column("source", "string", "request_log, kraft_log, journal, snapshot."),
-    Column("file", "string", "The file."),
-    Column("byte_pos", "bigint", "Its position in the uncompressed file."),
-    Column("reason", "string", "The error."),
-    Column("sha256", "string", "SHA-256 of its bytes, in hex."),
-    Column("sample", "string", "Its first 200 characters, with letters and digits of values masked."),
-    RUN_ID,
-    key=("source", "file", "byte_pos", "sha256"),
-    partitions=(),
-)
-
-RELEASE = _record(
-    "release",
-    "What the last runs left, a row for each that is kept. Readers take the newest row, and of each table the version "
-    "that it names: a run that died leaves newer versions, which the next run takes back.",
-    RUN_ID,
-    Column("number", "bigint", "Counts the releases of the lake, from 1."),
-    Column("created", "string", "When it was committed, as ISO 8601 in UTC."),
-    Column("job", "string", "collect, ingest, build, compact, migrate."),
-    Column("tables", "string", "The versions of the tables, as JSON: by table."),
-    Column("inputs", "string", "How far each input was read, as JSON."),
-    key=("number",),
-    partitions=(),
+    partitions=CLUSTER_PART,
+    newest=("cluster_id",),
 )
 
 TABLES: Mapping[str, Table] = {
     table.name: table
     for table in (
-        *(SNAPSHOT, POLL, KRAFT_RECORD, JOURNAL, ALTER_REQUEST, CHANGE_EVENT, REQUEST_1S),
-        *(HISTORY, DRIFT, QUOTA_USAGE, POLICY_VIOLATION, RUN, QUARANTINE, RELEASE),
+        *(SNAPSHOT, KRAFT_RECORD, JOURNAL, REQUEST, CHANGE_EVENT),
+        *(HISTORY, DRIFT, QUOTA_USAGE, QUOTA_SUGGESTION, POLICY_VIOLATION),
     )
 }
 """All tables by name, ordered by layer."""
+PARTS = (REQUEST_1S, ALTER_REQUEST, QUARANTINE)
+"""Rows that are values of bronze tables' columns."""
+BRONZE = tuple(table for table in TABLES.values() if table.layer == "bronze")
 
 
 def arrow_schema(table: Table) -> pa.Schema:
@@ -400,4 +428,8 @@ def arrow_schema(table: Table) -> pa.Schema:
         "boolean": pa.bool_(),
         "timestamp": pa.timestamp("us", "UTC"),
     }
-    return pa.schema([pa.field(column.name, types[column.type]) for column in table.columns])
+
+    def type_of(column: Column) -> pa.DataType:
+        return types[column.type] if column.of is None else pa.struct(list(arrow_schema(column.of)))
+
+    return pa.schema([pa.field(column.name, type_of(column)) for column in table.columns])

@@ -12,13 +12,13 @@ import pyarrow as pa
 from console.history.kraft.batches import CONTROL, HEADER_BYTES, LEAST_LENGTH, LENGTH_AT, Header, header_at, is_whole
 from console.history.kraft.schemas import Decode, MalformedRecordError, decoders, known_schemas, uvarint
 from console.history.redact import hmac_hex, mask
-from console.history.schema import KRAFT_RECORD, arrow_schema
+from console.history.schema import KRAFT_RECORD, RECORD_COLUMNS, arrow_schema
 
 ROWS = 1 << 15
 """Approximate rows in an Arrow batch."""
 
-ROW_SCHEMA: pa.Schema = pa.schema([field for field in arrow_schema(KRAFT_RECORD) if field.name != "run_id"])
-"""The columns of `kraft_record` without `run_id`."""
+ROW_SCHEMA: pa.Schema = pa.schema([arrow_schema(KRAFT_RECORD).field(name) for name in RECORD_COLUMNS])
+"""The columns of `kraft_record` that follow from a record's bytes."""
 
 FRAME_VERSION = 1
 _MOST_MS = 1 << 50

@@ -26,7 +26,7 @@ from console.history.requests.logged import (
     is_clients,
 )
 from console.history.requests.zone import to_utc
-from console.history.schema import ALTER_REQUEST, QUARANTINE, REQUEST_1S, Table, arrow_schema
+from console.history.schema import ALTER_REQUEST, QUARANTINE, REQUEST, REQUEST_1S, Table, arrow_schema
 
 CHUNK_BYTES = 64 << 20
 CHUNK_ALTERS = 10_000
@@ -36,30 +36,16 @@ _MOST_MS = float(INT_MAX)
 """A float is compared with another many times faster than with an int."""
 _SUMS = ("requests", "errors", "bytes_in", "bytes_out", "local_ms", "throttle_ms_sum")
 _MOST = "throttle_ms_max"
-_KINDS: Mapping[str, Table] = {"second": REQUEST_1S, "alter": ALTER_REQUEST, "quarantined": QUARANTINE}
+_KINDS: Mapping[str, Table] = {column.name: column.of for column in REQUEST.columns if column.of is not None}
 
 
 def _fields(table: Table) -> list[pa.Field]:
-    return [field for field in arrow_schema(table) if field.name != "run_id"]
+    return [field for field in arrow_schema(table)]
 
 
-def _struct_ddl(table: Table) -> str:
-    return ", ".join(f"{each.name}: {each.type.upper()}" for each in table.columns if each.name != "run_id")
-
-
-COUNTED = pa.schema(
-    [
-        pa.field("lines", pa.int64()),
-        pa.field("damaged", pa.int64()),
-        *(pa.field(name, pa.struct(_fields(table))) for name, table in _KINDS.items()),
-    ]
-)
-"""One of the structs is there: a row of REQUEST_1S, of ALTER_REQUEST or of QUARANTINE, without `run_id`. Or none: such
-a row has how many lines were read, and how many of them are damaged; elsewhere these are 0."""
-COUNTED_DDL = "lines BIGINT, damaged BIGINT, " + ", ".join(
-    f"{name} STRUCT<{_struct_ddl(table)}>" for name, table in _KINDS.items()
-)
-"""The same in Spark's words."""
+COUNTED: pa.Schema = arrow_schema(REQUEST)
+"""One of the structs is there: a row of REQUEST_1S, of ALTER_REQUEST or of QUARANTINE. Or none: such a row has how many
+lines were read, and how many of them are damaged; elsewhere these are 0."""
 
 
 def added_up(rows: pa.Table) -> pa.Table:
@@ -210,7 +196,8 @@ def _batches(whose: Whose, chunk: _Chunk) -> Iterator[pa.RecordBatch]:
         same = {"cluster_id": whose.cluster_id, "source": SOURCE, "file": whose.file}
         yield _batch("quarantined", _columns(QUARANTINE, [same | each._asdict() for each in chunk.damaged]))
     bad = len(chunk.damaged)
-    yield pa.RecordBatch.from_pylist([{"lines": chunk.lines + bad, "damaged": bad}], schema=COUNTED)
+    counts = {"cluster_id": whose.cluster_id, "lines": chunk.lines + bad, "damaged": bad}
+    yield pa.RecordBatch.from_pylist([counts], schema=COUNTED)
 
 
 def _batch(kind: str, columns: Sequence[pa.Array]) -> pa.RecordBatch:
@@ -218,7 +205,7 @@ def _batch(kind: str, columns: Sequence[pa.Array]) -> pa.RecordBatch:
     made = pa.StructArray.from_arrays(columns, fields=_fields(_KINDS[kind]))
     none = pa.repeat(pa.scalar(0, pa.int64()), rows)
     rest = [made if name == kind else pa.nulls(rows, COUNTED.field(name).type) for name in _KINDS]
-    return pa.RecordBatch.from_arrays([none, none, *rest], schema=COUNTED)
+    return pa.RecordBatch.from_arrays([columns[0], none, none, *rest], schema=COUNTED)
 
 
 def _columns(table: Table, rows: Sequence[Mapping[str, Any]]) -> list[pa.Array]:

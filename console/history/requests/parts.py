@@ -241,6 +241,14 @@ def _parts(log: BrokerLog, span: Span, at_most: int) -> Iterator[Part]:
         yield Part(log.cluster_id, log.broker_id, span.path, start, end, log.zone, fold, checked, log.patterns)
 
 
+def with_zone(part: Part, zone: str) -> Part:
+    """The same in another time zone. OSError, LogChangedError."""
+    if zone == part.zone:
+        return part
+    with opened_as_planned(part.path, part.checks, part.patterns) as file:
+        return msgspec.structs.replace(part, zone=zone, fold_at=fold_at(file, zone, part.end))
+
+
 def read_part(part: Part) -> Iterator[pa.RecordBatch]:
     """The part's requests by the second, its changes and what is damaged, as `counted.COUNTED`; at least one row.
     Raises OSError, EOFError (gzip, cut); LogChangedError, at the end too: then what was given before does not count."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from array import array
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from typing import NamedTuple, TypeVar
 
 import msgspec
@@ -13,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from console.history.entities import DEFAULT, acl_resource, quota_parts
-from console.history.schema import ALTER_REQUEST, CHANGE_EVENT, JOURNAL, KRAFT_RECORD, SNAPSHOT, arrow_schema
+from console.history.schema import ALTER_REQUEST, CHANGE_EVENT, ENTITY, JOURNAL, KRAFT_RECORD, SNAPSHOT, arrow_schema
 from console.history.transforms.attribution import attributed
 from console.history.transforms.coverage import LOG, Covered, Polls
 from console.history.transforms.kraft_changes import (
@@ -26,7 +25,9 @@ from console.history.transforms.kraft_changes import (
     Event,
     Placed,
     Record,
+    Names,
     acl_of,
+    facts,
     kraft_changes,
     placed_facts,
 )
@@ -38,7 +39,7 @@ from console.history.transforms.reported import (
     authors_of_requests,
     poll_changes,
 )
-from console.history.transforms.rows import ENTITY, Row, Touched, rows_of, table_of
+from console.history.transforms.rows import Row, rows_of, table_of
 
 T = TypeVar("T")
 _ByEntity = tuple[str, str, str]
@@ -79,27 +80,21 @@ def epochs_of(records: pa.Table) -> dict[str, Epochs]:
     return {each: Epochs(snapshots[each], first.get(each)) for each in {*first, *snapshots}}
 
 
-def polls_of(snapshot: pa.Table, poll: pa.Table | None = None) -> dict[str, Polls]:
-    """By cluster. snapshot, poll: all rows of these tables, with the columns cluster_id, kind, entity_type and
-    observed_ts, and entity_key of `snapshot`. Eight bytes for each poll."""
+def polls_of(snapshot: pa.Table) -> dict[str, Polls]:
+    """By cluster. snapshot: all rows of that table, with the columns cluster_id, kind, entity_type, entity_key and
+    observed_ts. Eight bytes for each poll."""
     names = ["cluster_id", "entity_type", "observed_ts"]
-    beats = [
-        rows.filter(pc.equal(rows["kind"], "heartbeat")).select(names) for rows in (snapshot, poll) if rows is not None
-    ]
-    found = pa.concat_tables(beats).group_by(names[:2], use_threads=False).aggregate([("observed_ts", "list")])
-    times: dict[str, dict[str, array[int]]] = defaultdict(dict)
+    beats = snapshot.filter(pc.equal(snapshot["kind"], "heartbeat")).select(names)
+    found = beats.group_by(names[:2], use_threads=False).aggregate([("observed_ts", "list")])
+    times: dict[str, list[tuple[str, Iterable[int]]]] = defaultdict(list)
     for cluster_id, types, when in zip(*(found.column(name) for name in found.column_names), strict=True):
-        of_types = array("q", sorted(set(when.values.cast(pa.int64()).to_pylist())))
-        for each in types.as_py().split(","):
-            of_cluster = times[cluster_id.as_py()]
-            known = of_cluster.get(each)
-            of_cluster[each] = of_types if known is None else array("q", sorted({*known, *of_types}))
+        times[cluster_id.as_py()].append((types.as_py(), when.values.cast(pa.int64()).to_pylist()))
     is_broker = pc.and_(pc.equal(snapshot["kind"], "state"), pc.equal(snapshot["entity_type"], "broker"))
     seen = snapshot.filter(is_broker).group_by(["cluster_id", "entity_key"]).aggregate([])
     brokers: dict[str, set[str]] = defaultdict(set)
     for cluster_id, key in rows_of(seen, "cluster_id", "entity_key"):
         brokers[cluster_id].add(key)
-    return {each: Polls(times[each], brokers[each]) for each in {*times, *brokers}}
+    return {each: Polls.of(times[each], brokers[each]) for each in {*times, *brokers}}
 
 
 def covers_of(events: pa.Table) -> dict[str, Covered]:
@@ -124,68 +119,12 @@ def covers_of(events: pa.Table) -> dict[str, Covered]:
 
 # -- which records are about which entities --------------------------------------------------------------------------
 
+NAMING = ("TopicRecord", "AccessControlEntryRecord")
+"""Records that have both a name and the id by which others name it."""
 OF_ENTITIES = pc.field("record_type").isin(pa.array((*TOPIC_RECORDS, *ACL_RECORDS, *OTHER_RECORDS))) & (
     (pc.field("record_type") != "PartitionChangeRecord") | pc.match_substring(pc.field("payload"), '"replicas":[')
 )
 """The records that say something of an entity; most partitions change without their replicas."""
-_NAMING = ("TopicRecord", "AccessControlEntryRecord")
-Reader = Callable[[pc.Expression], pa.Table]
-"""Gives the records of a cluster for which an expression holds."""
-
-
-def entities_of(new: pa.Table, read: Reader) -> set[_ByEntity]:
-    """What new records of one cluster are about."""
-    found: set[_ByEntity] = set()
-    for cluster_id, records in records_of(new).items():
-        ids = {each.fields.get("topicId") or each.fields["id"] for each in records if each.type in _BY_ID}
-        named = records_of(read(_is_any(_NAMING) & _has(ids))).get(cluster_id, []) if ids else []
-        found |= {(cluster_id, *entity) for entity in placed_facts([*named, *records])}
-    return found
-
-
-def about(entities: Iterable[_ByEntity], read: Reader) -> pa.Table:
-    """The records that are about entities of a cluster, and some beside."""
-    keys = {(entity_type, key) for _, entity_type, key in entities}
-    texts = {text for entity_type, key in keys for text in _texts(entity_type, key)}
-    of_brokers = pa.array(
-        BROKER_RECORDS if any(entity_type == "broker" for entity_type, _ in keys) else (), pa.string()
-    )
-    by_name = _is_any((*OTHER_RECORDS, *_NAMING)) & (_has(texts) | pc.field("record_type").isin(of_brokers))
-    named = read(by_name)
-    ids = set()
-    for type_, payload in rows_of(named, "record_type", "payload"):
-        fields = _decode(payload) if type_ in _NAMING else {}
-        if type_ == "TopicRecord" and ("topic", fields["name"]) in keys:
-            ids.add(fields["topicId"])
-        elif type_ == "AccessControlEntryRecord" and ("acl", acl_of(fields)[0]) in keys:
-            ids.add(fields["id"])
-    others = OF_ENTITIES & _is_any(tuple(each for each in _BY_ID if each not in _NAMING))
-    return pa.concat_tables([named, read(others & _has(ids))]) if ids else named
-
-
-def _texts(entity_type: str, key: str) -> Iterator[str | None]:
-    """The names that records of an entity have in their JSON; None: a null."""
-    if entity_type == "quota":
-        yield from quota_parts(key).values()
-    elif entity_type == "acl":
-        yield acl_resource(key)[2]
-    else:
-        yield "" if key == DEFAULT else key
-
-
-def _is_any(types: Iterable[str]) -> pc.Expression:
-    return pc.field("record_type").isin(pa.array(types))
-
-
-def _has(texts: Iterable[str | None]) -> pc.Expression:
-    """Whether the payload has any of these texts; of those that JSON may write in several ways all may be."""
-    payload = pc.field("payload")
-    plain = [text for text in texts if text is not None]
-    if any(not text.isascii() or not text.isprintable() or set(text) & set('"\\') for text in plain):
-        return pc.is_valid(payload)
-    pattern = "|".join(f'"{re.escape(text)}"' for text in sorted(plain))
-    return pc.match_substring_regex(payload, "|".join(filter(None, (pattern, "null" if None in texts else ""))))
-
 
 # -- the table -------------------------------------------------------------------------------------------------------
 
@@ -194,7 +133,7 @@ def change_event(
     bronze: Bronze,
     epochs: Mapping[str, Epochs] | None = None,
     polls: Mapping[str, Polls] | None = None,
-    touched: Touched | None = None,
+    touched: Container[_ByEntity] | None = None,
 ) -> pa.Table:
     """CHANGE_EVENT's rows of these rows. epochs, polls: of their clusters (None: as these rows have them). touched:
     what rows are wanted of (None: of everything).
@@ -221,6 +160,32 @@ def change_event(
             yield from author_changes(cluster_id, entity, authors)
 
     return table_of(CHANGE_EVENT, events())
+
+
+TAGS = ("entity_type", "entity_key", "entity_id")
+
+
+def tagged(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Decoded records as rows of `kraft_record`: with the entity that each says something of, its type, and its key or
+    the id by which the record names it."""
+    rows = pa.Table.from_batches([batch])
+    rows = rows.append_column("place", pa.array(range(rows.num_rows), pa.int64()))
+    columns: list[list[str | None]] = [[None] * rows.num_rows for _ in TAGS]
+    names = Names()
+    for place, type_, payload in rows_of(rows.filter(OF_ENTITIES), "place", "record_type", "payload"):
+        fields = _decode(payload)
+        tag: tuple[str | None, str | None, str | None] = (None, None, None)
+        if "topicId" in fields:
+            tag = "topic", fields.get("name"), fields["topicId"]
+        elif type_ in ACL_RECORDS:
+            tag = "acl", acl_of(fields)[0] if "resourceName" in fields else None, fields["id"]
+        elif (fact := next(facts(type_, fields, None, names), None)) is not None:
+            tag = *fact.entity, None
+        for column, value in zip(columns, tag, strict=True):
+            column[place] = value
+    quarantined = pa.nulls(batch.num_rows, arrow_schema(KRAFT_RECORD).field("quarantined").type)
+    made = [*batch.columns, *(pa.array(column, pa.string()) for column in columns), quarantined]
+    return pa.RecordBatch.from_arrays(made, schema=arrow_schema(KRAFT_RECORD))
 
 
 def records_of(records: pa.Table) -> dict[str, list[Record]]:
@@ -256,7 +221,12 @@ def _asked(bronze: Bronze) -> dict[_ByEntity, list[Author]]:
 
 
 def _noted(bronze: Bronze) -> dict[_ByEntity, list[Author]]:
-    done = bronze.journal.filter(pc.equal(bronze.journal["status"], "applied"))
+    # A change whose end was read later than its beginning stands there twice.
+    order = [(name, "ascending") for name in (*JOURNAL.key, "read_ts")]
+    rows = bronze.journal.sort_by(order) if bronze.journal.num_rows else bronze.journal
+    last = dict(zip(rows_of(rows, *JOURNAL.key), range(rows.num_rows), strict=True))
+    done = rows.take(pa.array(last.values(), pa.int64()))
+    done = done.filter(pc.equal(done["status"], "applied"))
     names = ("attr", "op", "old_value", "value", "intent_ts", "end_ts", "principal", "client_host")
     return _grouped(author_of_journal, rows_of(done, *ENTITY, *names))
 

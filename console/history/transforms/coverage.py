@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
+from typing import NamedTuple
 
 LOG = ("kraft_log", "kraft_snapshot")
 """The sources of changes that are the metadata log."""
 
 
-@dataclass(frozen=True)
-class Covered:
+class Covered(NamedTuple):
     """The time that a cluster's metadata log covers, as far as its changes show.
 
     holes: from when until when a part of it is missing, in order. whole: the time of the first snapshot, if it begins
@@ -25,6 +25,11 @@ class Covered:
     holes: tuple[tuple[int, int], ...] = ()
     whole: int | None = None
 
+    @property
+    def reaches(self) -> int:
+        """Up to when nothing is missing."""
+        return min([self.last, *(begins for begins, _ in self.holes)])
+
 
 class Polls:
     """The polls of a cluster: their times in order, by entity type; and the brokers that any of them has seen."""
@@ -33,12 +38,23 @@ class Polls:
         self.times = times
         self.brokers = frozenset(brokers)
 
+    @staticmethod
+    def of(read: Iterable[tuple[str, Iterable[int]]], brokers: Iterable[str]) -> Polls:
+        """read: entity types, with commas, and the times at which they were read, in any order."""
+        times: dict[str, array[int]] = {}
+        for types, when in read:
+            of_types = array("q", sorted(set(when)))
+            for each in types.split(","):
+                known = times.get(each)
+                times[each] = of_types if known is None else array("q", sorted({*known, *of_types}))
+        return Polls(times, brokers)
+
     def sure(self, entity_type: str, covered: Covered | None) -> int | None:
         """The last poll that the log, up to its first hole, reaches; None: it reaches none."""
         if covered is None:
             return None
         times = self.times.get(entity_type, ())
-        reached = bisect_right(times, min([covered.last, *(begins for begins, _ in covered.holes)]))
+        reached = bisect_right(times, covered.reaches)
         return times[reached - 1] if reached else None
 
     def shown(self, entity_type: str, after: int, covered: Covered | None) -> int | None:

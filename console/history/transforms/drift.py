@@ -16,18 +16,17 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from console.history.drift_rules import is_of_each_broker, severity_of
-from console.history.entities import CLUSTER, DEFAULT, POLL_SOURCES, UNOBSERVED
+from console.history.entities import DEFAULT, POLL_SOURCES, UNOBSERVED
 from console.history.policy_files import Wanted
 from console.history.redact import HIDDEN
-from console.history.schema import DRIFT
+from console.history.schema import DRIFT, ENTITY
 from console.history.transforms.rows import Row, rows_of, table_of
 
 
@@ -117,20 +116,24 @@ _OF_EACH_CLUSTER = (":topic_id", UNOBSERVED)
 _STATIC = "STATIC_BROKER_CONFIG"
 
 
-def drift(
-    current: pa.Table, first_polls: Mapping[str, int], seen: pa.Table, baseline: Sequence[Wanted] = ()
-) -> pa.Table:
-    """DRIFT's rows. current: the rows of `history` that are current, of all clusters. first_polls: when a poll, or a
-    snapshot of the log, first showed something, by cluster. seen: the rows of `snapshot` with the state of brokers.
-    baseline: from the user's file."""
-    now = list(_now(current, first_polls))
+def drift_within(current: pa.Table, seen: pa.Table, baseline: Sequence[Wanted] = ()) -> pa.Table:
+    """DRIFT's rows of one cluster by itself: of brokers, and of the user's baseline. current: the current rows of
+    `history` of its brokers (with a baseline of all), with `first_poll`: when a poll, or a snapshot of the log, first
+    showed something of the cluster. seen: the rows of `snapshot` with the state of its brokers."""
+    now = list(_now(current))
     brokers = list(_brokers([peer for peer in now if peer.entity_type == "broker"], seen))
     of_brokers = (peers for peers in _grouped(brokers, "cluster_id", "attr") if not is_of_each_broker(peers[0].attr))
-    of_clusters = (peers for peers in _clusters(now) if len(peers) > _A_PAIR)
-    odd = [outliers(peers, "broker") for peers in of_brokers] + [outliers(peers, "cluster") for peers in of_clusters]
+    odd = [outliers(peers, "broker") for peers in of_brokers]
     if baseline:
         others = (peer for peer in now if peer.entity_type != "broker" or peer.entity_key == DEFAULT)
         odd.append(from_baseline([*others, *brokers], baseline))
+    return table_of(DRIFT, chain.from_iterable(odd))
+
+
+def drift_between(current: pa.Table, everywhere: Collection[str]) -> pa.Table:
+    """DRIFT's rows of entities among clusters. current: as for `drift_within`, all of each entity that is among them.
+    everywhere: the clusters of the lake."""
+    odd = (outliers(peers, "cluster") for peers in _clusters(list(_now(current)), everywhere) if len(peers) > _A_PAIR)
     return table_of(DRIFT, chain.from_iterable(odd))
 
 
@@ -141,14 +144,12 @@ def _grouped(peers: Iterable[Peer], *names: str) -> Iterable[list[Peer]]:
     return found.values()
 
 
-def _now(current: pa.Table, first_polls: Mapping[str, int]) -> Iterator[Peer]:
+def _now(current: pa.Table) -> Iterator[Peer]:
     """All values that are current."""
-    names = ("attr", "new_value", "is_deleted", "source", "valid_from")
-    for cluster_id, type_, key, attr, value, is_deleted, source, since in rows_of(
-        current.filter(pc.not_equal(current["entity_type"], CLUSTER)), "cluster_id", "entity_type", "entity_key", *names
-    ):
+    names = ("attr", "new_value", "is_deleted", "source", "valid_from", "first_poll")
+    for cluster_id, type_, key, attr, value, is_deleted, source, since, first_poll in rows_of(current, *ENTITY, *names):
         own = None if is_deleted else HIDDEN if value is None else value
-        before = source in POLL_SOURCES and since == first_polls.get(cluster_id)
+        before = source in POLL_SOURCES and since == first_poll
         yield Peer(cluster_id, type_, key, attr, own, None if before else since, own)
 
 
@@ -177,10 +178,9 @@ def _in_files(seen: pa.Table) -> set[Row]:
     return {key for key, source in last.items() if source == _STATIC}
 
 
-def _clusters(now: Sequence[Peer]) -> Iterator[list[Peer]]:
+def _clusters(now: Sequence[Peer], everywhere: Collection[str]) -> Iterator[list[Peer]]:
     """The values of clusters under one name: each cluster that is compared, with each attribute that one of them
     has."""
-    everywhere = {peer.cluster_id for peer in now}
     if len(everywhere) <= _A_PAIR:
         return
     rows = [peer for peer in now if peer.entity_type in ("topic", "quota") or _is_default(peer)]

@@ -18,7 +18,7 @@ from console.history.schema import HISTORY
 from console.history.transforms.coverage import LOG, Covered, Polls, coverage_gaps
 from console.history.transforms.kraft_changes import SINCE_BEFORE, Event, sha256
 from console.history.transforms.reported import TOLERANCE, changed_list, principals
-from console.history.transforms.rows import Row, Touched, rows_of, table_of
+from console.history.transforms.rows import Row, rows_of, table_of
 
 NEVER = Polls({}, ())
 """Of a cluster that was not polled."""
@@ -286,17 +286,10 @@ def history(change_event: pa.Table, polls: Mapping[str, Polls], covers: Mapping[
     return table_of(HISTORY, made)
 
 
-def gaps(
-    polls: Mapping[str, Polls], covers: Mapping[str, Covered], touched: Touched | None = None, now: int | None = None
-) -> pa.Table:
-    """HISTORY's rows of the time in which clusters were not observed. touched: what rows are wanted of (None:
-    everything). now: until when polls may be missing; None: the latest poll of any cluster."""
-    latest = max((each[-1] for of in polls.values() for each in of.times.values() if each), default=0)
-    until = latest if now is None else now
+def gaps(cluster_id: str, polls: Polls, covered: Covered | None, until: int) -> pa.Table:
+    """HISTORY's rows of the time in which a cluster was not observed. until: when the latest poll of any cluster was."""
     found = (
-        (of, CLUSTER, of, UNOBSERVED, None, None, first, last, last is None, False, None, "none", "snapshot")
-        for of in polls
-        if touched is None or (of, CLUSTER, of) in touched
-        for first, last in coverage_gaps(polls[of].times, covers.get(of), until)
+        (cluster_id, CLUSTER, cluster_id, UNOBSERVED, None, None, first, last, last is None, False)
+        for first, last in coverage_gaps(polls.times, covered, until)
     )
-    return table_of(HISTORY, found)
+    return table_of(HISTORY, ((*row, None, "none", "snapshot") for row in found))

@@ -20,10 +20,9 @@ from functools import cache
 from typing import NamedTuple
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from console.history.entities import POLL_SOURCES, quota_parts
-from console.history.schema import QUOTA_USAGE, USAGE_KEYS
+from console.history.schema import QUOTA_SUGGESTION, QUOTA_USAGE, USAGE_KEYS
 from console.history.transforms.rows import Row, rows_of, table_of
 from console.model.quota import (
     CONSUMER_BYTE_RATE,
@@ -150,7 +149,7 @@ def _uses(
 
 
 def used_minutes(seconds: pa.Table, hour: int, limits: Limits) -> pa.Table:
-    """QUOTA_USAGE's rows of one hour of a cluster; what all minutes of a scope suggest together is still empty.
+    """QUOTA_USAGE's rows of one hour of a cluster.
 
     seconds: REQUEST_1S's rows of that hour, and of the ten seconds before it, into which its first rates reach. hour:
     since 1970.
@@ -204,7 +203,7 @@ def _rows(cluster_id: str, hour: int, found: Mapping[_Scope, Mapping[int, _Minut
                 yield (
                     *(cluster_id, broker_id, minute * _MINUTE * SECOND, user, client, key, limit, level),
                     *(average, p95, peak, peak / limit if limit else None),
-                    *(used.throttle_ms, used.throttled_requests, None if limit is None else limit - peak, None, ""),
+                    *(used.throttle_ms, used.throttled_requests, None if limit is None else limit - peak),
                 )
 
 
@@ -226,8 +225,17 @@ FAR_BELOW = 0.1
 LOWER = 2.0
 ENOUGH_MINUTES = 60
 
-SCOPE = ("cluster_id", "quota_key", "scope_user", "scope_client")
-_JUDGED = (*SCOPE, "quota_value", "level")
+SCOPE = ("cluster_id", "quota_key", "scope_user", "scope_client", "quota_value", "level")
+"""Who shares a limit, and the limit."""
+FIGURES = {
+    "highest": "max(rate_max_10s)",
+    "minutes": "count(DISTINCT minute)",
+    "throttled": "count(DISTINCT minute) FILTER (WHERE throttle_ms > 0)",
+    "pressed": "max(rate_p95_10s) FILTER (WHERE throttle_ms > 0)",
+}
+"""What a suggestion follows from, of all QUOTA_USAGE's minutes of a scope, as SQL: on how many minutes it was seen and
+throttled (minutes of the clock: one in which two brokers were used counts once), and the highest 95th percentile of
+those in which it was."""
 
 
 def _judged(
@@ -241,8 +249,7 @@ def _judged(
     throttled: int,
     pressed: float | None,
 ) -> tuple[float | None, str]:
-    """The suggested limit, and the reason: see `with_suggestions`. Of all minutes of a scope under one limit together:
-    throttled: how many of these; pressed: the highest 95th percentile of those."""
+    """The suggested limit, and the reason: see `suggestions`."""
     peak, whole = _rate(key, highest), key != REQUEST_PERCENTAGE
     if limit is None:
         return None, f"no limit; peak {peak}"
@@ -264,8 +271,8 @@ def _judged(
     return None, f"{said}, though its peak is {peak}: another quota, or what is not logged"
 
 
-def with_suggestions(minutes: pa.Table) -> pa.Table:
-    """QUOTA_USAGE's rows with `suggested_value` and `reason`. minutes: all of each `SCOPE` that is among them.
+def suggestions(figures: pa.Table) -> pa.Table:
+    """QUOTA_SUGGESTION's rows. figures: the columns of `SCOPE` and `FIGURES`, a row for each scope.
 
     All minutes of a scope count together, on all brokers, as long as the limit stays the same. The suggested limit is
     for this scope alone, as a quota of its own: a default's limit applies to others too.
@@ -280,20 +287,8 @@ def with_suggestions(minutes: pa.Table) -> pa.Table:
        little.
     6. Otherwise never throttled: leave it.
     """
-    was_throttled = pc.greater(minutes["throttle_ms"], 0)
-    # Minutes of the clock: a minute in which two brokers were used counts once.
-    throttled = pc.if_else(was_throttled, minutes["minute"], pa.scalar(None, minutes["minute"].type))
-    pressed = pc.if_else(was_throttled, minutes["rate_p95_10s"], None)
-    distinct = "count_distinct"
-    figures = [("rate_max_10s", "max"), ("minute", distinct), ("throttled", distinct), ("pressed", "max")]
-    with_figures = minutes.append_column("throttled", throttled).append_column("pressed", pressed)
-    of_scopes = with_figures.group_by(list(_JUDGED)).aggregate(figures)
-    rows = rows_of(of_scopes, *_JUDGED, *(f"{name}_{of}" for name, of in figures))
-    told = {row[: len(_JUDGED)]: _judged(*row[1:]) for row in rows}
-    found = [told[row] for row in rows_of(minutes, *_JUDGED)]
-    kept = minutes.drop_columns(["suggested_value", "reason"])
-    kept = kept.append_column("suggested_value", pa.array((value for value, _ in found), pa.float64()))
-    return kept.append_column("reason", pa.array((reason for _, reason in found), pa.string()))
+    rows = list(rows_of(figures, *SCOPE, *FIGURES))
+    return table_of(QUOTA_SUGGESTION, ((*row[: len(SCOPE)], *_judged(*row[1:])) for row in rows))
 
 
 def two_digits_up(value: float, whole: bool) -> float:

@@ -1,14 +1,13 @@
-"""Arrow tables as plain rows and back, and the rows that a build makes again. Times are microseconds since 1970.
-Pure."""
+"""Arrow tables as plain rows and back, and rows that replace others. Times are microseconds since 1970. Pure."""
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from console.history.schema import Table, arrow_schema
 
@@ -27,8 +26,8 @@ def _values(column: pa.ChunkedArray) -> list[Any]:
 
 
 def table_of(table: Table, rows: Iterable[Sequence[Any]]) -> pa.Table:
-    """The rows as Arrow, with the table's columns in order, less `run_id`, which writing fills in."""
-    schema = pa.schema([field for field in arrow_schema(table) if field.name != "run_id"])
+    """The rows as Arrow, with the table's columns in order."""
+    schema = arrow_schema(table)
     columns = list(zip(*rows, strict=True)) or [()] * len(schema)
     return pa.table(
         [
@@ -39,39 +38,31 @@ def table_of(table: Table, rows: Iterable[Sequence[Any]]) -> pa.Table:
     )
 
 
-# -- what a build makes again: entities that something new is about, or all of a cluster -------------------------------
-
-ENTITY = ("cluster_id", "entity_type", "entity_key")
+# -- rows that replace others ------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Touched:
-    """clusters: all of them is made again. entities: by `ENTITY`'s columns, of other clusters."""
+def newest(rows: pa.Table, keys: Sequence[str]) -> pa.Table:
+    """Of rows with the column `made` those with the highest of each key, without `made`."""
+    at = dict[Row, int]()
+    keyed = list(rows_of(rows, *keys))
+    made: list[int] = rows["made"].to_pylist()
+    for key, number in zip(keyed, made, strict=True):
+        at[key] = max(number, at.get(key, number))
+    kept = (number == at[key] for key, number in zip(keyed, made, strict=True))
+    return rows.filter(pa.array(kept, pa.bool_())).drop_columns(["made"])
 
-    clusters: frozenset[str] = frozenset()
-    entities: frozenset[tuple[str, str, str]] = frozenset()
 
-    def __bool__(self) -> bool:
-        return bool(self.clusters or self.entities)
-
-    @property
-    def of_clusters(self) -> frozenset[str]:
-        """The clusters of which anything is made again."""
-        return self.clusters | {cluster_id for cluster_id, _, _ in self.entities}
-
-    def more(self, clusters: Iterable[str] = (), entities: Iterable[tuple[str, str, str]] = ()) -> Touched:
-        """With these, too."""
-        whole = self.clusters | frozenset(clusters)
-        return Touched(whole, frozenset(each for each in (*self.entities, *entities) if each[0] not in whole))
-
-    def __contains__(self, entity: tuple[str, str, str]) -> bool:
-        return entity[0] in self.clusters or entity in self.entities
-
-    def cut(self, rows: pa.Table) -> pa.Table:
-        """The rows, with `ENTITY`'s columns, that are about any of it."""
-        keys = pa.array({key for _, _, key in self.entities}, pa.string())
-        whole = pa.array(self.clusters, pa.string())
-        near = pc.or_(pc.is_in(rows["cluster_id"], whole), pc.is_in(rows["entity_key"], keys))
-        found = rows.filter(near)
-        about = zip(*(found[name].to_pylist() for name in ENTITY), strict=True)
-        return found.filter(pa.array((each in self for each in about), pa.bool_()))
+def differing(table: Table, made: pa.Table, former: pa.Table) -> pa.Table:
+    """What has to be written so that `made` takes the place of `former`: all rows of keys (`Table.newest`) of which any
+    differs, and for a key that has none left a row that says so. Both have the table's columns."""
+    keys, names = table.newest, table.names
+    new: dict[Row, Counter[Row]] = defaultdict(Counter)
+    old: dict[Row, Counter[Row]] = defaultdict(Counter)
+    for rows, found in ((made, new), (former, old)):
+        place = names.index(table.there)
+        for key, row in zip(rows_of(rows, *keys), rows_of(rows, *names), strict=True):
+            if row[place] is not None:
+                found[key][row] += 1
+    changed = [key for key in dict.fromkeys((*new, *old)) if new[key] != old[key]]
+    gone = (tuple(dict(zip(keys, key, strict=True)).get(name) for name in names) for key in changed if not new[key])
+    return table_of(table, chain((row for key in changed for row in new[key].elements()), gone))

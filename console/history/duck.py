@@ -12,8 +12,8 @@ from tempfile import NamedTemporaryFile
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from .errors import PACKAGE, LakeError
-from .filesystem import Filesystem
+from console.history.errors import PACKAGE, LakeError
+from console.history.files import Filesystem
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -10,16 +10,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
 
-from .errors import DamagedLake
-from .filesystem import Filesystem
-from .parquet_rows import rows
-from .partitions import IN, joined
-from .release import DataFile, TableFiles
+from console.history.duck import rows
+from console.history.errors import DamagedLake
+from console.history.files import Filesystem
 
 LOG = "_delta_log"
 READER, WRITER = 1, 2
@@ -53,17 +51,47 @@ def log_file(version: int, kind: str = COMMIT) -> str:
     return f"{LOG}/{version:020}.{kind}"
 
 
+@dataclass(frozen=True)
+class DataFile:
+    """A Parquet file of a table. parts: the values of its partition. written: when, in milliseconds since 1970. stats: as
+    Delta's log has them (PROTOCOL.md, "Per-file Statistics"), JSON."""
+
+    parts: Mapping[str, str | None]
+    rows: int
+    bytes: int
+    written: int = 0
+    stats: str = ""
+
+
+@dataclass(frozen=True)
+class TableFiles:
+    """A version of a table, -1: there is none. columns: those of its schema. files: by path relative to the table."""
+
+    version: int = -1
+    columns: tuple[str, ...] = ()
+    files: Mapping[str, DataFile] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> int:
+        """Rows of all files."""
+        return sum(file.rows for file in self.files.values())
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of all files."""
+        return sum(file.bytes for file in self.files.values())
+
+
 @dataclass
 class Replayed:
-    """A table after its actions up to a version. files: what is there, by path relative to the table. removed: paths
-    that were there before. protocol: versions that readers and writers need."""
+    """A table after its actions up to a version. files: what is there, by path relative to the table. protocol:
+    versions that readers and writers need."""
 
     columns: tuple[str, ...] = ()
     partitioned: tuple[str, ...] = ()
     protocol: tuple[int, int] = (READER, WRITER)
     features: tuple[str, ...] = ()
     files: dict[str, DataFile] = field(default_factory=dict)
-    removed: set[str] = field(default_factory=set)
 
     def apply(self, action: Mapping[str, Any]) -> None:
         """One more action. ValueError: it is no action, or one that is not understood."""
@@ -83,15 +111,12 @@ class Replayed:
                 raise ValueError("it has deletion vectors, which kac does not read")
             path = _within(added["path"])
             values = dict(added["partitionValues"])
-            partition = joined((each.removeprefix(IN), values.get(each)) for each in self.partitioned)
             count = int(json.loads(added["stats"])["numRecords"])
             size, written = int(added["size"]), int(added["modificationTime"])
-            self.files[path] = DataFile(partition, count, size, written, added["stats"])
-            self.removed.discard(path)
+            self.files[path] = DataFile(values, count, size, written, added["stats"])
         if (gone := action.get("remove")) is not None:
             path = _within(gone["path"])
             self.files.pop(path, None)
-            self.removed.add(path)
 
     @property
     def unusual(self) -> str:
@@ -103,11 +128,6 @@ class Replayed:
             f"another program gave it Delta's protocol {self.protocol[0]}, {self.protocol[1]}{features}, and kac reads "
             f"and writes {READER}, {WRITER}: drop the features there (ALTER TABLE … DROP FEATURE)"
         )
-
-    def as_files(self, folder: str) -> TableFiles:
-        """The same as a lake names it. folder: of the table, relative to the lake."""
-        columns = tuple(each for each in self.columns if each not in self.partitioned)
-        return TableFiles(columns, {f"{folder}/{path}": file for path, file in self.files.items()})
 
 
 def replayed(files: Filesystem, folder: str, version: int, known: Listed | None = None) -> Replayed:
@@ -138,6 +158,30 @@ def advance(table: Replayed, files: Filesystem, folder: str, version: int) -> No
             table.apply(json.loads(line))
 
 
+def newest(files: Filesystem, folder: str, tries: int = 5) -> TableFiles:
+    """The table at that path in its newest version. DamagedLake. tries: where a version was deleted since the log was
+    listed, since newer ones were made."""
+    log = listed(files, folder)
+    if log.newest is None:
+        return TableFiles()
+    try:
+        made = replayed(files, folder, log.newest, log)
+    except DamagedLake:
+        if tries == 1 or listed(files, folder) == log:
+            raise
+        return newest(files, folder, tries - 1)
+    return TableFiles(log.newest, made.columns, made.files)
+
+
+def commits(files: Filesystem, folder: str) -> Iterator[Mapping[str, Any]]:
+    """What the commits that are kept say of themselves (`commitInfo`), newest first, with `version`."""
+    for version in reversed(listed(files, folder).commits):
+        with suppress(FileNotFoundError, ValueError):
+            for line in files.read(f"{folder}/{log_file(version)}").splitlines():
+                if (info := json.loads(line).get("commitInfo")) is not None:
+                    yield {**info, "version": version}
+
+
 @contextmanager
 def reading(folder: str, name: str) -> Iterator[None]:
     """What goes wrong with a file of a lake as DamagedLake."""
@@ -151,10 +195,7 @@ def reading(folder: str, name: str) -> Iterator[None]:
 
 def damaged(folder: str, name: str, why: object) -> DamagedLake:
     """The error of a file of a lake."""
-    return DamagedLake(
-        f"The lake is damaged: {folder}/{name}: {why}. Open it again if it was open for long; `kac lake verify` says "
-        "what else is wrong."
-    )
+    return DamagedLake(f"The lake is damaged: {folder}/{name}: {why}. Open it again if it was open for long.")
 
 
 def _within(path: str) -> str:

@@ -11,10 +11,9 @@ import hashlib
 import os
 import re
 import secrets
-import shutil
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -26,9 +25,8 @@ import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
 from obstore.store import S3Store
 
-from .errors import StoreError
-from .filesystem import Entry, Filesystem
-from .lock import Holder, LakeBusy, Lock, holder_of, is_dead, iso_now
+from console.history.errors import StoreError
+from console.history.files import Entry, Filesystem, Holder, LakeBusy, Lock, holder_of, is_dead, iso_now
 
 if TYPE_CHECKING:
     from obstore.store import S3Config, S3Credential
@@ -86,20 +84,18 @@ class _Lease(NamedTuple):
 class S3Files(Filesystem):
     """Objects of a bucket by URI, `s3://` or `s3a://`.
 
-    endpoint: ``https://HOST[:PORT]``; empty: AWS' own. keys: called when they are needed; None: obstore and delta-rs
-    look for them. cache: a folder for copies, for this user alone; None: Spark reaches the bucket by itself.
+    endpoint: ``https://HOST[:PORT]``; empty: AWS' own. keys: called when they are needed; None: obstore looks for
+    them. cache: a folder for copies, for this user alone.
     """
 
     renewed_every, dead_after = 10.0, 60.0
     """Seconds, of the lock."""
 
-    def __init__(
-        self, bucket: str, endpoint: str, region: str, keys: Callable[[], S3Keys] | None, cache: Path | None
-    ) -> None:
+    def __init__(self, bucket: str, endpoint: str, region: str, keys: Callable[[], S3Keys] | None, cache: Path) -> None:
         named = {"aws_region": region, "aws_endpoint_url": endpoint}
         self._named = {name: text for name, text in named.items() if text}
         self._endpoint, self._keys = endpoint or "AWS", keys
-        self._cache = cache and cache / hashlib.sha256(f"{self._endpoint}/{bucket}".encode()).hexdigest()[:16]
+        self._cache = cache / hashlib.sha256(f"{self._endpoint}/{bucket}".encode()).hexdigest()[:16]
         self._store = S3Store(
             bucket,
             config=cast("S3Config", {**self._named, "aws_disable_bulk_delete": "true"}),  # not all stores have it
@@ -141,43 +137,14 @@ class S3Files(Filesystem):
             within = [each["path"] for page in obstore.list(self._store, _key(path)) for each in page]
             obstore.delete(self._store, within or [_key(path)])
 
-    def delta_options(self) -> Mapping[str, str]:
-        """See Filesystem."""
-        made = {**self._named, "aws_conditional_put": "etag"}
-        made["aws_allow_http"] = str(self._endpoint.startswith("http://")).lower()
-        if self._keys is not None:
-            keys = self._keys()
-            made |= {"aws_access_key_id": keys.access_key, "aws_secret_access_key": keys.secret}
-            made |= {} if keys.token is None else {"aws_session_token": keys.token}
-        return made
-
     def here(self, paths: Sequence[str]) -> list[str]:
         """See Filesystem: copies."""
-        if self._cache is None:
-            return list(paths)
         places = [self._cache / _key(path) for path in paths]
         missing = [(path, place) for path, place in zip(paths, places, strict=True) if not _used(place)]
         if missing:
             _forget_old(self._cache)
             _each(self._copy, *zip(*missing, strict=True))
         return [str(place) for place in places]
-
-    def settle(self, folders: list[str], within: str) -> None:
-        """See Filesystem. What the store has answered is kept."""
-
-    @contextmanager
-    def gathered(self, folder: str, scratch: str) -> Iterator[str]:
-        """See Filesystem: written on this machine, then put there."""
-        if self._cache is None:
-            yield folder
-            return
-        at = Path(scratch, f"kac-{secrets.token_hex(8)}")
-        try:
-            yield str(at)
-            made = [file for file in at.rglob("*.parquet") if not file.name.startswith((".", "_"))]
-            _each(lambda file: self._put(f"{folder}/{file.relative_to(at).as_posix()}", file), made)
-        finally:
-            shutil.rmtree(at, ignore_errors=True)
 
     @contextmanager
     def lock(self, path: str, holder: Holder) -> Iterator[Lock]:

@@ -1,17 +1,121 @@
-"""What a lake needs of a filesystem, on this machine; `s3.S3Files` has the same for the objects of a bucket."""
+"""What a lake needs of a filesystem, on this machine, and the right to write to it, for one application at a time;
+`s3.S3Files` has the same for the objects of a bucket."""
 
 from __future__ import annotations
 
 import fcntl
+import getpass
+import json
 import os
+import re
 import secrets
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+import socket
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import NamedTuple
 
-from console.history.store.lock import Holder, LakeBusy, Lock, holder_of
+from console.history.errors import LakeError
+from console.model.numbers import json_text
+
+# Times and run ids.
+
+_RUN_ID = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{6}")
+
+
+def iso_now() -> str:
+    """Now, as ISO 8601 in UTC with microseconds: texts of it sort as times do."""
+    return datetime.now(timezone.utc).isoformat(timespec="microseconds")
+
+
+def new_run_id() -> str:
+    """``20261121T101500Z-3f9a1c``: now, its microsecond in the digits at its end, so that texts sort as times."""
+    now = datetime.now(timezone.utc)
+    return f"{now:%Y%m%dT%H%M%SZ}-{now.microsecond * 16 + secrets.randbelow(16):06x}"
+
+
+def is_run_id(text: str) -> bool:
+    """Whether it is such a name: what comes from a file is checked before it becomes a path."""
+    return _RUN_ID.fullmatch(text) is not None
+
+
+# Who holds a lake's lock, as text in the lock's file.
+
+
+@dataclass(frozen=True)
+class Holder:
+    """A run that writes. since, renewed: ISO 8601 in UTC; `renewed` counts for leases alone."""
+
+    run_id: str
+    job: str
+    user: str
+    host: str
+    pid: int
+    since: str
+    renewed: str
+
+    def __str__(self) -> str:
+        return f"`{self.job}` of {self.user} on {self.host}, process {self.pid}, since {self.since} (run {self.run_id})"
+
+    @property
+    def text(self) -> bytes:
+        """As the lock's file holds it."""
+        return json_text(asdict(self)).encode() + b"\n"
+
+
+def this_process(run_id: str, job: str) -> Holder:
+    """This process as a holder, from now."""
+    now = iso_now()
+    return Holder(run_id, job, _user(), socket.gethostname(), os.getpid(), now, now)
+
+
+def holder_of(text: bytes) -> Holder | None:
+    """Who the lock's file names; None where it is empty or torn."""
+    try:
+        return Holder(**json.loads(text))
+    except (ValueError, TypeError):
+        return None
+
+
+def is_dead(holder: Holder) -> bool:
+    """Whether its process is known to have ended: it ran on this host, and is not there."""
+    try:
+        if holder.host == socket.gethostname():
+            os.kill(holder.pid, 0)
+    except OSError as error:  # else it is another user's
+        return isinstance(error, ProcessLookupError)
+    return False
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container's user may have no name
+        return str(os.getuid())
+
+
+class LakeBusy(LakeError):
+    """Another run writes to the lake. holder: who, where the lock's file says so."""
+
+    def __init__(self, lock: str, holder: Holder | None) -> None:
+        self.holder = holder
+        by = str(holder) if holder is not None else "a run that has not said who it is yet"
+        where = lock.rpartition("/")[0]
+        super().__init__(f"The lake at {where} is being written by {by}. Wait for it to end, then run this again.")
+
+
+@dataclass(frozen=True)
+class Lock:
+    """A lock that is held. former: who held it and died. is_held: asks whether it still is."""
+
+    former: Holder | None
+    is_held: Callable[[], bool]
+
+
+# -- files -----------------------------------------------------------------------------------------------------------
 
 
 class Entry(NamedTuple):
@@ -59,15 +163,6 @@ class Filesystem:
             )
         return []
 
-    def within(self, folder: str) -> Iterator[tuple[str, int]]:
-        """All files in it and in its folders: paths and bytes."""
-        for entry in self.entries(folder):
-            path = f"{folder}/{entry.name}"
-            if entry.is_folder:
-                yield from self.within(path)
-            else:
-                yield path, entry.bytes
-
     def remove(self, path: str) -> None:
         """A file, or a folder with all that is in it; nothing happens where it is not there."""
         with suppress(FileNotFoundError):
@@ -76,33 +171,10 @@ class Filesystem:
             else:
                 Path(path).unlink()
 
-    def settle(self, folders: list[str], within: str) -> None:
-        """Makes the files right in these folders survive the loss of power, as far as that can be. within: a folder
-        above them that is known to be there."""
-        above = {Path(within)}
-        for folder in map(Path, folders):
-            for file in folder.iterdir():
-                if file.is_file():
-                    _sync(file)
-            above.update(each for each in (folder, *folder.parents) if each.is_relative_to(within))
-        for each in above:
-            _sync_folder(each)
-
     def here(self, paths: Sequence[str]) -> list[str]:
         """Paths by which DuckDB and Spark read these files; copies where they are elsewhere. FileNotFoundError:
         there is nothing to copy."""
         return list(paths)
-
-    @contextmanager
-    def gathered(self, folder: str, scratch: str) -> Iterator[str]:
-        """A path, not there yet, where Spark may write that new folder; it is there once the context ends. scratch: a
-        folder of this machine."""
-        del scratch
-        yield folder
-
-    def delta_options(self) -> Mapping[str, str]:
-        """How delta-rs reaches them: the options of its store, credentials among them."""
-        return {}
 
     @contextmanager
     def lock(self, path: str, holder: Holder) -> Iterator[Lock]:
@@ -129,14 +201,10 @@ class Filesystem:
                     file.truncate(0)
 
 
-def _sync(path: Path) -> None:
-    number = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(number)
-    finally:
-        os.close(number)
-
-
 def _sync_folder(path: Path) -> None:
     with suppress(OSError):  # some filesystems know no fsync of folders
-        _sync(path)
+        number = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)

@@ -1,4 +1,4 @@
-"""What `ingest` reads, from where, and which parts of it are new to the lake; without Spark."""
+"""What a lake reads, from where, and which parts of request logs are new; without Spark."""
 
 from __future__ import annotations
 
@@ -10,19 +10,17 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from glob import glob
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
 from console.history.entities import id_problem
-from console.history.jobs.record import UnreadableInput
-from console.history.journals import read_journals
-from console.history.kraft.metadata_log import LogPlan, NoMetadataLogError, log_files, plan_log
+from console.history.errors import LakeError
+from console.history.kraft.metadata_log import log_files
 from console.history.requests.files import LogChangedError
 from console.history.requests.lines import clocks
 from console.history.requests.parts import BrokerLog, CutInPlaceError, Plan, Progress, Span, plan
 from console.history.requests.zone import zone_problem
-from console.history.store import Lake, Release
 
 
 class _Input(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -54,7 +52,7 @@ class Journals(_Input, frozen=True):
 
 
 class Inputs(_Input, frozen=True):
-    """All that one run reads."""
+    """All that a lake reads of files."""
 
     metadata_logs: tuple[MetadataLog, ...] = ()
     request_logs: tuple[RequestLog, ...] = ()
@@ -67,46 +65,11 @@ class Inputs(_Input, frozen=True):
         return (*(log.path for log in self.metadata_logs), *requests, *(journal.path for journal in self.journals))
 
 
-# What is new in metadata logs, and whose they are.
-
-REMEMBERED = "kraft_log:"
+# Whose metadata logs are.
 
 
-class NewOfLog(NamedTuple):
-    """The log of one cluster, and what of it is new."""
-
-    cluster_id: str
-    folders: list[str]
-    plan: LogPlan
-
-
-def log_read(inputs: Mapping[str, Any], cluster_id: str) -> Mapping[str, Any]:
-    """How far the log of a cluster was read (`next_offset`), and from which `folders`, as a release remembers it."""
-    known: Mapping[str, Any] = inputs.get(f"{REMEMBERED}{cluster_id}", {})
-    return known
-
-
-def plan_metadata_logs(release: Release, logs: Sequence[MetadataLog]) -> list[NewOfLog]:
-    """What is new in these logs; several folders of one cluster, as of its controllers, are one log. UnreadableInput: a
-    folder is no metadata log, or may be another cluster's; OSError."""
-    named = {log.cluster_id for log in logs}
-    made = []
-    try:
-        for cluster_id, folders in folders_of(logs).items():
-            known = log_read(release.inputs, cluster_id)
-            former = known.get("folders", folders)
-            if cluster_id not in named and not set(former) & set(folders):
-                raise UnreadableInput(
-                    f"{' and '.join(folders)} says that it is of the cluster {cluster_id}, whose metadata log was read "
-                    f"from {' and '.join(former)} before. If it is the same cluster, name it: --cluster-id "
-                    f"{cluster_id}, or id: {cluster_id} in sources.yaml. If not, it was formatted with the other's id: "
-                    "leave it out."
-                )
-            new = plan_log(folders, cluster_id=cluster_id, start_offset=int(known.get("next_offset", 0)))
-            made.append(NewOfLog(cluster_id, folders, new))
-    except NoMetadataLogError as wrong:
-        raise UnreadableInput(str(wrong)) from wrong
-    return made
+class UnreadableInput(LakeError):
+    """An input is not what it should be: what, and what to do."""
 
 
 def folders_of(logs: Sequence[MetadataLog]) -> dict[str, list[str]]:
@@ -121,7 +84,7 @@ def folders_of(logs: Sequence[MetadataLog]) -> dict[str, list[str]]:
             paths = " and ".join(dict.fromkeys(each.path for each in folders))
             raise UnreadableInput(
                 f"{paths} both say that they are of the cluster {cluster_id}, and one of them may be wrong. If they "
-                f"are controllers of one cluster, name it: --cluster-id {cluster_id}, or id: {cluster_id} in "
+                f"are controllers of one cluster, name it: id: {cluster_id} in "
                 "sources.yaml. If not, one was formatted with the other's id: leave it out."
             )
     return {cluster_id: [each.path for each in folders] for cluster_id, folders in made.items()}
@@ -227,32 +190,6 @@ def _found(log: RequestLog) -> list[str]:
     if not found:
         raise UnreadableInput(f"No request log of broker {log.broker_id} is at {', '.join(log.paths)}.")
     return sorted(set(found))
-
-
-# Looks whether there is anything new to take in.
-
-JOURNAL_REMEMBERED = "journal:"
-
-
-def anything_new(lake: Lake, inputs: Inputs) -> bool:
-    """Whether a run would take anything in; writes nothing. UnreadableInput, OSError."""
-    release = lake.current()
-    logs = plan_metadata_logs(release, inputs.metadata_logs)
-    if any(each.plan.splits or each.plan.troubles for each in logs):
-        return True
-    if plan_request_logs(release.inputs, owned(inputs)).logs:
-        return True
-    rows, bad, _ = read_journals([each.path for each in inputs.journals], known_journals(release))
-    return bool(rows.num_rows or bad.num_rows)
-
-
-def known_journals(release: Release) -> dict[str, Any]:
-    """How far journals were read, by path."""
-    return {
-        key.removeprefix(JOURNAL_REMEMBERED): value
-        for key, value in release.inputs.items()
-        if key.startswith(JOURNAL_REMEMBERED)
-    }
 
 
 def owned(inputs: Inputs) -> list[RequestLog]:

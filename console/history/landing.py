@@ -1,0 +1,136 @@
+"""The folder `landing/` of a lake: what hosts deliver without Spark, each file written whole, and taken from there by the
+streams. Files of other users, links and what is no plain file are not followed: others may write to that folder."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Annotated
+
+import msgspec
+import pyarrow as pa
+
+from console.history.entities import id_problem
+from console.history.schema import SNAPSHOT, arrow_schema
+
+POLLS, JOURNAL = "landing/polls", "landing/journal"
+SUFFIX = ".json.gz"
+MOST_BYTES = 1 << 30
+"""Of a file, unpacked: the states of the largest clusters, many times."""
+MOST_LINE = 256 << 20
+_KINDS = ("state", "absent", "heartbeat", "failed")
+_Row = tuple[str, str, str | None, str | None, str | None, str | None, bool]
+"""kind, entity_type, entity_key, attr, value, source, is_sensitive."""
+
+
+class Landed(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """What one poll of a cluster read: a line of a file. at: microseconds since 1970."""
+
+    cluster_id: str
+    at: Annotated[int, msgspec.Meta(ge=0, le=253_402_300_799_000_000)]
+    rows: list[_Row]
+
+
+class BadLanding(ValueError):
+    """A landed file is not what it should be; the text says why, and what to do."""
+
+
+def deliver(folder: Path, polls: Iterable[Landed], name: str) -> Path:
+    """Write polls as one file, whole, into a lake's folder of polls. name: begins its name. OSError."""
+    folder.mkdir(parents=True, exist_ok=True)
+    packer = zlib.compressobj(wbits=31)
+    encode = msgspec.json.encode
+    whole = b"".join((*(packer.compress(encode(each) + b"\n") for each in polls), packer.flush()))
+    path = folder / f"{name}-{secrets.token_hex(4)}{SUFFIX}"
+    written = folder / f".{path.name}"
+    number = os.open(written, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(number, "wb") as file:
+        file.write(whole)
+        file.flush()
+        os.fsync(number)
+    written.replace(path)
+    return path
+
+
+def landed_files(folder: Path, suffix: str = SUFFIX) -> list[Path]:
+    """The files that are whole and this user's own, by name."""
+    with suppress(FileNotFoundError), os.scandir(folder) as found:
+        return sorted(
+            folder / each.name
+            for each in found
+            if each.name.endswith(suffix)
+            and not each.name.startswith(".")
+            and _is_own(each.stat(follow_symlinks=False))
+        )
+    return []
+
+
+def _is_own(found: os.stat_result) -> bool:
+    return stat.S_ISREG(found.st_mode) and found.st_uid == os.getuid()
+
+
+def opened_own(path: Path) -> IO[bytes]:
+    """A file that is landed, open; FileNotFoundError. BadLanding: it is a link, or another user's."""
+    try:
+        number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError as wrong:
+        if isinstance(wrong, FileNotFoundError):
+            raise
+        raise BadLanding(f"{path} can't be opened ({wrong.strerror}): delete it if it is a link") from wrong
+    if not _is_own(os.fstat(number)):
+        os.close(number)
+        raise BadLanding(f"{path} is not a file of this user: whoever delivers polls runs as the lake's owner")
+    return os.fdopen(number, "rb")
+
+
+def read_polls(path: Path) -> Iterator[pa.RecordBatch]:
+    """The rows of `snapshot` in a landed file; none where it is not there any more. BadLanding."""
+    try:
+        with opened_own(path) as file:
+            for line in _lines(file, path):
+                yield _rows(line, path)
+    except FileNotFoundError:
+        return
+
+
+def _lines(file: IO[bytes], path: Path) -> Iterator[bytes]:
+    unpacker = zlib.decompressobj(wbits=31)
+    rest, total = b"", 0
+    while packed := file.read(1 << 16):
+        while packed:
+            part = unpacker.decompress(packed, 1 << 20)
+            packed = unpacker.unconsumed_tail
+            total += len(part)
+            *whole, rest = (rest + part).split(b"\n")
+            yield from whole
+            if total > MOST_BYTES or len(rest) > MOST_LINE:
+                raise BadLanding(
+                    f"{path} unpacks to more than {MOST_BYTES >> 20} MiB: it is no file of polls; delete it"
+                )
+    if rest or not unpacker.eof:
+        raise BadLanding(f"{path} is cut: kac delivers files whole; delete it")
+
+
+def _rows(line: bytes, path: Path) -> pa.RecordBatch:
+    try:
+        poll = msgspec.json.decode(line, type=Landed)
+    except msgspec.DecodeError as wrong:
+        raise BadLanding(f"{path} is no file of polls ({wrong}); delete it") from wrong
+    if problem := id_problem(poll.cluster_id):
+        raise BadLanding(f"{path}: {problem}; delete it")
+    if unknown := {row[0] for row in poll.rows} - set(_KINDS):
+        raise BadLanding(f"{path} has rows of the kind {min(unknown)!a}, of a newer kac: use that one, or delete it")
+    schema = arrow_schema(SNAPSHOT)
+    count = len(poll.rows)
+    columns: Sequence[Sequence[object]] = list(zip(*poll.rows, strict=True)) or [()] * 7
+    head = [
+        pa.repeat(pa.scalar(poll.cluster_id), count),
+        pa.repeat(pa.scalar(poll.at), count).cast(schema.field(1).type),
+    ]
+    rest = (pa.array(column, field.type) for column, field in zip(columns, list(schema)[2:], strict=True))
+    return pa.RecordBatch.from_arrays([*head, *rest], schema=schema)

@@ -1,0 +1,320 @@
+"""What is new in each source of a lake, and how a part of it is read; without Spark, so that whether anything is new is
+found out before Java is started."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
+
+import msgspec
+import pyarrow as pa
+
+from console.history.inputs import (
+    Inputs,
+    UnreadableInput,
+    folders_of,
+    owned,
+    plan_request_logs,
+)
+from console.history.journals import journal_stats, journals_at, read_journal
+from console.history.kraft.decoder import Trouble
+from console.history.kraft.metadata_log import NoMetadataLogError, Split, plan_log, read_splits
+from console.history.landing import JOURNAL, POLLS, landed_files, read_polls
+from console.history.requests.counted import COUNTED
+from console.history.requests.files import LogChangedError
+from console.history.requests.parts import Part, parts_of, read_part, with_zone
+from console.history.schema import KRAFT_RECORD, arrow_schema
+from console.history.transforms.change_event import tagged
+
+Offset = dict[str, Any]
+"""How far a source was read, as JSON."""
+MAX_BAD_RATIO = 0.01
+"""How much of a part may be unreadable by default."""
+FEW = 100
+"""Of so few lines or batches the share says nothing."""
+
+
+class Source(Protocol):
+    """A source of the lake. table: the bronze table whose rows it has."""
+
+    table: ClassVar[str]
+
+    def initial(self) -> Offset:
+        """Where a new checkpoint begins."""
+        ...
+
+    def newest(self, start: Offset) -> Offset:
+        """Where what is there now ends; `start` where nothing is new. UnreadableInput, OSError."""
+        ...
+
+    def parts(self, start: Offset, end: Offset) -> Sequence[Any]:
+        """What tasks read, of what lies between two offsets."""
+        ...
+
+    def read(self, part: Any) -> Iterator[pa.RecordBatch]:
+        """The rows of a part."""
+        ...
+
+    def committed(self, offset: Offset) -> None:
+        """What lies before this offset is in the lake."""
+        ...
+
+
+class Settings(msgspec.Struct, frozen=True):
+    """What all sources of a lake are given. key_file: of the HMAC of secrets. begin: where each begins without a
+    checkpoint, by its name."""
+
+    lake: str
+    inputs: Inputs
+    key_file: str
+    max_bad_ratio: float = MAX_BAD_RATIO
+    begin: dict[str, Offset] = {}
+
+    @staticmethod
+    def of(given: Any) -> Settings:
+        """From JSON."""
+        return msgspec.convert(given, Settings)
+
+
+class TooMuchIsBad(UnreadableInput):
+    """More of a part is unreadable than may be."""
+
+
+class _Base:
+    """What sources have in common."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    def _begin(self, name: str, otherwise: Offset) -> Offset:
+        return self._settings.begin.get(name, otherwise)
+
+    def committed(self, offset: Offset) -> None:
+        """Nothing is left behind."""
+
+    def _judge(self, what: str, bad: int, total: int, where: str) -> None:
+        """Raise TooMuchIsBad."""
+        if bad > self._settings.max_bad_ratio * total and total >= FEW:
+            raise TooMuchIsBad(
+                f"{bad} of {total} {what} of {where} can't be read: {bad / total:.1%}, and "
+                f"{self._settings.max_bad_ratio:.1%} may be. Nothing was taken in. Look whether the files and their "
+                "options are right; if they are, and the damage is known, run it again with a higher --max-bad-ratio."
+            )
+
+
+# -- metadata logs -----------------------------------------------------------------------------------------------------
+
+
+class MetadataLogs(_Base):
+    """The metadata logs of `inputs`. Its offset has, by cluster, the log's own offset, the folders, and how many batches
+    are damaged behind it."""
+
+    name, table = "kraft_log", KRAFT_RECORD.name
+
+    def initial(self) -> Offset:
+        """The beginning of every log."""
+        return self._begin(self.name, {})
+
+    def newest(self, start: Offset) -> Offset:
+        """Behind the last transaction of each log that has ended."""
+        now = dict(start)
+        logs = self._settings.inputs.metadata_logs
+        named = {log.cluster_id for log in logs}
+        try:
+            for cluster_id, folders in folders_of(logs).items():
+                known = start.get(cluster_id, {})
+                former = known.get("folders", folders)
+                if cluster_id not in named and not set(former) & set(folders):
+                    raise UnreadableInput(_other_folder(cluster_id, folders, former))
+                plan = plan_log(folders, cluster_id=cluster_id, start_offset=known.get("next", 0))
+                now[cluster_id] = {"next": plan.next_offset, "folders": folders, "bad": len(plan.troubles)}
+        except NoMetadataLogError as wrong:
+            raise UnreadableInput(str(wrong)) from wrong
+        return now
+
+    def parts(self, start: Offset, end: Offset) -> Sequence[tuple[Split, None] | tuple[None, tuple[Trouble, ...]]]:
+        """The splits of each log, and what of it is damaged."""
+        found: list[Any] = []
+        for cluster_id, upto in end.items():
+            known = start.get(cluster_id, {})
+            if known == upto:
+                continue
+            since = known.get("next", 0)
+            plan = plan_log(upto["folders"], cluster_id=cluster_id, start_offset=since, end_offset=upto["next"])
+            batches = sum(split.last - split.first + 1 for split in plan.splits)
+            self._judge(
+                "batches", len(plan.troubles), batches + len(plan.troubles), f"the metadata log of {cluster_id}"
+            )
+            found += [(split, None) for split in plan.splits]
+            if plan.troubles:
+                found.append((None, plan.troubles))
+        return found
+
+    def read(self, part: tuple[Split | None, tuple[Trouble, ...] | None]) -> Iterator[pa.RecordBatch]:
+        """The records, with what each is about."""
+        split, known = part
+        troubles = list(known or ())
+        if split is not None:
+            key = Path(self._settings.key_file).read_bytes()
+            yield from map(tagged, read_splits([split], key, troubles.append))
+        if troubles:
+            rows = [
+                {"cluster_id": each.cluster_id, "quarantined": {"source": self.name, **asdict(each)}}
+                for each in troubles
+            ]
+            yield pa.RecordBatch.from_pylist(rows, schema=arrow_schema(KRAFT_RECORD))
+
+
+def _other_folder(cluster_id: str, folders: Iterable[str], former: Iterable[str]) -> str:
+    return (
+        f"{' and '.join(folders)} says that it is of the cluster {cluster_id}, whose metadata log was read from "
+        f"{' and '.join(former)} before. If it is the same cluster, name it: id: {cluster_id} in sources.yaml. If not, it "
+        "was formatted with the other's id: leave it out."
+    )
+
+
+# -- request logs ------------------------------------------------------------------------------------------------------
+
+
+class RequestLogs(_Base):
+    """The request logs of `inputs`. Its offset says how far each file was read, by what is in it and not by its name, and
+    which parts the batch that ends there is made of."""
+
+    name, table = "request_log", "request"
+
+    def initial(self) -> Offset:
+        """The beginning of every file."""
+        return self._begin(self.name, {"read": {}, "parts": []})
+
+    def newest(self, start: Offset) -> Offset:
+        """Behind the last whole line of each file."""
+        planned = plan_request_logs(start["read"], owned(self._settings.inputs))
+        parts = parts_of(planned.logs)
+        if not parts:
+            return start
+        return {"read": {**start["read"], **planned.remember}, "parts": msgspec.to_builtins(parts)}
+
+    def parts(self, start: Offset, end: Offset) -> Sequence[Part]:
+        """What was planned when the offset was made, in the time zones that are named now."""
+        zones = {(log.cluster_id, log.broker_id): log.time_zone for log in owned(self._settings.inputs)}
+        parts = [] if start == end else msgspec.convert(end["parts"], list[Part])
+        return [with_zone(part, zones.get((part.cluster_id, part.broker_id), part.zone)) for part in parts]
+
+    def read(self, part: Part) -> Iterator[pa.RecordBatch]:
+        """The part's requests by the second, its changes, and what is damaged. A part whose file is gone is one row that
+        says so: nothing brings it back."""
+        lines = damaged = 0
+        read_any = False
+        try:
+            for batch in read_part(part):
+                read_any = True
+                lines += sum(batch.column("lines").to_pylist())
+                damaged += sum(batch.column("damaged").to_pylist())
+                yield batch
+        except LogChangedError as gone:
+            if read_any:
+                raise
+            yield _lost(part, str(gone))
+        self._judge("lines", damaged, lines, part.path)
+
+
+def _lost(part: Part, why: str) -> pa.RecordBatch:
+    lost = {
+        "cluster_id": part.cluster_id,
+        "source": RequestLogs.name,
+        "file": Path(part.path).name,
+        "byte_pos": part.start,
+        "reason": f"{part.end - part.start:,} bytes are lost: {why}",
+        "sha256": "",
+        "sample": "",
+    }
+    return pa.RecordBatch.from_pylist(
+        [{"cluster_id": part.cluster_id, "lines": 0, "damaged": 0, "quarantined": lost}], schema=COUNTED
+    )
+
+
+# -- polls and journals ------------------------------------------------------------------------------------------------
+
+
+class Polls(_Base):
+    """Landed files of polls. Its offset names the files of the batch that ends there: they are deleted once it is in the
+    lake."""
+
+    name, table = "polls", "snapshot"
+
+    @property
+    def _folder(self) -> Path:
+        return Path(self._settings.lake) / POLLS
+
+    def initial(self) -> Offset:
+        """Before all files."""
+        return {"files": []}
+
+    def newest(self, start: Offset) -> Offset:
+        """Behind the files that are there."""
+        names = [path.name for path in landed_files(self._folder)]
+        new = [name for name in names if name not in start["files"]]
+        return {"files": new} if new else start
+
+    def parts(self, start: Offset, end: Offset) -> Sequence[str]:
+        """The files."""
+        return [] if start == end else end["files"]
+
+    def read(self, part: str) -> Iterator[pa.RecordBatch]:
+        """The polls of a file."""
+        return read_polls(self._folder / Path(part).name)
+
+    def committed(self, offset: Offset) -> None:
+        """Delete the files."""
+        for path in landed_files(self._folder):
+            if path.name in offset["files"]:
+                path.unlink(missing_ok=True)
+
+
+class Journals(_Base):
+    """kac's journals: those of `inputs`, and those that hosts have delivered. Its offset has what each journal was like
+    when it was read. A change's end may be written long after its beginning: what changed is read as a whole."""
+
+    name, table = "journals", "journal"
+
+    def _paths(self) -> list[Path]:
+        named = journals_at(Path(each.path) for each in self._settings.inputs.journals)
+        return [*named, *landed_files(Path(self._settings.lake) / JOURNAL, ".jsonl")]
+
+    def initial(self) -> Offset:
+        """Before all journals."""
+        return {"at": 0, "seen": {}}
+
+    def newest(self, start: Offset) -> Offset:
+        """The journals as they are."""
+        now = {str(path): journal_stats(path) for path in self._paths()}
+        if all(start["seen"].get(path) == stats for path, stats in now.items()):
+            return start
+        return {"at": time.time_ns() // 1000, "seen": {**start["seen"], **now}}
+
+    def parts(self, start: Offset, end: Offset) -> Sequence[tuple[str, int]]:
+        """The journals that changed, and when that was seen."""
+        return [(path, end["at"]) for path, stats in end["seen"].items() if start["seen"].get(path) != stats]
+
+    def read(self, part: tuple[str, int]) -> Iterator[pa.RecordBatch]:
+        """The changes in a journal, and its unreadable lines."""
+        path, at = part
+        rows = read_journal(Path(path), at)
+        bad = rows["quarantined"]
+        self._judge("lines", len(bad) - bad.null_count, rows.num_rows, path)
+        yield from rows.to_batches()
+
+    def committed(self, offset: Offset) -> None:
+        """Delete what was delivered, and has not changed since."""
+        for path in landed_files(Path(self._settings.lake) / JOURNAL, ".jsonl"):
+            if offset["seen"].get(str(path)) == journal_stats(path):
+                path.unlink(missing_ok=True)
+
+
+SOURCES: Mapping[str, Callable[[Settings], Source]] = {
+    each.name: each for each in (MetadataLogs, RequestLogs, Polls, Journals)
+}
+"""By the name of their format, and of their stream."""

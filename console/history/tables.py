@@ -1,0 +1,151 @@
+"""The lake's tables on Spark: read, appended to once for each batch, streamed. Delta commits, delta-spark by the
+executors' tasks; of rows nothing comes to the driver but what `taken` says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from console.history.schema import BRONZE, CLUSTER_PART, Table
+from console.model.numbers import json_text
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming import DataStreamReader
+
+PARTITION = "in_"
+"""Begins the names of partitions: the columns that they are made of are in the files, too."""
+_ALL_AT_ONCE = 1_000_000
+"""Files of a batch of a stream: what there is is one batch."""
+
+
+class TooMany(Exception):
+    """More keys than may come to the driver."""
+
+
+def taken(keys: DataFrame, most: int) -> list[tuple[Any, ...]]:
+    """The rows of a small frame of keys and counts, in the driver. Raises TooMany."""
+    rows = keys.limit(most + 1).collect()
+    if len(rows) > most:
+        raise TooMany
+    return [tuple(row) for row in rows]
+
+
+def given(spark: SparkSession, keys: Iterable[Sequence[Any]], schema: pa.Schema) -> DataFrame:
+    """Keys that the driver has, as a frame."""
+    columns = list(zip(*keys, strict=True)) or [()] * len(schema)
+    return spark.createDataFrame(
+        pa.table([pa.array(each, of.type) for each, of in zip(columns, schema, strict=True)], schema=schema)
+    )
+
+
+def empty(spark: SparkSession, ddl: str) -> DataFrame:
+    """A frame without rows."""
+    return spark.createDataFrame([], ddl)
+
+
+def of_clusters(clusters: Iterable[str]) -> Column:
+    """Rows of these clusters, in tables whose files are apart by cluster."""
+    return F.col(*CLUSTER_PART).isin(sorted(clusters))
+
+
+class Tables:
+    """The tables of one lake, for one application: it is alone, so what it knows of them stays true.
+
+    note: goes into each commit of Delta, as JSON.
+    """
+
+    def __init__(self, spark: SparkSession, root: str, note: dict[str, Any]) -> None:
+        self.spark = spark
+        self.root = root.rstrip("/")
+        self._note = note
+        self._made: dict[str, int] = {}
+        self._there: set[str] = set()
+
+    def path(self, table: Table) -> str:
+        """Where a table is."""
+        return f"{self.root}/data/{table.name}"
+
+    def exists(self, table: Table) -> bool:
+        """Whether anything was ever written to it."""
+        if table.name not in self._there:
+            known: Any = self.spark._jvm
+            if known.io.delta.tables.DeltaTable.isDeltaTable(self.spark._jsparkSession, self.path(table)):
+                self._there.add(table.name)
+        return table.name in self._there
+
+    def create_bronze(self) -> None:
+        """Create what a stream of all bronze tables reads."""
+        for table in BRONZE:
+            if not self.exists(table):
+                parts = f" PARTITIONED BY ({', '.join(table.partitions)})" if table.partitions else ""
+                self.spark.sql(f"CREATE TABLE IF NOT EXISTS {self.named(table)} ({table.stored}) USING delta{parts}")
+                self._there.add(table.name)
+
+    def named(self, table: Table) -> str:
+        """The table in SQL."""
+        return "delta.`" + self.path(table).replace("`", "``") + "`"
+
+    def read(self, table: Table) -> DataFrame:
+        """Its rows, with partitions and `made`."""
+        if not self.exists(table):
+            return empty(self.spark, table.stored)
+        return self.spark.read.format("delta").load(self.path(table))
+
+    def newest(self, table: Table, where: Column) -> DataFrame:
+        """The rows that hold, of those for which an expression of `Table.newest` holds."""
+        rows = self.read(table).where(where)
+        if table.newest:
+            keys = ", ".join(table.newest)
+            latest = F.expr(f"max(made) OVER (PARTITION BY {keys})")
+            rows = rows.withColumn("latest", latest).where("made = latest").where(f"{table.there} IS NOT NULL")
+        return rows.select(*table.names)
+
+    def stream(self, table: Table) -> DataFrame:
+        """What is appended to it. What maintenance rewrites is no news."""
+        reader: DataStreamReader = self.spark.readStream.format("delta")
+        reader = reader.option("skipChangeCommits", "true").option("maxFilesPerTrigger", _ALL_AT_ONCE)
+        return reader.load(self.path(table))
+
+    def append(self, rows: DataFrame, table: Table, batch: Batch, *, replacing: bool = True) -> int:
+        """Appends rows, once for each batch however often it is called. Returns the rows' `made`.
+
+        replacing: whether the rows take the place of others (False: `made` is among their columns).
+        """
+        made = self.next_made(table) if table.newest else 0
+        written = rows.withColumns({name: F.expr(of) for name, of in table.partitions.items()})
+        if table.newest and replacing:
+            written = written.withColumn("made", F.lit(made).cast("bigint"))
+        writer = written.write.format("delta").mode("append").partitionBy(*table.partitions)
+        self._save(writer, table, batch)
+        self._made[table.name] = made
+        return made
+
+    def overwrite(self, rows: DataFrame, table: Table, batch: Batch) -> None:
+        """Makes these its only rows."""
+        self._save(rows.write.format("delta").mode("overwrite").partitionBy(*table.partitions), table, batch)
+
+    def _save(self, writer: Any, table: Table, batch: Batch) -> None:
+        writer = writer.option("txnAppId", f"{batch.query}/{table.name}").option("txnVersion", batch.number)
+        writer.option("userMetadata", json_text({**self._note, **batch.note})).save(self.path(table))
+        self._there.add(table.name)
+
+    def next_made(self, table: Table) -> int:
+        """The number that replaces every row that is there."""
+        if table.name not in self._made:
+            ((highest,),) = taken(self.read(table).agg(F.max("made")), 1)
+            self._made[table.name] = highest or 0
+        return self._made[table.name] + 1
+
+
+class Batch:
+    """A batch of a stream. query: its checkpoint's id: a new checkpoint counts its batches from 0 again. note: what
+    its commits say, beside what all of the application do."""
+
+    def __init__(self, query: str, number: int, note: dict[str, Any] | None = None) -> None:
+        self.query = query
+        self.number = number
+        self.note = note or {}
