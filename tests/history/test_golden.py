@@ -1,0 +1,94 @@
+"""What compares golden tables finds each difference, and the golden worlds are whole."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+
+from console.history.schema import TABLES
+from tests.history.golden import GOLD, canonical, differences, digest, worlds
+
+USAGE: dict[str, Any] = {
+    "cluster_id": "c",
+    "broker_id": 1,
+    "minute": datetime(2026, 11, 20, 8, tzinfo=UTC),
+    "scope_user": "a",
+    "scope_client": None,
+    "quota_key": "producer_byte_rate",
+    "quota_value": 1000.0,
+    "level": 3,
+    "rate_avg": 12.3456789,
+    "rate_p95_10s": 20.0,
+    "rate_max_10s": 30.0,
+    "utilisation": 0.03,
+    "throttle_ms": 0,
+    "throttled_requests": 0,
+    "headroom": 970.0,
+    "suggested_value": None,
+    "reason": "leave it",
+    "run_id": "r1",
+}
+
+
+def told(*rows: dict[str, Any]) -> str:
+    """What differs from `USAGE`, alone or beside a second row."""
+    return differences("quota_usage", [USAGE, {**USAGE, "broker_id": 2}], [*rows, {**USAGE, "broker_id": 2}])
+
+
+def test_equal_rows_are_equal_in_any_order_and_zone() -> None:
+    elsewhere = USAGE["minute"].astimezone(timezone(timedelta(hours=5)))
+    same = {**USAGE, "run_id": "r2", "minute": elsewhere, "rate_avg": 12.3456789 * (1 + 1e-9)}
+    assert told(same) == ""
+    assert differences("quota_usage", [USAGE, same], [same, USAGE]) == ""
+    assert digest("quota_usage", [USAGE, {**USAGE, "level": 4}]) == digest("quota_usage", [{**same, "level": 4}, same])
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        ({"reason": "raise it"}, "1 rows missing"),
+        ({"scope_client": ""}, "1 rows not expected"),
+        ({"throttle_ms": 1}, "1 rows missing"),
+        ({"minute": USAGE["minute"] + timedelta(microseconds=1)}, "1 rows not expected"),
+        ({"rate_avg": 12.3457}, "1 rows with other doubles"),
+        ({"suggested_value": 0.0}, "1 rows with other doubles"),
+        ({"quota_value": None}, "1 rows with other doubles"),
+    ],
+)
+def test_each_difference_is_found(other: dict[str, Any], said: str) -> None:
+    assert f"quota_usage: {said}" in told({**USAGE, **other})
+    if other != {"rate_avg": 12.3457}:  # six digits are those of the figure itself
+        assert digest("quota_usage", [USAGE]) != digest("quota_usage", [{**USAGE, **other}])
+    assert digest("quota_usage", [USAGE]) != digest("quota_usage", [USAGE, USAGE])
+
+
+def test_rows_more_and_less_are_found() -> None:
+    assert "1 rows missing" in told()
+    assert "1 rows not expected" in told(USAGE, USAGE)
+    many = [{**USAGE, "broker_id": number} for number in range(3, 12)]
+    assert told(USAGE, *many).count("\n") < len(many)
+
+
+def test_a_column_that_is_missing_is_an_error() -> None:
+    with pytest.raises(KeyError, match="reason"):
+        canonical("quota_usage", {name: value for name, value in USAGE.items() if name != "reason"})
+
+
+def test_the_golden_worlds_are_whole() -> None:
+    found = worlds()
+    assert len(found) == 20
+    for world in found:
+        assert len(world.steps) >= 3
+        assert set(world.gold) == set(GOLD)
+        assert all(canonical(name, row) == row for name, rows in world.gold.items() for row in rows)
+        for name in {name for step in world.steps for name in step}:
+            key = TABLES[name].key
+            keys = [tuple(row[each] for each in key) for step in world.steps for row in step.get(name, ())]
+            assert len(keys) == len(set(keys)), "a row comes twice"
+    rows = [row for world in found for row in world.gold["history"]]
+    assert {row["attribution"] for row in rows} == {"none", "request", "journal", "several"}
+    assert {row["entity_type"] for row in rows} >= {"topic", "broker", "quota", "acl", "scram", "feature", "cluster"}
+    assert {row["scope"] for world in found for row in world.gold["drift"]} == {"broker", "cluster", "baseline"}
+    assert any(row["last_seen"] for world in found for row in world.gold["policy_violation"])
