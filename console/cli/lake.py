@@ -15,7 +15,7 @@ from console.terminal import complain, put
 
 if TYPE_CHECKING:
     from console.contexts import Context
-    from console.history.store import Lake
+    from console.history.lake import Lake
     from console.lake.collect import Report
 
 
@@ -142,7 +142,7 @@ def run_lake(options: argparse.Namespace) -> int:
         names = ", ".join(_NAMES.get(name, f"--{name.replace('_', '-')}") for name in unwanted)
         complain(f"lake {options.job} takes no {names}; see kac lake --help")
         return USAGE
-    from console.history.store.errors import LakeError
+    from console.history.errors import LakeError
     from console.lake.java import NoSpark
 
     try:
@@ -192,7 +192,7 @@ def lake_of_options(options: argparse.Namespace) -> str:
 def open_lake(options: argparse.Namespace, *, create: bool = False) -> Lake:
     """The lake of `lake_of_options`; with create a new one where there is none. Raises LakeError."""
     from console.contexts.lake_files import lake_files
-    from console.history.store import Lake
+    from console.history.lake import Lake
 
     where = lake_of_options(options)
     return (Lake.create if create else Lake.open)(where, lake_files(where))
@@ -279,7 +279,7 @@ def seconds_between(text: str | None) -> float | None:
 def run_status(options: argparse.Namespace) -> int:
     """0 told; the lake's own errors otherwise."""
     from console.answers.results import Printer
-    from console.history.jobs.status import status
+    from console.history.status import status
     from console.lake.results import status_result
 
     Printer(options.output)(status_result(status(open_lake(options))))
@@ -288,7 +288,7 @@ def run_status(options: argparse.Namespace) -> int:
 
 def write_metrics(options: argparse.Namespace, lake: Lake) -> None:
     """Writes the file of ``--prometheus``, where it is named."""
-    from console.history.jobs.status import status
+    from console.history.status import status
     from console.lake.results import prometheus_text
     from console.safe_files import write_whole
 
@@ -305,7 +305,7 @@ def write_metrics(options: argparse.Namespace, lake: Lake) -> None:
 def run_migrate(options: argparse.Namespace) -> int:
     """0 done; the lake's own errors otherwise."""
     from console.contexts.lake_files import lake_files
-    from console.history.store import Lake
+    from console.history.lake import Lake
     from console.history.store.migrate import migrate
 
     open_log_file()

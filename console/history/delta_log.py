@@ -46,6 +46,16 @@ def listed(files: Filesystem, folder: str) -> Listed:
     return Listed(*(tuple(int(each[1]) for each in found if each[2] == kind) for kind in (COMMIT, CHECKPOINT)))
 
 
+def is_newest(files: Filesystem, folder: str, version: int) -> bool:
+    """Whether the table at that path has no version after this one; -1: whether there is none. Without a look at the
+    whole log: versions follow each other."""
+    try:
+        files.read(f"{folder}/{log_file(version + 1)}", 0, 1)
+    except FileNotFoundError:
+        return version >= 0 or listed(files, folder).newest is None
+    return False
+
+
 def log_file(version: int, kind: str = COMMIT) -> str:
     """The file of a version's commit or checkpoint, relative to the table."""
     return f"{LOG}/{version:020}.{kind}"
@@ -53,8 +63,8 @@ def log_file(version: int, kind: str = COMMIT) -> str:
 
 @dataclass(frozen=True)
 class DataFile:
-    """A Parquet file of a table. parts: the values of its partition. written: when, in milliseconds since 1970. stats: as
-    Delta's log has them (PROTOCOL.md, "Per-file Statistics"), JSON."""
+    """A Parquet file of a table. parts: the values of its partition. written: when, in milliseconds since 1970. stats:
+    as Delta's log has them (PROTOCOL.md, "Per-file Statistics"), JSON."""
 
     parts: Mapping[str, str | None]
     rows: int
