@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -48,8 +49,7 @@ def put(lake: Lake, table: Table, rows: pa.Table, *, run: str | None = None, ove
     """
     run = run or new_run_id()
     for name, sql in table.partitions.items():
-        column = rows[sql] if sql in rows.column_names else pc.strftime(rows[_time_in(sql)], "%Y-%m-%d")
-        rows = rows.append_column(name, column)
+        rows = rows.append_column(name, rows[sql] if sql in rows.column_names else _day(rows, sql))
     properties = CommitProperties(custom_metadata={"userMetadata": json_text({"run": run})})
     folder = lake.folder(table)
     with TemporaryDirectory() as here:
@@ -75,9 +75,12 @@ def checkpoint(lake: Lake, table: Table) -> None:
     DeltaTable(lake.folder(table)).create_checkpoint()
 
 
-def _time_in(sql: str) -> str:
-    """The column of ``date_format(minute, 'yyyy-MM-dd')``."""
-    return sql.partition("(")[2].partition(",")[0]
+def _day(rows: pa.Table, sql: str) -> pa.ChunkedArray:
+    """The values of ``date_format(minute, 'yyyy-MM-dd')``, also of the first of several columns, as `second.second`."""
+    names = re.findall(r"[a-z_.]+", sql.removeprefix("date_format(").partition("'")[0].removeprefix("coalesce"))
+    paths = (name.split(".") for name in names)
+    times = [pc.struct_field(rows[path[0]], path[1:]) if path[1:] else rows[path[0]] for path in paths]
+    return pc.strftime(pc.coalesce(*times), "%Y-%m-%d")
 
 
 def _made(where: str) -> int:

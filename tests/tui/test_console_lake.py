@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
@@ -30,7 +29,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Lake:
 
 
 @pytest.fixture
-def lake(sample: Lake, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def lake(sample: Lake, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("KAC_LAKE", sample.where)
     return sample.where
 

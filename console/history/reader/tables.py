@@ -237,7 +237,8 @@ class Tables:
         files, folder = self.lake.files, self.lake.folder(TABLES[name])
         return delta_log.is_newest(files, folder, self._pinned[name].version)
 
-    def _files_of(self, table: Table) -> TableFiles:
+    def files(self, table: Table) -> TableFiles:
+        """The version of a table that is shown, and its files. Raises LakeError."""
         with self._lock:
             if table.name not in self._pinned:
                 try:
@@ -248,7 +249,7 @@ class Tables:
 
     def run(self, table: Table) -> str | None:
         """The run that made the version of the table; None: its commits do not say."""
-        version = self._files_of(table).version
+        version = self.files(table).version
         with self._lock:
             if table.name not in self._runs:
                 notes = (note for note in self.lake.notes(table) if note["version"] <= version and "run" in note)
@@ -260,7 +261,7 @@ class Tables:
         found: set[str | None] = set()
         for table in tables:
             if "in_cluster_id" in table.partitions:
-                found |= {file.parts.get("in_cluster_id") for file in self._files_of(table).files.values()}
+                found |= {file.parts.get("in_cluster_id") for file in self.files(table).files.values()}
             else:
                 found |= {cluster for (cluster,) in self.select("DISTINCT cluster_id", table)}
         return sorted(filter(None, found))
@@ -274,7 +275,7 @@ class Tables:
         return [*dated] or [None] * bool(found)
 
     def _of(self, table: Table, part: Part) -> Iterator[tuple[str, DataFile]]:
-        for path, file in self._files_of(table).files.items():
+        for path, file in self.files(table).files.items():
             if part.may_be_in(file):
                 yield path, file
 
