@@ -117,7 +117,7 @@ class Part:
             return False
         if day is not None and until is not None and day > f"{until:%Y-%m-%d}":
             return False
-        if self.clusters is None and not self.entities:
+        if (self.clusters is None or cluster is not None) and not self.entities:
             return True
         stats = json.loads(file.stats or "{}")
         least, most = stats.get("minValues", {}), stats.get("maxValues", {})
