@@ -1,8 +1,7 @@
 """Tables that were made once and have to stay as they are: read, canonicalised and compared.
 
 `golden/world-NN.json.gz` are random histories: the rows of bronze tables as they came in, step by step, the operator's
-files, and the rows of gold (and of `change_event`) that a build of everything makes of them. Rows have no `run_id`;
-times are microseconds since 1970.
+files, and the rows of gold (and of `change_event`) that a build of everything makes of them. Times are microseconds since 1970.
 """
 
 from __future__ import annotations
@@ -77,9 +76,10 @@ def worlds() -> list[World]:
 
 
 def canonical(table: str, row: Row) -> dict[str, Any]:
-    """The table's columns in order, less `run_id`; times as microseconds since 1970. Raises KeyError for a column that
+    """The table's columns in order; times as microseconds since 1970. Raises KeyError for a column that
     the row lacks."""
-    return {name: _plain(row[name]) for name in TABLES[table].names if name != "run_id"}
+    more = ("suggested_value", "reason") if table == "quota_usage" else ()  # from `quota_suggestion`
+    return {name: _plain(row[name]) for name in (*TABLES[table].names, *more)}
 
 
 def digest(table: str, rows: Iterable[Row]) -> str:
@@ -114,6 +114,7 @@ def _said(title: str, rows: list[str]) -> str:
 def _by_exact(table: str, rows: Iterable[Row]) -> dict[str, list[list[float | None]]]:
     """The doubles of rows that are the same otherwise, by what is the same, in order."""
     doubles = [column.name for column in TABLES[table].columns if column.type == "double"]
+    doubles += ["suggested_value"] if table == "quota_usage" else []
     found: dict[str, list[list[float | None]]] = defaultdict(list)
     for row in rows:
         values = canonical(table, row)
