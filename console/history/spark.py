@@ -70,6 +70,12 @@ _ON_THIS_MACHINE = {
     "spark.sql.files.minPartitionNum": "1",
     "spark.sql.files.openCostInBytes": "65536",
 }
+_HERE: Mapping[str, str | None] = {
+    "PYSPARK_PYTHON": sys.executable,
+    "SPARK_LOCAL_IP": "127.0.0.1",
+    "SPARK_HOME": None,  # may be of another Spark than the installed one
+}
+"""What Java and its Python workers read of the environment, on this machine; on others Python is where they say."""
 _FEW_ROWS = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
@@ -145,8 +151,7 @@ def session(
         of_place = _ON_THIS_MACHINE if is_local else {"spark.jars": ",".join(map(str, jars))}
         chosen = {**_EVERYWHERE, **of_place, **settings}
         command = [str(java), *java_options(jars, () if is_local else _conf_folders(), chosen), *options, _SUBMIT]
-        # On other machines Python is where their settings say.
-        variables = {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"} if is_local else {}
+        variables = _HERE if is_local else {}
         with _running(command, variables, _scratch(chosen), log, defaults=not is_local) as gateway:
             meanwhile()
             with environment({**variables, **gateway()}):
@@ -196,17 +201,21 @@ def stopping(spark: SparkSession) -> Iterator[None]:
 
 
 @contextmanager
-def environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """Set variables of the environment for the context."""
+def environment(variables: Mapping[str, str | None]) -> Iterator[None]:
+    """Set variables of the environment for the context, or unset them: None."""
     before = {name: os.environ.get(name) for name in variables}
-    os.environ.update(variables)
     try:
+        _set(variables)
         yield
     finally:
-        for name, value in before.items():
-            os.environ.pop(name, None)
-            if value is not None:
-                os.environ[name] = value
+        _set(before)
+
+
+def _set(variables: Mapping[str, str | None]) -> None:
+    for name, value in variables.items():
+        os.environ.pop(name, None)
+        if value is not None:
+            os.environ[name] = value
 
 
 # -- Java ------------------------------------------------------------------------------------------------------------
@@ -257,7 +266,12 @@ def _scratch(settings: Mapping[str, str]) -> str | None:
 
 @contextmanager
 def _running(
-    command: Sequence[str], variables: Mapping[str, str], scratch: str | None, log: IO[bytes] | None, *, defaults: bool
+    command: Sequence[str],
+    variables: Mapping[str, str | None],
+    scratch: str | None,
+    log: IO[bytes] | None,
+    *,
+    defaults: bool,
 ) -> Iterator[Callable[[], Mapping[str, str]]]:
     """Java runs for the context. Yields what waits for it and returns the variables by which pyspark finds it.
 
@@ -278,7 +292,10 @@ def _running(
 
 
 def _begin_java(
-    begun: list[subprocess.Popen[bytes]], command: Sequence[str], variables: Mapping[str, str], log: IO[bytes] | None
+    begun: list[subprocess.Popen[bytes]],
+    command: Sequence[str],
+    variables: Mapping[str, str | None],
+    log: IO[bytes] | None,
 ) -> None:
     """Begin Java, for the list. No interrupt is raised in here: it would be of a process that nobody knows."""
     try:
@@ -288,7 +305,7 @@ def _begin_java(
                 stdin=subprocess.PIPE,  # Java ends when it is closed: with this process, whatever becomes of it
                 stdout=log,
                 stderr=log,
-                env={**os.environ, **variables},
+                env={name: value for name, value in {**os.environ, **variables}.items() if value is not None},
                 preexec_fn=_ignore_interrupts,
             )
         )
