@@ -140,9 +140,11 @@ def session(
     Raises:
         NotStarted: Java or Spark did not start; the log says why.
     """
-    shared = _SHARED in os.environ or _has_context()
+    pyspark: Any = sys.modules.get("pyspark")  # where nobody imported it, there is no session
+    shared = _SHARED in os.environ or (pyspark is not None and pyspark.SparkContext._active_spark_context is not None)
+    has_java = _SUBMITTED in os.environ or (pyspark is not None and pyspark.SparkContext._gateway is not None)
     with heard():
-        if shared or _SUBMITTED in os.environ:
+        if shared or has_java:
             spark = _made({**_EVERYWHERE, **settings})
             with nullcontext() if shared else stopping(spark):
                 yield spark
@@ -161,12 +163,6 @@ def session(
                     raise NotStarted(str(error)) from error
             with stopping(spark):
                 yield spark
-
-
-def _has_context() -> bool:
-    """Whether this program has a context of Spark; it has none where it did not import pyspark."""
-    pyspark = sys.modules.get("pyspark")
-    return pyspark is not None and pyspark.SparkContext._active_spark_context is not None
 
 
 def _made(settings: Mapping[str, str]) -> SparkSession:
