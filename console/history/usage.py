@@ -38,10 +38,9 @@ def make_usage(tables: Tables, hours: Iterable[tuple[str, int]], whole: frozense
     at = F.unix_seconds("second")
     of_hours = F.array_distinct(F.array(_hour(at), _hour(at + WINDOW_SECONDS - 1)))
     by_hour = seconds.withColumn("hour", F.explode(of_hours))
-    if wanted:
-        few = given(tables.spark, wanted, _HOURS)
-        in_whole = by_hour.where(F.col("cluster_id").isin(sorted(whole)))
-        by_hour = in_whole.unionByName(by_hour.join(F.broadcast(few), ["cluster_id", "hour"], "left_semi"))
+    some = [(cluster, hour) for cluster, hour in wanted if cluster not in whole]
+    of_some = by_hour.join(F.broadcast(given(tables.spark, some, _HOURS)), ["cluster_id", "hour"], "left_semi")
+    by_hour = by_hour.where(F.col("cluster_id").isin(sorted(whole))).unionByName(of_some)
     history = tables.newest(HISTORY, of_clusters(clusters))
     quotas = history.where("entity_type = 'quota'").withColumn("of", F.lit("quota"))
     first = history.where(F.col("source").isin(*POLL_SOURCES)).groupBy("cluster_id")

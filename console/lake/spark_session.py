@@ -9,15 +9,17 @@ import shutil
 import stat
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, TYPE_CHECKING
 
 from console.contexts.lake_files import cache_directory
-from console.history.jobs.processes import processors
+from console.history.spark import NotStarted, session
+from console.lake.jars import Group, look, spark_jars
 from console.lake.java import NoSpark, find_java
 from console.log_file import state_directory
 from console.safe_files import open_private, private_folder, write_whole
@@ -66,7 +68,9 @@ def this_machine(root: Path = Path("/")) -> Machine:
         with suppress(OSError, ValueError):  # missing, or "max"
             most, taken = (int((root / "sys/fs/cgroup" / name).read_text()) for name in (limit, used))
             memory, free = min(memory, most), min(free, max(0, most - taken))
-    return Machine(memory, free, processors())
+    return Machine(
+        memory, free, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
 
 
 # -- what a Spark cluster needs of kac, as one zip: `console/history` with what it imports of `console/model`, and a
@@ -132,8 +136,6 @@ def submit_lines(package: Path, script: Path) -> tuple[str, ...]:
 # -- the session -----------------------------------------------------------------------------------------------------
 
 MOST_LOG = 2 * MIB
-PARTITIONS_FOR_A_CORE = 4
-"""Of a shuffle: none is too large for memory."""
 
 
 def spark_log(environ: Mapping[str, str]) -> Path:
@@ -143,11 +145,22 @@ def spark_log(environ: Mapping[str, str]) -> Path:
 
 @contextmanager
 def lake_session(
-    environ: Mapping[str, str], *, master: str | None = None, say: Callable[[str], None] = lambda _: None
+    environ: Mapping[str, str],
+    *,
+    master: str | None = None,
+    groups: Collection[Group] = (Group.DELTA,),
+    settings: Mapping[str, str] = MappingProxyType({}),
+    meanwhile: Callable[[], object] = lambda: None,
+    say: Callable[[str], None] = lambda _: None,
 ) -> Iterator[SparkSession]:
-    """A session; nothing of it remains afterwards but its log.
+    """Yield a session with Delta; nothing of it remains afterwards but its log.
 
-    master: `local[*]` by default; others are Spark's own (`spark://…`, `yarn`). say: gets a line when Spark starts.
+    Args:
+        master: `local[*]` by default; others are Spark's own (`spark://…`, `yarn`).
+        groups: what jars are needed for: `groups_of` says it of a lake.
+        settings: more of them, in Spark's words; secrets may be among them.
+        meanwhile: called while Java starts, to import what is needed next.
+        say: gets a line when jars are fetched, and when Spark starts.
 
     Raises:
         NoSpark: what is missing, or Spark's error when it did not start.
@@ -155,36 +168,36 @@ def lake_session(
     if find_spec("pyspark") is None:
         raise NoSpark("Spark is not installed: pip install 'kafka-admin-console[lake]', then run this again")
     java = find_java(environ, cache_directory(environ))
-
-    from console.history.jobs.session import NotStarted, environment, session
-
-    settings = {"spark.master": master or "local[*]"}
-    variables: dict[str, str | None] = {"JAVA_HOME": str(java.home)}
-    is_local = settings["spark.master"].startswith("local")
+    if look(environ, groups).lacking:
+        say("fetching the jars that Spark needs, once")
+    jars = spark_jars(environ, groups, java.program)
+    where = master or "local[*]"
+    is_local = where.startswith("local")
+    machine = this_machine()
     with scratch_folder(Path(tempfile.gettempdir())) as scratch, _log(environ) as log:
+        own = {"spark.master": where}
         if is_local:
-            variables["SPARK_HOME"] = None  # may be of another Spark than the installed one
-            settings |= {
-                "spark.driver.memory": f"{this_machine().for_spark // MIB}m",
-                # Spark creates folders there, which a killed run leaves.
-                "spark.driver.extraJavaOptions": f"-Djava.io.tmpdir={scratch}",
+            own |= {
+                "spark.driver.memory": f"{machine.for_spark // MIB}m",
+                "spark.sql.shuffle.partitions": str(machine.cores),
                 "spark.local.dir": str(scratch),
                 "spark.sql.warehouse.dir": (scratch / "warehouse").as_uri(),
             }
+        # Spark creates folders there, which a killed run leaves.
+        options = [f"-Djava.io.tmpdir={scratch}"]
         say("starting Spark")
         start = log.tell()
         try:
-            with environment(variables), session(settings, log) as spark:
-                if is_local:
-                    partitions = spark.sparkContext.defaultParallelism * PARTITIONS_FOR_A_CORE
-                    spark.conf.set("spark.sql.shuffle.partitions", partitions)
-                else:
+            with session(
+                {**own, **settings}, java=java.program, jars=jars, options=options, log=log, meanwhile=meanwhile
+            ) as spark:
+                if not is_local:
                     # Executors need it; local ones find kac where it is installed.
                     spark.sparkContext.addPyFile(str(write_package(scratch / "kac-lake.zip")[0]))
                 yield spark
-        except NotStarted:
+        except NotStarted as error:
             path = spark_log(environ)
-            said = _first_error(path, start)
+            said = _first_error(path, start) or error
             raise NoSpark(f"Spark did not start: {said}; {path} has the whole log; run kac lake doctor") from None
 
 
@@ -234,7 +247,7 @@ def _first_error(path: Path, start: int) -> str:
         file.seek(start)
         lines = [line.strip() for line in file.read(64 * 1024).decode(errors="replace").splitlines() if line.strip()]
     telling = [line for line in lines if "Error" in line or "Exception" in line]
-    return (telling or lines or ["no output"])[0][:300]
+    return (telling or lines or [""])[0][:300]
 
 
 @contextmanager

@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+import hashlib
+import zipfile
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
 
 from console.history.schema import TABLES
-from tests.history.golden import GOLD, canonical, differences, digest, worlds
+from tests.history.golden import (
+    GOLD,
+    KNOWN,
+    canonical,
+    demo_gold,
+    differences,
+    digest,
+    known_changes,
+    metadata_log_gold,
+    summary,
+    summary_differences,
+    without_chance,
+    worlds,
+)
+from tests.history.known_changes import known
 
 USAGE: dict[str, Any] = {
     "cluster_id": "c",
@@ -74,6 +90,67 @@ def test_rows_more_and_less_are_found() -> None:
 def test_a_column_that_is_missing_is_an_error() -> None:
     with pytest.raises(KeyError, match="reason"):
         canonical("quota_usage", {name: value for name, value in USAGE.items() if name != "reason"})
+
+
+def test_a_summary_says_where_a_table_differs() -> None:
+    rows = [{**USAGE, "broker_id": number, "quota_key": ("a", "b")[number % 2]} for number in range(10)]
+    kept = summary("quota_usage", rows)
+    assert kept["count"] == 10
+    assert summary_differences("quota_usage", kept, reversed(rows)) == ""
+    for other in ({"reason": "raise it"}, {"quota_value": 1001.0}):
+        said = summary_differences("quota_usage", kept, [{**rows[0], **other}, *rows[1:]])
+        assert "a: [5" in said
+        assert "b: [5" not in said
+        assert "1 of the sampled rows missing" in said
+    assert "now 9" in summary_differences("quota_usage", kept, rows[1:])
+    assert "c: None is now [1" in summary_differences("quota_usage", kept, [*rows, {**USAGE, "quota_key": "c"}])
+
+
+def event(attr: str, value: str | None, digest_of: str | None = None) -> dict[str, Any]:
+    """A row of `change_event`."""
+    text = value if digest_of is None else digest_of
+    sha256 = None if text is None else hashlib.sha256(text.encode()).hexdigest()
+    rest = dict.fromkeys(TABLES["change_event"].names)
+    return {**rest, "attr": attr, "value": value, "value_sha256": sha256}
+
+
+def test_only_what_is_of_chance_is_left_out() -> None:
+    def two(one: dict[str, Any], other: dict[str, Any]) -> bool:
+        return without_chance("change_event", [one]) == without_chance("change_event", [other])
+
+    assert two(event(":topic_id", "x"), event(":topic_id", "y"))
+    assert two(event("listeners", "SSL://127.0.0.1:1"), event("listeners", "SSL://127.0.0.1:2"))
+    assert two(event("password", None, "an HMAC"), event("password", None, "another"))
+    assert not two(event(":topic_id", "x"), event(":topic_id", None))
+    assert not two(event("listeners", "SSL://127.0.0.1:1"), event("listeners", "PLAINTEXT://127.0.0.1:1"))
+    assert not two(event("retention.ms", "1"), event("retention.ms", "2"))
+    assert not two(event("retention.ms", "1"), event("retention.ms", "1", "another"))
+
+
+def test_the_known_changes_are_in_their_gold() -> None:
+    world = known_changes()
+    assert len(world.steps) == 2
+    names = ("principal", "entity_type", "entity_key", "attr", "old_value", "new_value", "attribution")
+    rows = [tuple(row[name] for name in names) for row in world.gold["history"]]
+    for change in known():
+        row = (f"User:{change.who}", change.type, change.key, change.attr, change.old, change.new, "request")
+        assert rows.count(row) == 1, row
+    with zipfile.ZipFile(KNOWN) as archive:
+        assert [name for name in archive.namelist() if name.endswith("request.log")] == [
+            "broker-1/request.log",
+            "broker-2/request.log",
+        ]
+
+
+def test_the_tables_of_the_demo_and_of_the_metadata_log_are_whole() -> None:
+    demo, log = demo_gold(), metadata_log_gold()
+    assert set(demo) == set(log) == set(GOLD)
+    for name, rows in demo.items():
+        assert rows == without_chance(name, rows), "chance is left out once"
+        assert {row["cluster_id"] for row in rows} <= {"demo-production", "demo-staging", "demo-old"}
+    for kept in log.values():
+        assert kept["count"] == sum(count for count, _ in kept["groups"].values())
+    assert log["history"]["count"] > 20_000
 
 
 def test_the_golden_worlds_are_whole() -> None:

@@ -10,8 +10,7 @@ from functools import partial
 
 import pytest
 
-from console.history.jobs.interrupts import heard, interrupted
-from console.history.jobs.session import stopping
+from console.history.spark import heard, interrupted, stopping
 
 PATIENCE = 30.0
 

@@ -1,0 +1,88 @@
+"""Makes console/lake/spark_jars.txt: `python -m requirements.spark_jars`, in the environment with pyspark; needs Maven.
+
+Of what the roots depend on, what Spark brings itself is left out, in whatever version.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
+
+from console.lake.jars import TABLE, Group, pom_of
+
+HEAD = "# Made by `python -m requirements.spark_jars`: what a jar is for, its coordinates, its SHA-256.\n"
+
+
+@dataclass(frozen=True)
+class Roots:
+    """coordinates: what is asked for. left_out: artifacts that they bring and that the pipeline does without."""
+
+    coordinates: tuple[str, ...]
+    left_out: tuple[str, ...]
+
+
+_AWS = "2.35.4"
+"""The version that Hadoop 3.5.0 is built with."""
+ROOTS = {
+    Group.DELTA: Roots(
+        ("io.delta:delta-spark_4.2_2.13:4.4.0",),
+        # Credentials of a Unity Catalog; what Spark has under other names, and annotations.
+        ("unitycatalog-hadoop", "commons-logging", "javax.annotation-api", "jackson-datatype-jdk8", "shims"),
+    ),
+    Group.S3: Roots(
+        (
+            "org.apache.hadoop:hadoop-aws:3.5.0",
+            "software.amazon.s3.analyticsaccelerator:analyticsaccelerator-s3:1.3.1",
+            *(f"software.amazon.awssdk:{name}:{_AWS}" for name in ("s3", "s3-transfer-manager", "sts")),
+        ),
+        # All of Amazon's services (686 MB); what Spark has under another name; another TLS than Java's.
+        ("bundle", "commons-logging", "wildfly-openssl"),
+    ),
+    Group.KAFKA: Roots(("org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0",), ()),
+}
+
+
+def main() -> None:
+    """Write the table."""
+    lines = [line for group, roots in ROOTS.items() for line in jar_lines(group, roots)]
+    TABLE.write_text(HEAD + "".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
+def jar_lines(group: Group, roots: Roots) -> list[str]:
+    """The table's lines of one purpose."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        pom, listed = folder / "pom.xml", folder / "list.txt"
+        pom.write_text(pom_of(roots.coordinates, alone=False, left_out=roots.left_out))
+        maven = [str(shutil.which("mvn")), "-q", "-B", "-f", str(pom), "-DincludeScope=runtime"]
+        goals = [
+            "dependency:list",
+            f"-DoutputFile={listed}",
+            "dependency:copy-dependencies",
+            f"-DoutputDirectory={folder}",
+        ]
+        subprocess.run([*maven, *goals], check=True)
+        found = re.findall(
+            r"^\s*([\w.-]+):([\w.-]+):jar:([\w.-]+):(?:compile|runtime)", listed.read_text(), re.MULTILINE
+        )
+        return sorted(
+            f"{group} {where}:{name}:{version} {sha256((folder / f'{name}-{version}.jar').read_bytes()).hexdigest()}"
+            for where, name, version in found
+            if name not in of_spark()
+        )
+
+
+def of_spark() -> frozenset[str]:
+    """The names of the artifacts that come with pyspark."""
+    [spark] = find_spec("pyspark").submodule_search_locations  # type: ignore[union-attr,misc]
+    return frozenset(re.sub(r"-\d[^-]*(-.*)?$", "", path.stem) for path in Path(spark, "jars").glob("*.jar"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,107 @@
+"""Histories as they came in, brought into bronze on Spark step by step, and the gold that is there then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import functions as F
+
+from console.history.app import Application, Rules
+from console.history.inputs import Inputs
+from console.history.kraft.decoder import ROW_SCHEMA
+from console.history.plans import Settings
+from console.history.policy_files import default_policies, read_baseline, read_policies
+from console.history.schema import (
+    ALTER_REQUEST,
+    JOURNAL,
+    KRAFT_RECORD,
+    REQUEST,
+    REQUEST_1S,
+    SNAPSHOT,
+    TABLES,
+    Table,
+    arrow_schema,
+)
+from console.history.tables import Batch
+from console.history.transforms.change_event import tagged
+from tests.history.golden import GOLD, World, differences
+
+Rows = Sequence[Mapping[str, Any]]
+
+
+def application(spark: Any, where: Path, files: Mapping[str, str] | None = None) -> Application:
+    """An application on a new lake without sources. files: the operator's."""
+    where.mkdir(parents=True, exist_ok=True)
+    files = files or {}
+    policies = read_policies(files["policies.yaml"], "policies.yaml") if "policies.yaml" in files else default_policies()
+    baseline = read_baseline(files["baseline.yaml"], "baseline.yaml") if "baseline.yaml" in files else ()
+    settings = Settings(str(where), Inputs(), str(where / "hmac.key"))
+    return Application(spark, str(where), settings, lambda: Rules(policies, baseline), {"run": "test"})
+
+
+def bronze_of(step: Mapping[str, Rows], number: int) -> dict[Table, pa.Table]:
+    """The rows of a step as today's bronze tables have them."""
+    records = pa.RecordBatch.from_pylist(
+        [{name: row.get(name) for name in ROW_SCHEMA.names} for row in step.get("kraft_record", ())], schema=ROW_SCHEMA
+    )
+    polls = [{"is_sensitive": False, **row} for row in step.get("poll", ())]
+    requests = [
+        {"cluster_id": row["cluster_id"], "lines": 0, "damaged": 0, column: _of(table, row)}
+        for column, table, name in (("second", REQUEST_1S, "request_1s"), ("alter", ALTER_REQUEST, "alter_request"))
+        for row in step.get(name, ())
+    ]
+    return {
+        KRAFT_RECORD: pa.Table.from_batches([tagged(records)]),
+        SNAPSHOT: _table(SNAPSHOT, [*step.get("snapshot", ()), *polls]),
+        JOURNAL: _table(JOURNAL, [{**row, "read_ts": number} for row in step.get("journal", ())]),
+        REQUEST: pa.Table.from_pylist(requests, schema=arrow_schema(REQUEST)),
+    }
+
+
+def _of(table: Table, row: Mapping[str, Any]) -> dict[str, Any]:
+    return {column.name: row.get(column.name) for column in table.columns}
+
+
+def _table(table: Table, rows: Rows) -> pa.Table:
+    return pa.Table.from_pylist([_of(table, row) for row in rows], schema=arrow_schema(table))
+
+
+def take_in(app: Application, step: Mapping[str, Rows], number: int) -> None:
+    """Appends a step to bronze."""
+    for table, rows in bronze_of(step, number).items():
+        if rows.num_rows:
+            app.tables.append(app.tables.spark.createDataFrame(rows), table, Batch("worlds", number))
+
+
+def gold_rows(app: Application, name: str) -> list[dict[str, Any]]:
+    """The rows of a table that hold, times as microseconds since 1970; those of usage with what is suggested."""
+    rows = app.tables.newest(TABLES[name], F.lit(True))
+    if name == "quota_usage":
+        suggested = app.tables.newest(TABLES["quota_suggestion"], F.lit(True))
+        scope = ("cluster_id", "quota_key", "scope_user", "scope_client", "quota_value", "level")
+        other = suggested.select(*(F.col(each).alias(f"its_{each}") for each in scope), "suggested_value", "reason")
+        same = [F.col(each).eqNullSafe(F.col(f"its_{each}")) for each in scope]
+        rows = rows.join(other, same, "left").drop(*(f"its_{each}" for each in scope))
+    found = rows.toArrow()
+    for place, field in enumerate(found.schema):
+        if pa.types.is_timestamp(field.type):
+            found = found.set_column(place, field.name, found[field.name].cast(pa.int64()))
+    return found.to_pylist()
+
+
+def different(app: Application, world: World, tables: Sequence[str] = GOLD) -> str:
+    """What of gold is not as the world has it; empty text: nothing."""
+    said = (differences(name, world.gold[name], gold_rows(app, name)) for name in tables)
+    return "\n".join(filter(None, said))
+
+
+def gone_through(app: Application, world: World, after: Callable[[int], Any] = lambda _: None) -> str:
+    """Takes in a world step by step, gold after each. Returns what is different in the end."""
+    for number, step in enumerate(world.steps, 1):
+        take_in(app, step, number)
+        app.update([])
+        after(number)
+    return different(app, world)
