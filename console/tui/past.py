@@ -243,9 +243,7 @@ class OpenLake:
                 if self._is_closed:
                     return None
                 if self._tables is None or not self._tables.is_latest:
-                    former, self._tables = self._tables, Tables(self.where, lake_files(self.where), self._tables)
-                    if former is not None:
-                        former.close()
+                    self._tables = Tables(self.where, lake_files(self.where), self._tables)
                 self.problem, self.is_missing = "", False
             except (LakeError, OSError) as error:
                 self._tables, self.problem, self.is_missing = None, str(error), isinstance(error, NoLake)

@@ -202,21 +202,31 @@ class Tables:
     calls from other threads wait."""
 
     def __init__(self, where: str, files: Filesystem | None = None, former: Tables | None = None) -> None:
-        """files: of a lake that is not on this machine. former: of the same lake, whose tables are taken over where
-        they have no newer version. Raises LakeError with a remedy (NoLake …)."""
+        """files: of a lake that is not on this machine. former: of the same lake, of which what it knows is taken over,
+        with its connection: closing one closes both. Raises LakeError with a remedy (NoLake …)."""
         self.where = where
         self._pinned: dict[str, TableFiles] = {}
         self._runs: dict[str, str | None] = {}
         self._is_damaged = False
         self._lock = RLock()
+        self._connection: DuckDBPyConnection | None = None
         try:
             self.lake = Lake.open(where, files)
             if former is not None:
-                self._pinned = {name: each for name, each in former._pinned.items() if former._is_newest(name)}
-                self._runs = {name: each for name, each in former._runs.items() if name in self._pinned}
+                self._take_over(former)
         except OSError as error:
             raise Unreadable(where, error) from error
-        self._connection: DuckDBPyConnection | None = connected()
+        self._connection = self._connection or connected()
+
+    def _take_over(self, former: Tables) -> None:
+        self._lock, self._connection = former._lock, former._connection
+        for name, known in tuple(former._pinned.items()):
+            if known.version < 0:
+                continue
+            found = delta_log.newer(self.lake.files, self.lake.folder(TABLES[name]), known)
+            self._pinned[name] = found
+            if found is known and name in former._runs:
+                self._runs[name] = former._runs[name]
 
     def close(self) -> None:
         """Closes the connection. DuckDB warns of connections that are never closed."""
@@ -252,8 +262,11 @@ class Tables:
         version = self.files(table).version
         with self._lock:
             if table.name not in self._runs:
-                notes = (note for note in self.lake.notes(table) if note["version"] <= version and "run" in note)
-                self._runs[table.name] = next((str(note["run"]) for note in notes), None)
+                try:
+                    notes = (note for note in self.lake.notes(table) if note["version"] <= version and "run" in note)
+                    self._runs[table.name] = next((str(note["run"]) for note in notes), None)
+                except OSError as error:
+                    raise Unreadable(self.where, error) from error
             return self._runs[table.name]
 
     def clusters(self, *tables: Table) -> list[str]:
