@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from console.history import delta_log
 from console.history.delta_log import DataFile
 from console.history.lake import Lake
 from console.history.reader.queries import gaps
@@ -90,7 +91,8 @@ def _table(tables: Tables, table: Table) -> TableStatus | None:
     if files.version < 0:
         return None
     counts = files.rows, files.bytes, len(files.files)
-    times = _time_range(table, files.files.values())
+    with delta_log.reading(tables.lake.folder(table), delta_log.LOG):
+        times = _time_range(table, files.files.values())
     return TableStatus(table.name, table.layer, files.version, tables.run(table), *counts, *times)
 
 

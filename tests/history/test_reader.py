@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from console.history import delta_log
-from console.history.errors import LakeError, NoLake
+from console.history.errors import DamagedLake, LakeError, NoLake
 from console.history.files import Filesystem
 from console.history.lake import Lake
 from console.history.reader.queries import (
@@ -446,6 +446,34 @@ def test_violations_of_a_cluster_are_replaced_together(tmp_path: Path) -> None:
     with closing(Tables(lake.where)) as opened:
         assert violations(opened, CLUSTER) == []
         assert {row.cluster_id for row in violations(opened)} == {OTHER}
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"partitionValues": {"in_cluster_id": CLUSTER, "in_day": "today"}},
+        {"stats": '{"numRecords": 1, "minValues": {"cluster_id": 7}}'},
+        {"stats": '{"numRecords": 1, "minValues": ["x"]}'},
+        {"stats": "[]"},
+        {"path": "../../../etc/passwd"},
+        {"path": "s3://other/file.parquet"},
+        {"deletionVector": {"storageType": "u"}},
+    ],
+)
+def test_a_log_that_says_nonsense_is_damaged(tmp_path: Path, bad: dict[str, Any]) -> None:
+    lake = Lake.create(str(tmp_path / "lake"))
+    delta_lake.put(lake, SNAPSHOT, sample_lake.arrow("snapshot", sample_lake.snapshots(CLUSTER, NOON)))
+    add = {
+        "path": "in_day=2026-11-20/x.parquet",
+        "partitionValues": {"in_day": "2026-11-20"},
+        "size": 1,
+        "modificationTime": 1,
+        "dataChange": True,
+        "stats": '{"numRecords": 1}',
+    }
+    Path(lake.folder(SNAPSHOT), delta_log.log_file(1)).write_text(json.dumps({"add": {**add, **bad}}))
+    with closing(Tables(lake.where)) as opened, pytest.raises(DamagedLake, match="_delta_log"):
+        freshness(opened, CLUSTER, of=(HISTORY,))
 
 
 def test_the_log_read_here_is_what_delta_says(tmp_path: Path) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from threading import RLock
@@ -282,15 +283,17 @@ class Tables:
     def days(self, table: Table, part: Part = WHOLE) -> list[datetime | None]:
         """The days that a part may have rows of, from late to early; None: the table is not apart by days."""
         found = {file.parts.get("in_day") for _, file in self._of(table, part)}
-        dated = sorted(
-            (datetime.fromisoformat(each).replace(tzinfo=timezone.utc) for each in found if each), reverse=True
-        )
-        return [*dated] or [None] * bool(found)
+        with self._logged(table):
+            days = (datetime.fromisoformat(each).replace(tzinfo=timezone.utc) for each in found if each)
+            return [*sorted(days, reverse=True)] or [None] * bool(found)
 
-    def _of(self, table: Table, part: Part) -> Iterator[tuple[str, DataFile]]:
-        for path, file in self.files(table).files.items():
-            if part.may_be_in(file):
-                yield path, file
+    def _of(self, table: Table, part: Part) -> list[tuple[str, DataFile]]:
+        with self._logged(table):
+            return [(path, file) for path, file in self.files(table).files.items() if part.may_be_in(file)]
+
+    def _logged(self, table: Table) -> AbstractContextManager[None]:
+        """What the log says of files may be anything: then DamagedLake says so."""
+        return delta_log.reading(self.lake.folder(table), delta_log.LOG)
 
     def built(self, table: Table, part: Part = WHOLE) -> datetime | None:
         """When the newest files of a part were written."""
