@@ -45,7 +45,7 @@ def nothing_left(table: Table, *keys: Mapping[str, Any]) -> pa.Table:
 def put(lake: Lake, table: Table, rows: pa.Table, *, run: str | None = None, overwrite: bool = False) -> str:
     """Writes rows in a commit of their own, which replace what is equal to them in `Table.newest`. Returns the run.
 
-    run: by default a new one. overwrite: whether they are the only rows then. Of a lake that is not on this machine only
+    run: by default a new one. overwrite: whether they are the only rows then. Of a lake that is elsewhere only
     the first commit of a table is written.
     """
     run = run or new_run_id()
