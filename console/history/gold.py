@@ -117,8 +117,8 @@ def news_of(keys: DataFrame) -> News:
         of_polls = F.when(F.col("of") == "poll", F.col("entity_type")).alias("entity_type")
         none = (F.lit(None).cast("string").alias(name) for name in ("entity_key", "entity_id"))
         coarse = keys.groupBy("of", "cluster_id", of_polls, *none, "hour")
-        entities = ("record", "state", "journal", "alter")
-        rows = taken(coarse.agg(F.bool_or(F.col("whole") | F.col("of").isin(*entities)), *counted[1:]), MOST_CLUSTERS)
+        whole = F.bool_or(F.col("whole") | F.col("of").isin("record", "state", "journal", "alter"))
+        rows = taken(coarse.agg(whole, *counted[1:]), MOST_CLUSTERS)
     entities: set[Entity] = set()
     ids: set[tuple[str, str]] = set()
     polls: dict[tuple[str, str], tuple[int, int]] = {}

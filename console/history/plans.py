@@ -6,8 +6,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 import msgspec
 import pyarrow as pa
@@ -38,9 +39,7 @@ FEW = 100
 
 
 class Source(Protocol):
-    """A source of the lake. table: the bronze table whose rows it has."""
-
-    table: ClassVar[str]
+    """A source of the lake."""
 
     def initial(self) -> Offset:
         """Where a new checkpoint begins."""
@@ -88,6 +87,10 @@ class _Base:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
+
+    @cached_property
+    def _key(self) -> bytes:
+        return Path(self._settings.key_file).read_bytes()
 
     def _begin(self, name: str, otherwise: Offset) -> Offset:
         return self._settings.begin.get(name, otherwise)
@@ -137,6 +140,7 @@ class MetadataLogs(_Base):
 
     def parts(self, start: Offset, end: Offset) -> Sequence[tuple[Split, None] | tuple[None, tuple[Trouble, ...]]]:
         """The splits of each log, and what of it is damaged."""
+        assert self._key  # read where the file is: it goes to the tasks with the source
         found: list[Any] = []
         for cluster_id, upto in end.items():
             known = start.get(cluster_id, {})
@@ -158,8 +162,7 @@ class MetadataLogs(_Base):
         split, known = part
         troubles = list(known or ())
         if split is not None:
-            key = Path(self._settings.key_file).read_bytes()
-            yield from map(tagged, read_splits([split], key, troubles.append))
+            yield from map(tagged, read_splits([split], self._key, troubles.append))
         if troubles:
             rows = [
                 {"cluster_id": each.cluster_id, "quarantined": {"source": self.name, **asdict(each)}}
@@ -314,7 +317,8 @@ class Journals(_Base):
                 path.unlink(missing_ok=True)
 
 
-SOURCES: Mapping[str, Callable[[Settings], Source]] = {
-    each.name: each for each in (MetadataLogs, RequestLogs, Polls, Journals)
-}
+_ALL = (MetadataLogs, RequestLogs, Polls, Journals)
+SOURCES: Mapping[str, Callable[[Settings], Source]] = {each.name: each for each in _ALL}
 """By the name of their format, and of their stream."""
+BRONZE_OF: Mapping[str, str] = {each.name: each.table for each in _ALL}
+"""The bronze table of each."""

@@ -3,7 +3,8 @@ executors' tasks; of rows nothing comes to the driver but what `taken` says."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -14,7 +15,7 @@ from console.history.schema import BRONZE, CLUSTER_PART, Table
 from console.model.numbers import json_text
 
 if TYPE_CHECKING:
-    from pyspark.sql.streaming import DataStreamReader
+    from pyspark.sql.streaming.readwriter import DataStreamReader
 
 PARTITION = "in_"
 """Begins the names of partitions: the columns that they are made of are in the files, too."""
@@ -110,19 +111,14 @@ class Tables:
         reader = reader.option("skipChangeCommits", "true").option("maxFilesPerTrigger", _ALL_AT_ONCE)
         return reader.load(self.path(table))
 
-    def append(self, rows: DataFrame, table: Table, batch: Batch, *, replacing: bool = True) -> int:
-        """Appends rows, once for each batch however often it is called. Returns the rows' `made`.
-
-        replacing: whether the rows take the place of others (False: `made` is among their columns).
-        """
-        made = self.next_made(table) if table.newest else 0
+    def append(self, rows: DataFrame, table: Table, batch: Batch) -> None:
+        """Appends rows, once for each batch however often it is called."""
         written = rows.withColumns({name: F.expr(of) for name, of in table.partitions.items()})
-        if table.newest and replacing:
+        if table.newest:
+            made = self._next_made(table)
             written = written.withColumn("made", F.lit(made).cast("bigint"))
-        writer = written.write.format("delta").mode("append").partitionBy(*table.partitions)
-        self._save(writer, table, batch)
-        self._made[table.name] = made
-        return made
+            self._made[table.name] = made
+        self._save(written.write.format("delta").mode("append").partitionBy(*table.partitions), table, batch)
 
     def overwrite(self, rows: DataFrame, table: Table, batch: Batch) -> None:
         """Makes these its only rows."""
@@ -133,7 +129,7 @@ class Tables:
         writer.option("userMetadata", json_text({**self._note, **batch.note})).save(self.path(table))
         self._there.add(table.name)
 
-    def next_made(self, table: Table) -> int:
+    def _next_made(self, table: Table) -> int:
         """The number that replaces every row that is there."""
         if table.name not in self._made:
             ((highest,),) = taken(self.read(table).agg(F.max("made")), 1)
@@ -141,11 +137,15 @@ class Tables:
         return self._made[table.name] + 1
 
 
+@dataclass(frozen=True)
 class Batch:
-    """A batch of a stream. query: its checkpoint's id: a new checkpoint counts its batches from 0 again. note: what
-    its commits say, beside what all of the application do."""
+    """A batch of a stream. query: its checkpoint's id: a new checkpoint counts its batches from 0 again. note: what its
+    commits say, beside what all of the application do."""
 
-    def __init__(self, query: str, number: int, note: dict[str, Any] | None = None) -> None:
-        self.query = query
-        self.number = number
-        self.note = note or {}
+    query: str
+    number: int
+    note: Mapping[str, Any] = field(default_factory=dict)
+
+    def noting(self, **more: Any) -> Batch:
+        """The same with more in its note."""
+        return replace(self, note={**self.note, **more})
