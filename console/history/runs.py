@@ -147,12 +147,14 @@ def rules_of(lake: Lake) -> Rules:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run is given. root: the lake as Spark names it. every: seconds between two batches of a stream."""
+    """What a run is given. root: the lake as Spark names it. every: seconds between two batches of a stream.
+    keep_days: how long to keep what no history is made of; None: for ever."""
 
     lake: Lake
     inputs: Inputs
     max_bad_ratio: float = MAX_BAD_RATIO
     every: float = 1.0
+    keep_days: float | None = None
 
     @property
     def root(self) -> str:
@@ -197,7 +199,13 @@ def recorded(lake: Lake, report: Report) -> Iterator[None]:
             lake.put_run(report.run_id, asdict(report))
 
 
+def nothing_done() -> Report:
+    """The report of a run that found nothing new."""
+    return ended(Report("", "update", iso_now()))
+
+
 def ended(report: Report) -> Report:
+    """The same, ended now."""
     report.ended = iso_now()
     report.status = "done" if report.status == "running" else report.status
     return report
@@ -205,9 +213,9 @@ def ended(report: Report) -> Report:
 
 def _count(lake: Lake, report: Report, began: Mapping[Any, int]) -> None:
     """Fill in what Delta's commits say that the run wrote."""
-    for table, version in began.items():
+    for table, before in began.items():
         for note in lake.commits(table):
-            if note["version"] <= version:
+            if note["version"] <= before:
                 break
             metrics = note.get("operationMetrics") or {}
             rows, size = (int(metrics.get(name, 0)) for name in ("numOutputRows", "numOutputBytes"))

@@ -140,6 +140,7 @@ def session(
     Raises:
         NotStarted: Java or Spark did not start; the log says why.
     """
+    logging.getLogger("py4j").setLevel(logging.WARNING)  # it has a line for each call
     pyspark: Any = sys.modules.get("pyspark")  # where nobody imported it, there is no session
     shared = _SHARED in os.environ or (pyspark is not None and pyspark.SparkContext._active_spark_context is not None)
     has_java = _SUBMITTED in os.environ or (pyspark is not None and pyspark.SparkContext._gateway is not None)

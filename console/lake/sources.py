@@ -1,4 +1,4 @@
-"""What `kac lake ingest` reads: of the command line, or of the lake's own `sources.yaml` (its form: docs/lake.md)."""
+"""The lake's own `sources.yaml` (its form: docs/lake.md): what is read beside polls."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from console.history.entities import id_problem
-from console.history.jobs.inputs import Inputs, Journals, MetadataLog, RequestLog
+from console.history.inputs import Inputs, Journals, MetadataLog, RequestLog
 from console.history.kraft.metadata_log import LOG_FOLDER
 from console.history.requests.zone import zone_problem
 from console.model.numbers import is_natural
@@ -35,42 +35,6 @@ def read_sources(text: str, source: str, folder: Path) -> Inputs:
     if reader.problems:
         raise FileProblems(sorted(reader.problems, key=lambda each: each.line or 0))
     return inputs
-
-
-def given_sources(
-    *,
-    metadata_logs: Sequence[str] = (),
-    request_logs: Sequence[str] = (),
-    journals: Sequence[str] = (),
-    cluster_id: str | None = None,
-    zone: str | None = None,
-    folder: Path,
-) -> Inputs:
-    """The inputs of the command line. request_logs: ``BROKER=PATTERN`` each. ValueError with a text for the
-    operator."""
-    wrong = zone_problem(zone) if zone else ""
-    if wrong:
-        raise ValueError(f"--timezone: {wrong}")
-    if cluster_id is not None and (problem := id_problem(cluster_id)):
-        raise ValueError(f"--cluster-id: {problem}")
-    by_broker: dict[int, list[str]] = {}
-    for each in request_logs:
-        broker, equals, pattern = each.partition("=")
-        if not (equals and pattern and is_natural(broker)):
-            raise ValueError(f"--request-log {each}: use BROKER=FILES, as --request-log '1=/logs/kafka-request.log*'")
-        by_broker.setdefault(int(broker), []).append(_path(pattern, folder))
-    if by_broker and cluster_id is None and not metadata_logs:
-        raise ValueError(
-            "--request-log needs --cluster-id or --metadata-log: lines do not say which cluster they are of"
-        )
-    return Inputs(
-        tuple(MetadataLog(_path(each, folder), cluster_id) for each in metadata_logs),
-        tuple(
-            RequestLog(tuple(patterns), cluster_id or "", broker, zone or "UTC")
-            for broker, patterns in by_broker.items()
-        ),
-        tuple(Journals(_path(each, folder)) for each in journals),
-    )
 
 
 def _path(text: str, folder: Path) -> str:
