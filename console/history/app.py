@@ -9,8 +9,10 @@ whose checkpoint is lost goes on there. Gold follows from bronze: without its ch
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -19,16 +21,20 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from console.history import sources
+from console.history.clocks import check_clocks
 from console.history.files import iso_now, new_run_id
 from console.history.gold import Known, Renewal, new_keys, news_of
+from console.history.inputs import UnreadableInput, owned
 from console.history.judged import compare, judge
 from console.history.lake import Lake
-from console.history.plans import BRONZE_OF, SOURCES, Settings
+from console.history.maintain import EVERY, MANY_FILES, maintain
+from console.history.plans import BRONZE_OF, SOURCES, RequestLogs, Settings
 from console.history.progress import Listener, Steps, silent
 from console.history.runs import (
     GOLD,
     Plan,
     Report,
+    begins,
     ended,
     is_of_another,
     kac_version,
@@ -57,7 +63,7 @@ _MOST_CLUSTERS = 100_000
 
 class Application:
     """One application on one lake. root: of the lake, as Spark names it. note: goes into each commit. report: what it
-    did is added to it."""
+    did is added to it. keep_days: see `maintain`."""
 
     def __init__(
         self,
@@ -67,12 +73,14 @@ class Application:
         settings: Settings,
         note: Mapping[str, Any],
         report: Report,
+        keep_days: float | None = None,
     ) -> None:
         self._spark = spark
         self._lake = lake
         self._root = root.rstrip("/")
         self._settings = settings
         self._report = report
+        self._keep_days = keep_days
         self.tables = Tables(spark, root, dict(note))
         self._known = Known(self.tables)
         self._alone = threading.Lock()
@@ -121,6 +129,7 @@ class Application:
                             self._known = Known(self.tables)
                         streams[name] = self._begin(name, **trigger)
                 now_and_then(self)
+                self.maintain()
         finally:
             for query in streams.values():
                 query.stop()
@@ -130,7 +139,8 @@ class Application:
         if name == GOLD:
             rows, do = new_keys(self.tables), self._make
         else:
-            settings = json_text(msgspec.to_builtins(self._settings))
+            now = msgspec.structs.replace(self._settings, begin=begins(self._lake))
+            settings = json_text(msgspec.to_builtins(now))
             rows = self._spark.readStream.format(name).option("settings", settings).load()
 
         def each(batch: DataFrame, number: int) -> None:
@@ -143,6 +153,20 @@ class Application:
         stream = rows.writeStream.queryName(name).option("checkpointLocation", f"{self._root}/checkpoints/{name}")
         return stream.trigger(**trigger).foreachBatch(each).start()
 
+    def maintain(self) -> None:
+        """Keeps the lake small, once a day. What is missed is done the next time."""
+        path = self._lake.path("maintained.json")
+        done = self._lake.own_file("maintained.json")
+        if done is not None and time.time() - float(done) < EVERY.total_seconds():
+            return
+        with self._alone:
+            self.tables.spark = self._spark
+            for_many_rows(self._spark)
+            counts = {table.name: len(self._lake.table(table).files) for table in TABLES.values()}
+            if done is not None or max(counts.values()) > MANY_FILES:
+                maintain(self.tables, counts, self._keep_days)
+        self._lake.files.replace(path, str(time.time()).encode())
+
     # -- batches -------------------------------------------------------------------------------------------------------
 
     def _put(self, name: str, rows: DataFrame, batch: Batch) -> None:
@@ -152,18 +176,36 @@ class Application:
         for_many_rows(self.tables.spark)
         seen = Observation()
         good, bad = ("sum(lines)", "sum(damaged)") if table is REQUEST else ("count(*)", _BAD.get(table.name, "0"))
-        rows = rows.observe(seen, F.expr(good).alias("good"), F.expr(bad).alias("bad"))
+        ends = (F.min("alter.end_ts").alias("first"), F.max("alter.end_ts").alias("last")) if table is REQUEST else ()
+        rows = rows.observe(seen, F.expr(good).alias("good"), F.expr(bad).alias("bad"), *ends)
         if table is JOURNAL:
             known = self.tables.read(JOURNAL).select(*(F.col(each).alias(f"known_{each}") for each in _CHANGE))
             same = [F.col(each).eqNullSafe(F.col(f"known_{each}")) for each in _CHANGE]
             rows = rows.join(known, same, "left_anti")
-        (ends,) = offsets(self._lake, name, batch.number)
-        self.tables.append(rows, table, batch.noting(end={**ends, **({"parts": []} if table is REQUEST else {})}))
+        (at,) = offsets(self._lake, name, batch.number)
+        before = self._lake.version(table)
+        self.tables.append(rows, table, batch.noting(end={**at, **({"parts": []} if table is REQUEST else {})}))
         counted = seen.get
+        if table is REQUEST and counted["first"] is not None:
+            self._check(counted["first"], counted["last"], before)
         mine = self._report.taken.setdefault(name, {"good": 0, "bad": 0})
         unreadable = counted["bad"] or 0
         mine["good"] += (counted["good"] or 0) - unreadable
         mine["bad"] += unreadable
+
+    def _check(self, first: datetime, last: datetime, before: int) -> None:
+        """Take a batch of request logs back, and its checkpoint with it, where a time zone is wrong. before: the table's
+        version without it. Raises UnreadableInput."""
+        zones = {(log.cluster_id, log.broker_id): log.time_zone for log in owned(self._settings.inputs)}
+        try:
+            check_clocks(self.tables, first, last, zones)
+        except UnreadableInput:
+            notes = self._lake.notes(REQUEST)
+            former = next((note for note in notes if note["version"] <= before and "end" in note), None)
+            end = RequestLogs.NOTHING if former is None else former["end"]
+            self.tables.undo(REQUEST, before, {"stream": RequestLogs.name, "end": end})
+            self._lake.files.remove(self._lake.path(f"checkpoints/{RequestLogs.name}"))
+            raise
 
     def _make(self, _: str, keys: DataFrame, batch: Batch) -> None:
         """A batch of keys that came to bronze, into silver and gold."""
@@ -223,6 +265,7 @@ def update(plan: Plan, session: Session, progress: Listener = silent) -> Report:
                     with steps.step(name) as read:
                         app.take(name)
                         read(sum(report.taken.get(name, {}).values()))
+                app.maintain()
             with settings_of(plan) as after:
                 news(plan.lake, after)  # what is in the lake is deleted where it was landed
     return report
@@ -252,4 +295,6 @@ def application(plan: Plan, settings: Settings, spark: SparkSession, report: Rep
     lake = plan.lake
     if is_of_another(lake):
         lake.files.remove(lake.path(f"checkpoints/{GOLD}"))
-    return Application(spark, lake, plan.root, settings, {"run": report.run_id, "kac": kac_version()}, report)
+    return Application(
+        spark, lake, plan.root, settings, {"run": report.run_id, "kac": kac_version()}, report, plan.keep_days
+    )

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import msgspec
 import pyarrow as pa
@@ -187,10 +187,11 @@ class RequestLogs(_Base):
     which parts the batch that ends there is made of."""
 
     name, table = "request_log", "request"
+    NOTHING: ClassVar[Offset] = {"read": {}, "parts": []}
 
     def initial(self) -> Offset:
         """The beginning of every file."""
-        return self._begin(self.name, {"read": {}, "parts": []})
+        return self._begin(self.name, self.NOTHING)
 
     def newest(self, start: Offset) -> Offset:
         """Behind the last whole line of each file."""

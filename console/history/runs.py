@@ -166,11 +166,15 @@ class Plan:
 def settings_of(plan: Plan) -> Iterator[Settings]:
     """What sources are given, for a context in which the key is a file of this user alone."""
     lake = plan.lake
-    begin = {name: at for name in SOURCES if (at := _begin(lake, name)) is not None}
     with tempfile.NamedTemporaryFile(prefix="kac-key-") as key:
         key.write(lake.key())
         key.flush()
-        yield Settings(lake.where, plan.inputs, key.name, plan.max_bad_ratio, begin)
+        yield Settings(lake.where, plan.inputs, key.name, plan.max_bad_ratio, begins(lake))
+
+
+def begins(lake: Lake) -> dict[str, Offset]:
+    """Where sources go on that have no checkpoint."""
+    return {name: at for name in SOURCES if (at := _begin(lake, name)) is not None}
 
 
 def _begin(lake: Lake, stream: str) -> Offset | None:

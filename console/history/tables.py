@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 PARTITION = "in_"
 """Begins the names of partitions: the columns that they are made of are in the files, too."""
+_NOTE = "spark.databricks.delta.commitInfo.userMetadata"
 _ALL_AT_ONCE = 1_000_000
 """Files of a batch of a stream: what there is is one batch."""
 
@@ -123,6 +124,24 @@ class Tables:
     def overwrite(self, rows: DataFrame, table: Table, batch: Batch) -> None:
         """Makes these its only rows."""
         self._save(rows.write.format("delta").mode("overwrite").partitionBy(*table.partitions), table, batch)
+
+    def rewrite(self, rows: DataFrame, table: Table) -> None:
+        """Makes these its only rows, as they are: those that hold, with `made`, in other files."""
+        writer = rows.write.format("delta").mode("overwrite").option("userMetadata", json_text(self._note))
+        writer.partitionBy(*table.partitions).save(self.path(table))
+
+    def delete(self, table: Table, where: str) -> None:
+        """Deletes the rows for which a condition holds."""
+        self.spark.sql(f"DELETE FROM {self.named(table)} WHERE {where}")  # noqa: S608 - of our own words
+
+    def undo(self, table: Table, version: int, note: Mapping[str, Any]) -> None:
+        """Makes it what it was in that version; the commit says so, and the note."""
+        conf = self.spark.conf
+        conf.set(_NOTE, json_text({**self._note, **note}))
+        try:
+            self.spark.sql(f"RESTORE TABLE {self.named(table)} TO VERSION AS OF {version}")
+        finally:
+            conf.unset(_NOTE)
 
     def _save(self, writer: Any, table: Table, batch: Batch) -> None:
         writer = writer.option("txnAppId", f"{batch.query}/{table.name}").option("txnVersion", batch.number)
