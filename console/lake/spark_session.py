@@ -17,7 +17,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import IO, TYPE_CHECKING
 
-from console.contexts.lake_files import cache_directory
 from console.history.spark import NotStarted, java_options, session
 from console.lake.archive import archive_of, begin, start_options
 from console.lake.jars import Group, look, spark_jars
@@ -170,7 +169,7 @@ def lake_session(
     """
     if find_spec("pyspark") is None:
         raise NoSpark("Spark is not installed: pip install 'kafka-admin-console[lake]', then run this again")
-    java = find_java(environ, cache_directory(environ))
+    java = find_java(environ)
     if look(environ, groups).lacking:
         say("fetching the jars that Spark needs, once")
     jars = spark_jars(environ, groups, java.program)
