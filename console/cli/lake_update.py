@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,12 +53,15 @@ def update_once(plan: Plan, master: str | None, progress: Shown) -> Report:
     from console.history.runs import news, nothing_done, settings_of
 
     with settings_of(plan) as settings:
-        if not news(plan.lake, settings):
-            return nothing_done()
+        wanted = news(plan.lake, settings)
+    if not wanted:
+        return nothing_done()
     from console.history.app import update
     from console.lake.spark_session import lake_session
 
-    return update(plan, lambda: lake_session(os.environ, master=master, say=progress.say), progress.step)
+    # One that reads logs and makes gold has loaded what any other needs.
+    session = partial(lake_session, os.environ, master=master, is_whole=len(wanted) > 1, say=progress.say)
+    return update(plan, session, progress.step)
 
 
 def run_on(options: argparse.Namespace) -> int:
@@ -86,7 +90,7 @@ def run_on(options: argparse.Namespace) -> int:
         from console.lake.spark_session import lake_session
 
         with shown() as progress, _polling(options, plan.lake, every, told, stop):
-            session = lambda: lake_session(os.environ, master=getattr(options, "master", None), say=progress.say)  # noqa: E731
+            session = partial(lake_session, os.environ, master=getattr(options, "master", None), say=progress.say)
             return run(plan, session, told, stop, lambda _: write_metrics(options, plan.lake))
 
     with _ended_by_signals(stop):

@@ -400,7 +400,7 @@ POLICY_VIOLATION = _gold(
     maybe("last_seen", "timestamp", "When it ended. Empty: it lasts."),
     key=("cluster_id", "policy_id", "entity_key", "attr", "first_seen"),
     partitions=CLUSTER_PART,
-    newest=("cluster_id",),
+    newest=("cluster_id", "policy_id", "entity_key"),
 )
 
 TABLES: Mapping[str, Table] = {

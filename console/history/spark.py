@@ -77,6 +77,7 @@ _HERE: Mapping[str, str | None] = {
 }
 """What Java and its Python workers read of the environment, on this machine; on others Python is where they say."""
 _FEW_ROWS = {
+    "spark.sql.shuffle.partitions": "1",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",
@@ -96,7 +97,8 @@ def for_few_rows(spark: SparkSession) -> None:
 
 def for_many_rows(spark: SparkSession) -> None:
     """Set a session for more rows than that: plans are compiled, and adapted to what their stages give."""
-    _apply(spark, _MANY_ROWS)
+    cores = str(spark.sparkContext.defaultParallelism)
+    _apply(spark, {**_MANY_ROWS, "spark.sql.shuffle.partitions": cores})
 
 
 def _apply(spark: SparkSession, settings: Mapping[str, str]) -> None:
