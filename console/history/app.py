@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Any
@@ -42,14 +42,14 @@ from console.history.runs import (
     news,
     offsets,
     recorded,
-    rules_differ,
     rules_of,
     settings_of,
+    unjudged,
     versions,
 )
-from console.history.schema import DRIFT, HISTORY, JOURNAL, POLICY_VIOLATION, REQUEST, TABLES
+from console.history.schema import CLUSTER_PART, DRIFT, HISTORY, JOURNAL, POLICY_VIOLATION, REQUEST, TABLES
 from console.history.spark import for_few_rows, for_many_rows
-from console.history.tables import Batch, Tables, taken
+from console.history.tables import Batch, Tables, of_clusters, taken
 from console.history.usage import make_usage
 from console.model.numbers import json_text
 
@@ -58,7 +58,6 @@ MANY = 20_000
 _AGAIN = 10.0
 """Seconds before a stream that failed is begun again."""
 _CHANGE = [column.name for column in JOURNAL.columns if column.name != "read_ts"]
-_MOST_CLUSTERS = 100_000
 
 
 class Application:
@@ -81,10 +80,10 @@ class Application:
         self._settings = settings
         self._report = report
         self._keep_days = keep_days
-        self.tables = Tables(spark, root, dict(note))
+        self.tables = Tables(spark, lake, root, dict(note))
         self._known = Known(self.tables)
         self._alone = threading.Lock()
-        for each in sources.FORMATS:
+        for each in sources.formats():
             spark.dataSource.register(each)
         self.tables.create_bronze()
 
@@ -109,6 +108,7 @@ class Application:
         streams = {name: self._begin(name, **trigger) for name in (*SOURCES, GOLD)}
         failed: dict[str, str] = {}
         waits: dict[str, int] = {}
+        judged = time.monotonic()
         try:
             while not stop.wait(_LOOK):
                 for name, query in streams.items():
@@ -130,6 +130,9 @@ class Application:
                         streams[name] = self._begin(name, **trigger)
                 now_and_then(self)
                 self.maintain()
+                if time.monotonic() > judged + _JUDGE:
+                    judged = time.monotonic()
+                    self.judge()
         finally:
             for query in streams.values():
                 query.stop()
@@ -210,8 +213,7 @@ class Application:
     def _make(self, _: str, keys: DataFrame, batch: Batch) -> None:
         """A batch of keys that came to bronze, into silver and gold."""
         news = news_of(keys)
-        differ = rules_differ(self._lake)
-        if not news.clusters and not differ:
+        if not news.clusters:
             return
         many = bool(news.whole) or len(news.entities) > MANY or not self.tables.exists(HISTORY)
         (for_many_rows if many else for_few_rows)(self.tables.spark)
@@ -219,17 +221,34 @@ class Application:
         quotas = touched.whole | {each[0] for each in touched.entities if each[1] == "quota"}
         if news.hours or quotas:
             make_usage(self.tables, news.hours, quotas, batch)
-        rules = rules_of(self._lake)
-        clusters = touched.clusters
-        if POLICY_VIOLATION.name in differ:
-            found = taken(self.tables.read(HISTORY).select("cluster_id").distinct(), _MOST_CLUSTERS)
-            clusters = clusters | {cluster for (cluster,) in found}
-        if clusters:
-            judge(self.tables, clusters, rules.policies, batch.noting(rules=rules.digests.get(POLICY_VIOLATION.name)))
-        if touched.clusters or differ:
-            compare(self.tables, rules.baseline, batch.noting(rules=rules.digests.get(DRIFT.name)))
+
+    def judge(self) -> None:
+        """Makes what follows from all of `history`, where that is not as it was judged."""
+        with self._alone:
+            new = unjudged(self._lake)
+            if new is None:
+                return
+            self.tables.spark = self._spark
+            for_few_rows(self._spark)
+            rules = rules_of(self._lake)
+            there = {each.parts[name] for each in self._lake.table(HISTORY).files.values() for name in CLUSTER_PART}
+            clusters = {each for each in there if each is not None and (new.clusters is None or each in new.clusters)}
+            batch = Batch(self._report.run_id, new.version)
+            # Two clusters are not compared with each other, and of most entities one is like no other.
+            if len(there) > _A_PAIR or rules.baseline or new.rules or self._has_brokers(clusters):
+                compare(self.tables, rules.baseline, batch.noting(rules=rules.digests[DRIFT.name]))
+            noted = batch.noting(rules=rules.digests[POLICY_VIOLATION.name], history=new.version)
+            judge(self.tables, clusters, rules.policies, noted)
+
+    def _has_brokers(self, clusters: Iterable[str]) -> bool:
+        """Whether there is anything to compare in clusters by themselves."""
+        brokers = self.tables.read(HISTORY).where(of_clusters(clusters)).where("entity_type = 'broker' AND is_current")
+        return bool(taken(brokers.select("cluster_id").limit(1), 1))
 
 
+_A_PAIR = 2
+_JUDGE = 20.0
+"""Seconds after which what changed is judged, while an application goes on."""
 _LOOK = 0.2
 """Seconds between two looks at whether the streams run."""
 _BAD = {"kraft_record": "count(quarantined)", "journal": "count(quarantined)"}
@@ -260,12 +279,14 @@ def update(plan: Plan, session: Session, progress: Listener = silent) -> Report:
                 report.notes.append(f"took over the lock of a run that died: {lock.former}")
             with recorded(plan.lake, report), session() as spark:
                 app = application(plan, settings, spark, report)
-                steps = Steps("update", len(wanted), progress)
+                steps = Steps("update", len(wanted) + 1, progress)
                 for name in wanted:
                     with steps.step(name) as read:
                         app.take(name)
                         read(sum(report.taken.get(name, {}).values()))
                 app.maintain()
+                with steps.step("rules"):
+                    app.judge()
             with settings_of(plan) as after:
                 news(plan.lake, after)  # what is in the lake is deleted where it was landed
     return report

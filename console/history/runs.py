@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import Any, NamedTuple
 
+from console.history import delta_log
 from console.history.errors import LakeError
 from console.history.files import iso_now
 from console.history.inputs import Inputs, UnreadableInput
@@ -102,9 +103,29 @@ def is_behind(lake: Lake) -> bool:
     if at is None or len(at) != len(versions) or is_of_another(lake):
         return True
     read = (each.get("reservoirVersion", 0) for each in at)
-    return any(of_stream <= of_table for of_stream, of_table in zip(read, versions, strict=True)) or bool(
-        rules_differ(lake)
-    )
+    is_read = all(of_stream > of_table for of_stream, of_table in zip(read, versions, strict=True))
+    return not is_read or unjudged(lake) is not None
+
+
+class Unjudged(NamedTuple):
+    """What of `history` is not judged yet. version: of that table. clusters: whose rows are new; None: any. rules: the
+    tables whose file of the operator differs."""
+
+    version: int
+    clusters: frozenset[str] | None
+    rules: tuple[str, ...]
+
+
+def unjudged(lake: Lake) -> Unjudged | None:
+    """What violations and drift do not follow from yet; None: nothing."""
+    version, note = lake.version(HISTORY), next(lake.notes(POLICY_VIOLATION), {})
+    judged, differ = int(note.get("history", -1)), rules_differ(lake)
+    if version <= judged and not differ:
+        return None
+    parts = delta_log.parts_since(lake.files, lake.folder(HISTORY), judged) if judged >= 0 else None
+    name = next(iter(HISTORY.partitions))
+    clusters = None if parts is None else frozenset(filter(None, (each.get(name) for each in parts)))
+    return Unjudged(version, None if POLICY_VIOLATION.name in differ else clusters, tuple(differ))
 
 
 def is_of_another(lake: Lake) -> bool:

@@ -104,4 +104,6 @@ class JournalSource(LakeSource):
     of = "journals"
 
 
-FORMATS = (MetadataLogSource, RequestLogSource, PollSource, JournalSource)
+def formats() -> list[type[LakeSource]]:
+    """All that there are in this process."""
+    return LakeSource.__subclasses__()
