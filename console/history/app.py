@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Any
@@ -28,12 +28,13 @@ from console.history.inputs import UnreadableInput, owned
 from console.history.judged import compare, judge
 from console.history.lake import Lake
 from console.history.maintain import EVERY, MANY_FILES, maintain
-from console.history.plans import BRONZE_OF, SOURCES, RequestLogs, Settings
+from console.history.plans import BRONZE_OF, SOURCES, MetadataLogs, RequestLogs, Settings
 from console.history.progress import Listener, Steps, silent
 from console.history.runs import (
     GOLD,
     Plan,
     Report,
+    begin_of,
     begins,
     ended,
     is_of_another,
@@ -50,6 +51,7 @@ from console.history.runs import (
 from console.history.schema import CLUSTER_PART, DRIFT, HISTORY, JOURNAL, POLICY_VIOLATION, REQUEST, TABLES
 from console.history.spark import for_few_rows, for_many_rows
 from console.history.tables import Batch, Tables, of_clusters, taken
+from console.history.topics import Topic, logged_in, topic_rows
 from console.history.usage import make_usage
 from console.model.numbers import json_text
 
@@ -62,7 +64,7 @@ _CHANGE = [column.name for column in JOURNAL.columns if column.name != "read_ts"
 
 class Application:
     """One application on one lake. root: of the lake, as Spark names it. note: goes into each commit. report: what it
-    did is added to it. keep_days: see `maintain`."""
+    did is added to it. keep_days: see `maintain`. topics: of request logs."""
 
     def __init__(
         self,
@@ -73,6 +75,7 @@ class Application:
         note: Mapping[str, Any],
         report: Report,
         keep_days: float | None = None,
+        topics: Sequence[Topic] = (),
     ) -> None:
         self._spark = spark
         self._lake = lake
@@ -80,6 +83,7 @@ class Application:
         self._settings = settings
         self._report = report
         self._keep_days = keep_days
+        self._topics = {each.stream: each for each in topics}
         self.tables = Tables(spark, lake, root, dict(note))
         self._known = Known(self.tables)
         self._alone = threading.Lock()
@@ -105,7 +109,7 @@ class Application:
     ) -> None:
         """Runs all streams until `stop` is set. One that fails is told of once, and begun again. See `runs.run`."""
         trigger = {"processingTime": f"{every:g} seconds"}
-        streams = {name: self._begin(name, **trigger) for name in (*SOURCES, GOLD)}
+        streams = {name: self._begin(name, **trigger) for name in (*self._wanted, GOLD)}
         failed: dict[str, str] = {}
         waits: dict[str, int] = {}
         judged = time.monotonic()
@@ -137,10 +141,24 @@ class Application:
             for query in streams.values():
                 query.stop()
 
+    @property
+    def _wanted(self) -> list[str]:
+        """The streams that have a source."""
+        inputs = self._settings.inputs
+        given = {
+            MetadataLogs.name: inputs.metadata_logs,
+            RequestLogs.name: inputs.request_logs,
+            "controllers": inputs.controllers,
+        }
+        return [*(name for name in SOURCES if given.get(name, True)), *self._topics]
+
     def _begin(self, name: str, **trigger: Any) -> StreamingQuery:
         do: Callable[[str, DataFrame, Batch], None] = self._put
         if name == GOLD:
             rows, do = new_keys(self.tables), self._make
+        elif name in self._topics:
+            begin = begin_of(self._lake, name, REQUEST.name)
+            rows = topic_rows(self._spark, self._topics[name], begin)
         else:
             now = msgspec.structs.replace(self._settings, begin=begins(self._lake))
             settings = json_text(msgspec.to_builtins(now))
@@ -174,7 +192,7 @@ class Application:
 
     def _put(self, name: str, rows: DataFrame, batch: Batch) -> None:
         """A batch of a source, into its bronze table."""
-        table = TABLES[BRONZE_OF[name]]
+        table = TABLES[BRONZE_OF.get(name, REQUEST.name)]
         # Of how many rows it is, nobody knows before they are read.
         for_many_rows(self.tables.spark)
         seen = Observation()
@@ -187,7 +205,7 @@ class Application:
             rows = rows.join(known, same, "left_anti")
         (at,) = offsets(self._lake, name, batch.number)
         before = self._lake.version(table)
-        self.tables.append(rows, table, batch.noting(end={**at, **({"parts": []} if table is REQUEST else {})}))
+        self.tables.append(rows, table, batch.noting(end={**at, **({"parts": []} if "parts" in at else {})}))
         counted = seen.get
         if table is REQUEST and counted["first"] is not None:
             self._check(counted["first"], counted["last"], before)
@@ -197,8 +215,8 @@ class Application:
         mine["bad"] += unreadable
 
     def _check(self, first: datetime, last: datetime, before: int) -> None:
-        """Take a batch of request logs back, and its checkpoint with it, where a time zone is wrong. before: the table's
-        version without it. Raises UnreadableInput."""
+        """Take a batch of request logs back, and its checkpoint, where a time zone is wrong. before: the version of the
+        table without it. Raises UnreadableInput."""
         zones = {(log.cluster_id, log.broker_id): log.time_zone for log in owned(self._settings.inputs)}
         try:
             check_clocks(self.tables, first, last, zones)
@@ -271,16 +289,16 @@ def update(plan: Plan, session: Session, progress: Listener = silent) -> Report:
     """Takes in once what is new, and makes what follows from it. LakeBusy; UnreadableInput, LakeError, OSError."""
     report = Report(new_run_id(), "update", iso_now(), versions=versions())
     with settings_of(plan) as settings:
-        wanted = news(plan.lake, settings)
+        wanted = news(plan.lake, settings) or ([GOLD] if plan.topics else [])
         if not wanted:
             return ended(report)
         with plan.lake.alone(report.run_id, "update") as lock:
             if lock.former is not None:
                 report.notes.append(f"took over the lock of a run that died: {lock.former}")
-            with recorded(plan.lake, report), session() as spark:
+            with recorded(plan.lake, report), session() as spark, logged_in(spark, plan.login):
                 app = application(plan, settings, spark, report)
-                steps = Steps("update", len(wanted) + 1, progress)
-                for name in wanted:
+                steps = Steps("update", len(wanted) + len(plan.topics) + 1, progress)
+                for name in (*wanted[:-1], *(each.stream for each in plan.topics), GOLD):
                     with steps.step(name) as read:
                         app.take(name)
                         read(sum(report.taken.get(name, {}).values()))
@@ -305,7 +323,7 @@ def run(
     with settings_of(plan) as settings, plan.lake.alone(report.run_id, "run") as lock:
         if lock.former is not None:
             told(f"took over the lock of a run that died: {lock.former}")
-        with recorded(plan.lake, report), session() as spark:
+        with recorded(plan.lake, report), session() as spark, logged_in(spark, plan.login):
             app = application(plan, settings, spark, report)
             app.go_on(plan.every, told, stop, now_and_then)
     return report

@@ -53,8 +53,8 @@ def log_file(version: int, kind: str = COMMIT) -> str:
 
 @dataclass(frozen=True)
 class DataFile:
-    """A Parquet file of a table. parts: the values of its partition. written: when, in milliseconds since 1970. stats: as
-    Delta's log has them (PROTOCOL.md, "Per-file Statistics"), JSON."""
+    """A Parquet file of a table. parts: the values of its partition. written: when, in milliseconds since 1970. stats:
+    as Delta's log has them (PROTOCOL.md, "Per-file Statistics"), JSON."""
 
     parts: Mapping[str, str | None]
     rows: int

@@ -60,8 +60,8 @@ class Controllers(_Input, frozen=True):
 
 
 class RequestTopic(_Input, frozen=True):
-    """A topic that request logs are shipped to: a line a record, its key the id of the broker that wrote it. context: of
-    the cluster that the topic is on, which may be another."""
+    """A topic that request logs are shipped to: a line a record, its key the id of the broker that wrote it. context:
+    of the cluster that the topic is on, which may be another."""
 
     topic: str
     cluster_id: str

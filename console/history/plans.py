@@ -112,8 +112,8 @@ class BaseSource:
 
 
 class MetadataLogs(BaseSource):
-    """The metadata logs of `inputs`. Its offset has, by cluster, the log's own offset, the folders, and how many batches
-    are damaged behind it."""
+    """The metadata logs of `inputs`. Its offset has, by cluster, the log's own offset, the folders, and how many
+    batches are damaged behind it."""
 
     name, table = "kraft_log", KRAFT_RECORD.name
 
@@ -174,8 +174,8 @@ class MetadataLogs(BaseSource):
 def _other_folder(cluster_id: str, folders: Iterable[str], former: Iterable[str]) -> str:
     return (
         f"{' and '.join(folders)} says that it is of the cluster {cluster_id}, whose metadata log was read from "
-        f"{' and '.join(former)} before. If it is the same cluster, name it: id: {cluster_id} in sources.yaml. If not, it "
-        "was formatted with the other's id: leave it out."
+        f"{' and '.join(former)} before. If it is the same cluster, name it: id: {cluster_id} in sources.yaml. If not, "
+        "it was formatted with the other's id: leave it out."
     )
 
 
@@ -183,8 +183,8 @@ def _other_folder(cluster_id: str, folders: Iterable[str], former: Iterable[str]
 
 
 class RequestLogs(BaseSource):
-    """The request logs of `inputs`. Its offset says how far each file was read, by what is in it and not by its name, and
-    which parts the batch that ends there is made of."""
+    """The request logs of `inputs`. Its offset says how far each file was read, by what is in it and not by its name,
+    and which parts the batch that ends there is made of."""
 
     name, table = "request_log", "request"
     NOTHING: ClassVar[Offset] = {"read": {}, "parts": []}
@@ -208,8 +208,8 @@ class RequestLogs(BaseSource):
         return [with_zone(part, zones.get((part.cluster_id, part.broker_id), part.zone)) for part in parts]
 
     def read(self, part: Part) -> Iterator[pa.RecordBatch]:
-        """The part's requests by the second, its changes, and what is damaged. A part whose file is gone is one row that
-        says so: nothing brings it back."""
+        """The part's requests by the second, its changes, and what is damaged. A part whose file is gone is one row
+        that says so: nothing brings it back."""
         lines = damaged = 0
         read_any = False
         try:
@@ -244,8 +244,8 @@ def _lost(part: Part, why: str) -> pa.RecordBatch:
 
 
 class Polls(BaseSource):
-    """Landed files of polls. Its offset names the files of the batch that ends there: they are deleted once it is in the
-    lake."""
+    """Landed files of polls. Its offset names the files of the batch that ends there: they are deleted once it is in
+    the lake."""
 
     name, table = "polls", "snapshot"
 

@@ -129,10 +129,10 @@ class ControllerLogs(BaseSource):
         try:
             if of.cluster_id not in self._open:
                 context = resolve(load(os.environ, Path.home()), name=of.context, environ=os.environ)
-                loop = ClientLoop(context.settings.via)
+                made = ClientLoop(context.settings.via)
                 link = Link(context.settings)
                 self._open[of.cluster_id] = _Log(
-                    loop, link, ControllerLog(link, parse_bootstrap(",".join(of.addresses)), of.cluster_id)
+                    made, link, ControllerLog(link, parse_bootstrap(",".join(of.addresses)), of.cluster_id)
                 )
             loop, _, log = self._open[of.cluster_id]
             return loop.run_until_complete(_awaited(do(log)))
