@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import argparse
 import os
+import threading
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from console.cli.opening import DONE, FAILED, USAGE, context_of, open_log_file
-from console.model.numbers import decimal_number, json_text, natural_number, option
-from console.terminal import complain, put
+from console.model.numbers import decimal_number, option
+from console.terminal import complain
 
 if TYPE_CHECKING:
     from console.contexts import Context
@@ -23,27 +24,17 @@ JOBS = {
     "collect": (
         "console.cli.lake",
         "run_collect",
-        "look at clusters, and write down what has changed since the last look",
+        "poll clusters, and deliver what has changed since the last poll; needs no Spark",
     ),
-    "ingest": (
-        "console.cli.lake_jobs",
-        "run_jobs",
-        "take in what is new in metadata logs, request logs and journals",
-    ),
-    "follow": (
-        "console.cli.lake_follow",
-        "run_follow",
-        "take in the metadata log from the controllers, and request logs from a topic, while they are written",
-    ),
-    "build": (
-        "console.cli.lake_jobs",
-        "run_jobs",
-        "make the tables that the console shows, of what is new: all, or TABLE …",
+    "update": (
+        "console.cli.lake_update",
+        "run_update",
+        "take in once what is new of polls, logs and journals, and make history of it",
     ),
     "run": (
-        "console.cli.lake_run",
-        "run_rounds",
-        "ingest and build whatever is new, again and again in one process, until Ctrl-C",
+        "console.cli.lake_update",
+        "run_on",
+        "the same for ever, in one session of Spark, until Ctrl-C; with polls by --every",
     ),
     "status": ("console.cli.lake", "run_status", "show what is in the lake, and how its last runs went"),
     "report": (
@@ -51,43 +42,28 @@ JOBS = {
         "run_report",
         "write what happened in some hours as a page, for a post-mortem",
     ),
-    "verify": ("console.cli.lake_jobs", "run_jobs", "check that the lake is what it says it is"),
-    "compact": ("console.cli.lake_jobs", "run_jobs", "make few files of many, and delete versions that are not kept"),
-    "migrate": (
-        "console.cli.lake",
-        "run_migrate",
-        "take a lake along that an older version of kac wrote; copies no rows",
-    ),
     "doctor": (
         "console.cli.lake",
         "run_doctor",
         "show what is here and what is missing to run it, and what to do",
     ),
     "package": ("console.cli.lake", "run_package", "write the zip that a Spark cluster needs"),
-    "demo": ("console.cli.lake_jobs", "run_lake_demo", "make a lake with a day of three clusters, to try it all on"),
+    "demo": ("console.cli.lake_update", "run_lake_demo", "make a lake with a day of three clusters, to try it all on"),
 }
 """Each job: the module and the function that run it, and what it does."""
 
-_SPARK = ("master", "keep")
-_INPUTS = ("metadata_log", "request_log", "journal", "cluster_id", "timezone", "max_bad_ratio")
+_SPARK = ("master", "max_bad_ratio", "keep", "prometheus")
 TAKES: dict[str, tuple[str, ...]] = {
     "collect": ("every", "all"),
-    "ingest": (*_SPARK, *_INPUTS, "prometheus"),
-    "follow": ("controller", "request_topic", "cluster_id", "timezone"),
-    "build": (*_SPARK, "all", "tables", "prometheus"),
-    "run": (*_SPARK, *_INPUTS, "controller", "request_topic", "every", "prometheus"),
+    "update": _SPARK,
+    "run": (*_SPARK, "every", "all"),
     "status": ("prometheus",),
     "report": ("html", "cluster", "since", "until"),
-    "verify": (),
-    "compact": ("keep",),
-    "migrate": (),
     "doctor": (),
     "package": ("file",),
     "demo": ("master",),
 }
 """The options of each job besides ``--lake``, ``--output`` and those that name a cluster."""
-
-_NAMES = {"tables": "TABLE", "all": "--all"}
 
 
 def lake_options(parser: argparse.ArgumentParser) -> None:
@@ -99,39 +75,23 @@ def lake_options(parser: argparse.ArgumentParser) -> None:
     hidden = argparse.SUPPRESS
     jobs = list(JOBS)
     parser.add_argument("job", choices=jobs, metavar="JOB", help="what to do, see below")
-    parser.add_argument("tables", nargs="*", metavar="TABLE", help="build: only these tables")
     where = "the lake; else KAC_LAKE, the context's, ~/.local/share/kac/lake"
     parser.add_argument("--lake", metavar="DIR", default=hidden, help=where)
     parser.add_argument("--output", choices=("text", "json"), default="text", help="form of the results")
     add = parser.add_argument
-    add(
-        "--all",
-        action="store_true",
-        default=hidden,
-        help="collect: every context, see kac contexts; build: all rows again",
-    )
-    add("--every", metavar="TIME", default=hidden, help="collect, run: so often, until Ctrl-C: 5min (run: 20s)")
+    add("--all", action="store_true", default=hidden, help="collect, run: poll every context, see kac contexts")
+    every = "collect, run: poll clusters so often, until Ctrl-C: 5min"
+    add("--every", metavar="TIME", default=hidden, help=every)
     add("--master", metavar="URL", default=hidden, help="where Spark runs: local[*], local[4], spark://…, yarn …")
-    add("--keep", type=_count, metavar="N", default=hidden, help="versions of the lake to keep (default 10)")
+    keep = "update, run: keep what no history is made of for so long: 90d (default: for ever)"
+    add("--keep", metavar="TIME", default=hidden, help=keep)
     add("--since", metavar="TIME", default=hidden, help="report: from then: 2h and 7d (ago), 2026-11-20T14:05")
     add("--until", metavar="TIME", default=hidden, help="report: before then, likewise")
     add("--cluster", metavar="ID", default=hidden, help="report: a cluster of the lake; all that it has, else")
     add("--html", metavar="FILE", default=hidden, help="report: the page to write; - is standard output")
-    add("--metadata-log", action="append", metavar="DIR", default=hidden, help="ingest: a folder __cluster_metadata-0")
-    requests = "ingest: request logs of a broker: '1=/logs/kafka-request.log*'"
-    add("--request-log", action="append", metavar="BROKER=FILES", default=hidden, help=requests)
-    journal = "ingest: a journal, or a folder of them; this host's where none is named"
-    add("--journal", action="append", nargs="?", const="", metavar="PATH", default=hidden, help=journal)
-    of = "follow: a controller's listener; several times or with commas, not all of which need answer"
-    add("--controller", action="append", metavar="HOST:PORT", default=hidden, help=of)
-    topic = "follow: a topic that request logs are shipped to, the key of each record its broker's id"
-    add("--request-topic", action="append", metavar="TOPIC", default=hidden, help=topic)
-    cluster = "ingest, follow: the cluster that these logs are of; follow asks the brokers for it, else"
-    add("--cluster-id", metavar="ID", default=hidden, help=cluster)
-    add("--timezone", metavar="ZONE", default=hidden, help="ingest, follow: of the times in request logs (default UTC)")
-    bad = "ingest: how much of an input may be unreadable (default 0.01)"
+    bad = "update, run: how much of a log may be unreadable (default 0.01)"
     add("--max-bad-ratio", type=_ratio, metavar="RATIO", default=hidden, help=bad)
-    metrics = "ingest, build, run, status: write metrics of the last runs into this file, for a textfile collector"
+    metrics = "update, run, status: write metrics of the last runs into this file, for a textfile collector"
     add("--prometheus", type=Path, metavar="FILE", default=hidden, help=metrics)
     add("--file", type=Path, metavar="FILE", default=hidden, help="package: the zip (default kac-lake.zip)")
 
@@ -139,7 +99,7 @@ def lake_options(parser: argparse.ArgumentParser) -> None:
 def run_lake(options: argparse.Namespace) -> int:
     """0 done, 1 failed, 2 not understood."""
     if unwanted := [name for name in _given(options) if name not in TAKES[options.job]]:
-        names = ", ".join(_NAMES.get(name, f"--{name.replace('_', '-')}") for name in unwanted)
+        names = ", ".join(f"--{name.replace('_', '-')}" for name in unwanted)
         complain(f"lake {options.job} takes no {names}; see kac lake --help")
         return USAGE
     from console.history.errors import LakeError
@@ -166,7 +126,6 @@ def _given(options: argparse.Namespace) -> list[str]:
     return [name for name, value in vars(options).items() if name in known and value not in (None, [])]
 
 
-_count = option(natural_number, lowest=1)
 _ratio = option(decimal_number, 0, 1)
 
 
@@ -215,7 +174,7 @@ def run_collect(options: argparse.Namespace) -> int:
     except ValueError as error:
         complain(str(error))
         return USAGE
-    contexts = _contexts(options)
+    contexts = contexts_of(options)
     if not contexts:
         return USAGE
     open_log_file()
@@ -230,13 +189,15 @@ def run_collect(options: argparse.Namespace) -> int:
             printer(collect_result(report))
 
         if every is not None:
-            keep_collecting(lake, lambda: _contexts(options) or contexts, every, told, step, names=_names)
-        report = collect(lake, contexts, step, names=_names())
+            stop = threading.Event()
+            keep_collecting(lake, lambda: contexts_of(options) or contexts, every, told, stop, step, names=names_of)
+        report = collect(lake, contexts, step, names=names_of())
     told(report)
     return DONE if report.complete else FAILED
 
 
-def _contexts(options: argparse.Namespace) -> Sequence[Context]:
+def contexts_of(options: argparse.Namespace) -> Sequence[Context]:
+    """The contexts to poll; what is wrong with one is said."""
     if not hasattr(options, "all"):
         context = context_of(options)
         return () if context is None else (context,)
@@ -253,7 +214,7 @@ def _contexts(options: argparse.Namespace) -> Sequence[Context]:
     return found.contexts
 
 
-def _names() -> frozenset[str]:
+def names_of() -> frozenset[str]:
     """The names of all contexts that are configured, usable or not."""
     from console.contexts import load
 
@@ -297,26 +258,6 @@ def write_metrics(options: argparse.Namespace, lake: Lake) -> None:
             write_whole(file, prometheus_text(status(lake)))
         except OSError as error:
             complain(f"metrics not written: {error}")
-
-
-# ``kac lake migrate``: the lake in the format of this version.
-
-
-def run_migrate(options: argparse.Namespace) -> int:
-    """0 done; the lake's own errors otherwise."""
-    from console.contexts.lake_files import lake_files
-    from console.history.lake import Lake
-    from console.history.store.migrate import migrate
-
-    open_log_file()
-    where = lake_of_options(options)
-    lake = Lake.at_path(where, lake_files(where))
-    made = migrate(lake)
-    if options.output == "json":
-        put(json_text({"run_id": made.run_id, "tables": dict(made.versions)}) + "\n")
-    else:
-        put(f"The lake at {lake.where} has {len(made.versions)} tables, now in Delta's format; no rows were copied.\n")
-    return DONE
 
 
 # ``kac lake doctor``: what is here and what is missing to run the pipeline, and what to do about each.

@@ -1,5 +1,5 @@
-"""The lake's application on Spark: a stream from each source to bronze, and one from bronze to silver and gold. `update`
-takes what is there once, `run` goes on; both do the same.
+"""The lake's application on Spark: a stream from each source to bronze, and one from bronze to silver and gold. `take`
+takes what is there once, `go_on` goes on; both make the same batches.
 
 Each stream's checkpoint is in the lake. A batch is written to a table once, however often it is made: commits carry the
 checkpoint's id and the batch's number (Delta's transactions by application), and where the batch ends, so that a source
@@ -9,132 +9,331 @@ whose checkpoint is lost goes on there. Gold follows from bronze: without its ch
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime
 from typing import Any
 
 import msgspec
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 
 from console.history import sources
-from console.history.errors import LakeError
+from console.history.clocks import check_clocks
+from console.history.files import iso_now, new_run_id
 from console.history.gold import Known, Renewal, new_keys, news_of
+from console.history.inputs import UnreadableInput, owned
 from console.history.judged import compare, judge
-from console.history.plans import SOURCES, Settings
-from console.history.policy_files import Policy, Wanted
-from console.history.schema import JOURNAL, TABLES
-from console.history.tables import Batch, Tables
+from console.history.lake import Lake
+from console.history.maintain import EVERY, MANY_FILES, maintain
+from console.history.plans import BRONZE_OF, SOURCES, MetadataLogs, RequestLogs, Settings
+from console.history.progress import Listener, Steps, silent
+from console.history.runs import (
+    GOLD,
+    Plan,
+    Report,
+    begin_of,
+    begins,
+    ended,
+    is_of_another,
+    kac_version,
+    message_of,
+    news,
+    offsets,
+    recorded,
+    rules_of,
+    settings_of,
+    unjudged,
+    versions,
+)
+from console.history.schema import CLUSTER_PART, DRIFT, HISTORY, JOURNAL, POLICY_VIOLATION, REQUEST, TABLES
+from console.history.spark import for_few_rows, for_many_rows
+from console.history.tables import Batch, Tables, of_clusters, taken
+from console.history.topics import Topic, logged_in, topic_rows
 from console.history.usage import make_usage
 from console.model.numbers import json_text
 
-GOLD = "gold"
-"""The stream from bronze."""
-_CHANGE = [name for name in JOURNAL.names if name != "read_ts"]
-
-
-@dataclass(frozen=True)
-class Rules:
-    """The operator's files: policies, and a baseline."""
-
-    policies: Sequence[Policy]
-    baseline: Sequence[Wanted] = ()
-
-
-@dataclass
-class Progress:
-    """What an application did. rows: read, by source."""
-
-    rows: dict[str, int] = field(default_factory=dict)
+MANY = 20_000
+"""Rows of a batch for which plans are worth to be compiled."""
+_AGAIN = 10.0
+"""Seconds before a stream that failed is begun again."""
+_CHANGE = [column.name for column in JOURNAL.columns if column.name != "read_ts"]
 
 
 class Application:
-    """One application on one lake. root: of the lake, as Spark names it. rules: read again for each batch."""
+    """One application on one lake. root: of the lake, as Spark names it. note: goes into each commit. report: what it
+    did is added to it. keep_days: see `maintain`. topics: of request logs."""
 
     def __init__(
-        self, spark: SparkSession, root: str, settings: Settings, rules: Callable[[], Rules], note: Mapping[str, Any]
+        self,
+        spark: SparkSession,
+        lake: Lake,
+        root: str,
+        settings: Settings,
+        note: Mapping[str, Any],
+        report: Report,
+        keep_days: float | None = None,
+        topics: Sequence[Topic] = (),
     ) -> None:
         self._spark = spark
+        self._lake = lake
         self._root = root.rstrip("/")
         self._settings = settings
-        self._rules = rules
-        self.tables = Tables(spark, root, dict(note))
+        self._report = report
+        self._keep_days = keep_days
+        self._topics = {each.stream: each for each in topics}
+        self.tables = Tables(spark, lake, root, dict(note))
         self._known = Known(self.tables)
-        for each in sources.FORMATS:
+        self._alone = threading.Lock()
+        for each in sources.formats():
             spark.dataSource.register(each)
         self.tables.create_bronze()
 
     # -- streams -------------------------------------------------------------------------------------------------------
 
-    def update(self, wanted: Sequence[str]) -> None:
-        """Takes in once what is new in these sources, then makes gold of it."""
-        _end([self._to_bronze(name, availableNow=True) for name in wanted])
-        _end([self._to_gold(availableNow=True)])
+    def take(self, name: str) -> None:
+        """Takes in once what is new in a source, or makes gold of what is new in bronze."""
+        query = self._begin(name, availableNow=True)
+        query.awaitTermination()
+        if (wrong := query.exception()) is not None:
+            raise wrong
 
-    def run(self, wanted: Sequence[str], every: str, stop: threading.Event) -> None:
-        """The same for ever, until `stop` is set. every: Spark's words for the time between two batches."""
-        queries = [self._to_bronze(name, processingTime=every) for name in wanted]
-        queries.append(self._to_gold(processingTime=every))
+    def go_on(
+        self,
+        every: float,
+        told: Callable[[str], None],
+        stop: threading.Event,
+        now_and_then: Callable[[Application], None],
+    ) -> None:
+        """Runs all streams until `stop` is set. One that fails is told of once, and begun again. See `runs.run`."""
+        trigger = {"processingTime": f"{every:g} seconds"}
+        streams = {name: self._begin(name, **trigger) for name in (*self._wanted, GOLD)}
+        failed: dict[str, str] = {}
+        waits: dict[str, int] = {}
+        judged = time.monotonic()
         try:
-            while not stop.wait(0.2):
-                for query in queries:
-                    if not query.isActive:
-                        _end([query])
-                        raise LakeError(f"the stream {query.name} has ended")
+            while not stop.wait(_LOOK):
+                for name, query in streams.items():
+                    if query.isActive:
+                        if name in failed and query.lastProgress is not None:
+                            told(f"{name}: it works again")
+                            del failed[name]
+                        continue
+                    waits[name] = waits.get(name, 0) + 1
+                    if waits[name] == 1:
+                        why = message_of(query.exception() or RuntimeError()) or _condition(query)
+                        if failed.get(name) != why:
+                            told(f"{name}: {why.rstrip('.')}. It is tried again")
+                        failed[name] = why
+                    elif waits[name] * _LOOK > _AGAIN:
+                        waits[name] = 0
+                        if name == GOLD:
+                            self._known = Known(self.tables)
+                        streams[name] = self._begin(name, **trigger)
+                now_and_then(self)
+                self.maintain()
+                if time.monotonic() > judged + _JUDGE:
+                    judged = time.monotonic()
+                    self.judge()
         finally:
-            for query in queries:
+            for query in streams.values():
                 query.stop()
 
-    def _to_bronze(self, name: str, **trigger: Any) -> StreamingQuery:
-        rows = self._spark.readStream.format(name).option("settings", json_text(msgspec.to_builtins(self._settings)))
-        return self._start(rows.load(), name, lambda batch, at: self._take(name, batch, at), trigger)
+    @property
+    def _wanted(self) -> list[str]:
+        """The streams that have a source."""
+        inputs = self._settings.inputs
+        given = {
+            MetadataLogs.name: inputs.metadata_logs,
+            RequestLogs.name: inputs.request_logs,
+            "controllers": inputs.controllers,
+        }
+        return [*(name for name in SOURCES if given.get(name, True)), *self._topics]
 
-    def _to_gold(self, **trigger: Any) -> StreamingQuery:
-        return self._start(new_keys(self.tables), GOLD, self._make, trigger)
-
-    def _start(
-        self, rows: DataFrame, name: str, do: Callable[[DataFrame, Batch], None], trigger: Mapping[str, Any]
-    ) -> StreamingQuery:
-        place = f"{self._root}/checkpoints/{name}"
+    def _begin(self, name: str, **trigger: Any) -> StreamingQuery:
+        do: Callable[[str, DataFrame, Batch], None] = self._put
+        if name == GOLD:
+            rows, do = new_keys(self.tables), self._make
+        elif name in self._topics:
+            begin = begin_of(self._lake, name, REQUEST.name)
+            rows = topic_rows(self._spark, self._topics[name], begin)
+        else:
+            now = msgspec.structs.replace(self._settings, begin=begins(self._lake))
+            settings = json_text(msgspec.to_builtins(now))
+            rows = self._spark.readStream.format(name).option("settings", settings).load()
 
         def each(batch: DataFrame, number: int) -> None:
             spark = batch.sparkSession
-            self.tables.spark = spark
-            query = spark.sparkContext.getLocalProperty("sql.streaming.queryId") or name
-            do(batch, Batch(query, number))
+            query = spark.sparkContext.getLocalProperty("sql.streaming.queryId")
+            with self._alone:
+                self.tables.spark = spark
+                do(name, batch, Batch(str(query), number, {"stream": name}))
 
-        stream = rows.writeStream.queryName(name).option("checkpointLocation", place)
+        stream = rows.writeStream.queryName(name).option("checkpointLocation", f"{self._root}/checkpoints/{name}")
         return stream.trigger(**trigger).foreachBatch(each).start()
+
+    def maintain(self) -> None:
+        """Keeps the lake small, once a day. What is missed is done the next time."""
+        path = self._lake.path("maintained.json")
+        done = self._lake.own_file("maintained.json")
+        if done is not None and time.time() - float(done) < EVERY.total_seconds():
+            return
+        with self._alone:
+            self.tables.spark = self._spark
+            for_many_rows(self._spark)
+            counts = {table.name: len(self._lake.table(table).files) for table in TABLES.values()}
+            if done is not None or max(counts.values()) > MANY_FILES:
+                maintain(self.tables, counts, self._keep_days)
+        self._lake.files.replace(path, str(time.time()).encode())
 
     # -- batches -------------------------------------------------------------------------------------------------------
 
-    def _take(self, name: str, rows: DataFrame, batch: Batch) -> None:
-        table = TABLES[SOURCES[name].table]
+    def _put(self, name: str, rows: DataFrame, batch: Batch) -> None:
+        """A batch of a source, into its bronze table."""
+        table = TABLES[BRONZE_OF.get(name, REQUEST.name)]
+        # Of how many rows it is, nobody knows before they are read.
+        for_many_rows(self.tables.spark)
+        seen = Observation()
+        good, bad = ("sum(lines)", "sum(damaged)") if table is REQUEST else ("count(*)", _BAD.get(table.name, "0"))
+        ends = (F.min("alter.end_ts").alias("first"), F.max("alter.end_ts").alias("last")) if table is REQUEST else ()
+        rows = rows.observe(seen, F.expr(good).alias("good"), F.expr(bad).alias("bad"), *ends)
         if table is JOURNAL:
             known = self.tables.read(JOURNAL).select(*(F.col(each).alias(f"known_{each}") for each in _CHANGE))
             same = [F.col(each).eqNullSafe(F.col(f"known_{each}")) for each in _CHANGE]
             rows = rows.join(known, same, "left_anti")
-        self.tables.append(rows, table, batch)
+        (at,) = offsets(self._lake, name, batch.number)
+        before = self._lake.version(table)
+        self.tables.append(rows, table, batch.noting(end={**at, **({"parts": []} if "parts" in at else {})}))
+        counted = seen.get
+        if table is REQUEST and counted["first"] is not None:
+            self._check(counted["first"], counted["last"], before)
+        mine = self._report.taken.setdefault(name, {"good": 0, "bad": 0})
+        unreadable = counted["bad"] or 0
+        mine["good"] += (counted["good"] or 0) - unreadable
+        mine["bad"] += unreadable
 
-    def _make(self, keys: DataFrame, batch: Batch) -> None:
+    def _check(self, first: datetime, last: datetime, before: int) -> None:
+        """Take a batch of request logs back, and its checkpoint, where a time zone is wrong. before: the version of the
+        table without it. Raises UnreadableInput."""
+        zones = {(log.cluster_id, log.broker_id): log.time_zone for log in owned(self._settings.inputs)}
+        try:
+            check_clocks(self.tables, first, last, zones)
+        except UnreadableInput:
+            notes = self._lake.notes(REQUEST)
+            former = next((note for note in notes if note["version"] <= before and "end" in note), None)
+            end = RequestLogs.NOTHING if former is None else former["end"]
+            self.tables.undo(REQUEST, before, {"stream": RequestLogs.name, "end": end})
+            self._lake.files.remove(self._lake.path(f"checkpoints/{RequestLogs.name}"))
+            raise
+
+    def _make(self, _: str, keys: DataFrame, batch: Batch) -> None:
+        """A batch of keys that came to bronze, into silver and gold."""
         news = news_of(keys)
         if not news.clusters:
             return
+        many = bool(news.whole) or len(news.entities) > MANY or not self.tables.exists(HISTORY)
+        (for_many_rows if many else for_few_rows)(self.tables.spark)
         touched = Renewal(self.tables, self._known, batch).renew(news)
         quotas = touched.whole | {each[0] for each in touched.entities if each[1] == "quota"}
         if news.hours or quotas:
             make_usage(self.tables, news.hours, quotas, batch)
-        if touched.clusters:
-            rules = self._rules()
-            judge(self.tables, touched.clusters, rules.policies, batch)
-            compare(self.tables, rules.baseline, batch)
+
+    def judge(self) -> None:
+        """Makes what follows from all of `history`, where that is not as it was judged."""
+        with self._alone:
+            new = unjudged(self._lake)
+            if new is None:
+                return
+            self.tables.spark = self._spark
+            for_few_rows(self._spark)
+            rules = rules_of(self._lake)
+            there = {each.parts[name] for each in self._lake.table(HISTORY).files.values() for name in CLUSTER_PART}
+            clusters = {each for each in there if each is not None and (new.clusters is None or each in new.clusters)}
+            batch = Batch(self._report.run_id, new.version)
+            # Two clusters are not compared with each other, and of most entities one is like no other.
+            if len(there) > _A_PAIR or rules.baseline or new.rules or self._has_brokers(clusters):
+                compare(self.tables, rules.baseline, batch.noting(rules=rules.digests[DRIFT.name]))
+            noted = batch.noting(rules=rules.digests[POLICY_VIOLATION.name], history=new.version)
+            judge(self.tables, clusters, rules.policies, noted)
+
+    def _has_brokers(self, clusters: Iterable[str]) -> bool:
+        """Whether there is anything to compare in clusters by themselves."""
+        brokers = self.tables.read(HISTORY).where(of_clusters(clusters)).where("entity_type = 'broker' AND is_current")
+        return bool(taken(brokers.select("cluster_id").limit(1), 1))
 
 
-def _end(queries: Sequence[StreamingQuery]) -> None:
-    """Wait for streams to end. Raises what one of them raised."""
-    for query in queries:
-        query.awaitTermination()
-    for query in queries:
-        if (wrong := query.exception()) is not None:
-            raise wrong
+_A_PAIR = 2
+_JUDGE = 20.0
+"""Seconds after which what changed is judged, while an application goes on."""
+_LOOK = 0.2
+"""Seconds between two looks at whether the streams run."""
+_BAD = {"kraft_record": "count(quarantined)", "journal": "count(quarantined)"}
+
+
+def _condition(query: StreamingQuery) -> str:
+    """What Spark calls the error that ended a stream."""
+    wrong = query.exception()
+    condition = getattr(wrong, "getCondition", lambda: None)() if wrong is not None else None
+    return f"it failed in Spark ({condition or type(wrong).__name__}); Spark's log says where"
+
+
+# -- one run ----------------------------------------------------------------------------------------------------------
+
+Session = Callable[[], AbstractContextManager[SparkSession]]
+"""Starts Spark for a context."""
+
+
+def update(plan: Plan, session: Session, progress: Listener = silent) -> Report:
+    """Takes in once what is new, and makes what follows from it. LakeBusy; UnreadableInput, LakeError, OSError."""
+    report = Report(new_run_id(), "update", iso_now(), versions=versions())
+    with settings_of(plan) as settings:
+        wanted = news(plan.lake, settings) or ([GOLD] if plan.topics else [])
+        if not wanted:
+            return ended(report)
+        with plan.lake.alone(report.run_id, "update") as lock:
+            if lock.former is not None:
+                report.notes.append(f"took over the lock of a run that died: {lock.former}")
+            with recorded(plan.lake, report), session() as spark, logged_in(spark, plan.login):
+                app = application(plan, settings, spark, report)
+                steps = Steps("update", len(wanted) + len(plan.topics) + 1, progress)
+                for name in (*wanted[:-1], *(each.stream for each in plan.topics), GOLD):
+                    with steps.step(name) as read:
+                        app.take(name)
+                        read(sum(report.taken.get(name, {}).values()))
+                app.maintain()
+                with steps.step("rules"):
+                    app.judge()
+            with settings_of(plan) as after:
+                news(plan.lake, after)  # what is in the lake is deleted where it was landed
+    return report
+
+
+def run(
+    plan: Plan,
+    session: Session,
+    told: Callable[[str], None],
+    stop: threading.Event,
+    now_and_then: Callable[[Application], None] = lambda _: None,
+) -> Report:
+    """Goes on until `stop` is set. told: gets a line for what fails, and for each batch that wrote something.
+    now_and_then: called between batches, for what is done on a schedule. LakeBusy, LakeError."""
+    report = Report(new_run_id(), "run", iso_now(), versions=versions())
+    with settings_of(plan) as settings, plan.lake.alone(report.run_id, "run") as lock:
+        if lock.former is not None:
+            told(f"took over the lock of a run that died: {lock.former}")
+        with recorded(plan.lake, report), session() as spark, logged_in(spark, plan.login):
+            app = application(plan, settings, spark, report)
+            app.go_on(plan.every, told, stop, now_and_then)
+    return report
+
+
+def application(plan: Plan, settings: Settings, spark: SparkSession, report: Report) -> Application:
+    """The application in a session, which fills in a report."""
+    lake = plan.lake
+    if is_of_another(lake):
+        lake.files.remove(lake.path(f"checkpoints/{GOLD}"))
+    return Application(
+        spark, lake, plan.root, settings, {"run": report.run_id, "kac": kac_version()}, report, plan.keep_days
+    )

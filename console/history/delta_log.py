@@ -217,6 +217,21 @@ def commits(files: Filesystem, folder: str) -> Iterator[Mapping[str, Any]]:
                     yield {**info, "version": version}
 
 
+def parts_since(files: Filesystem, folder: str, version: int) -> list[Mapping[str, str | None]] | None:
+    """The partitions that got files after a version; None: the log does not reach back so far."""
+    log = listed(files, folder)
+    later = [each for each in log.commits if each > version]
+    if len(later) != (log.newest or 0) - version:
+        return None
+    found: dict[tuple[tuple[str, str | None], ...], Mapping[str, str | None]] = {}
+    with reading(folder, LOG):
+        for each in later:
+            for line in files.read(f"{folder}/{log_file(each)}").splitlines():
+                if (added := json.loads(line).get("add")) is not None:
+                    found[tuple(added["partitionValues"].items())] = added["partitionValues"]
+    return list(found.values())
+
+
 @contextmanager
 def reading(folder: str, name: str) -> Iterator[None]:
     """What goes wrong with a file of a lake as DamagedLake."""

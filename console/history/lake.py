@@ -127,9 +127,13 @@ class Lake:
 
     def notes(self, table: Table) -> Iterator[dict[str, Any]]:
         """What the application wrote into the commits of a table, newest first."""
-        for each in delta_log.commits(self.files, self.folder(table)):
-            with suppress(ValueError, TypeError):
-                yield {**json.loads(each["userMetadata"] or ""), "version": each["version"]}
+        for each in self.commits(table):
+            with suppress(ValueError, TypeError, KeyError):
+                yield {**json.loads(each["userMetadata"]), "version": each["version"]}
+
+    def commits(self, table: Table) -> Iterator[Mapping[str, Any]]:
+        """What Delta says of the commits of a table (`commitInfo`), newest first, with `version`."""
+        return delta_log.commits(self.files, self.folder(table))
 
     # -- the right to write, the key, the runs -----------------------------------------------------------------------
 

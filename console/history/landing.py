@@ -1,10 +1,9 @@
-"""The folder `landing/` of a lake: what hosts deliver without Spark, each file written whole, and taken from there by the
-streams. Files of other users, links and what is no plain file are not followed: others may write to that folder."""
+"""The folder `landing/` of a lake: what hosts deliver without Spark, each file written whole, and taken from there by
+the streams. Files of other users, links and what is no plain file are not followed: others may write to that folder."""
 
 from __future__ import annotations
 
 import os
-import secrets
 import stat
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,6 +15,7 @@ import msgspec
 import pyarrow as pa
 
 from console.history.entities import id_problem
+from console.history.lake import Lake
 from console.history.schema import SNAPSHOT, arrow_schema
 
 POLLS, JOURNAL = "landing/polls", "landing/journal"
@@ -40,20 +40,14 @@ class BadLanding(ValueError):
     """A landed file is not what it should be; the text says why, and what to do."""
 
 
-def deliver(folder: Path, polls: Iterable[Landed], name: str) -> Path:
-    """Write polls as one file, whole, into a lake's folder of polls. name: begins its name. OSError."""
-    folder.mkdir(parents=True, exist_ok=True)
+def deliver(lake: Lake, polls: Iterable[Landed], name: str) -> str:
+    """Write polls as one file, whole, into a lake's folder of polls. name: begins its name. Returns its path. OSError,
+    LakeError."""
     packer = zlib.compressobj(wbits=31)
     encode = msgspec.json.encode
     whole = b"".join((*(packer.compress(encode(each) + b"\n") for each in polls), packer.flush()))
-    path = folder / f"{name}-{secrets.token_hex(4)}{SUFFIX}"
-    written = folder / f".{path.name}"
-    number = os.open(written, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    with os.fdopen(number, "wb") as file:
-        file.write(whole)
-        file.flush()
-        os.fsync(number)
-    written.replace(path)
+    path = lake.path(f"{POLLS}/{name}{SUFFIX}")
+    lake.files.replace(path, whole)
     return path
 
 

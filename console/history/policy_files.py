@@ -7,7 +7,7 @@ from __future__ import annotations
 import pkgutil
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from console.history.entities import quota_value
@@ -138,6 +138,16 @@ def _any_of(globs: tuple[str, ...]) -> str:
 
 
 # -- reading ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The operator's files: policies, a baseline. digests: of what they hold, by the table that is made with each."""
+
+    policies: tuple[Policy, ...]
+    baseline: tuple[Wanted, ...] = ()
+    digests: Mapping[str, str] = field(default_factory=dict)
+
 
 POLICIES_FILE = "policies.yaml"
 BASELINE_FILE = "baseline.yaml"

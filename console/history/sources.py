@@ -14,16 +14,17 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 
-from console.history.plans import SOURCES, Offset, Settings, Source
-from console.history.schema import TABLES, arrow_schema
+from console.history.plans import BRONZE_OF, SOURCES, Offset, Settings, Source
+from console.history.schema import TABLES, Table, arrow_schema
 
 
 class _Stream(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """A source as Spark asks it. With the trigger availableNow what is there is one batch: what comes while it is read is
-    for the next run."""
+    """A source as Spark asks it. With the trigger availableNow what is there is one batch: what comes while it is read
+    is for the next run."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, table: Table) -> None:
         self._source = source
+        self._table = table
         self._is_once = False
         self._was_asked = False
 
@@ -50,7 +51,7 @@ class _Stream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
         """The rows of a part; Spark passes None where there is none."""
         # Spark takes the schema of the first batch for all.
-        yield pa.RecordBatch.from_pylist([], arrow_schema(TABLES[self._source.table]))
+        yield pa.RecordBatch.from_pylist([], arrow_schema(self._table))
         if partition is not None:
             yield from self._source.read(partition.value)
 
@@ -71,11 +72,12 @@ class LakeSource(DataSource):
 
     def schema(self) -> str:
         """The columns of the bronze table."""
-        return TABLES[SOURCES[self.name()].table].ddl
+        return TABLES[BRONZE_OF[self.name()]].ddl
 
     def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: ARG002, N802 - Spark's
         """The source of these options."""
-        return _Stream(SOURCES[self.name()](Settings.of(json.loads(self.options["settings"]))))
+        source = SOURCES[self.name()](Settings.of(json.loads(self.options["settings"])))
+        return _Stream(source, TABLES[BRONZE_OF[self.name()]])
 
 
 class MetadataLogSource(LakeSource):
@@ -102,4 +104,6 @@ class JournalSource(LakeSource):
     of = "journals"
 
 
-FORMATS = (MetadataLogSource, RequestLogSource, PollSource, JournalSource)
+def formats() -> list[type[LakeSource]]:
+    """All that there are in this process."""
+    return LakeSource.__subclasses__()

@@ -122,7 +122,7 @@ def _at(values: Any, path: tuple[str, ...]) -> datetime | None:
 def _run(about: Mapping[str, Any]) -> RunStatus | None:
     """What a run's file says; None: it is no run's."""
     with suppress(KeyError, TypeError, ValueError, AttributeError):
-        ended = about.get("ended")
+        ended = about.get("ended") or None
         return RunStatus(
             run_id=str(about["run_id"]),
             job=str(about["job"]),

@@ -3,21 +3,24 @@ executors' tasks; of rows nothing comes to the driver but what `taken` says."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from console.history.lake import Lake
 from console.history.schema import BRONZE, CLUSTER_PART, Table
 from console.model.numbers import json_text
 
 if TYPE_CHECKING:
-    from pyspark.sql.streaming import DataStreamReader
+    from pyspark.sql.streaming.readwriter import DataStreamReader
 
 PARTITION = "in_"
 """Begins the names of partitions: the columns that they are made of are in the files, too."""
+_NOTE = "spark.databricks.delta.commitInfo.userMetadata"
 _ALL_AT_ONCE = 1_000_000
 """Files of a batch of a stream: what there is is one batch."""
 
@@ -55,11 +58,13 @@ def of_clusters(clusters: Iterable[str]) -> Column:
 class Tables:
     """The tables of one lake, for one application: it is alone, so what it knows of them stays true.
 
-    note: goes into each commit of Delta, as JSON.
+    lake: the same without Spark. note: goes into each commit of Delta, as JSON.
     """
 
-    def __init__(self, spark: SparkSession, root: str, note: dict[str, Any]) -> None:
+    def __init__(self, spark: SparkSession, lake: Lake, root: str, note: dict[str, Any]) -> None:
         self.spark = spark
+        self._lake = lake
+        self._with_rows: set[str] = set()
         self.root = root.rstrip("/")
         self._note = note
         self._made: dict[str, int] = {}
@@ -76,6 +81,12 @@ class Tables:
             if known.io.delta.tables.DeltaTable.isDeltaTable(self.spark._jsparkSession, self.path(table)):
                 self._there.add(table.name)
         return table.name in self._there
+
+    def is_empty(self, table: Table) -> bool:
+        """Whether there are no rows in it: what is planned for none takes as long as for some."""
+        if table.name not in self._with_rows and self._lake.table(table).files:
+            self._with_rows.add(table.name)
+        return table.name not in self._with_rows
 
     def create_bronze(self) -> None:
         """Create what a stream of all bronze tables reads."""
@@ -110,30 +121,43 @@ class Tables:
         reader = reader.option("skipChangeCommits", "true").option("maxFilesPerTrigger", _ALL_AT_ONCE)
         return reader.load(self.path(table))
 
-    def append(self, rows: DataFrame, table: Table, batch: Batch, *, replacing: bool = True) -> int:
-        """Appends rows, once for each batch however often it is called. Returns the rows' `made`.
-
-        replacing: whether the rows take the place of others (False: `made` is among their columns).
-        """
-        made = self.next_made(table) if table.newest else 0
+    def append(self, rows: DataFrame, table: Table, batch: Batch) -> None:
+        """Appends rows, once for each batch however often it is called."""
         written = rows.withColumns({name: F.expr(of) for name, of in table.partitions.items()})
-        if table.newest and replacing:
+        if table.newest:
+            made = self._next_made(table)
             written = written.withColumn("made", F.lit(made).cast("bigint"))
-        writer = written.write.format("delta").mode("append").partitionBy(*table.partitions)
-        self._save(writer, table, batch)
-        self._made[table.name] = made
-        return made
+            self._made[table.name] = made
+        self._save(written.write.format("delta").mode("append").partitionBy(*table.partitions), table, batch)
 
     def overwrite(self, rows: DataFrame, table: Table, batch: Batch) -> None:
         """Makes these its only rows."""
         self._save(rows.write.format("delta").mode("overwrite").partitionBy(*table.partitions), table, batch)
+
+    def rewrite(self, rows: DataFrame, table: Table) -> None:
+        """Makes these its only rows, as they are: those that hold, with `made`, in other files."""
+        writer = rows.write.format("delta").mode("overwrite").option("userMetadata", json_text(self._note))
+        writer.partitionBy(*table.partitions).save(self.path(table))
+
+    def delete(self, table: Table, where: str) -> None:
+        """Deletes the rows for which a condition holds."""
+        self.spark.sql(f"DELETE FROM {self.named(table)} WHERE {where}")  # noqa: S608 - of our own words
+
+    def undo(self, table: Table, version: int, note: Mapping[str, Any]) -> None:
+        """Makes it what it was in that version; the commit says so, and the note."""
+        conf = self.spark.conf
+        conf.set(_NOTE, json_text({**self._note, **note}))
+        try:
+            self.spark.sql(f"RESTORE TABLE {self.named(table)} TO VERSION AS OF {version}")
+        finally:
+            conf.unset(_NOTE)
 
     def _save(self, writer: Any, table: Table, batch: Batch) -> None:
         writer = writer.option("txnAppId", f"{batch.query}/{table.name}").option("txnVersion", batch.number)
         writer.option("userMetadata", json_text({**self._note, **batch.note})).save(self.path(table))
         self._there.add(table.name)
 
-    def next_made(self, table: Table) -> int:
+    def _next_made(self, table: Table) -> int:
         """The number that replaces every row that is there."""
         if table.name not in self._made:
             ((highest,),) = taken(self.read(table).agg(F.max("made")), 1)
@@ -141,11 +165,15 @@ class Tables:
         return self._made[table.name] + 1
 
 
+@dataclass(frozen=True)
 class Batch:
-    """A batch of a stream. query: its checkpoint's id: a new checkpoint counts its batches from 0 again. note: what
-    its commits say, beside what all of the application do."""
+    """A batch of a stream. query: its checkpoint's id: a new checkpoint counts its batches from 0 again. note: what its
+    commits say, beside what all of the application do."""
 
-    def __init__(self, query: str, number: int, note: dict[str, Any] | None = None) -> None:
-        self.query = query
-        self.number = number
-        self.note = note or {}
+    query: str
+    number: int
+    note: Mapping[str, Any] = field(default_factory=dict)
+
+    def noting(self, **more: Any) -> Batch:
+        """The same with more in its note."""
+        return replace(self, note={**self.note, **more})

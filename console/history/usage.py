@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,8 +28,8 @@ _HOURS = pa.schema([("cluster_id", pa.string()), ("hour", pa.int64())])
 
 
 def make_usage(tables: Tables, hours: Iterable[tuple[str, int]], whole: frozenset[str], batch: Batch) -> None:
-    """Makes the minutes of these hours (clusters, and hours since 1970), and those of all hours of whole clusters, whose
-    limits differ; and what all minutes of their clusters suggest."""
+    """Makes the minutes of these hours (clusters, and hours since 1970), and those of all hours of whole clusters,
+    whose limits differ; and what all minutes of their clusters suggest."""
     wanted = set(hours)
     # A rate reaches back ten seconds: out of the hour after.
     wanted |= {(cluster, hour + 1) for cluster, hour in wanted}
@@ -43,8 +43,8 @@ def make_usage(tables: Tables, hours: Iterable[tuple[str, int]], whole: frozense
     by_hour = by_hour.where(F.col("cluster_id").isin(sorted(whole))).unionByName(of_some)
     history = tables.newest(HISTORY, of_clusters(clusters))
     quotas = history.where("entity_type = 'quota'").withColumn("of", F.lit("quota"))
-    first = history.where(F.col("source").isin(*POLL_SOURCES)).groupBy("cluster_id")
-    first = first.agg(F.min("valid_from").alias("valid_from")).withColumn("of", F.lit("first"))
+    looks = history.where(F.col("source").isin(*POLL_SOURCES)).groupBy("cluster_id")
+    first = looks.agg(F.min("valid_from").alias("valid_from")).withColumn("of", F.lit("first"))
     limits = quotas.unionByName(first, allowMissingColumns=True)
     of_hour = by_hour.select("cluster_id", "hour").distinct().join(limits, "cluster_id")
     rows = by_hour.withColumn("of", F.lit("second")).unionByName(of_hour, allowMissingColumns=True)
@@ -68,6 +68,6 @@ def _minutes(rows: pa.Table) -> pa.Table:
     return used_minutes(seconds, rows["hour"][0].as_py(), Limits(of["quota"].select(HISTORY.names), first))
 
 
-def _suggested(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
+def _suggested(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         yield from suggestions(pa.Table.from_batches([batch])).to_batches()

@@ -2,44 +2,41 @@
 
 `collect(lake, contexts, progress)` polls once, several clusters at a time; `keep_collecting` repeats that until it is
 stopped. A cluster that does not answer is named in the report and delays no other. One that answers with the id of
-another is refused: `refused_claims`. Needs PyArrow, no Spark.
+another is refused: `refused_claims`. Needs no Spark: what was read is delivered into the lake's folder `landing/`.
 """
 
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
-import pyarrow as pa
 from msgspec import structs
 
 from console.admin.client import AdminClient
 from console.admin.errors import AdminError
 from console.contexts import Context
 from console.history.entities import id_problem
-from console.history.schema import POLL, SNAPSHOT
-from console.history.store import Lake, LakeBusy
-from console.history.store.write import Write, writing
+from console.history.files import LakeBusy, new_run_id, this_process
+from console.history.lake import Lake
+from console.history.landing import Landed, deliver
 from console.lake.last_state import LastStates, Owner, changed_rows
-from console.lake.poll import Observation, Row, State, failed_row, poll_cluster, rows_table, status_rows
+from console.lake.poll import Observation, Row, State, failed_row, landed, poll_cluster, status_rows
 from console.model.failure import Failure
 from console.session.session import Session
 from console.session.snapshot_reader import Refused
 
 IN_FLIGHT = 16
 """Clusters that are polled at the same time."""
-POLLS_IN_FILE = 500_000
-"""Rows of a file of `poll` that is left as it is: half a month of 100 clusters every five minutes."""
 TIMEOUT = 120.0
 """Seconds that one cluster may take."""
 KEPT_POLLS = 12
-"""Polls that wait while another run writes to the lake; the oldest are dropped."""
+"""Polls that wait while the lake can't be written to; the oldest are dropped."""
 _NOT_THERE = ("UNSUPPORTED", "SECURITY_DISABLED")
 """Refusals by clusters without the feature: no errors."""
 
@@ -65,7 +62,7 @@ class ClusterReport:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The result of a run. run_id: ``""`` if nothing was written. rows: written to the tables `snapshot` and `poll`."""
+    """The result of a run. run_id: ``""`` if nothing was delivered. rows: delivered."""
 
     run_id: str
     clusters: tuple[ClusterReport, ...]
@@ -117,45 +114,45 @@ def keep_collecting(
     contexts: Callable[[], Sequence[Context]],
     every: float,
     told: Callable[[Report], None],
+    stop: threading.Event,
     progress: Progress = lambda *_: None,
     *,
     names: Callable[[], Collection[str] | None] = lambda: None,
-) -> NoReturn:
-    """Polls every so many seconds, until a KeyboardInterrupt.
+) -> None:
+    """Polls every so many seconds, until `stop` is set.
 
     contexts, names: called each time, so that a changed file counts; see `collect`. told: called with each report.
-    While another run writes to the lake, polls are kept and written with the next.
+    While the lake can't be written to, polls are kept and delivered with the next.
     """
     waiting: list[PollResult] = []
     states = LastStates(lake)
     begun = time.monotonic()
-    while True:
+    while not stop.is_set():
         chosen = contexts()
         waiting += poll_all(states, chosen, progress)
         try:
             report = write_down(waiting, states, names())
             waiting = []
-        except LakeBusy as busy:
+        except (LakeBusy, OSError) as wrong:
             waiting = waiting[-KEPT_POLLS * max(1, len(chosen)) :]
-            held = Failure("LAKE_BUSY", str(busy), "The polls are kept and written with the next.")
-            report = Report("", tuple(ClusterReport(c.name, None, failure=held) for c in chosen))
+            said = Failure("LAKE_BUSY", str(wrong), "The polls are kept and delivered with the next.")
+            report = Report("", tuple(ClusterReport(c.name, None, failure=said) for c in chosen))
         told(report)
         passed = time.monotonic() - begun
-        time.sleep(every - passed % every)
+        stop.wait(every - passed % every)
 
 
 def poll_all(
     states: LastStates, contexts: Sequence[Context], progress: Progress, timeout: float = TIMEOUT
 ) -> list[PollResult]:
     """What each cluster answers, in the order of the contexts; nothing is written."""
-    release = states.lake.current()
-    owners = states.owners(release)
+    owners = states.owners()
 
     def topics_of(context: Context, cluster_id: str) -> list[str]:
         owner = owners.get(cluster_id)
         if owner is None or (owner.context != context.name and context.cluster_id != cluster_id):
             return []  # a cluster that claims another's id must not learn the names of its topics
-        return [key for entity_type, key in states.of(release, cluster_id) if entity_type == "topic"]
+        return [key for entity_type, key in states.of(cluster_id) if entity_type == "topic"]
 
     async def all_of_them() -> list[PollResult]:
         free = asyncio.Semaphore(IN_FLIGHT)
@@ -257,32 +254,23 @@ def _taken_id(claim: Claim, others: Sequence[str]) -> Failure:
 
 
 def write_down(taken: Sequence[PollResult], states: LastStates, names: Collection[str] | None = None) -> Report:
-    """Writes results, all at once. names: see `refused_claims`. LakeError: another run writes, the disk is full …"""
-    inputs = {
-        "clusters": {
-            each.context.name: None if isinstance(each.seen, Failure) else each.seen.cluster_id for each in taken
-        }
-    }
-    with writing(states.lake, "collect", inputs=inputs) as write:
-        changes, polls, reports, kept = _tables(write, states, taken, names)
-        report = Report(write.run_id, tuple(reports))
-        if not polls:
-            write.fail(report.message or "there was no cluster to poll", inputs=inputs)
-            return replace(report, run_id="")
-        rows = write.add_few(POLL.name, pa.concat_tables(polls), POLLS_IN_FILE)
-        if changes:
-            rows += write.add_arrow(SNAPSHOT.name, pa.concat_tables(changes))
-        release = write.commit(status="done" if kept else "failed", inputs=inputs, message=report.message)
-        with suppress(OSError):  # the next run deletes what is left over
-            states.forget_older(release, kept)
-        return replace(report, rows=rows)
+    """Delivers results as one file, which the lake's streams take in. names: see `refused_claims`. LakeBusy: another
+    does the same; OSError: the disk is full …"""
+    lake, run_id = states.lake, new_run_id()
+    with lake.files.lock(lake.path("collect/lock"), this_process(run_id, "collect")):
+        polls, reports, kept = _polls(states, taken, names)
+        report = Report(run_id if polls else "", tuple(reports), sum(len(each.rows) for each in polls))
+        if polls:
+            deliver(lake, polls, run_id)
+        states.keep(kept)
+    return report
 
 
-def _tables(
-    write: Write, states: LastStates, taken: Sequence[PollResult], names: Collection[str] | None
-) -> tuple[list[pa.Table], list[pa.Table], Iterable[ClusterReport], Collection[str]]:
-    """The rows to write, of `snapshot` and of `poll`, the reports, and the clusters that answered."""
-    owners = states.owners(write.release)
+def _polls(
+    states: LastStates, taken: Sequence[PollResult], names: Collection[str] | None
+) -> tuple[list[Landed], Iterable[ClusterReport], Mapping[str, tuple[Owner, State]]]:
+    """What is delivered, the reports, and the states of the clusters that answered."""
+    owners = states.owners()
     known = {owner.context: cluster_id for cluster_id, owner in owners.items()}
     answers = [(each.context, each.seen.cluster_id) for each in taken if not isinstance(each.seen, Failure)]
     claims = [Claim(of.name, id_, of.cluster_id == id_, frozenset(of.settings.bootstrap)) for of, id_ in answers]
@@ -290,32 +278,27 @@ def _tables(
     # Of several contexts for a cluster one is enough: its owner, if it is among them.
     owned = [each for each in claims if each.cluster_id in owners and owners[each.cluster_id].context == each.context]
     first = {each.cluster_id: each.context for each in owned}
-    now: dict[str, tuple[Context, datetime, State]] = {}
-    changes: list[pa.Table] = []
-    polls: list[pa.Table] = []
+    now: dict[str, tuple[Owner, State]] = {}
+    polls: list[Landed] = []
     reports: dict[int, ClusterReport] = {}
     for place, each in sorted(enumerate(taken), key=lambda placed: placed[1].at):
         name, seen = each.context.name, each.seen
         if isinstance(seen, Failure):
             cluster_id = each.context.cluster_id or known.get(name)
             if cluster_id is not None:
-                polls.append(rows_table(POLL, [failed_row(name, seen)], cluster_id, each.at))
+                polls.append(landed([failed_row(name, seen)], cluster_id, each.at))
             reports[place] = ClusterReport(name, cluster_id, failure=seen, seconds=each.seconds)
         elif name in refused:
             reports[place] = ClusterReport(name, seen.cluster_id, failure=refused[name], seconds=each.seconds)
         elif first.setdefault(seen.cluster_id, name) != name:
             reports[place] = ClusterReport(name, seen.cluster_id, len(seen.state), seconds=each.seconds)
         else:
-            last = now[seen.cluster_id][2] if seen.cluster_id in now else states.of(write.release, seen.cluster_id)
+            last = now[seen.cluster_id][1] if seen.cluster_id in now else states.of(seen.cluster_id)
             rows, state = changed_rows(last, seen)
-            polls.append(rows_table(POLL, status_rows(seen), seen.cluster_id, seen.at))
-            if rows:
-                changes.append(rows_table(SNAPSHOT, rows, seen.cluster_id, seen.at))
-            now[seen.cluster_id] = each.context, seen.at, state
+            polls.append(landed([*status_rows(seen), *rows], seen.cluster_id, seen.at))
+            now[seen.cluster_id] = Owner(name, each.context.cluster_id == seen.cluster_id), state
             reports[place] = _report(each, seen, rows)
-    for cluster_id, (context, at, state) in now.items():
-        states.keep(write, cluster_id, Owner(context.name, context.cluster_id == cluster_id), at, state)
-    return changes, polls, (reports[place] for place in sorted(reports)), now
+    return polls, (reports[place] for place in sorted(reports)), now
 
 
 def _report(taken: PollResult, seen: Observation, rows: Sequence[Row]) -> ClusterReport:

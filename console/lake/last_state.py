@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from datetime import datetime
+import gzip
+import json
+import zlib
+from collections.abc import Mapping
+from contextlib import suppress
 from typing import NamedTuple
 
-import pyarrow as pa
-import pyarrow.compute as pc
+import msgspec
 
 from console.history.entities import folder_of
-from console.history.schema import SNAPSHOT
-from console.history.store import Lake, Release, parquet_files
-from console.history.store.partitions import partition_values
-from console.history.store.write import Write
-from console.lake.poll import Observation, Resource, Row, State, Value, rows_table, state_rows
+from console.history.lake import Lake
+from console.lake.poll import Observation, Resource, Row, State, Value, state_rows
+from console.model.numbers import json_text
 
-# -- what a poll adds. The last rows of each resource (`latest`) give the state that the last poll saw. Pure.
+# -- what a poll adds. Pure.
 
 
 def changed_rows(last: State, seen: Observation) -> tuple[list[Row], State]:
@@ -39,29 +39,10 @@ def changed_rows(last: State, seen: Observation) -> tuple[list[Row], State]:
     return [*state_rows(changed), *gone], now
 
 
-def latest(rows: pa.Table) -> pa.Table:
-    """Of rows of `snapshot` those of each resource's last poll; none if it was gone then."""
-    keys = ["entity_type", "entity_key"]
-    last = rows.group_by(keys).aggregate([("observed_ts", "max")])
-    return rows.join(last, keys).filter(
-        (pc.field("observed_ts") == pc.field("observed_ts_max")) & (pc.field("kind") == "state")
-    )
+# -- the last states, and under which context each cluster was polled. They save rows of a poll: where one is missing,
+# all of a cluster is delivered again, which makes no change of it.
 
-
-def state_of(rows: pa.Table) -> State:
-    """The state that rows of one poll of each resource have."""
-    found: dict[Resource, list[Value]] = {}
-    for entity_type, key, *value in zip(*(rows.column(name).to_pylist() for name in _COLUMNS), strict=True):
-        found.setdefault(Resource(entity_type, key), []).append(Value(*value))
-    return {entity: tuple(sorted(values)) for entity, values in found.items()}
-
-
-# -- the last state. It follows from the table `snapshot` alone; so that a poll need not read all of that, it is also
-# kept in `collect/<cluster>/<run>.parquet`, which the release names. If that file is missing, the table is read. A
-# cluster's folder is named by `console.history.entities.folder_of`, since the cluster chooses its own id.
-
-_INPUT = "collect:"
-_COLUMNS = ["entity_type", "entity_key", "attr", "value", "source", "is_sensitive"]
+OWNERS = "collect/owners.json"
 
 
 class Owner(NamedTuple):
@@ -76,57 +57,42 @@ class LastStates:
 
     def __init__(self, lake: Lake) -> None:
         self.lake = lake
-        self._known: dict[tuple[str, str], State] = {}
+        self._known: dict[str, State] = {}
 
-    def of(self, release: Release, cluster_id: str) -> State:
-        """The state of a cluster in a version of the lake; empty if it was never polled."""
-        remembered = release.inputs.get(_INPUT + cluster_id)
-        if remembered is None:
-            return {}
-        key = cluster_id, str(remembered["state"])
-        if key not in self._known:
-            self._known[key] = self._read(release, *key)
-        return self._known[key]
+    def of(self, cluster_id: str) -> State:
+        """The state of a cluster; empty if it was never polled."""
+        if cluster_id not in self._known:
+            self._known[cluster_id] = self._read(cluster_id)
+        return self._known[cluster_id]
 
-    def owners(self, release: Release) -> Mapping[str, Owner]:
+    def owners(self) -> Mapping[str, Owner]:
         """The context of each cluster that was polled, by the cluster's id."""
-        return {
-            key.removeprefix(_INPUT): Owner(value["context"], bool(value.get("declares")))
-            for key, value in release.inputs.items()
-            if key.startswith(_INPUT)
-        }
+        text = self.lake.own_file(OWNERS)
+        with suppress(ValueError, TypeError):
+            return {of: Owner(*owner) for of, owner in json.loads(text or "{}").items()}
+        return {}
 
-    def keep(self, write: Write, cluster_id: str, owner: Owner, at: datetime, state: State) -> None:
-        """Keeps a state with the run that writes the poll."""
-        last = write.release.inputs.get(_INPUT + cluster_id)
-        same = last is not None and self.of(write.release, cluster_id) == state
-        run = str(last["state"]) if last is not None and same else write.run_id
-        if run == write.run_id and state:
-            rows = rows_table(SNAPSHOT, state_rows(state), cluster_id, at)
-            parquet_files.write(self.lake.filesystem, self._path(cluster_id, run), rows.select(_COLUMNS))
-        self._known[cluster_id, run] = state
-        looked = {"context": owner.context, "declares": owner.declares, "at": at.isoformat(), "state": run}
-        write.remember({_INPUT + cluster_id: looked})
+    def keep(self, states: Mapping[str, tuple[Owner, State]]) -> None:
+        """Keep the states of clusters that were polled."""
+        for cluster_id, (_, state) in states.items():
+            if self.of(cluster_id) != state:
+                rows = [(*entity, values) for entity, values in state.items()]
+                self.lake.files.replace(self._path(cluster_id), gzip.compress(msgspec.json.encode(rows)))
+                self._known[cluster_id] = state
+        before = self.owners()
+        now = {**before, **{cluster_id: owner for cluster_id, (owner, _) in states.items()}}
+        if now != before:
+            self.lake.files.replace(self.lake.path(OWNERS), json_text(now).encode())
 
-    def forget_older(self, release: Release, cluster_ids: Iterable[str]) -> None:
-        """Deletes the files of these clusters that a release does not name; only for the holder of the lock."""
-        for cluster_id in cluster_ids:
-            named = self._path(cluster_id, str(release.inputs[_INPUT + cluster_id]["state"]))
-            folder = named.rpartition("/")[0]
-            for entry in self.lake.filesystem.entries(folder):
-                if not entry.is_folder and f"{folder}/{entry.name}" != named:
-                    self.lake.filesystem.remove(f"{folder}/{entry.name}")
+    def _path(self, cluster_id: str) -> str:
+        return self.lake.path(f"collect/{folder_of(cluster_id)}.json.gz")
 
-    def _path(self, cluster_id: str, run: str) -> str:
-        return self.lake.path(f"collect/{folder_of(cluster_id)}/{run}.parquet")
-
-    def _read(self, release: Release, cluster_id: str, run: str) -> State:
-        files = self.lake.filesystem
+    def _read(self, cluster_id: str) -> State:
+        text = self.lake.own_file(f"collect/{folder_of(cluster_id)}.json.gz")
+        if text is None:
+            return {}
         try:
-            return state_of(parquet_files.read(files, [self._path(cluster_id, run)], SNAPSHOT, columns=_COLUMNS))
-        except (OSError, pa.ArrowException):
-            partitions = release.table(SNAPSHOT).partitions
-            own = [each for each in partitions if partition_values(each).get("cluster_id") == cluster_id]
-            polled = pc.field("kind").isin(["state", "absent"])
-            paths = self.lake.files(release, SNAPSHOT, own)
-            return state_of(latest(parquet_files.read(files, paths, SNAPSHOT, where=polled)))
+            rows = msgspec.json.decode(gzip.decompress(text), type=list[tuple[str, str, tuple[Value, ...]]])
+        except (OSError, EOFError, zlib.error, msgspec.DecodeError):
+            return {}  # it is written again
+        return {Resource(type_, key): values for type_, key, values in rows}

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
-
-import pyarrow as pa
 
 from console.history.entities import ACL_SET, CONFIG_TYPES, acl_attr, acl_key, config_key, quota_key, quota_value
 from console.history.entities import scram_value as scram_text
+from console.history.landing import Landed
 from console.history.redact import is_secret
-from console.history.schema import Table, arrow_schema
 from console.model.codes import BROKER, CLIENT_METRICS, GROUP, STATIC_BROKER_CONFIG, TOPIC, ResourceType
 from console.model.config import (
     CLUSTER_DEFAULT,
@@ -32,6 +30,7 @@ if TYPE_CHECKING:
     from console.session.session import Session
 
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 BY_NAME = 1_000
 """Topics in one request by name."""
 _LISTS_GROUPS = 1
@@ -253,9 +252,6 @@ def failed_row(cluster: str, failure: Failure) -> Row:
     return Row("failed", "cluster", cluster, value=str(failure))
 
 
-def rows_table(table: Table, rows: Sequence[Row], cluster_id: str, at: datetime) -> pa.Table:
-    """The rows in the columns of `snapshot` or `poll`, but for `run_id`."""
-    columns = zip(*rows, strict=True) if rows else [()] * len(Row._fields)
-    of_all = {"cluster_id": [cluster_id] * len(rows), "observed_ts": [at] * len(rows)}
-    schema = pa.schema([column for column in arrow_schema(table) if column.name != "run_id"])
-    return pa.table(dict(zip(Row._fields, columns, strict=True)) | of_all, schema=schema)
+def landed(rows: Sequence[Row], cluster_id: str, at: datetime) -> Landed:
+    """The rows of a poll as they are delivered."""
+    return Landed(cluster_id, (at - _EPOCH) // timedelta(microseconds=1), [*rows])

@@ -13,11 +13,34 @@ from console.plan.amounts import size
 
 if TYPE_CHECKING:
     from console.history.reader.tables import Gap
+    from console.history.runs import Report
     from console.history.status import RunStatus, Status, TableStatus
-    from console.lake.collect import ClusterReport, Report
+    from console.lake.collect import ClusterReport
+    from console.lake.collect import Report as CollectReport
 
 
-def collect_result(report: Report) -> Table:
+def report_lines(report: Report) -> list[str]:
+    """What a run did, for people."""
+    rows = ", ".join(f"{name} {count:,}" for name, count in report.rows.items() if count)
+    taken = ", ".join(f"{name} {counts['good']:,}" for name, counts in report.taken.items() if counts["good"])
+    bad = sum(counts["bad"] for counts in report.taken.values())
+    seconds = (datetime.fromisoformat(report.ended) - datetime.fromisoformat(report.started)).total_seconds()
+    did = f"read {taken or 'nothing'}; wrote {rows or 'nothing'}" if taken or rows else "nothing new"
+    lines = [f"{report.job}: {did}; {seconds:.1f} s"]
+    if bad:
+        lines.append(f"{bad:,} unreadable lines or batches: see quarantine in docs/lake-tables.md")
+    return lines + list(report.notes)
+
+
+def poll_line(report: CollectReport) -> str:
+    """What a round of polls did, in a line."""
+    failed = [each.context for each in report.clusters if each.failure is not None]
+    changed = sum(each.changed + each.gone for each in report.clusters)
+    wrong = f"; {', '.join(failed)} did not answer" if failed else ""
+    return f"polled {len(report.clusters):,} clusters, {changed:,} resources differ{wrong}"
+
+
+def collect_result(report: CollectReport) -> Table:
     """A row for each cluster that was polled."""
     return Table(
         "clusters",

@@ -90,7 +90,7 @@ def test_metrics_are_of_the_newest_run_that_did_not_fail(tmp_path: Path) -> None
     well = ran(lake, 1)
     ran(lake, 2, outcome="failed")
     ran(lake, 3, "run", "running")
-    ran(lake, 4, "collect", "running", ended=None)
+    ran(lake, 4, "collect", "running", ended="")
     found = metrics(status(lake))
     assert {name: value for name, value in found.items() if name.startswith("failed")} == {
         'failed{job="update"}': "1",

@@ -9,11 +9,13 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import functions as F
 
-from console.history.app import Application, Rules
+from console.history.app import Application
 from console.history.inputs import Inputs
 from console.history.kraft.decoder import ROW_SCHEMA
+from console.history.lake import Lake
 from console.history.plans import Settings
-from console.history.policy_files import default_policies, read_baseline, read_policies
+from console.history.runs import GOLD as GOLD_STREAM
+from console.history.runs import Report
 from console.history.schema import (
     ALTER_REQUEST,
     JOURNAL,
@@ -34,12 +36,11 @@ Rows = Sequence[Mapping[str, Any]]
 
 def application(spark: Any, where: Path, files: Mapping[str, str] | None = None) -> Application:
     """An application on a new lake without sources. files: the operator's."""
-    where.mkdir(parents=True, exist_ok=True)
-    files = files or {}
-    policies = read_policies(files["policies.yaml"], "policies.yaml") if "policies.yaml" in files else default_policies()
-    baseline = read_baseline(files["baseline.yaml"], "baseline.yaml") if "baseline.yaml" in files else ()
-    settings = Settings(str(where), Inputs(), str(where / "hmac.key"))
-    return Application(spark, str(where), settings, lambda: Rules(policies, baseline), {"run": "test"})
+    lake = Lake.create(str(where))
+    for name, text in (files or {}).items():
+        (where / name).write_text(text, encoding="utf-8")
+    settings = Settings(lake.where, Inputs(), lake.path("hmac.key"))
+    return Application(spark, lake, lake.where, settings, {"run": "test"}, Report("test", "test", ""))
 
 
 def bronze_of(step: Mapping[str, Rows], number: int) -> dict[Table, pa.Table]:
@@ -102,6 +103,7 @@ def gone_through(app: Application, world: World, after: Callable[[int], Any] = l
     """Takes in a world step by step, gold after each. Returns what is different in the end."""
     for number, step in enumerate(world.steps, 1):
         take_in(app, step, number)
-        app.update([])
+        app.take(GOLD_STREAM)
+        app.judge()
         after(number)
     return different(app, world)

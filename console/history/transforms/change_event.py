@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from typing import NamedTuple, TypeVar
@@ -11,21 +10,19 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from console.history.entities import DEFAULT, acl_resource, quota_parts
 from console.history.schema import ALTER_REQUEST, CHANGE_EVENT, ENTITY, JOURNAL, KRAFT_RECORD, SNAPSHOT, arrow_schema
 from console.history.transforms.attribution import attributed
 from console.history.transforms.coverage import LOG, Covered, Polls
 from console.history.transforms.kraft_changes import (
     ACL_RECORDS,
-    BROKER_RECORDS,
     OTHER_RECORDS,
     SINCE_BEFORE,
     TOPIC_RECORDS,
     Epochs,
     Event,
+    Names,
     Placed,
     Record,
-    Names,
     acl_of,
     facts,
     kraft_changes,

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from console.admin.changes import send
 from console.admin.client import AdminClient
@@ -22,8 +21,9 @@ from console.contexts import Context
 from console.embedded.brokers import EmbeddedCluster
 from console.embedded.context import RequestContext
 from console.embedded.spec import ClusterSpec, clusters_of
+from console.history.errors import LakeError, NoLake
+from console.history.lake import Lake
 from console.history.requests.alters import ALTER_APIS
-from console.history.store.errors import LakeError, NoLake
 from console.journal.file import journal_path
 from console.journal.records import Answered, Ended, Entry, Intent, intent_line, note_line
 from console.lake.collect import PollResult, Progress, poll_context, write_down
@@ -43,10 +43,6 @@ from console.plan.plan import Plan
 from console.plan.requests import Facts
 from console.plan.staged import Staged, Was
 from console.wire.schemas import Messages
-
-if TYPE_CHECKING:
-    from console.history.store import Lake
-
 
 # -- one cluster's day: an embedded cluster that is changed as the story says, with the logs, journal and polls of that.
 # It takes seconds; the records have the times of the story.
@@ -228,15 +224,13 @@ def make(where: str, end: datetime, passed: Progress = lambda *_: None) -> Demo:
 def new_lake(where: str) -> Lake:
     """Makes an empty lake; deletes a former demo. LakeError: another lake is there, or a demo with more than demo
     clusters."""
-    from console.history.store import Lake
-
     with suppress(NoLake):
         former = Lake.open(where)
         if not (Path(former.where) / FOLDER / _MARK).exists():
             raise LakeError(
                 f"There is a lake at {former.where} already: choose another folder for the demo with --lake."
             )
-        owners = LastStates(former).owners(former.current())
+        owners = LastStates(former).owners()
         demos = {*clusters_of("fleet", ClusterSpec()), "recorded"}  # the last: of demos that had a real broker
         if own := {owner.context for owner in owners.values()} - demos:
             raise LakeError(

@@ -1,0 +1,317 @@
+"""``kac lake update``, ``run`` and ``demo``: the application on Spark."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import signal
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from console.cli.lake import contexts_of, lake_of_options, names_of, open_lake, seconds_between, write_metrics
+from console.cli.opening import DONE, FAILED, USAGE, open_log_file
+from console.contexts import ContextError
+from console.contexts.context import LAKE_VARIABLE, lake_place
+from console.model.numbers import json_text, time_of_day
+from console.terminal import complain, put
+
+if TYPE_CHECKING:
+    from console.history.inputs import Inputs
+    from console.history.lake import Lake
+    from console.history.runs import Plan, Report
+    from console.lake.demo.make import Demo
+    from console.lake.progress import Shown
+
+DAY = 86_400.0
+
+
+def run_update(options: argparse.Namespace) -> int:
+    """0 done, 1 failed, or something is wrong with the lake, 2 not understood."""
+    from console.lake.progress import shown
+
+    plan = _plan(options)
+    if isinstance(plan, int):
+        return plan
+    open_log_file()
+    with shown() as progress:
+        report = _guarded("update", lambda: update_once(plan, getattr(options, "master", None), progress))
+    if report is None:
+        return FAILED
+    put(report_text(options, report))
+    return DONE
+
+
+def update_once(plan: Plan, master: str | None, progress: Shown) -> Report:
+    """An update; Spark is not started where nothing is new."""
+    from console.history.runs import news, nothing_done, settings_of
+
+    with settings_of(plan) as settings:
+        wanted = news(plan.lake, settings)
+    if not wanted and not plan.topics:
+        return nothing_done()
+    from console.history.app import update
+    from console.lake.jars import groups_of
+    from console.lake.spark_session import lake_session
+
+    # One that reads logs and makes gold has loaded what any other needs.
+    session = partial(
+        lake_session,
+        os.environ,
+        master=master,
+        groups=groups_of(plan.lake.where, topics=bool(plan.topics)),
+        is_whole=len(wanted) > 1,
+        say=progress.say,
+    )
+    return update(plan, session, progress.step)
+
+
+def run_on(options: argparse.Namespace) -> int:
+    """0 ended by Ctrl-C or SIGTERM, 1 failed, 2 not understood."""
+    from console.lake.progress import shown
+
+    plan = _plan(options)
+    try:
+        every = seconds_between(getattr(options, "every", None))
+    except ValueError as error:
+        complain(str(error))
+        return USAGE
+    if isinstance(plan, int):
+        return plan
+    if every is None and hasattr(options, "all"):
+        complain("--all polls clusters: say how often, as --every 5min")
+        return USAGE
+    open_log_file()
+    stop = threading.Event()
+
+    def told(line: str) -> None:
+        put(f"{time_of_day(datetime.now(UTC))}  {line}\n")
+
+    def go_on() -> Report:
+        from console.history.app import run
+        from console.lake.jars import groups_of
+        from console.lake.spark_session import lake_session
+
+        with shown() as progress, _polling(options, plan.lake, every, told, stop):
+            session = partial(
+                lake_session,
+                os.environ,
+                master=getattr(options, "master", None),
+                groups=groups_of(plan.lake.where, topics=bool(plan.topics)),
+                say=progress.say,
+            )
+            return run(plan, session, told, stop, lambda _: write_metrics(options, plan.lake))
+
+    with _ended_by_signals(stop):
+        report = _guarded("run", go_on)
+    return FAILED if report is None else DONE
+
+
+@contextmanager
+def _ended_by_signals(stop: threading.Event) -> Iterator[None]:
+    """For the context SIGTERM and Ctrl-C set `stop`; a second one raises KeyboardInterrupt."""
+
+    def end(*_: object) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _polling(
+    options: argparse.Namespace, lake: Lake, every: float | None, told: Callable[[str], None], stop: threading.Event
+) -> Iterator[None]:
+    """Clusters are polled beside, in a thread."""
+    if every is None:
+        yield
+        return
+    from console.lake.collect import keep_collecting
+    from console.lake.results import poll_line
+
+    contexts = contexts_of(options)
+    polls = threading.Thread(
+        target=keep_collecting,
+        args=(lake, lambda: contexts_of(options) or contexts, every, lambda report: told(poll_line(report)), stop),
+        kwargs={"names": names_of},
+        name="polls",
+    )
+    polls.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        polls.join()
+
+
+def _plan(options: argparse.Namespace) -> Plan | int:
+    """What a run is given; the exit code where that is wrong, and said."""
+    from console.history.plans import MAX_BAD_RATIO
+    from console.history.runs import Plan
+    from console.lake.sources import missing
+    from console.model.yaml_places import FileProblems
+    from console.plan.amounts import parse_duration
+
+    where = lake_of_options(options)
+    try:
+        inputs = inputs_of(where)
+        days = parse_duration(options.keep) / 1000 / DAY if hasattr(options, "keep") else None
+    except FileProblems as wrong:
+        for problem in wrong.problems:
+            complain(str(problem))
+        return USAGE
+    except (ValueError, OSError) as wrong:
+        complain(str(wrong))
+        return USAGE
+    if days is not None and days < 1:
+        complain(f"--keep {options.keep}: a day or more")
+        return USAGE
+    if absent := list(missing(inputs)):
+        for line in absent:
+            complain(line)
+        return FAILED
+    lake = open_lake(options, create=True)
+    ratio = getattr(options, "max_bad_ratio", MAX_BAD_RATIO)
+    plan = Plan(lake, inputs, ratio, keep_days=days)
+    if inputs.controllers:
+        import console.lake.controllers  # noqa: F401 - its source is known then
+    if inputs.request_topics:
+        from console.lake.topics import topics_of
+
+        try:
+            topics, login = topics_of(inputs.request_topics, os.environ)
+        except ContextError as wrong:
+            complain(str(wrong))
+            return USAGE
+        plan = replace(plan, topics=topics, login=login)
+    return plan
+
+
+def inputs_of(where: str) -> Inputs:
+    """What the lake's `sources.yaml` names; nothing where there is none. FileProblems, OSError."""
+    from console.contexts.lake_files import lake_files
+    from console.history.inputs import Inputs
+    from console.lake.sources import FILE, read_sources
+
+    files = lake_files(where)
+    file = Path(where) / FILE
+    try:
+        if files is not None:
+            return read_sources(files.read(f"{where}/{FILE}").decode(), f"{where}/{FILE}", Path.cwd())
+        return read_sources(file.read_text(encoding="utf-8"), str(file), Path(where).absolute())
+    except FileNotFoundError:
+        return Inputs()
+
+
+def _guarded(job: str, do: Callable[[], Report]) -> Report | None:
+    """What a run did; None: it failed, and why is said. Never a traceback in the face."""
+    from console.history.errors import LakeError
+    from console.lake.java import NoSpark
+
+    try:
+        return do()
+    except KeyboardInterrupt:
+        complain("interrupted: what was taken in until then is in the lake, the rest comes with the next update")
+        raise
+    except (LakeError, NoSpark, ModuleNotFoundError):
+        raise  # the caller prints it
+    except Exception as error:
+        from console.history.spark import interrupted
+
+        if interrupted(error):
+            raise KeyboardInterrupt from error
+        _log(job, error)
+        complain(f"{_words(error).rstrip('.')}; what was taken in before is in the lake")
+        return None
+
+
+def _log(job: str, error: Exception) -> None:
+    """In the log file, where it was raised. Not its text, which may hold values of the lines that were read."""
+    trace = "".join(traceback.format_tb(error.__traceback__))
+    logging.getLogger(__name__).error("the job %s failed: %s\n%s", job, type(error).__name__, trace)
+
+
+def _words(error: Exception) -> str:
+    """What is wrong, and where more stands, in a line."""
+    from console.history.runs import message_of
+    from console.lake.spark_session import spark_log
+
+    if (said := message_of(error)) is not None:
+        return said
+    if isinstance(error, OSError):
+        return f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
+    log = spark_log(os.environ)
+    if type(error).__module__.partition(".")[0] in ("pyspark", "py4j"):
+        condition = getattr(error, "getCondition", lambda: None)()
+        return f"it failed in Spark: {type(error).__name__}{f' {condition}' if condition else ''}; {log} says where"
+    return f"kac itself failed: {type(error).__name__}; kac.log beside {log} says where"
+
+
+def report_text(options: argparse.Namespace, report: Report) -> str:
+    """What a run did, in the form of ``--output``."""
+    from console.lake.results import report_lines
+    from console.present.text import clean
+
+    if options.output == "json":
+        return json_text(asdict(report)) + "\n"
+    return "".join(f"{clean(line)}\n" for line in report_lines(report))
+
+
+# ``kac lake demo``: a day of three clusters in a lake of its own, by the same way as any other, to try everything on.
+
+NAME = "demo-lake"
+
+
+def run_lake_demo(options: argparse.Namespace) -> int:
+    """0 made, 1 failed; the lake's own errors otherwise."""
+    from console.history.runs import Plan
+    from console.lake.demo.make import make
+    from console.lake.progress import shown
+
+    open_log_file()
+    where = place(options)
+    with shown() as progress:
+        try:
+            made = make(where, datetime.now(UTC), lambda said, done, of: progress.count("demo", done, of, said))
+            plan = Plan(made.lake, inputs_of(made.lake.where))
+        except OSError as error:
+            complain(f"the demo can't be written to {where}: {error.strerror or error}")
+            return FAILED
+        report = _guarded("demo", lambda: update_once(plan, getattr(options, "master", None), progress))
+    if report is None:
+        return FAILED
+    put(_how_to_go_on(made))
+    return DONE
+
+
+def place(options: argparse.Namespace) -> str:
+    """Of ``--lake``, else beside where lakes are: the demo does not go into anybody's own lake."""
+    named = getattr(options, "lake", None)
+    data: dict[str, Any] = {name: os.environ[name] for name in ("XDG_DATA_HOME",) if name in os.environ}
+    return str(named or Path(lake_place(None, data, None, Path.home())).with_name(NAME))
+
+
+def _how_to_go_on(made: Demo) -> str:
+    from console.language.quoting import shell_line
+
+    lake = made.lake.where
+    demo = shell_line("kac", "demo", "--scenario", "fleet", "--still", "--state", str(made.state))
+    clusters = ", ".join(f"{each.name} ({each.cluster_id})" for each in made.clusters)
+    return (
+        f"In {lake}, up to now: {clusters}.\nTo look at it:\n"
+        f"  {LAKE_VARIABLE}={shell_line(lake)} {demo}\n"
+        + "".join(f"  {shell_line('kac', verb, '--lake', lake)}\n" for verb in ("history", "drift", "usage"))
+    )
