@@ -438,14 +438,15 @@ def test_an_hour_of_usage_that_was_made_again_counts_once(tmp_path: Path) -> Non
     assert json.loads(done.stdout.replace("'", '"')) == wanted
 
 
-def test_violations_of_a_cluster_are_replaced_together(tmp_path: Path) -> None:
+def test_violations_of_a_policy_by_an_entity_are_replaced_together(tmp_path: Path) -> None:
     lake = sample_lake.make_lake(str(tmp_path / "lake"))
     other = [(OTHER, *row[1:]) for row in sample_lake.violations(CLUSTER, NOON)]
     delta_lake.put(lake, POLICY_VIOLATION, sample_lake.arrow("policy_violation", other))
-    delta_lake.put(lake, POLICY_VIOLATION, delta_lake.nothing_left(POLICY_VIOLATION, {"cluster_id": CLUSTER}))
+    ended = {"cluster_id": CLUSTER, "policy_id": "min-isr", "entity_key": "topic:payments"}
+    delta_lake.put(lake, POLICY_VIOLATION, delta_lake.nothing_left(POLICY_VIOLATION, ended))
     with closing(Tables(lake.where)) as opened:
-        assert violations(opened, CLUSTER) == []
-        assert {row.cluster_id for row in violations(opened)} == {OTHER}
+        assert [row.policy_id for row in violations(opened, CLUSTER)] == ["retention"]
+        assert {row.policy_id for row in violations(opened, OTHER)} == {"min-isr", "retention"}
 
 
 @pytest.mark.parametrize(
