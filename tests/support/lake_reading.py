@@ -15,9 +15,10 @@ def rows_in(lake: Lake, table: Table, columns: str = "*", where: str = "true") -
     files = [f"{lake.folder(table)}/{path}" for path in lake.table(table).files]
     if not files:
         return []
-    held = "true"
+    held = ""
     if table.newest:
-        held = f"made = max(made) OVER (PARTITION BY {', '.join(table.newest)}) AND {table.there} IS NOT NULL"
-    sql = f"SELECT {columns} FROM (SELECT * FROM read_parquet(?, hive_partitioning = false) QUALIFY {held}) WHERE {where}"
+        newest = f"max(made) OVER (PARTITION BY {', '.join(table.newest)})"
+        held = f"QUALIFY made = {newest} AND {table.there} IS NOT NULL"
+    sql = f"SELECT {columns} FROM (SELECT * FROM read_parquet(?, hive_partitioning = false) {held}) WHERE {where}"
     with duckdb.connect() as database:
         return database.execute(sql, [files]).fetchall()
