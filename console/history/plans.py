@@ -254,7 +254,7 @@ class Polls(_Base):
 
     def initial(self) -> Offset:
         """Before all files."""
-        return {"files": []}
+        return self._begin(self.name, {"files": []})
 
     def newest(self, start: Offset) -> Offset:
         """Behind the files that are there."""
@@ -289,7 +289,7 @@ class Journals(_Base):
 
     def initial(self) -> Offset:
         """Before all journals."""
-        return {"at": 0, "seen": {}}
+        return self._begin(self.name, {"at": 0, "seen": {}})
 
     def newest(self, start: Offset) -> Offset:
         """The journals as they are."""
