@@ -232,7 +232,7 @@ def test_two_metadata_logs_that_both_say_they_are_one_clusters_are_refused(tmp_p
 
 def test_a_metadata_log_from_another_place_has_to_be_named(lake: Lake, tmp_path: Path) -> None:
     clone = metadata_log(tmp_path / "clone")
-    start = {HONEST: {"next": 7, "folders": ["/kafka/meta"], "bad": 0}}
+    start = {HONEST: {"next": 7, "folders": ["/kafka/meta"], "bad": []}}
 
     def source(*logs: MetadataLog) -> MetadataLogs:
         return MetadataLogs(Settings(lake.where, Inputs(metadata_logs=logs), lake.path("hmac.key")))
