@@ -4,11 +4,11 @@ found out before Java is started."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import msgspec
 import pyarrow as pa
@@ -82,7 +82,7 @@ class TooMuchIsBad(UnreadableInput):
     """More of a part is unreadable than may be."""
 
 
-class _Base:
+class BaseSource:
     """What sources have in common."""
 
     def __init__(self, settings: Settings) -> None:
@@ -111,7 +111,7 @@ class _Base:
 # -- metadata logs -----------------------------------------------------------------------------------------------------
 
 
-class MetadataLogs(_Base):
+class MetadataLogs(BaseSource):
     """The metadata logs of `inputs`. Its offset has, by cluster, the log's own offset, the folders, and what is damaged
     behind it."""
 
@@ -188,23 +188,24 @@ def _place(trouble: Trouble) -> list[str | int]:
 def _other_folder(cluster_id: str, folders: Iterable[str], former: Iterable[str]) -> str:
     return (
         f"{' and '.join(folders)} says that it is of the cluster {cluster_id}, whose metadata log was read from "
-        f"{' and '.join(former)} before. If it is the same cluster, name it: id: {cluster_id} in sources.yaml. If not, it "
-        "was formatted with the other's id: leave it out."
+        f"{' and '.join(former)} before. If it is the same cluster, name it: id: {cluster_id} in sources.yaml. If not, "
+        "it was formatted with the other's id: leave it out."
     )
 
 
 # -- request logs ------------------------------------------------------------------------------------------------------
 
 
-class RequestLogs(_Base):
-    """The request logs of `inputs`. Its offset says how far each file was read, by what is in it and not by its name, and
-    which parts the batch that ends there is made of."""
+class RequestLogs(BaseSource):
+    """The request logs of `inputs`. Its offset says how far each file was read, by what is in it and not by its name,
+    and which parts the batch that ends there is made of."""
 
     name, table = "request_log", "request"
+    NOTHING: ClassVar[Offset] = {"read": {}, "parts": []}
 
     def initial(self) -> Offset:
         """The beginning of every file."""
-        return self._begin(self.name, {"read": {}, "parts": []})
+        return self._begin(self.name, self.NOTHING)
 
     def newest(self, start: Offset) -> Offset:
         """Behind the last whole line of each file."""
@@ -221,8 +222,8 @@ class RequestLogs(_Base):
         return [with_zone(part, zones.get((part.cluster_id, part.broker_id), part.zone)) for part in parts]
 
     def read(self, part: Part) -> Iterator[pa.RecordBatch]:
-        """The part's requests by the second, its changes, and what is damaged. A part whose file is gone is one row that
-        says so: nothing brings it back."""
+        """The part's requests by the second, its changes, and what is damaged. A part whose file is gone is one row
+        that says so: nothing brings it back."""
         lines = damaged = 0
         read_any = False
         try:
@@ -256,9 +257,9 @@ def _lost(part: Part, why: str) -> pa.RecordBatch:
 # -- polls and journals ------------------------------------------------------------------------------------------------
 
 
-class Polls(_Base):
-    """Landed files of polls. Its offset names the files of the batch that ends there: they are deleted once it is in the
-    lake."""
+class Polls(BaseSource):
+    """Landed files of polls. Its offset names the files of the batch that ends there: they are deleted once it is in
+    the lake."""
 
     name, table = "polls", "snapshot"
 
@@ -291,7 +292,7 @@ class Polls(_Base):
                 path.unlink(missing_ok=True)
 
 
-class Journals(_Base):
+class Journals(BaseSource):
     """kac's journals: those of `inputs`, and those that hosts have delivered. Its offset has what each journal was like
     when it was read. A change's end may be written long after its beginning: what changed is read as a whole."""
 
@@ -331,8 +332,17 @@ class Journals(_Base):
                 path.unlink(missing_ok=True)
 
 
-_ALL = (MetadataLogs, RequestLogs, Polls, Journals)
-SOURCES: Mapping[str, Callable[[Settings], Source]] = {each.name: each for each in _ALL}
+SOURCES: dict[str, Callable[[Settings], Source]] = {}
 """By the name of their format, and of their stream."""
-BRONZE_OF: Mapping[str, str] = {each.name: each.table for each in _ALL}
+BRONZE_OF: dict[str, str] = {}
 """The bronze table of each."""
+
+
+def add_source(source: Any) -> None:
+    """Make a source known: a class as those of this module, with `name` and `table`."""
+    SOURCES[source.name] = source
+    BRONZE_OF[source.name] = source.table
+
+
+for _each in (MetadataLogs, RequestLogs, Polls, Journals):
+    add_source(_each)

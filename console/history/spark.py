@@ -77,6 +77,7 @@ _HERE: Mapping[str, str | None] = {
 }
 """What Java and its Python workers read of the environment, on this machine; on others Python is where they say."""
 _FEW_ROWS = {
+    "spark.sql.shuffle.partitions": "1",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",
@@ -96,7 +97,8 @@ def for_few_rows(spark: SparkSession) -> None:
 
 def for_many_rows(spark: SparkSession) -> None:
     """Set a session for more rows than that: plans are compiled, and adapted to what their stages give."""
-    _apply(spark, _MANY_ROWS)
+    cores = str(spark.sparkContext.defaultParallelism)
+    _apply(spark, {**_MANY_ROWS, "spark.sql.shuffle.partitions": cores})
 
 
 def _apply(spark: SparkSession, settings: Mapping[str, str]) -> None:
@@ -153,7 +155,8 @@ def session(
         is_local = settings.get("spark.master", "").startswith("local")
         of_place = _ON_THIS_MACHINE if is_local else {"spark.jars": ",".join(map(str, jars))}
         chosen = {**_EVERYWHERE, **of_place, **settings}
-        command = [str(java), *java_options(jars, () if is_local else _conf_folders(), chosen), *options, _SUBMIT]
+        heap = f"-Xmx{chosen.get('spark.driver.memory', '1g')}"
+        command = [str(java), *java_options(jars, () if is_local else _conf_folders()), heap, *options, _SUBMIT]
         variables = _HERE if is_local else {}
         with _running(command, variables, _scratch(chosen), log, defaults=not is_local) as gateway:
             meanwhile()
@@ -240,13 +243,13 @@ _OPTIONS = (
 _SUBMIT = "org.apache.spark.deploy.SparkSubmit"
 
 
-def java_options(jars: Sequence[Path], folders: Sequence[Path], settings: Mapping[str, str]) -> list[str]:
-    """Return Java's options for Spark: its class path, its heap, and what Spark needs to be open. A class archive fits
-    where they are the same; with folders in the class path none does."""
+def java_options(jars: Sequence[Path], folders: Sequence[Path] = ()) -> list[str]:
+    """Return Java's options for Spark: its class path, and what Spark needs to be open. A class archive fits where they
+    are the same; with folders in the class path none does."""
     [spark] = find_spec("pyspark").submodule_search_locations  # type: ignore[union-attr,misc]
     own = sorted(Path(spark, "jars").glob("*.jar"))
     path = os.pathsep.join(map(str, (*folders, *own, *jars)))
-    return ["-cp", path, f"-Xmx{settings.get('spark.driver.memory', '1g')}", *_OPTIONS]
+    return ["-cp", path, *_OPTIONS]
 
 
 def _conf_folders() -> list[Path]:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from console.history.lake import Lake
 from console.history.schema import BRONZE, CLUSTER_PART, Table
 from console.model.numbers import json_text
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 PARTITION = "in_"
 """Begins the names of partitions: the columns that they are made of are in the files, too."""
+_NOTE = "spark.databricks.delta.commitInfo.userMetadata"
 _ALL_AT_ONCE = 1_000_000
 """Files of a batch of a stream: what there is is one batch."""
 
@@ -56,11 +58,13 @@ def of_clusters(clusters: Iterable[str]) -> Column:
 class Tables:
     """The tables of one lake, for one application: it is alone, so what it knows of them stays true.
 
-    note: goes into each commit of Delta, as JSON.
+    lake: the same without Spark. note: goes into each commit of Delta, as JSON.
     """
 
-    def __init__(self, spark: SparkSession, root: str, note: dict[str, Any]) -> None:
+    def __init__(self, spark: SparkSession, lake: Lake, root: str, note: dict[str, Any]) -> None:
         self.spark = spark
+        self._lake = lake
+        self._with_rows: set[str] = set()
         self.root = root.rstrip("/")
         self._note = note
         self._made: dict[str, int] = {}
@@ -77,6 +81,12 @@ class Tables:
             if known.io.delta.tables.DeltaTable.isDeltaTable(self.spark._jsparkSession, self.path(table)):
                 self._there.add(table.name)
         return table.name in self._there
+
+    def is_empty(self, table: Table) -> bool:
+        """Whether there are no rows in it: what is planned for none takes as long as for some."""
+        if table.name not in self._with_rows and self._lake.table(table).files:
+            self._with_rows.add(table.name)
+        return table.name not in self._with_rows
 
     def create_bronze(self) -> None:
         """Create what a stream of all bronze tables reads."""
@@ -123,6 +133,24 @@ class Tables:
     def overwrite(self, rows: DataFrame, table: Table, batch: Batch) -> None:
         """Makes these its only rows."""
         self._save(rows.write.format("delta").mode("overwrite").partitionBy(*table.partitions), table, batch)
+
+    def rewrite(self, rows: DataFrame, table: Table) -> None:
+        """Makes these its only rows, as they are: those that hold, with `made`, in other files."""
+        writer = rows.write.format("delta").mode("overwrite").option("userMetadata", json_text(self._note))
+        writer.partitionBy(*table.partitions).save(self.path(table))
+
+    def delete(self, table: Table, where: str) -> None:
+        """Deletes the rows for which a condition holds."""
+        self.spark.sql(f"DELETE FROM {self.named(table)} WHERE {where}")  # noqa: S608 - of our own words
+
+    def undo(self, table: Table, version: int, note: Mapping[str, Any]) -> None:
+        """Makes it what it was in that version; the commit says so, and the note."""
+        conf = self.spark.conf
+        conf.set(_NOTE, json_text({**self._note, **note}))
+        try:
+            self.spark.sql(f"RESTORE TABLE {self.named(table)} TO VERSION AS OF {version}")
+        finally:
+            conf.unset(_NOTE)
 
     def _save(self, writer: Any, table: Table, batch: Batch) -> None:
         writer = writer.option("txnAppId", f"{batch.query}/{table.name}").option("txnVersion", batch.number)

@@ -8,11 +8,15 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
 
 from console.answers.checks import Check, Health
-from console.contexts.lake_files import cache_directory, lake_files
-from console.lake.java import VECTOR, Java, candidates, major, with_launcher
+from console.contexts.lake_files import lake_files
+from console.history.spark import java_options
+from console.lake.archive import archive_of, usable
+from console.lake.jars import FOLDER, TABLE, Group, groups_of, jar_folder, jars_of, look
+from console.lake.java import Java, candidates, major
 from console.lake.spark_session import LEAST_MEMORY, MIB, Machine, spark_log, this_machine
 from console.plan.amounts import size
 
@@ -22,6 +26,7 @@ TESTED = {"pyspark": "4.2.0", "deltalake": "1.6.6"}
 OF_EXECUTORS = ("pyarrow", "crc32c", "msgspec")
 """What the zip for a cluster can't bring: C extensions."""
 TESTED_JAVA = (17, 21, 25)
+_JARS_FOR = {Group.DELTA: "tables", Group.S3: "lakes in S3", Group.KAFKA: "topics"}
 LEAST_ROOM = 5 * 1024 * MIB
 """Bytes for Spark's sorting on disk; with less, a day of a busy cluster may not fit."""
 
@@ -31,8 +36,10 @@ def checks(environ: Mapping[str, str], lake: str | None) -> Iterator[Check]:
     python = f"{sys.version.split()[0]} ({sys.executable})"
     of_executors = f"executors of a cluster need 3.10 or newer, with {', '.join(OF_EXECUTORS)}"
     yield Check("Python", Health.OK, f"{python}; {of_executors}")
-    javas = [with_launcher(each, cache_directory(environ)) for each in candidates(environ)]
+    javas = list(candidates(environ))
     yield from _java(javas)
+    yield from _jars(environ, lake)
+    yield from _archive(environ, javas)
     for name in ("pyspark", "deltalake", "duckdb", *OF_EXECUTORS):
         yield _package(name, needed=True)
     yield _package("obstore", needed=False)
@@ -57,12 +64,43 @@ def _java(javas: list[Java]) -> Iterator[Check]:
         return
     for each in javas[: javas.index(taken)]:  # the user wanted these
         yield Check("Java", Health.NOTE, f"not taken: {each.place}: {each.problem}", "set it to Java 17 or newer")
-    shim = "" if VECTOR in taken.modules else f"; without {VECTOR}, by {taken.home / 'bin' / 'java'}"
-    found = f"{taken.version} of {taken.place} ({taken.program}){shim}"
+    found = f"{taken.version} of {taken.place} ({taken.program})"
     if major(taken.version) in TESTED_JAVA:
         yield Check("Java", Health.OK, found)
     else:
         yield Check("Java", Health.NOTE, found, "if Spark fails, set JAVA_HOME to Java 17, 21 or 25, which are tested")
+
+
+def _jars(environ: Mapping[str, str], lake: str | None) -> Iterator[Check]:
+    """Those that the lake needs, and others where they are there."""
+    needed = groups_of(lake or "", topics=False)
+    for group in Group:
+        found = look(environ, {group})
+        there = f"{len(found.there)} of {len(found.there) + len(found.lacking)} in {found.folder}"
+        name = f"jars for {_JARS_FOR[group]}"
+        if not found.lacking:
+            yield Check(name, Health.OK, f"{there}; executors of a cluster need them too: spark-submit --jars")
+        elif group in needed:
+            remedy = f"the next update fetches them; without a network: {FOLDER} names a folder with those of {TABLE}"
+            yield Check(name, Health.NOTE, there, remedy)
+
+
+def _archive(environ: Mapping[str, str], javas: list[Java]) -> Iterator[Check]:
+    java = next((each for each in javas if each.works), None)
+    if java is None or find_spec("pyspark") is None:
+        return
+    jars = [jar_folder(environ) / each.file for each in jars_of({Group.DELTA})]
+    archive = archive_of(environ, java, java_options(jars))
+    if usable(archive):
+        found = f"{archive.file}: {size(archive.file.stat().st_size)}; Spark starts in half the time"
+        yield Check("class archive", Health.OK, found)
+    elif archive.failure.exists():
+        said = archive.failure.read_text(encoding="utf-8", errors="replace").strip()
+        yield Check(
+            "class archive", Health.NOTE, f"could not be made: {said}", f"delete {archive.failure} to try again"
+        )
+    else:
+        yield Check("class archive", Health.OK, "none yet: made in the background after the next update")
 
 
 def _package(name: str, needed: bool) -> Check:

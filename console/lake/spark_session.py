@@ -17,8 +17,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import IO, TYPE_CHECKING
 
-from console.contexts.lake_files import cache_directory
-from console.history.spark import NotStarted, session
+from console.history.spark import NotStarted, java_options, session
+from console.lake.archive import archive_of, begin, start_options
 from console.lake.jars import Group, look, spark_jars
 from console.lake.java import NoSpark, find_java
 from console.log_file import state_directory
@@ -151,6 +151,7 @@ def lake_session(
     groups: Collection[Group] = (Group.DELTA,),
     settings: Mapping[str, str] = MappingProxyType({}),
     meanwhile: Callable[[], object] = lambda: None,
+    is_whole: bool = False,
     say: Callable[[str], None] = lambda _: None,
 ) -> Iterator[SparkSession]:
     """Yield a session with Delta; nothing of it remains afterwards but its log.
@@ -160,6 +161,7 @@ def lake_session(
         groups: what jars are needed for: `groups_of` says it of a lake.
         settings: more of them, in Spark's words; secrets may be among them.
         meanwhile: called while Java starts, to import what is needed next.
+        is_whole: the session does all that an update does: a class archive for later ones may be made of its classes.
         say: gets a line when jars are fetched, and when Spark starts.
 
     Raises:
@@ -167,7 +169,7 @@ def lake_session(
     """
     if find_spec("pyspark") is None:
         raise NoSpark("Spark is not installed: pip install 'kafka-admin-console[lake]', then run this again")
-    java = find_java(environ, cache_directory(environ))
+    java = find_java(environ)
     if look(environ, groups).lacking:
         say("fetching the jars that Spark needs, once")
     jars = spark_jars(environ, groups, java.program)
@@ -185,6 +187,10 @@ def lake_session(
             }
         # Spark creates folders there, which a killed run leaves.
         options = [f"-Djava.io.tmpdir={scratch}"]
+        recording = scratch / "classes"
+        archive = archive_of(environ, java, java_options(jars))
+        if is_local:
+            options += start_options(archive, recording if is_whole else None)
         say("starting Spark")
         start = log.tell()
         try:
@@ -195,6 +201,8 @@ def lake_session(
                     # Executors need it; local ones find kac where it is installed.
                     spark.sparkContext.addPyFile(str(write_package(scratch / "kac-lake.zip")[0]))
                 yield spark
+            if recording.exists():
+                begin(archive, recording)
         except NotStarted as error:
             path = spark_log(environ)
             said = _first_error(path, start) or error

