@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from console.history.gold import All, PollTimes, _covered, reached
@@ -193,8 +193,23 @@ def poll_times(world: World, former: Covered | None) -> list[PollTimes]:
     return told
 
 
+def of_log(key: str, at: int) -> Event:
+    """A value that the log sets."""
+    what = ("topic", key, "retention.ms", "set", "1", sha256("1"), "kraft_log")
+    return Event("c", at * STEP, 0, at, *what)
+
+
+SEEN_SINCE = World(
+    [of_log("1", 0), of_log("2", 10), of_log("1", 20)],
+    [of_log("1", 0), of_log("2", 10), of_log("1", 20), of_log("1", 35)],
+    {"broker,topic": ([5, 30], [])},
+)
+"""A poll behind the log showed that a topic's value was gone, until the log went on and reached that poll."""
+
+
 @settings(max_examples=200, deadline=None)
 @given(worlds())
+@example(SEEN_SINCE)
 def test_whose_history_differs_has_an_event_since_then(world: World) -> None:
     covers = [covers_of(table_of(CHANGE_EVENT, events)).get("c") for events in (world.before, world.after)]
     former, now = covers
