@@ -258,6 +258,6 @@ def test_what_unpacks_to_more_than_there_may_be_is_refused_in_little_memory(
 
 def test_a_long_line_is_read_whole(lake: Lake) -> None:
     """Tens of megabytes in one line."""
-    rows = [("state", "topic", f"t{n}", "a", "v" * 1000, None, False) for n in range(40_000)]
+    rows: list[Any] = [("state", "topic", f"t{n}", "a", "v" * 1000, None, False) for n in range(40_000)]
     path = deliver(lake, [Landed("c", 7, rows)], "x")
     assert sum(batch.num_rows for batch in read_polls(Path(path))) == 40_000

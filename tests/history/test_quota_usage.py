@@ -103,11 +103,11 @@ def counted(uses: Sequence[Used], limits: Sequence[Limit]) -> dict[tuple[Any, ..
             if (*who, minute) not in found or found[*who, minute][0] <= use.second:
                 found[*who, minute] = (use.second, of[key])
     made = {}
-    for (*who, minute), (_, limit) in found.items():
-        by_second = amounts[tuple(who)]
+    for (*whose, minute), (_, limit) in found.items():
+        by_second = amounts[tuple(whose)]
         clock = range(minute * 60, minute * 60 + 60)
         rates = sorted(sum(by_second.get(each - back, 0.0) for back in range(10)) / 10 for each in clock)
-        made[*who, minute] = {
+        made[*whose, minute] = {
             "quota_value": None if limit is None else limit.value,
             "level": None if limit is None else limit.level,
             "rate_avg": sum(by_second.get(each, 0.0) for each in clock) / 60,
@@ -115,7 +115,7 @@ def counted(uses: Sequence[Used], limits: Sequence[Limit]) -> dict[tuple[Any, ..
             "rate_max_10s": rates[-1],
             "utilisation": None if limit is None else rates[-1] / limit.value,
             "headroom": None if limit is None else limit.value - rates[-1],
-            "throttle_ms": waits[*who, minute],
+            "throttle_ms": waits[*whose, minute],
         }
     return made
 
@@ -133,8 +133,8 @@ def usage(uses: Sequence[Used], limits: Sequence[Limit]) -> list[dict[str, Any]]
             near = [row for second, row in rows if hour * HOUR - 10 < second < (hour + 1) * HOUR]
             seconds = pa.Table.from_pylist(near, schema=arrow_schema(REQUEST_1S))
             made.append(used_minutes(seconds, hour, limits_of(cluster, limits)))
-    rows: list[dict[str, Any]] = pa.concat_tables(made).cast(arrow_schema(QUOTA_USAGE)).to_pylist()
-    return rows
+    minutes: list[dict[str, Any]] = pa.concat_tables(made).cast(arrow_schema(QUOTA_USAGE)).to_pylist()
+    return minutes
 
 
 def judged(minutes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

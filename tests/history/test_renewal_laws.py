@@ -159,14 +159,14 @@ def worlds(draw: st.DrawFn) -> World:
         return Event("c", at * STEP, uncertain, log, type_, key, attr, op, value, digest, source, who)
 
     before = [
-        each
+        told
         for number in range(draw(st.integers(1, 6)))
-        if (each := event(draw(st.sampled_from("12")), draw(old), draw(st.sampled_from(SOURCES)), number))
+        if (told := event(draw(st.sampled_from("12")), draw(old), draw(st.sampled_from(SOURCES)), number))
     ]
     more = [
-        each
+        told
         for number in range(draw(st.integers(0, 2)))
-        if (each := event("new", draw(new), draw(st.sampled_from(SOURCES[:2])), 100 + number))
+        if (told := event("new", draw(new), draw(st.sampled_from(SOURCES[:2])), 100 + number))
     ]
     return World(before, [*before, *more], polls)
 

@@ -121,7 +121,7 @@ def test_only_the_newest_batch_counts_and_its_number_is_no_text(lake: Lake) -> N
 def test_lines_of_a_log_are_to_do_once(lake: Lake, tmp_path: Path) -> None:
     log = tmp_path / "request.log"
     log.write_bytes(log_of([produce(1)]))
-    logs = {"request_logs": (RequestLog((str(log),), "c", 1),)}
+    logs: dict[str, Any] = {"request_logs": (RequestLog((str(log),), "c", 1),)}
     assert to_do(lake, **logs) == ["request_log", GOLD]
     with settings_of(Plan(lake, Inputs(**logs))) as settings:
         source = SOURCES["request_log"](settings)
