@@ -10,7 +10,7 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from console.cli.lake import contexts_of, lake_of_options, names_of, open_lake, seconds_between, write_metrics
 from console.cli.opening import DONE, FAILED, USAGE, open_log_file
+from console.contexts import ContextError
 from console.contexts.context import LAKE_VARIABLE, lake_place
 from console.model.numbers import json_text, time_of_day
 from console.terminal import complain, put
@@ -54,13 +55,21 @@ def update_once(plan: Plan, master: str | None, progress: Shown) -> Report:
 
     with settings_of(plan) as settings:
         wanted = news(plan.lake, settings)
-    if not wanted:
+    if not wanted and not plan.topics:
         return nothing_done()
     from console.history.app import update
+    from console.lake.jars import groups_of
     from console.lake.spark_session import lake_session
 
     # One that reads logs and makes gold has loaded what any other needs.
-    session = partial(lake_session, os.environ, master=master, is_whole=len(wanted) > 1, say=progress.say)
+    session = partial(
+        lake_session,
+        os.environ,
+        master=master,
+        groups=groups_of(plan.lake.where, topics=bool(plan.topics)),
+        is_whole=len(wanted) > 1,
+        say=progress.say,
+    )
     return update(plan, session, progress.step)
 
 
@@ -87,10 +96,17 @@ def run_on(options: argparse.Namespace) -> int:
 
     def go_on() -> Report:
         from console.history.app import run
+        from console.lake.jars import groups_of
         from console.lake.spark_session import lake_session
 
         with shown() as progress, _polling(options, plan.lake, every, told, stop):
-            session = partial(lake_session, os.environ, master=getattr(options, "master", None), say=progress.say)
+            session = partial(
+                lake_session,
+                os.environ,
+                master=getattr(options, "master", None),
+                groups=groups_of(plan.lake.where, topics=bool(plan.topics)),
+                say=progress.say,
+            )
             return run(plan, session, told, stop, lambda _: write_metrics(options, plan.lake))
 
     with _ended_by_signals(stop):
@@ -168,7 +184,20 @@ def _plan(options: argparse.Namespace) -> Plan | int:
             complain(line)
         return FAILED
     lake = open_lake(options, create=True)
-    return Plan(lake, inputs, getattr(options, "max_bad_ratio", MAX_BAD_RATIO), keep_days=days)
+    ratio = getattr(options, "max_bad_ratio", MAX_BAD_RATIO)
+    plan = Plan(lake, inputs, ratio, keep_days=days)
+    if inputs.controllers:
+        import console.lake.controllers  # noqa: F401 - its source is known then
+    if inputs.request_topics:
+        from console.lake.topics import topics_of
+
+        try:
+            topics, login = topics_of(inputs.request_topics, os.environ)
+        except ContextError as wrong:
+            complain(str(wrong))
+            return USAGE
+        plan = replace(plan, topics=topics, login=login)
+    return plan
 
 
 def inputs_of(where: str) -> Inputs:

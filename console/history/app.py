@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Any
@@ -28,12 +28,13 @@ from console.history.inputs import UnreadableInput, owned
 from console.history.judged import compare, judge
 from console.history.lake import Lake
 from console.history.maintain import EVERY, MANY_FILES, maintain
-from console.history.plans import BRONZE_OF, SOURCES, RequestLogs, Settings
+from console.history.plans import BRONZE_OF, SOURCES, MetadataLogs, RequestLogs, Settings
 from console.history.progress import Listener, Steps, silent
 from console.history.runs import (
     GOLD,
     Plan,
     Report,
+    begin_of,
     begins,
     ended,
     is_of_another,
@@ -42,14 +43,15 @@ from console.history.runs import (
     news,
     offsets,
     recorded,
-    rules_differ,
     rules_of,
     settings_of,
+    unjudged,
     versions,
 )
-from console.history.schema import DRIFT, HISTORY, JOURNAL, POLICY_VIOLATION, REQUEST, TABLES
+from console.history.schema import CLUSTER_PART, DRIFT, HISTORY, JOURNAL, POLICY_VIOLATION, REQUEST, TABLES
 from console.history.spark import for_few_rows, for_many_rows
-from console.history.tables import Batch, Tables, taken
+from console.history.tables import Batch, Tables, of_clusters, taken
+from console.history.topics import Topic, logged_in, topic_rows
 from console.history.usage import make_usage
 from console.model.numbers import json_text
 
@@ -58,12 +60,11 @@ MANY = 20_000
 _AGAIN = 10.0
 """Seconds before a stream that failed is begun again."""
 _CHANGE = [column.name for column in JOURNAL.columns if column.name != "read_ts"]
-_MOST_CLUSTERS = 100_000
 
 
 class Application:
     """One application on one lake. root: of the lake, as Spark names it. note: goes into each commit. report: what it
-    did is added to it. keep_days: see `maintain`."""
+    did is added to it. keep_days: see `maintain`. topics: of request logs."""
 
     def __init__(
         self,
@@ -74,6 +75,7 @@ class Application:
         note: Mapping[str, Any],
         report: Report,
         keep_days: float | None = None,
+        topics: Sequence[Topic] = (),
     ) -> None:
         self._spark = spark
         self._lake = lake
@@ -81,10 +83,11 @@ class Application:
         self._settings = settings
         self._report = report
         self._keep_days = keep_days
-        self.tables = Tables(spark, root, dict(note))
+        self._topics = {each.stream: each for each in topics}
+        self.tables = Tables(spark, lake, root, dict(note))
         self._known = Known(self.tables)
         self._alone = threading.Lock()
-        for each in sources.FORMATS:
+        for each in sources.formats():
             spark.dataSource.register(each)
         self.tables.create_bronze()
 
@@ -106,9 +109,10 @@ class Application:
     ) -> None:
         """Runs all streams until `stop` is set. One that fails is told of once, and begun again. See `runs.run`."""
         trigger = {"processingTime": f"{every:g} seconds"}
-        streams = {name: self._begin(name, **trigger) for name in (*SOURCES, GOLD)}
+        streams = {name: self._begin(name, **trigger) for name in (*self._wanted, GOLD)}
         failed: dict[str, str] = {}
         waits: dict[str, int] = {}
+        judged = time.monotonic()
         try:
             while not stop.wait(_LOOK):
                 for name, query in streams.items():
@@ -130,14 +134,31 @@ class Application:
                         streams[name] = self._begin(name, **trigger)
                 now_and_then(self)
                 self.maintain()
+                if time.monotonic() > judged + _JUDGE:
+                    judged = time.monotonic()
+                    self.judge()
         finally:
             for query in streams.values():
                 query.stop()
+
+    @property
+    def _wanted(self) -> list[str]:
+        """The streams that have a source."""
+        inputs = self._settings.inputs
+        given = {
+            MetadataLogs.name: inputs.metadata_logs,
+            RequestLogs.name: inputs.request_logs,
+            "controllers": inputs.controllers,
+        }
+        return [*(name for name in SOURCES if given.get(name, True)), *self._topics]
 
     def _begin(self, name: str, **trigger: Any) -> StreamingQuery:
         do: Callable[[str, DataFrame, Batch], None] = self._put
         if name == GOLD:
             rows, do = new_keys(self.tables), self._make
+        elif name in self._topics:
+            begin = begin_of(self._lake, name, REQUEST.name)
+            rows = topic_rows(self._spark, self._topics[name], begin)
         else:
             now = msgspec.structs.replace(self._settings, begin=begins(self._lake))
             settings = json_text(msgspec.to_builtins(now))
@@ -171,7 +192,7 @@ class Application:
 
     def _put(self, name: str, rows: DataFrame, batch: Batch) -> None:
         """A batch of a source, into its bronze table."""
-        table = TABLES[BRONZE_OF[name]]
+        table = TABLES[BRONZE_OF.get(name, REQUEST.name)]
         # Of how many rows it is, nobody knows before they are read.
         for_many_rows(self.tables.spark)
         seen = Observation()
@@ -185,7 +206,7 @@ class Application:
             rows = rows.join(known, same, "left_anti")
         (at,) = offsets(self._lake, name, batch.number)
         before = self._lake.version(table)
-        end = {**at, **({"parts": []} if table is REQUEST else {})}
+        end = {**at, **({"parts": []} if "parts" in at else {})}
         self.tables.append(rows, table, batch.noting(end=end))
         if self._lake.version(table) > before:
             counted = seen.get
@@ -203,8 +224,8 @@ class Application:
         mine["bad"] += unreadable
 
     def _check(self, first: datetime, last: datetime, before: int) -> None:
-        """Take a batch of request logs back, and its checkpoint with it, where a time zone is wrong. before: the table's
-        version without it. Raises UnreadableInput."""
+        """Take a batch of request logs back, and its checkpoint, where a time zone is wrong. before: the version of the
+        table without it. Raises UnreadableInput."""
         zones = {(log.cluster_id, log.broker_id): log.time_zone for log in owned(self._settings.inputs)}
         try:
             check_clocks(self.tables, first, last, zones)
@@ -219,8 +240,7 @@ class Application:
     def _make(self, _: str, keys: DataFrame, batch: Batch) -> None:
         """A batch of keys that came to bronze, into silver and gold."""
         news = news_of(keys)
-        differ = rules_differ(self._lake)
-        if not news.clusters and not differ:
+        if not news.clusters:
             return
         many = bool(news.whole) or len(news.entities) > MANY or not self.tables.exists(HISTORY)
         (for_many_rows if many else for_few_rows)(self.tables.spark)
@@ -228,17 +248,34 @@ class Application:
         quotas = touched.whole | {each[0] for each in touched.entities if each[1] == "quota"}
         if news.hours or quotas:
             make_usage(self.tables, news.hours, quotas, batch)
-        rules = rules_of(self._lake)
-        clusters = touched.clusters
-        if POLICY_VIOLATION.name in differ:
-            found = taken(self.tables.read(HISTORY).select("cluster_id").distinct(), _MOST_CLUSTERS)
-            clusters = clusters | {cluster for (cluster,) in found}
-        if clusters:
-            judge(self.tables, clusters, rules.policies, batch.noting(rules=rules.digests.get(POLICY_VIOLATION.name)))
-        if touched.clusters or differ:
-            compare(self.tables, rules.baseline, batch.noting(rules=rules.digests.get(DRIFT.name)))
+
+    def judge(self) -> None:
+        """Makes what follows from all of `history`, where that is not as it was judged."""
+        with self._alone:
+            new = unjudged(self._lake)
+            if new is None:
+                return
+            self.tables.spark = self._spark
+            for_few_rows(self._spark)
+            rules = rules_of(self._lake)
+            there = {each.parts[name] for each in self._lake.table(HISTORY).files.values() for name in CLUSTER_PART}
+            clusters = {each for each in there if each is not None and (new.clusters is None or each in new.clusters)}
+            batch = Batch(self._report.run_id, new.version)
+            # Two clusters are not compared with each other, and of most entities one is like no other.
+            if len(there) > _A_PAIR or rules.baseline or new.rules or self._has_brokers(clusters):
+                compare(self.tables, rules.baseline, batch.noting(rules=rules.digests[DRIFT.name]))
+            noted = batch.noting(rules=rules.digests[POLICY_VIOLATION.name], history=new.version)
+            judge(self.tables, clusters, rules.policies, noted)
+
+    def _has_brokers(self, clusters: Iterable[str]) -> bool:
+        """Whether there is anything to compare in clusters by themselves."""
+        brokers = self.tables.read(HISTORY).where(of_clusters(clusters)).where("entity_type = 'broker' AND is_current")
+        return bool(taken(brokers.select("cluster_id").limit(1), 1))
 
 
+_A_PAIR = 2
+_JUDGE = 20.0
+"""Seconds after which what changed is judged, while an application goes on."""
 _LOOK = 0.2
 """Seconds between two looks at whether the streams run."""
 _BAD = {"kraft_record": "count(quarantined)", "journal": "count(quarantined)"}
@@ -261,20 +298,22 @@ def update(plan: Plan, session: Session, progress: Listener = silent) -> Report:
     """Takes in once what is new, and makes what follows from it. LakeBusy; UnreadableInput, LakeError, OSError."""
     report = Report(new_run_id(), "update", iso_now(), versions=versions())
     with settings_of(plan) as settings:
-        wanted = news(plan.lake, settings)
+        wanted = news(plan.lake, settings) or ([GOLD] if plan.topics else [])
         if not wanted:
             return ended(report)
         with plan.lake.alone(report.run_id, "update") as lock:
             if lock.former is not None:
                 report.notes.append(f"took over the lock of a run that died: {lock.former}")
-            with recorded(plan.lake, report), session() as spark:
+            with recorded(plan.lake, report), session() as spark, logged_in(spark, plan.login):
                 app = application(plan, settings, spark, report)
-                steps = Steps("update", len(wanted), progress)
-                for name in wanted:
+                steps = Steps("update", len(wanted) + len(plan.topics) + 1, progress)
+                for name in (*wanted[:-1], *(each.stream for each in plan.topics), GOLD):
                     with steps.step(name) as read:
                         app.take(name)
                         read(sum(report.taken.get(name, {}).values()))
                 app.maintain()
+                with steps.step("rules"):
+                    app.judge()
             with settings_of(plan) as after:
                 news(plan.lake, after)  # what is in the lake is deleted where it was landed
     return report
@@ -293,7 +332,7 @@ def run(
     with settings_of(plan) as settings, plan.lake.alone(report.run_id, "run") as lock:
         if lock.former is not None:
             told(f"took over the lock of a run that died: {lock.former}")
-        with recorded(plan.lake, report), session() as spark:
+        with recorded(plan.lake, report), session() as spark, logged_in(spark, plan.login):
             app = application(plan, settings, spark, report)
             app.go_on(plan.every, told, stop, now_and_then)
     return report

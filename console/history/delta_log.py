@@ -53,8 +53,8 @@ def log_file(version: int, kind: str = COMMIT) -> str:
 
 @dataclass(frozen=True)
 class DataFile:
-    """A Parquet file of a table. parts: the values of its partition. written: when, in milliseconds since 1970. stats: as
-    Delta's log has them (PROTOCOL.md, "Per-file Statistics"), JSON."""
+    """A Parquet file of a table. parts: the values of its partition. written: when, in milliseconds since 1970. stats:
+    as Delta's log has them (PROTOCOL.md, "Per-file Statistics"), JSON."""
 
     parts: Mapping[str, str | None]
     rows: int
@@ -180,6 +180,21 @@ def commits(files: Filesystem, folder: str) -> Iterator[Mapping[str, Any]]:
             for line in files.read(f"{folder}/{log_file(version)}").splitlines():
                 if (info := json.loads(line).get("commitInfo")) is not None:
                     yield {**info, "version": version}
+
+
+def parts_since(files: Filesystem, folder: str, version: int) -> list[Mapping[str, str | None]] | None:
+    """The partitions that got files after a version; None: the log does not reach back so far."""
+    log = listed(files, folder)
+    later = [each for each in log.commits if each > version]
+    if len(later) != (log.newest or 0) - version:
+        return None
+    found: dict[tuple[tuple[str, str | None], ...], Mapping[str, str | None]] = {}
+    with reading(folder, LOG):
+        for each in later:
+            for line in files.read(f"{folder}/{log_file(each)}").splitlines():
+                if (added := json.loads(line).get("add")) is not None:
+                    found[tuple(added["partitionValues"].items())] = added["partitionValues"]
+    return list(found.values())
 
 
 @contextmanager

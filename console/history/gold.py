@@ -224,6 +224,9 @@ _USED: Mapping[str, tuple[str, ...]] = {
 """The columns that change_event needs of each source, beside `ENTITY`."""
 
 
+_OF = {"state": SNAPSHOT, "journal": JOURNAL, "alter": REQUEST}
+
+
 class _Group(NamedTuple):
     """Rows of one bucket, with what else of their cluster counts. `of` says what a row is of."""
 
@@ -232,6 +235,13 @@ class _Group(NamedTuple):
     def of(self, what: str) -> pa.Table:
         """The rows of one source."""
         return self.rows.filter(pc.equal(self.rows["of"], what))
+
+    def bronze(self) -> Bronze:
+        """The rows of bronze; of a table without rows its columns are missing."""
+        found = {of: self.of(of) for of in _USED}
+        there = {of: rows for of, rows in found.items() if rows.num_rows}
+        names = dict(zip(_USED, Bronze._fields, strict=True))
+        return Bronze(**{names[of]: rows for of, rows in there.items()})
 
     @property
     def cluster_id(self) -> str:
@@ -356,6 +366,7 @@ class Renewal:
         parts = [
             rows.where(F.col("cluster_id").isin(sorted(clusters))).select(*ENTITY, *_USED[of], F.lit(of).alias("of"))
             for of, rows in read.items()
+            if of == "record" or not self._tables.is_empty(_OF[of])
         ]
         return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
 
@@ -425,9 +436,8 @@ def _made_events(epochs: Mapping[str, Epochs], touched: Touched) -> Callable[[pa
 
     def make(rows: pa.Table) -> pa.Table:
         group = _Group(rows)
-        bronze = Bronze(*(group.of(of) for of in ("record", "state", "journal", "alter")))
         only = None if group.cluster_id in touched.whole else wanted
-        events = change_event(bronze, mine, {group.cluster_id: group.polls}, only)
+        events = change_event(group.bronze(), mine, {group.cluster_id: group.polls}, only)
         return differing(CHANGE_EVENT, events, _only(group.holding("former", CHANGE_EVENT), only))
 
     return make
@@ -529,7 +539,7 @@ class Known:
         if self._poll_times[0] == number:
             return self._poll_times[1]
         found: dict[str, list[PollTimes]] = {}
-        if news.polls or self.polled or not self.last_poll:
+        if not self._tables.is_empty(SNAPSHOT):
             self._poll_times = number, self._read_poll_times(news)
         else:
             self._poll_times = number, found

@@ -51,12 +51,32 @@ class Journals(_Input, frozen=True):
     path: str
 
 
+class Controllers(_Input, frozen=True):
+    """The controllers' listener of a cluster. context: by whose settings it is reached; None: the current one."""
+
+    cluster_id: str
+    addresses: tuple[str, ...]
+    context: str | None = None
+
+
+class RequestTopic(_Input, frozen=True):
+    """A topic that request logs are shipped to: a line a record, its key the id of the broker that wrote it. context:
+    of the cluster that the topic is on, which may be another."""
+
+    topic: str
+    cluster_id: str
+    context: str | None = None
+    time_zone: str = "UTC"
+
+
 class Inputs(_Input, frozen=True):
-    """All that a lake reads of files."""
+    """All that a lake reads, beside what is delivered to it."""
 
     metadata_logs: tuple[MetadataLog, ...] = ()
     request_logs: tuple[RequestLog, ...] = ()
     journals: tuple[Journals, ...] = ()
+    controllers: tuple[Controllers, ...] = ()
+    request_topics: tuple[RequestTopic, ...] = ()
 
     @property
     def paths(self) -> tuple[str, ...]:

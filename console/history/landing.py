@@ -1,5 +1,5 @@
-"""The folder `landing/` of a lake: what hosts deliver without Spark, each file written whole, and taken from there by the
-streams. Files of other users, links and what is no plain file are not followed: others may write to that folder."""
+"""The folder `landing/` of a lake: what hosts deliver without Spark, each file written whole, and taken from there by
+the streams. Files of other users, links and what is no plain file are not followed: others may write to that folder."""
 
 from __future__ import annotations
 

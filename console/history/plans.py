@@ -4,7 +4,7 @@ found out before Java is started."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
@@ -82,7 +82,7 @@ class TooMuchIsBad(UnreadableInput):
     """More of a part is unreadable than may be."""
 
 
-class _Base:
+class BaseSource:
     """What sources have in common."""
 
     def __init__(self, settings: Settings) -> None:
@@ -111,9 +111,9 @@ class _Base:
 # -- metadata logs -----------------------------------------------------------------------------------------------------
 
 
-class MetadataLogs(_Base):
-    """The metadata logs of `inputs`. Its offset has, by cluster, the log's own offset, the folders, and how many batches
-    are damaged behind it."""
+class MetadataLogs(BaseSource):
+    """The metadata logs of `inputs`. Its offset has, by cluster, the log's own offset, the folders, and how many
+    batches are damaged behind it."""
 
     name, table = "kraft_log", KRAFT_RECORD.name
 
@@ -174,17 +174,17 @@ class MetadataLogs(_Base):
 def _other_folder(cluster_id: str, folders: Iterable[str], former: Iterable[str]) -> str:
     return (
         f"{' and '.join(folders)} says that it is of the cluster {cluster_id}, whose metadata log was read from "
-        f"{' and '.join(former)} before. If it is the same cluster, name it: id: {cluster_id} in sources.yaml. If not, it "
-        "was formatted with the other's id: leave it out."
+        f"{' and '.join(former)} before. If it is the same cluster, name it: id: {cluster_id} in sources.yaml. If not, "
+        "it was formatted with the other's id: leave it out."
     )
 
 
 # -- request logs ------------------------------------------------------------------------------------------------------
 
 
-class RequestLogs(_Base):
-    """The request logs of `inputs`. Its offset says how far each file was read, by what is in it and not by its name, and
-    which parts the batch that ends there is made of."""
+class RequestLogs(BaseSource):
+    """The request logs of `inputs`. Its offset says how far each file was read, by what is in it and not by its name,
+    and which parts the batch that ends there is made of."""
 
     name, table = "request_log", "request"
     NOTHING: ClassVar[Offset] = {"read": {}, "parts": []}
@@ -208,8 +208,8 @@ class RequestLogs(_Base):
         return [with_zone(part, zones.get((part.cluster_id, part.broker_id), part.zone)) for part in parts]
 
     def read(self, part: Part) -> Iterator[pa.RecordBatch]:
-        """The part's requests by the second, its changes, and what is damaged. A part whose file is gone is one row that
-        says so: nothing brings it back."""
+        """The part's requests by the second, its changes, and what is damaged. A part whose file is gone is one row
+        that says so: nothing brings it back."""
         lines = damaged = 0
         read_any = False
         try:
@@ -243,9 +243,9 @@ def _lost(part: Part, why: str) -> pa.RecordBatch:
 # -- polls and journals ------------------------------------------------------------------------------------------------
 
 
-class Polls(_Base):
-    """Landed files of polls. Its offset names the files of the batch that ends there: they are deleted once it is in the
-    lake."""
+class Polls(BaseSource):
+    """Landed files of polls. Its offset names the files of the batch that ends there: they are deleted once it is in
+    the lake."""
 
     name, table = "polls", "snapshot"
 
@@ -278,7 +278,7 @@ class Polls(_Base):
                 path.unlink(missing_ok=True)
 
 
-class Journals(_Base):
+class Journals(BaseSource):
     """kac's journals: those of `inputs`, and those that hosts have delivered. Its offset has what each journal was like
     when it was read. A change's end may be written long after its beginning: what changed is read as a whole."""
 
@@ -318,8 +318,17 @@ class Journals(_Base):
                 path.unlink(missing_ok=True)
 
 
-_ALL = (MetadataLogs, RequestLogs, Polls, Journals)
-SOURCES: Mapping[str, Callable[[Settings], Source]] = {each.name: each for each in _ALL}
+SOURCES: dict[str, Callable[[Settings], Source]] = {}
 """By the name of their format, and of their stream."""
-BRONZE_OF: Mapping[str, str] = {each.name: each.table for each in _ALL}
+BRONZE_OF: dict[str, str] = {}
 """The bronze table of each."""
+
+
+def add_source(source: Any) -> None:
+    """Make a source known: a class as those of this module, with `name` and `table`."""
+    SOURCES[source.name] = source
+    BRONZE_OF[source.name] = source.table
+
+
+for _each in (MetadataLogs, RequestLogs, Polls, Journals):
+    add_source(_each)

@@ -142,7 +142,7 @@ def _any_of(globs: tuple[str, ...]) -> str:
 
 @dataclass(frozen=True)
 class Rules:
-    """The operator's files: policies and a baseline; digests: of what they hold, by the table that is made with each."""
+    """The operator's files: policies, a baseline. digests: of what they hold, by the table that is made with each."""
 
     policies: tuple[Policy, ...]
     baseline: tuple[Wanted, ...] = ()

@@ -1,5 +1,5 @@
-"""Runs of the application on a lake, without Spark: whether there is anything to do, what a run is given, and the record
-of what it did."""
+"""Runs of the application on a lake, without Spark: whether there is anything to do, what a run is given, and the
+record of what it did."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from console.history import delta_log
 from console.history.errors import LakeError
 from console.history.files import iso_now
 from console.history.inputs import Inputs, UnreadableInput
@@ -29,6 +30,9 @@ from console.history.policy_files import (
 )
 from console.history.schema import BRONZE, DRIFT, HISTORY, POLICY_VIOLATION, TABLES
 from console.model.yaml_places import FileProblem
+
+if TYPE_CHECKING:
+    from console.history.topics import Topic
 
 GOLD = "gold"
 """The stream from bronze."""
@@ -102,9 +106,29 @@ def is_behind(lake: Lake) -> bool:
     if at is None or len(at) != len(versions) or is_of_another(lake):
         return True
     read = (each.get("reservoirVersion", 0) for each in at)
-    return any(of_stream <= of_table for of_stream, of_table in zip(read, versions, strict=True)) or bool(
-        rules_differ(lake)
-    )
+    is_read = all(of_stream > of_table for of_stream, of_table in zip(read, versions, strict=True))
+    return not is_read or unjudged(lake) is not None
+
+
+class Unjudged(NamedTuple):
+    """What of `history` is not judged yet. version: of that table. clusters: whose rows are new; None: any. rules: the
+    tables whose file of the operator differs."""
+
+    version: int
+    clusters: frozenset[str] | None
+    rules: tuple[str, ...]
+
+
+def unjudged(lake: Lake) -> Unjudged | None:
+    """What violations and drift do not follow from yet; None: nothing."""
+    version, note = lake.version(HISTORY), next(lake.notes(POLICY_VIOLATION), {})
+    judged, differ = int(note.get("history", -1)), rules_differ(lake)
+    if version <= judged and not differ:
+        return None
+    parts = delta_log.parts_since(lake.files, lake.folder(HISTORY), judged) if judged >= 0 else None
+    name = next(iter(HISTORY.partitions))
+    clusters = None if parts is None else frozenset(filter(None, (each.get(name) for each in parts)))
+    return Unjudged(version, None if POLICY_VIOLATION.name in differ else clusters, tuple(differ))
 
 
 def is_of_another(lake: Lake) -> bool:
@@ -148,13 +172,16 @@ def rules_of(lake: Lake) -> Rules:
 @dataclass(frozen=True)
 class Plan:
     """What a run is given. root: the lake as Spark names it. every: seconds between two batches of a stream.
-    keep_days: how long to keep what no history is made of; None: for ever."""
+    keep_days: how long to keep what no history is made of; None: for ever. topics: of request logs. login: the
+    text of a login file of Java (JAAS) for them."""
 
     lake: Lake
     inputs: Inputs
     max_bad_ratio: float = MAX_BAD_RATIO
     every: float = 1.0
     keep_days: float | None = None
+    topics: tuple[Topic, ...] = ()
+    login: str = field(default="", repr=False)
 
     @property
     def root(self) -> str:
@@ -174,14 +201,14 @@ def settings_of(plan: Plan) -> Iterator[Settings]:
 
 def begins(lake: Lake) -> dict[str, Offset]:
     """Where sources go on that have no checkpoint."""
-    return {name: at for name in SOURCES if (at := _begin(lake, name)) is not None}
+    return {name: at for name in SOURCES if (at := begin_of(lake, name, BRONZE_OF[name])) is not None}
 
 
-def _begin(lake: Lake, stream: str) -> Offset | None:
+def begin_of(lake: Lake, stream: str, table: str) -> Offset | None:
     """Where a source goes on that has lost its checkpoint: where bronze's commits say that it ended."""
     if has_checkpoint(lake, stream):
         return None
-    notes = lake.notes(TABLES[BRONZE_OF[stream]])
+    notes = lake.notes(TABLES[table])
     found: Offset | None = next((note["end"] for note in notes if note.get("stream") == stream and "end" in note), None)
     return found
 

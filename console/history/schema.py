@@ -126,15 +126,15 @@ def by_day(column: str) -> dict[str, str]:
 
 SNAPSHOT = _bronze(
     "snapshot",
-    "What polls of clusters read: all rows of a resource whenever it differs from the last poll, and for each poll what "
-    "was read, by which an unchanged resource differs from one that was not polled.",
+    "What polls of clusters read: all rows of a resource whenever it differs from the last poll, and for each poll "
+    "what was read, by which an unchanged resource differs from one that was not polled.",
     CLUSTER_ID,
     Column("observed_ts", "timestamp", "When the cluster answered."),
     Column(
         "kind",
         "string",
-        "`state`: a resource's value; `absent`: it was deleted; `heartbeat`: these types were read; `failed`: they were "
-        "not, `value` has the error.",
+        "`state`: a resource's value; `absent`: it was deleted; `heartbeat`: these types were read; `failed`: they "
+        "were not, `value` has the error.",
     ),
     Column("entity_type", "string", "The entity's type; of a heartbeat all that were read, with commas."),
     unless_several(ENTITY_KEY),

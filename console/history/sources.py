@@ -19,8 +19,8 @@ from console.history.schema import TABLES, Table, arrow_schema
 
 
 class _Stream(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """A source as Spark asks it. With the trigger availableNow what is there is one batch: what comes while it is read is
-    for the next run."""
+    """A source as Spark asks it. With the trigger availableNow what is there is one batch: what comes while it is read
+    is for the next run."""
 
     def __init__(self, source: Source, table: Table) -> None:
         self._source = source
@@ -104,4 +104,6 @@ class JournalSource(LakeSource):
     of = "journals"
 
 
-FORMATS = (MetadataLogSource, RequestLogSource, PollSource, JournalSource)
+def formats() -> list[type[LakeSource]]:
+    """All that there are in this process."""
+    return LakeSource.__subclasses__()

@@ -11,6 +11,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from console.history.lake import Lake
 from console.history.schema import BRONZE, CLUSTER_PART, Table
 from console.model.numbers import json_text
 
@@ -57,11 +58,13 @@ def of_clusters(clusters: Iterable[str]) -> Column:
 class Tables:
     """The tables of one lake, for one application: it is alone, so what it knows of them stays true.
 
-    note: goes into each commit of Delta, as JSON.
+    lake: the same without Spark. note: goes into each commit of Delta, as JSON.
     """
 
-    def __init__(self, spark: SparkSession, root: str, note: dict[str, Any]) -> None:
+    def __init__(self, spark: SparkSession, lake: Lake, root: str, note: dict[str, Any]) -> None:
         self.spark = spark
+        self._lake = lake
+        self._with_rows: set[str] = set()
         self.root = root.rstrip("/")
         self._note = note
         self._made: dict[str, int] = {}
@@ -78,6 +81,12 @@ class Tables:
             if known.io.delta.tables.DeltaTable.isDeltaTable(self.spark._jsparkSession, self.path(table)):
                 self._there.add(table.name)
         return table.name in self._there
+
+    def is_empty(self, table: Table) -> bool:
+        """Whether there are no rows in it: what is planned for none takes as long as for some."""
+        if table.name not in self._with_rows and self._lake.table(table).files:
+            self._with_rows.add(table.name)
+        return table.name not in self._with_rows
 
     def create_bronze(self) -> None:
         """Create what a stream of all bronze tables reads."""

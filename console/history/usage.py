@@ -28,8 +28,8 @@ _HOURS = pa.schema([("cluster_id", pa.string()), ("hour", pa.int64())])
 
 
 def make_usage(tables: Tables, hours: Iterable[tuple[str, int]], whole: frozenset[str], batch: Batch) -> None:
-    """Makes the minutes of these hours (clusters, and hours since 1970), and those of all hours of whole clusters, whose
-    limits differ; and what all minutes of their clusters suggest."""
+    """Makes the minutes of these hours (clusters, and hours since 1970), and those of all hours of whole clusters,
+    whose limits differ; and what all minutes of their clusters suggest."""
     wanted = set(hours)
     # A rate reaches back ten seconds: out of the hour after.
     wanted |= {(cluster, hour + 1) for cluster, hour in wanted}

@@ -12,9 +12,9 @@ from console.answers.triage import prometheus_label
 from console.plan.amounts import size
 
 if TYPE_CHECKING:
+    from console.history.jobs.verify import Finding
     from console.history.runs import Report
     from console.history.status import Gap, RunStatus, Status, TableStatus
-    from console.history.jobs.verify import Finding
     from console.lake.collect import ClusterReport
     from console.lake.collect import Report as CollectReport
 

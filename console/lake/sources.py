@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+from console.contexts.context import parse_bootstrap
 from console.history.entities import id_problem
-from console.history.inputs import Inputs, Journals, MetadataLog, RequestLog
+from console.history.inputs import Controllers, Inputs, Journals, MetadataLog, RequestLog, RequestTopic
 from console.history.kraft.metadata_log import LOG_FOLDER
 from console.history.requests.zone import zone_problem
 from console.model.numbers import is_natural
@@ -16,7 +17,8 @@ from console.model.yaml_places import FileProblem, FileProblems, Node, read_yaml
 
 FILE = "sources.yaml"
 _TOP = ("version", "clusters", "journals")
-_CLUSTER = ("id", "metadata-log", "request-logs", "timezone")
+_CLUSTER = ("id", "metadata-log", "controllers", "context", "request-logs", "request-topic", "timezone")
+_TOPIC = ("name", "context")
 _REQUEST_LOG = ("broker", "files", "timezone")
 T = TypeVar("T")
 
@@ -53,29 +55,54 @@ class _Reader:
         version = top.get("version")
         if version is None or version.data != "1":
             self._add(version or root, "a file says its version", "write version: 1 at its top")
-        metadata_logs: list[MetadataLog] = []
-        request_logs: list[RequestLog] = []
-        for each in self._items(top.get("clusters")):
-            self._cluster(each, metadata_logs, request_logs)
+        parts = [self._cluster(each) for each in self._items(top.get("clusters"))]
         inputs = Inputs(
-            tuple(metadata_logs), tuple(request_logs), tuple(map(Journals, self._paths(top.get("journals"))))
+            tuple(log for part in parts for log in part.metadata_logs),
+            tuple(log for part in parts for log in part.request_logs),
+            tuple(map(Journals, self._paths(top.get("journals")))),
+            tuple(each for part in parts for each in part.controllers),
+            tuple(each for part in parts for each in part.request_topics),
         )
-        if not self.problems and not inputs.paths:
-            self._add(root, "it names nothing to read", "name a metadata-log, request-logs or journals")
+        if not self.problems and not (inputs.paths or inputs.controllers or inputs.request_topics):
+            self._add(root, "it names nothing to read", "name a metadata-log, controllers, request-logs or journals")
         return inputs
 
-    def _cluster(self, node: Node, metadata_logs: list[MetadataLog], request_logs: list[RequestLog]) -> None:
+    def _cluster(self, node: Node) -> Inputs:
         read = self._fields(node, _CLUSTER)
         cluster_id = self._text(read.get("id")) or None
         if cluster_id is not None and (problem := id_problem(cluster_id)):
             self._add(read["id"], problem)
         zone = self._zone(read.get("timezone"), "UTC")
+        context = self._text(read.get("context")) or None
         requests = self._items(read.get("request-logs"))
         paths = self._paths(read.get("metadata-log"))
-        if cluster_id is None and (requests or not paths):
+        addresses = self._texts(read.get("controllers"))
+        topics = read.get("request-topic")
+        if cluster_id is None and (requests or addresses or topics or not paths):
             self._add(node, "id is missing", "lines of request logs do not say which cluster they are of")
-        metadata_logs += [MetadataLog(path, cluster_id) for path in paths]
-        request_logs += [self._request_log(each, cluster_id or "", zone) for each in requests]
+        if paths and addresses:
+            self._add(read["controllers"], "metadata-log and controllers are the same log: name one of them")
+        try:
+            parse_bootstrap(",".join(addresses)) if addresses else ()
+        except ValueError as wrong:
+            self._add(read["controllers"], str(wrong), "HOST:PORT, as in controller.quorum.bootstrap.servers")
+        of = cluster_id or ""
+        return Inputs(
+            tuple(MetadataLog(path, cluster_id) for path in paths),
+            tuple(self._request_log(each, of, zone) for each in requests),
+            (),
+            (Controllers(of, addresses, context),) if addresses else (),
+            () if topics is None else (self._topic(topics, of, context, zone),),
+        )
+
+    def _topic(self, node: Node, cluster_id: str, context: str | None, zone: str) -> RequestTopic:
+        if isinstance(node.data, str):
+            return RequestTopic(self._text(node), cluster_id, context, zone)
+        read = self._fields(node, _TOPIC)
+        name = self._text(read.get("name"))
+        if not name:
+            self._add(node, "name is missing", "the topic that request logs are shipped to")
+        return RequestTopic(name, cluster_id, self._text(read.get("context")) or context, zone)
 
     def _request_log(self, node: Node, cluster_id: str, zone: str) -> RequestLog:
         read = self._fields(node, _REQUEST_LOG)
@@ -96,8 +123,11 @@ class _Reader:
 
     def _paths(self, node: Node | None) -> tuple[str, ...]:
         """One path, or a list of them."""
+        return tuple(_path(text, self.folder) for text in self._texts(node))
+
+    def _texts(self, node: Node | None) -> tuple[str, ...]:
         nodes = self._items(node) if node is not None and isinstance(node.data, list) else [node]
-        return tuple(_path(text, self.folder) for each in nodes if (text := self._text(each)))
+        return tuple(text for each in nodes if (text := self._text(each)))
 
     def _fields(self, node: Node, legal: Sequence[str]) -> dict[str, Node]:
         none: dict[str, Node] = {}

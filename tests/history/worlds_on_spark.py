@@ -104,5 +104,6 @@ def gone_through(app: Application, world: World, after: Callable[[int], Any] = l
     for number, step in enumerate(world.steps, 1):
         take_in(app, step, number)
         app.take(GOLD_STREAM)
+        app.judge()
         after(number)
     return different(app, world)

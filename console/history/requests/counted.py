@@ -40,7 +40,7 @@ _KINDS: Mapping[str, Table] = {column.name: column.of for column in REQUEST.colu
 
 
 def _fields(table: Table) -> list[pa.Field]:
-    return [field for field in arrow_schema(table)]
+    return list(arrow_schema(table))
 
 
 COUNTED: pa.Schema = arrow_schema(REQUEST)

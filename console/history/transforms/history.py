@@ -287,7 +287,7 @@ def history(change_event: pa.Table, polls: Mapping[str, Polls], covers: Mapping[
 
 
 def gaps(cluster_id: str, polls: Polls, covered: Covered | None, until: int) -> pa.Table:
-    """HISTORY's rows of the time in which a cluster was not observed. until: when the latest poll of any cluster was."""
+    """HISTORY's rows of the time in which a cluster was not observed. until: of the latest poll of any cluster."""
     found = (
         (cluster_id, CLUSTER, cluster_id, UNOBSERVED, None, None, first, last, last is None, False)
         for first, last in coverage_gaps(polls.times, covered, until)

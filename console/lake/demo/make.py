@@ -21,9 +21,9 @@ from console.contexts import Context
 from console.embedded.brokers import EmbeddedCluster
 from console.embedded.context import RequestContext
 from console.embedded.spec import ClusterSpec, clusters_of
-from console.history.requests.alters import ALTER_APIS
 from console.history.errors import LakeError, NoLake
 from console.history.lake import Lake
+from console.history.requests.alters import ALTER_APIS
 from console.journal.file import journal_path
 from console.journal.records import Answered, Ended, Entry, Intent, intent_line, note_line
 from console.lake.collect import PollResult, Progress, poll_context, write_down

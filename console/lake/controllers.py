@@ -1,0 +1,173 @@
+"""The metadata log over the network, from the controllers' own listener, as a source of the lake's streams (KIP-595,
+KIP-630): needs all of kac where it runs, the driver and the executors, and the context by name there.
+
+Controllers write an empty record twice a second (metadata.max.idle.interval.ms): what has no other records waits for
+`IDLE_SECONDS` at most.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import pyarrow as pa
+
+from console.admin.errors import AdminError
+from console.admin.happy_eyeballs import ClientLoop
+from console.admin.link import Link
+from console.admin.metadata_log import ControllerLog, Snapshot
+from console.contexts import ContextError, load, resolve
+from console.contexts.context import parse_bootstrap
+from console.history.inputs import Controllers, UnreadableInput
+from console.history.kraft.decoder import Trouble
+from console.history.kraft.metadata_log import Fetched, next_offset, read_fetched
+from console.history.plans import BaseSource, Offset, add_source
+from console.history.schema import KRAFT_RECORD, arrow_schema
+from console.history.sources import LakeSource
+from console.history.transforms.change_event import tagged
+
+T = TypeVar("T")
+IDLE_SECONDS = 300.0
+"""How long records that change nothing wait to be written down."""
+_IDLE = "NoOpRecord"
+_PART_BYTES = 64 << 20
+"""Of a log that is taken in at once."""
+_MOST_BYTES = 512 << 20
+"""Of one transaction, which has to be read as a whole."""
+
+
+class _Log(NamedTuple):
+    """A cluster's log, while it is read."""
+
+    loop: asyncio.AbstractEventLoop
+    link: Link
+    log: ControllerLog
+
+
+class ControllerLogs(BaseSource):
+    """The metadata logs of `inputs.controllers`. Its offset has the log's own, by cluster."""
+
+    name, table = "controllers", KRAFT_RECORD.name
+
+    def __init__(self, settings: Any) -> None:
+        super().__init__(settings)
+        self._open: dict[str, _Log] = {}
+        self._idle_since = time.monotonic()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Goes to the tasks without its connections."""
+        assert self._key
+        return {**self.__dict__, "_open": {}}
+
+    def initial(self) -> Offset:
+        """The beginning of every log."""
+        return self._begin(self.name, {})
+
+    def newest(self, start: Offset) -> Offset:
+        """Behind the last transaction of each log that has ended."""
+        now = dict(start)
+        for each in self._settings.inputs.controllers:
+            at = int(start.get(each.cluster_id, 0))
+            fetched, upto = self._run(each, partial(_read, start=at, cluster_id=each.cluster_id))
+            following = next_offset(fetched, upto)
+            if following > at and (not at or not self._is_idle(fetched, following)):
+                now[each.cluster_id] = following
+        if now != start:
+            self._idle_since = time.monotonic()
+        return now
+
+    def _is_idle(self, fetched: Fetched, end: int) -> bool:
+        """Whether nothing but empty records came, and not for long."""
+        if time.monotonic() > self._idle_since + IDLE_SECONDS:
+            return False
+        troubles: list[Trouble] = []
+        batches = read_fetched(fetched, end, None, troubles.append)
+        types = {type_ for batch in batches for type_ in batch.column("record_type").to_pylist()}
+        return not troubles and types <= {_IDLE}
+
+    def parts(self, start: Offset, end: Offset) -> Sequence[tuple[str, int, int]]:
+        """From where to where of each log."""
+        return [(of, int(start.get(of, 0)), upto) for of, upto in end.items() if start.get(of) != upto]
+
+    def read(self, part: tuple[str, int, int]) -> Iterator[pa.RecordBatch]:
+        """The records of a log between two offsets."""
+        of, start, end = part
+        named = next((each for each in self._settings.inputs.controllers if each.cluster_id == of), None)
+        if named is None:
+            return
+        troubles: list[Trouble] = []
+        try:
+            while start < end:
+                fetched, upto = self._run(named, partial(_read, start=start, cluster_id=of))
+                following = next_offset(fetched, min(upto, end)) if fetched.snapshot_end is None else upto
+                yield from map(tagged, read_fetched(fetched, following, self._key, troubles.append))
+                if following <= start:
+                    break
+                start = following
+        finally:
+            self.close()
+        if troubles:
+            rows = [{"cluster_id": of, "quarantined": {"source": self.name, **asdict(each)}} for each in troubles]
+            yield pa.RecordBatch.from_pylist(rows, schema=arrow_schema(KRAFT_RECORD))
+
+    def close(self) -> None:
+        """Close the connections."""
+        for loop, link, log in self._open.values():
+            loop.run_until_complete(log.close())
+            loop.run_until_complete(link.close())
+            loop.close()
+        self._open = {}
+
+    def _run(self, of: Controllers, do: Callable[[ControllerLog], Awaitable[T]]) -> T:
+        """Ask the controllers. UnreadableInput."""
+        try:
+            if of.cluster_id not in self._open:
+                context = resolve(load(os.environ, Path.home()), name=of.context, environ=os.environ)
+                made = ClientLoop(context.settings.via)
+                link = Link(context.settings)
+                self._open[of.cluster_id] = _Log(
+                    made, link, ControllerLog(link, parse_bootstrap(",".join(of.addresses)), of.cluster_id)
+                )
+            loop, _, log = self._open[of.cluster_id]
+            return loop.run_until_complete(_awaited(do(log)))
+        except (AdminError, ContextError, ValueError) as wrong:
+            said = wrong.failure if isinstance(wrong, AdminError) else wrong
+            raise UnreadableInput(f"the controllers of {of.cluster_id}: {said}") from wrong
+
+
+async def _awaited(found: Awaitable[T]) -> T:
+    return await found
+
+
+async def _read(log: ControllerLog, *, start: int, cluster_id: str) -> tuple[Fetched, int]:
+    """What follows an offset, up to what is committed, or to the end of `_PART_BYTES`; of an open transaction all; and
+    the offset behind it."""
+    found = await log.read(start)
+    fetched = partial(Fetched, cluster_id, ControllerLogs.name, start=start)
+    if isinstance(found, Snapshot):
+        return fetched(found.data, snapshot_end=found.end), found.end
+    data = bytearray(found.data)
+    while found.next < found.high_watermark and len(data) < _MOST_BYTES:
+        if len(data) >= _PART_BYTES and next_offset(fetched(bytes(data)), found.next) > start:
+            break
+        more = await log.read(found.next)
+        if isinstance(more, Snapshot):
+            break  # what was read is not there any more; the next round takes the snapshot
+        data += more.data
+        found = more
+    return fetched(bytes(data)), found.next
+
+
+class ControllerLogSource(LakeSource):
+    """Metadata logs, over the network."""
+
+    of = ControllerLogs.name
+
+
+add_source(ControllerLogs)
