@@ -38,6 +38,7 @@ from console.history.runs import (
     begins,
     ended,
     is_of_another,
+    is_undone,
     kac_version,
     message_of,
     news,
@@ -216,7 +217,7 @@ class Application:
             counted = dict(zip(names, taken(read.agg(*counts), 1)[0], strict=False))
             written = (note["version"] for note in self._lake.notes(table) if note.get("end") == end)
             before = next(written, before + 1) - 1
-        if table is REQUEST and counted["first"] is not None:
+        if name == RequestLogs.name and counted["first"] is not None:
             self._check(counted["first"], counted["last"], before)
         mine = self._report.taken.setdefault(name, {"good": 0, "bad": 0})
         unreadable = counted["bad"] or 0
@@ -230,10 +231,10 @@ class Application:
         try:
             check_clocks(self.tables, first, last, zones)
         except UnreadableInput:
-            notes = self._lake.notes(REQUEST)
+            notes = (note for note in self._lake.notes(REQUEST) if note.get("stream") == RequestLogs.name)
             former = next((note for note in notes if note["version"] <= before and "end" in note), None)
             end = RequestLogs.NOTHING if former is None else former["end"]
-            self.tables.undo(REQUEST, before, {"stream": RequestLogs.name, "end": end})
+            self.tables.undo(REQUEST, before, {"stream": RequestLogs.name, "end": end, "is_undone": True})
             self._lake.files.remove(self._lake.path(f"checkpoints/{RequestLogs.name}"))
             raise
 
@@ -343,6 +344,8 @@ def application(plan: Plan, settings: Settings, spark: SparkSession, report: Rep
     lake = plan.lake
     if is_of_another(lake):
         lake.files.remove(lake.path(f"checkpoints/{GOLD}"))
+    if is_undone(lake):
+        lake.files.remove(lake.path(f"checkpoints/{RequestLogs.name}"))
     return Application(
         spark, lake, plan.root, settings, {"run": report.run_id, "kac": kac_version()}, report, plan.keep_days
     )

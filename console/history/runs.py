@@ -19,7 +19,7 @@ from console.history.errors import LakeError
 from console.history.files import iso_now
 from console.history.inputs import Inputs, UnreadableInput
 from console.history.lake import Lake
-from console.history.plans import BRONZE_OF, MAX_BAD_RATIO, SOURCES, Offset, Settings
+from console.history.plans import BRONZE_OF, MAX_BAD_RATIO, SOURCES, Offset, RequestLogs, Settings
 from console.history.policy_files import (
     BASELINE_FILE,
     POLICIES_FILE,
@@ -28,7 +28,7 @@ from console.history.policy_files import (
     read_baseline,
     read_policies,
 )
-from console.history.schema import BRONZE, DRIFT, HISTORY, POLICY_VIOLATION, TABLES
+from console.history.schema import BRONZE, DRIFT, HISTORY, POLICY_VIOLATION, REQUEST, TABLES
 from console.model.yaml_places import FileProblem
 
 if TYPE_CHECKING:
@@ -135,6 +135,12 @@ def is_of_another(lake: Lake) -> bool:
     """Whether another version of kac made `history`."""
     note = next(lake.notes(HISTORY), None)
     return note is not None and note.get("kac") != kac_version()
+
+
+def is_undone(lake: Lake) -> bool:
+    """Whether the last batch of request logs was taken back: where a run died then, its checkpoint is still there."""
+    notes = (note for note in lake.notes(REQUEST) if note.get("stream") == RequestLogs.name and "end" in note)
+    return bool(next(notes, {}).get("is_undone"))
 
 
 def rules_differ(lake: Lake) -> list[str]:

@@ -39,7 +39,8 @@ def _held(lake: Lake, table: Table) -> Rows:
     if table.newest:
         rows = newest(rows, table.newest)
         rows = rows.filter(rows[table.there].is_valid())
-    return reduce(_as_number, table.names, rows).to_pylist()
+    found: Rows = reduce(_as_number, table.names, rows).to_pylist()
+    return found
 
 
 def _as_number(rows: pa.Table, name: str) -> pa.Table:

@@ -73,7 +73,7 @@ class Site:
             *(produce(1000, at=self._clock(100 + 7 * each), throttle_ms=each % 3) for each in range(REQUESTS)),
         )
         self._note(text)
-        rows = [("heartbeat", "topic,broker", None, None, None, None, False)]
+        rows: list[Any] = [("heartbeat", "topic,broker", None, None, None, None, False)]
         rows.append(("state", "topic", "orders", "retention.ms", text, "DYNAMIC_TOPIC_CONFIG", False))
         for lake in lakes:
             at = int((self.now + timedelta(seconds=30)).timestamp() * 1e6)

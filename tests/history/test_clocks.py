@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.history.app import update
+from console.history.files import Filesystem
 from console.history.inputs import Inputs, MetadataLog, RequestLog
 from console.history.lake import Lake
 from console.history.requests.zone import FURTHEST, QUARTER, fitting_zones, wrong_steps
@@ -50,8 +52,11 @@ def test_a_few_chances_make_no_zone_wrong() -> None:
     assert fitting_zones("Europe/Berlin", [NOON], 4)[0] == "UTC"
 
 
-def test_a_wrong_zone_is_refused_with_the_one_that_fits(spark: SparkSession, tmp_path: Path) -> None:
-    """Each quarter of an hour somebody sets the same again, which says nothing; and now and then something else."""
+def test_a_wrong_zone_is_refused_with_the_one_that_fits(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each quarter of an hour somebody sets the same again, which says nothing; and now and then something else. What
+    dies between the writing of a batch and its being taken back is refused as well."""
     meta = tmp_path / "meta" / "__cluster_metadata-0"
     meta.mkdir(parents=True)
     (meta.parent / "meta.properties").write_text("cluster.id=c\n")
@@ -72,6 +77,11 @@ def test_a_wrong_zone_is_refused_with_the_one_that_fits(spark: SparkSession, tmp
         inputs = Inputs((MetadataLog(str(meta)),), (RequestLog((str(log),), "c", 1, zone),))
         return update(Plan(lake, inputs), lambda: nullcontext(spark))
 
+    monkeypatch.setattr("console.history.app.check_clocks", dies("before the look at the clocks"))
+    with pytest.raises(Exception, match="died before the look at the clocks"):
+        update_as("UTC")
+    monkeypatch.undo()
+    assert len(held(lake, "request")) > 0
     for zone, off in (("UTC", "1:00 h earlier"), ("Asia/Kolkata", "4:30 h later")):
         with pytest.raises(Exception, match="wrong") as refused:
             update_as(zone)
@@ -82,6 +92,11 @@ def test_a_wrong_zone_is_refused_with_the_one_that_fits(spark: SparkSession, tmp
         assert next(lake.runs())["message"] == said
         assert held(lake, "request") == []
     assert len(held(lake, "kraft_record")) == 24
+    monkeypatch.setattr(Filesystem, "remove", dies("with the checkpoint still there"))
+    with pytest.raises(Exception, match="died with the checkpoint still there"):
+        update_as("UTC")
+    monkeypatch.undo()
+    assert held(lake, "request") == []
     assert update_as("Europe/Berlin").taken["request_log"] == {"good": 24, "bad": 0}
     # The metadata log was taken in by the first of these, and gold is made of it once the zones are right.
     for _ in range(2):
@@ -92,6 +107,15 @@ def test_a_wrong_zone_is_refused_with_the_one_that_fits(spark: SparkSession, tmp
             (str(number), "User:alice") for number in (0, 5, 10, 15)
         ]
         assert update_as("Europe/Berlin").taken == {}
+
+
+def dies(where: str) -> Callable[..., None]:
+    """What raises an error in place of a death."""
+
+    def die(*_: object) -> None:
+        raise RuntimeError(f"died {where}")
+
+    return die
 
 
 def asked(at: datetime, key: str, text: str) -> Logged:

@@ -88,7 +88,7 @@ class Two:
 
 
 @pytest.fixture
-def two(tmp_path: Path, spark: SparkSession) -> Iterator[Two]:
+def two(tmp_path: Path, spark: SparkSession) -> Two:
     made = Two(tmp_path, spark)
     made.go_on(3)
     return made
