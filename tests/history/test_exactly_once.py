@@ -87,14 +87,14 @@ class Two:
         assert unequal(gold_of(self.calm), gold_of(self.disturbed)) == ""
 
 
-@pytest.fixture
-def two(tmp_path: Path, spark: SparkSession) -> Two:
-    made = Two(tmp_path, spark)
-    made.go_on(3)
-    return made
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Two:
+    """The two lakes, which go on from test to test."""
+    return Two(tmp_path_factory.mktemp("two"), spark)
 
 
 def test_killed_three_times_a_lake_has_everything_once(two: Two) -> None:
+    two.go_on(3)
     for number, moment in enumerate(CHOSEN):
         assert ended(begun(two.disturbed, two.site, [moment])) == (-signal.SIGKILL, moment)
         if number:
@@ -105,7 +105,7 @@ def test_killed_three_times_a_lake_has_everything_once(two: Two) -> None:
 @pytest.mark.long
 @pytest.mark.timeout(7200)
 def test_killed_at_every_write_a_lake_has_everything_once(two: Two) -> None:
-    two.update(two.calm)
+    two.go_on()
     left = set(MOMENTS)
     while (found := ended(begun(two.disturbed, two.site, sorted(left)))) != (0, ""):
         code, moment = found
@@ -122,7 +122,6 @@ def test_killed_at_every_write_a_lake_has_everything_once(two: Two) -> None:
 @pytest.mark.timeout(7200)
 def test_killed_at_a_hundred_moments_a_lake_has_everything_once(two: Two) -> None:
     dice = random.Random(4711)
-    two.update(two.calm)
     for _ in range(100):
         two.go_on(dice.randrange(2))
         run = begun(two.disturbed, two.site)
@@ -137,6 +136,7 @@ def test_killed_at_a_hundred_moments_a_lake_has_everything_once(two: Two) -> Non
 
 def test_what_fails_at_every_write_is_ended_by_the_next(two: Two, monkeypatch: pytest.MonkeyPatch) -> None:
     """In one session: an exception in place of each death, with a new application after each."""
+    two.go_on()
     left = set(MOMENTS)
     save = Tables._save
 
@@ -181,7 +181,6 @@ def died_in_spark() -> Iterator[None]:
 
 def test_lost_checkpoints_take_nothing_in_twice(two: Two) -> None:
     """Sources go on where bronze's commits say that they ended; gold is made again."""
-    two.update(two.disturbed)
     two.go_on()
     shutil.rmtree(Path(two.disturbed.where, "checkpoints"))
     assert {committed(two.disturbed, name) for name in (*SOURCES, GOLD)} == {None}
@@ -191,12 +190,14 @@ def test_lost_checkpoints_take_nothing_in_twice(two: Two) -> None:
 
 
 def test_the_second_of_two_is_refused_by_name(two: Two) -> None:
+    two.go_on()
     run_id = new_run_id()
     with two.disturbed.alone(run_id, "run"), pytest.raises(LakeBusy, match=re.escape(run_id)):
         update(two.site.plan(two.disturbed), no_session)
 
 
 def test_a_full_disk_is_said_and_the_next_update_is_whole(two: Two) -> None:
+    two.go_on()
     for number in range(3000):
         text = random.Random(number).randbytes(100).hex()
         two.site.record(value("ConfigRecord", resourceType=2, resourceName="orders", name=f"k{number}", value=text))

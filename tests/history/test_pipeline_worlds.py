@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -23,9 +23,13 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.timeout(3600)
 WORLDS = {world.name: world for world in worlds()}
-SHORT = "world-01", "world-15"
-"""One with a baseline, and one of the longest; each has rows of every source."""
-ALL = [pytest.param(name, marks=() if name in SHORT else pytest.mark.long) for name in WORLDS]
+
+
+def names(*short: str) -> list[Any]:
+    """All worlds; but these they are for the long run."""
+    return [pytest.param(name, marks=() if name in short else pytest.mark.long) for name in WORLDS]
+
+
 _IN_FUTURE = -36_500.0
 """Days to keep, by which all of bronze is too old."""
 
@@ -35,8 +39,17 @@ def cut(app: Application) -> None:
     maintain(app.tables, dict.fromkeys(TABLES, MANY_FILES + 1), _IN_FUTURE)
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", names("world-01", "world-10", "world-17"))
 def test_a_history_makes_the_gold_that_was_kept(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    app = application(spark, tmp_path / "lake", WORLDS[name].files)
+    for number, step in enumerate(WORLDS[name].steps, 1):
+        take_in(app, step, number)
+        app.take(GOLD)
+    assert different(WORLDS[name], Lake.open(str(tmp_path / "lake"))) == ""
+
+
+@pytest.mark.parametrize("name", names("world-02"))
+def test_gold_is_the_same_however_often_it_is_made(spark: SparkSession, tmp_path: Path, name: str) -> None:
     """Each batch twice; then all of gold again, of bronze alone; then the same once bronze was cut."""
     world = WORLDS[name]
     where = tmp_path / "lake"
@@ -64,7 +77,7 @@ def test_a_history_makes_the_gold_that_was_kept(spark: SparkSession, tmp_path: P
     assert different(world, lake) == ""
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", names("world-00"))
 def test_what_was_cut_is_not_missed_by_what_comes_later(spark: SparkSession, tmp_path: Path, name: str) -> None:
     """Usage apart, whose minutes are closed once their requests have gone."""
     world = WORLDS[name]
