@@ -37,6 +37,7 @@ from console.history.runs import (
     begin_of,
     begins,
     ended,
+    in_words,
     is_of_another,
     is_undone,
     kac_version,
@@ -305,7 +306,7 @@ def update(plan: Plan, session: Session, progress: Listener = silent) -> Report:
         with plan.lake.alone(report.run_id, "update") as lock:
             if lock.former is not None:
                 report.notes.append(f"took over the lock of a run that died: {lock.former}")
-            with recorded(plan.lake, report), session() as spark, logged_in(spark, plan.login):
+            with recorded(plan.lake, report), session() as spark, in_words(), logged_in(spark, plan.login):
                 app = application(plan, settings, spark, report)
                 steps = Steps("update", len(wanted) + len(plan.topics) + 1, progress)
                 for name in (*wanted[:-1], *(each.stream for each in plan.topics), GOLD):
@@ -333,7 +334,7 @@ def run(
     with settings_of(plan) as settings, plan.lake.alone(report.run_id, "run") as lock:
         if lock.former is not None:
             told(f"took over the lock of a run that died: {lock.former}")
-        with recorded(plan.lake, report), session() as spark, logged_in(spark, plan.login):
+        with recorded(plan.lake, report), session() as spark, in_words(), logged_in(spark, plan.login):
             app = application(plan, settings, spark, report)
             app.go_on(plan.every, told, stop, now_and_then)
     return report

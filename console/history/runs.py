@@ -15,7 +15,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from console.history import delta_log
-from console.history.errors import LakeError
+from console.history.errors import LakeError, SparkFailed
 from console.history.files import iso_now
 from console.history.inputs import Inputs, UnreadableInput
 from console.history.lake import Lake
@@ -29,6 +29,7 @@ from console.history.policy_files import (
     read_policies,
 )
 from console.history.schema import BRONZE, DRIFT, HISTORY, POLICY_VIOLATION, REQUEST, TABLES
+from console.history.spark import interrupted
 from console.model.yaml_places import FileProblem
 
 if TYPE_CHECKING:
@@ -266,12 +267,35 @@ _TOLD = re.compile(
 """How the last line of a traceback from a Python worker of Spark says what is wrong."""
 
 
+_NO_ROOM = re.compile(r"No space left on device|Disk quota exceeded|File too large")
+
+
 def message_of(wrong: BaseException) -> str | None:
     """What the lake itself says is wrong, where it was raised within Spark too; None: it is Spark's own error."""
-    if isinstance(wrong, LakeError):
-        return str(wrong)
-    found = _TOLD.findall(str(wrong))
-    return found[-1][1] if found else None
+    text = str(wrong)
+    if isinstance(wrong, LakeError | SparkFailed):
+        return text
+    if found := _TOLD.findall(text):
+        return str(found[-1][1])
+    if (room := _NO_ROOM.search(text)) is None:
+        return None
+    return f"{room[0]}: the lake, or Spark's folder for temporary files, needs more room; then run this again"
+
+
+@contextmanager
+def in_words() -> Iterator[None]:
+    """Raise what Spark raises as LakeError or SparkFailed: it asks Java for its words, which ends with the session."""
+    try:
+        yield
+    except Exception as wrong:
+        if interrupted(wrong):
+            raise KeyboardInterrupt from wrong
+        if type(wrong).__module__.partition(".")[0] not in ("pyspark", "py4j"):
+            raise
+        if (said := message_of(wrong)) is not None:
+            raise LakeError(said) from wrong
+        condition = getattr(wrong, "getCondition", lambda: None)() or ""
+        raise SparkFailed(f"it failed in Spark: {type(wrong).__name__} {condition}".rstrip()) from wrong
 
 
 def kac_version() -> str:

@@ -2,13 +2,12 @@
 own.
 
 `PLAN.json` has: lake, inputs; deaths: moments at which it kills its process group, as ``before:history`` and
-``after:history``; limit: the most bytes that a file may have (0: any). It prints the moment, or what the update said.
+``after:history``. It prints the moment, or what the update said.
 """
 
 from __future__ import annotations
 
 import os
-import resource
 import signal
 import sys
 import tempfile
@@ -37,7 +36,6 @@ class Told(msgspec.Struct, frozen=True):
     lake: str
     inputs: Inputs
     deaths: tuple[str, ...] = ()
-    limit: int = 0
 
 
 def arm(deaths: tuple[str, ...]) -> None:
@@ -67,8 +65,6 @@ def started(folder: str) -> AbstractContextManager[SparkSession]:
 def main(told: Told) -> int:
     """0: the update is done, 1: it failed."""
     arm(told.deaths)
-    if told.limit:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (told.limit, told.limit))
     with tempfile.TemporaryDirectory() as folder:
         try:
             update(Plan(Lake.open(told.lake), told.inputs), lambda: started(folder))

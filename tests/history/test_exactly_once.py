@@ -9,21 +9,21 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
-from pyspark.errors import PySparkException
 
 from console.history.app import update
+from console.history.errors import LakeError, SparkFailed
 from console.history.files import LakeBusy, new_run_id
 from console.history.lake import Lake
 from console.history.plans import SOURCES
 from console.history.runs import GOLD, committed
-from console.history.schema import BRONZE, TABLES
+from console.history.schema import BRONZE, KRAFT_RECORD, TABLES
 from console.history.tables import Tables
 from tests.history.dying_update import Told
 from tests.history.lake_tables import gold_of, unequal
@@ -40,10 +40,10 @@ CHOSEN = ("after:request", "before:history", "after:history")
 """Right after bronze, in the middle of gold, and where but the checkpoint is missing."""
 
 
-def begun(lake: Lake, site: Site, deaths: Sequence[str] = (), limit: int = 0) -> subprocess.Popen[str]:
+def begun(lake: Lake, site: Site, deaths: Sequence[str] = ()) -> subprocess.Popen[str]:
     """An update in a process group of its own."""
     file = Path(f"{lake.where}.json")
-    file.write_bytes(msgspec.json.encode(Told(lake.where, site.inputs, tuple(deaths), limit)))
+    file.write_bytes(msgspec.json.encode(Told(lake.where, site.inputs, tuple(deaths))))
     command = [sys.executable, "-m", "tests.history.dying_update", str(file)]
     root = Path(__file__).parents[2]
     return subprocess.Popen(
@@ -58,7 +58,11 @@ def begun(lake: Lake, site: Site, deaths: Sequence[str] = (), limit: int = 0) ->
 
 def ended(update_of: subprocess.Popen[str]) -> tuple[int, str]:
     """Its exit code, and the last line that it said."""
-    said, _ = update_of.communicate(timeout=PATIENCE)
+    try:
+        said, _ = update_of.communicate(timeout=3 * PATIENCE)
+    except subprocess.TimeoutExpired:
+        os.killpg(update_of.pid, signal.SIGKILL)
+        raise
     return update_of.returncode, said.strip().rpartition("\n")[2]
 
 
@@ -173,8 +177,8 @@ def died_in_spark() -> Iterator[None]:
     """Raises Died where that is what Spark's error is about."""
     try:
         yield
-    except PySparkException as wrong:
-        if "Died" in str(wrong):
+    except SparkFailed as wrong:
+        if "Died" in str(wrong.__cause__):
             raise Died from wrong
         raise
 
@@ -196,14 +200,41 @@ def test_the_second_of_two_is_refused_by_name(two: Two) -> None:
         update(two.site.plan(two.disturbed), no_session)
 
 
-def test_a_full_disk_is_said_and_the_next_update_is_whole(two: Two) -> None:
+@pytest.fixture
+def small_disk(two: Two) -> Iterator[Callable[[str], None]]:
+    """The folder of the disturbed lake's records is on a disk of its own; what is called gives it another size."""
+    folder = Path(two.disturbed.folder(KRAFT_RECORD))
+    kept = folder.with_name("kept")
+    folder.rename(kept)
+    folder.mkdir()
+    if mount("-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)):
+        folder.rmdir()
+        kept.rename(folder)
+        pytest.skip("only root may mount a small disk")
+    try:
+        shutil.copytree(kept, folder, dirs_exist_ok=True)
+        yield lambda size: (mount("-o", f"remount,size={size}", str(folder)) == 0) or pytest.fail("not mounted")
+        shutil.rmtree(kept)
+        shutil.copytree(folder, kept)
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+        folder.rmdir()
+        kept.rename(folder)
+
+
+def mount(*options: str) -> int:
+    """Its exit code."""
+    return subprocess.run(["mount", *options], check=False, stderr=subprocess.DEVNULL).returncode
+
+
+def test_a_full_disk_is_said_and_the_next_update_is_whole(two: Two, small_disk: Callable[[str], None]) -> None:
     two.go_on()
-    for number in range(3000):
-        text = random.Random(number).randbytes(100).hex()
+    for number in range(4000):
+        text = random.Random(number).randbytes(200).hex()
         two.site.record(value("ConfigRecord", resourceType=2, resourceName="orders", name=f"k{number}", value=text))
-    code, said = ended(begun(two.disturbed, two.site, limit=200_000))
-    assert code == 1
-    assert "File too large" in said
-    message = next(two.disturbed.runs())["message"]
-    assert "File too large" in message
+    with pytest.raises(LakeError, match="No space left on device: .* needs more room"):
+        two.update(two.disturbed)
+    report = next(two.disturbed.runs())
+    assert (report["status"], report["message"][:23]) == ("failed", "No space left on device")
+    small_disk("64m")
     two.compare()
