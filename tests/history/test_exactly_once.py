@@ -201,7 +201,7 @@ def test_the_second_of_two_is_refused_by_name(two: Two) -> None:
 
 
 @pytest.fixture
-def small_disk(two: Two) -> Iterator[Callable[[str], None]]:
+def small_disk(two: Two) -> Iterator[Callable[[str], object]]:
     """The folder of the disturbed lake's records is on a disk of its own; what is called gives it another size."""
     folder = Path(two.disturbed.folder(KRAFT_RECORD))
     kept = folder.with_name("kept")
@@ -227,12 +227,12 @@ def mount(*options: str) -> int:
     return subprocess.run(["mount", *options], check=False, stderr=subprocess.DEVNULL).returncode
 
 
-def test_a_full_disk_is_said_and_the_next_update_is_whole(two: Two, small_disk: Callable[[str], None]) -> None:
+def test_a_full_disk_is_said_and_the_next_update_is_whole(two: Two, small_disk: Callable[[str], object]) -> None:
     two.go_on()
     for number in range(4000):
         text = random.Random(number).randbytes(200).hex()
         two.site.record(value("ConfigRecord", resourceType=2, resourceName="orders", name=f"k{number}", value=text))
-    with pytest.raises(LakeError, match="No space left on device: .* needs more room"):
+    with pytest.raises(LakeError, match=r"No space left on device: .* needs more room"):
         two.update(two.disturbed)
     report = next(two.disturbed.runs())
     assert (report["status"], report["message"][:23]) == ("failed", "No space left on device")
