@@ -25,13 +25,8 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 
-def wait_until(holds: Callable[[], object], what: str, going_on: Callable[[], object]) -> None:
-    """Raises AssertionError: it does not come to hold, or what has to go on has ended."""
-    limit = time.monotonic() + PATIENCE
-    while not holds():
-        assert going_on(), f"the run has ended before {what}"
-        assert time.monotonic() < limit, f"no {what} after {PATIENCE:g} s"
-        time.sleep(0.1)
+_BETWEEN_LOOKS = 0.5
+"""Seconds: each look reads tables, in the process in which the run has its threads."""
 
 
 class Running:
@@ -65,7 +60,12 @@ class Running:
         assert self._failed == []
 
     def until(self, holds: Callable[[], object], what: str) -> None:
-        wait_until(holds, what, self._thread.is_alive)
+        """Wait. Raises AssertionError: it does not come to hold, or the run has ended."""
+        limit = time.monotonic() + 3 * PATIENCE
+        while not holds():
+            assert self._thread.is_alive(), f"the run has ended before {what}: {self._failed}"
+            assert time.monotonic() < limit, f"not {what}: {self.site.problems(self.lake)}, {self.told}"
+            time.sleep(_BETWEEN_LOOKS)
 
     def has_all(self) -> None:
         """Wait until bronze has all of the site once, and gold its last change."""
