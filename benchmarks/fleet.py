@@ -3,7 +3,7 @@
 ``python -m benchmarks.fleet [--clusters 100] [--rounds 3] [--days 365]``. The clusters are embedded ones, three brokers
 and the topics of `quiet` each, in one process beside; so the machine computes the answers as well as the questions. The
 first run also writes all that there is. ``--days`` makes a lake of so many days by its size instead: 100 clusters
-polled every five minutes, ten changes of each a day, as nightly builds and compactions leave it.
+polled every five minutes, ten changes of each a day, as nightly maintenance leaves it.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ import pyarrow as pa
 from benchmarks.figures import interleaved, load, report, report_ratio, report_times
 from console.embedded.brokers import EmbeddedCluster
 from console.embedded.spec import ClusterSpec
+from console.history.lake import Lake
 from console.history.reader.queries import Wanted, fleet_freshness, freshness, timeline
 from console.history.reader.tables import Tables
-from console.history.schema import CHANGE_EVENT, HISTORY, POLL, SNAPSHOT, Table, arrow_schema
-from console.history.store import Lake
-from console.history.store.write import writing
-from console.lake.collect import POLLS_IN_FILE
+from console.history.schema import CHANGE_EVENT, HISTORY, SNAPSHOT, Table, arrow_schema
 from console.lake.poll import TYPES
+from tests.support import delta_lake
 
 SERVE = "--serve"
 LIMITS = {100: 8.0, 1_000: 60.0}
 """Seconds for a poll of so many clusters."""
 QUERY_SECONDS = 0.5
-CLUSTERS, LOOK_MINUTES, CHANGES_A_DAY, FILE_DAYS = 100, 5, 10, 3
+CLUSTERS, LOOK_MINUTES, CHANGES_A_DAY = 100, 5, 10
+DAYS_AT_ONCE = 30
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -78,15 +78,14 @@ def collect(home: Path, rounds: int, count: int) -> None:
         if done.returncode:
             raise SystemExit(done.stderr[-2_000:])
         lake = Lake.open(str(home / "lake"))
-        files = sum(len(table.files) for table in lake.current().tables.values())
+        landed = len(lake.files.entries(lake.path("landing/polls")))
         cpu = after.ru_utime + after.ru_stime - used.ru_utime - used.ru_stime
         report(
             f"collect --all, {count} clusters{', the first time' if not turn else ''}",
             seconds=round(seconds, 2),
             limit=LIMITS.get(count),
             own_cpu=round(cpu, 2),
-            commits=lake.current().number,
-            files=files,
+            landed=landed,
             peak_mib=round(after.ru_maxrss / 1024),
             **load(),
         )
@@ -103,34 +102,24 @@ def measure(count: int, rounds: int) -> None:
 
 
 def make_year(where: str, days: int) -> None:
-    """A lake of so many days as it is after `kac lake build` and `compact` of each night: a file for each cluster of
-    `history`, those of `poll` as polls leave them; and of the last days a file for each cluster and day of `snapshot`
-    and `change_event`, of which queries on polled clusters open none."""
+    """A lake of so many days as maintenance leaves it: a file for each cluster of `history` and of `change_event`, one
+    for each day of `snapshot`, with the heartbeats of all polls."""
     lake = Lake.create(where)
-    with writing(lake, "build") as write:
-        looks = days * 24 * 60 // LOOK_MINUTES
-        beats = {"kind": "heartbeat", "entity_type": ",".join(TYPES), "entity_key": None, "value": None, "run_id": ""}
-        for start in range(0, looks * CLUSTERS, POLLS_IN_FILE):
-            rows = range(start, min(start + POLLS_IN_FILE, looks * CLUSTERS))
-            columns = {
-                "cluster_id": [f"cluster-{row % CLUSTERS}" for row in rows],
-                "observed_ts": [BEGAN + row // CLUSTERS * timedelta(minutes=LOOK_MINUTES) for row in rows],
-                **{name: [value] * len(rows) for name, value in beats.items()},
-            }
-            write.add_arrow("poll", pa.table(columns, schema=arrow_schema(POLL)))
-        for table in (SNAPSHOT, CHANGE_EVENT):
-            made: dict[str, list[str]] = {}
-            for number in range(CLUSTERS * max(0, days - FILE_DAYS), CLUSTERS * days):
-                cluster, day = f"cluster-{number % CLUSTERS}", BEGAN + timedelta(days=number // CLUSTERS)
-                (partition,) = write.put_arrow(table.name, _changes(table, cluster, day)).items()
-                made.setdefault(partition[0], []).extend(partition[1])
-            write.replace(table.name, made)
-        of_days = [BEGAN + timedelta(days=day) for day in range(days)]
-        made = {}
-        for number in range(CLUSTERS):
-            made |= write.put_arrow(HISTORY.name, _changes(HISTORY, f"cluster-{number}", *of_days))
-        write.replace(HISTORY.name, made)
-        write.commit()
+    beats = {"kind": "heartbeat", "entity_type": ",".join(TYPES), "is_sensitive": False}
+    empty = dict.fromkeys(("entity_key", "attr", "value", "source"))
+    for first in range(0, days, DAYS_AT_ONCE):
+        looks = range(first * 24 * 60 // LOOK_MINUTES, min(first + DAYS_AT_ONCE, days) * 24 * 60 // LOOK_MINUTES)
+        times = [BEGAN + look * timedelta(minutes=LOOK_MINUTES) for look in looks for _ in range(CLUSTERS)]
+        columns = {
+            "cluster_id": [f"cluster-{number}" for _ in looks for number in range(CLUSTERS)],
+            "observed_ts": times,
+            **{name: [value] * len(times) for name, value in {**beats, **empty}.items()},
+        }
+        delta_lake.put(lake, SNAPSHOT, pa.table(columns, schema=arrow_schema(SNAPSHOT)))
+    of_days = [BEGAN + timedelta(days=day) for day in range(days)]
+    for table in (CHANGE_EVENT, HISTORY):
+        changes = (_changes(table, f"cluster-{number}", *of_days) for number in range(CLUSTERS))
+        delta_lake.put(lake, table, pa.concat_tables(changes))
 
 
 def _changes(table: Table, cluster: str, *days: datetime) -> pa.Table:

@@ -14,12 +14,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 from benchmarks.figures import Measure, interleaved, load, report, report_ratio, report_times
-from console.history.schema import HISTORY
-from console.history.store import Lake
-from console.history.store.write import writing
+from console.history.lake import Lake
+from console.history.schema import HISTORY, arrow_schema
+from tests.support import delta_lake
 
 LIMIT = 0.25
 """Seconds until the first row."""
@@ -55,22 +54,18 @@ def make_lake(where: str, rows: int) -> list[str]:
     import duckdb
 
     lake = Lake.create(where)
-    with writing(lake, "build") as write:
-        for number in range(3):
-            partition = f"cluster_id=cluster-{number}"
-            folder = Path(write.folder(HISTORY.name, partition))
-            folder.mkdir(parents=True)
-            duckdb.execute(
-                f"""COPY (SELECT 'cluster-{number}' AS cluster_id, 'topic' AS entity_type,
+    for number in range(3):
+        made = duckdb.sql(
+            f"""SELECT 'cluster-{number}' AS cluster_id, 'topic' AS entity_type,
  'topic-' || (i * 7919) % 5000 AS entity_key, 'config.' || (i * 31) % 40 || '.ms' AS attr, 'old' || i AS old_value,
  'new' || i AS new_value, TIMESTAMPTZ '2026-01-01 00:00:00+00' + to_seconds(i * 11) AS valid_from,
  NULL::TIMESTAMPTZ AS valid_to, true AS is_current, false AS is_deleted, 'User:alice' AS principal,
- 'request' AS attribution, 'kraft_log' AS source FROM range({rows // 3}) t(i) ORDER BY 1, 2, 3, 4, 7)
- TO '{folder / "part-0.parquet"}' (FORMAT parquet, COMPRESSION zstd)"""
-            )
-            write.rewrite(HISTORY.name, (), {partition: [str(folder)]})
-        write.commit()
-    return lake.files(lake.current(), HISTORY, [f"cluster_id={CLUSTER}"])
+ 'request' AS attribution, 'kraft_log' AS source FROM range({rows // 3}) t(i) ORDER BY 1, 2, 3, 4, 7"""
+        )
+        assert made is not None
+        delta_lake.put(lake, HISTORY, made.to_arrow_table().cast(arrow_schema(HISTORY)))
+    found = lake.table(HISTORY).files.items()
+    return [f"{lake.folder(HISTORY)}/{path}" for path, file in found if file.parts["in_cluster_id"] == CLUSTER]
 
 
 class FirstRow:

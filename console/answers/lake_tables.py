@@ -12,7 +12,6 @@ from console.model.numbers import Data
 from console.plan.amounts import moment
 from console.present.lake import (
     FIRST_SEEN,
-    NOT_BUILT,
     NOTHING,
     attr_text,
     drift_sides,
@@ -51,8 +50,6 @@ def _history_row(change: Change, clusters: bool, first_poll: datetime | None, zo
         old, new, _ = sides(change)
         old = FIRST_SEEN if change.is_first_seen(first_poll) else old
         how = change.attribution if change.principal is not None else "none"
-        if not change.is_built:
-            how = f"{how}, {NOT_BUILT}" if change.principal is not None else NOT_BUILT
         entity = entity_text(change.entity_type, change.entity_key)
         cells = (entity, attr_text(change.attr), old, new, who_text(change.principal), how)
     data: dict[str, Data] = {**change._asdict(), "valid_from": change.valid_from.isoformat(), "valid_to": None}

@@ -86,8 +86,8 @@ class Opened(NamedTuple):
 def read_lake(options: argparse.Namespace, work: Callable[[Opened], int]) -> int:
     """What `work` gives: the exit code; 1 where the lake can't be read, 2 for a cluster that the lake does not have."""
     from console.contexts.lake_files import lake_files
+    from console.history.errors import LakeError
     from console.history.reader.tables import Tables
-    from console.history.store.errors import LakeError
 
     context = named_context(options)
     if isinstance(context, int):
@@ -273,10 +273,6 @@ def _timeline(opened: Opened, options: argparse.Namespace) -> int:
     if any(change.is_first_look for change in found):
         more.append("what a first poll showed is in one line: --key '*' lists each value")
     shown = found[:limit]
-    if not all(change.is_built for change in shown):
-        from console.session.lake_authors import with_own_authors
-
-        shown = with_own_authors(shown)
     maybe = {change.cluster_id for change in shown if change.is_first_seen(change.valid_from)}
     firsts = first_polls(opened.tables, maybe)
     table = history_table(shown, clusters=opened.cluster is None, first_polls=firsts)
@@ -425,7 +421,7 @@ def _write(opened: Opened, options: argparse.Namespace, asked: dict[str, str | N
     clusters = [opened.cluster] if opened.cluster is not None else opened.tables.clusters(*SHOWN)
     made = page(opened.tables, clusters, since, until, opened.now)
     if made is None:
-        complain(f"the lake at {opened.tables.where} has nothing to report; `kac lake build` makes its tables")
+        complain(f"the lake at {opened.tables.where} has nothing to report; `kac lake update` makes its tables")
         return FAILED
     if options.html == STDOUT:
         put(made)

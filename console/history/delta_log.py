@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from urllib.parse import unquote
 
@@ -23,6 +25,8 @@ LOG = "_delta_log"
 READER, WRITER = 1, 2
 """The default protocol: the versions that a table needs which uses no features."""
 COMMIT, CHECKPOINT = "json", "checkpoint.parquet"
+_AT_ONCE = 8
+"""Files of a log that are read at a time."""
 _NAME = re.compile(r"(\d{20})\.(json|checkpoint\.parquet)")
 _MAPPING = "delta.columnMapping.mode"
 
@@ -44,6 +48,16 @@ def listed(files: Filesystem, folder: str) -> Listed:
     """The log of the table at that path."""
     found = [match for entry in files.entries(f"{folder}/{LOG}") if (match := _NAME.fullmatch(entry.name))]
     return Listed(*(tuple(int(each[1]) for each in found if each[2] == kind) for kind in (COMMIT, CHECKPOINT)))
+
+
+def is_newest(files: Filesystem, folder: str, version: int) -> bool:
+    """Whether the table at that path has no version after this one; -1: whether there is none. Without a look at the
+    whole log: versions follow each other."""
+    try:
+        files.read(f"{folder}/{log_file(version + 1)}", 0, 1)
+    except FileNotFoundError:
+        return version >= 0 or listed(files, folder).newest is None
+    return False
 
 
 def log_file(version: int, kind: str = COMMIT) -> str:
@@ -118,6 +132,13 @@ class Replayed:
             path = _within(gone["path"])
             self.files.pop(path, None)
 
+    def commit(self, text: bytes) -> None:
+        """The actions of one more commit. ValueError: as `apply`."""
+        if not text.strip():
+            raise ValueError("it is empty, as after a loss of power: delete it if it is the newest one there")
+        for line in text.splitlines():
+            self.apply(json.loads(line))
+
     @property
     def unusual(self) -> str:
         """What is not of the default protocol, in a line; empty: nothing."""
@@ -141,21 +162,35 @@ def replayed(files: Filesystem, folder: str, version: int, known: Listed | None 
             actions = rows(files, f"{folder}/{name}", ("protocol", "metaData", "add", "remove"))
             for action in sorted(actions, key=lambda action: action["metaData"] is None):
                 made.apply(action)
-    for each in range(0 if start is None else start + 1, version + 1):
-        advance(made, files, folder, each)
+    after = [log_file(each) for each in range(0 if start is None else start + 1, version + 1)]
+    for name, text in zip(after, _texts(files, folder, after), strict=True):
+        with reading(folder, name):
+            made.commit(text())
     if not made.columns:
         raise damaged(folder, LOG, "it does not begin with a schema")
     return made
 
 
-def advance(table: Replayed, files: Filesystem, folder: str, version: int) -> None:
-    """Makes it the next version. DamagedLake: as `replayed`."""
-    with reading(folder, name := log_file(version)):
-        read = files.read(f"{folder}/{name}")
-        if not read.strip():
-            raise ValueError("it is empty, as after a loss of power: delete it if it is the newest one there")
-        for line in read.splitlines():
-            table.apply(json.loads(line))
+def _texts(files: Filesystem, folder: str, names: Sequence[str]) -> Iterator[Callable[[], bytes]]:
+    """The files of a log, each when it is called for; of what is not on this machine several are under way at once."""
+    if "://" not in folder:
+        yield from (partial(files.read, f"{folder}/{name}") for name in names)
+        return
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        yield from [pool.submit(files.read, f"{folder}/{name}").result for name in names]
+
+
+def newer(files: Filesystem, folder: str, known: TableFiles) -> TableFiles:
+    """A table that is there in its newest version, by the commits since a version that is known. DamagedLake."""
+    made, version = Replayed(known.columns, files=dict(known.files)), known.version
+    while True:
+        try:
+            text = files.read(f"{folder}/{log_file(version + 1)}")
+        except FileNotFoundError:
+            return known if version == known.version else TableFiles(version, made.columns, made.files)
+        version += 1
+        with reading(folder, log_file(version)):
+            made.commit(text)
 
 
 def newest(files: Filesystem, folder: str, tries: int = 5) -> TableFiles:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from console.history.schema import LAYERS, TABLES, Table
+from console.history.schema import LAYERS, PARTS, TABLES, Column, Table
 
 _HEAD = """\
 <!-- Made by python -m console.history.schema_page; do not edit. -->
 # The tables of a lake
 
 [lake.md](lake.md) describes how they are filled. Times are UTC with microseconds; each column has its unit.
-A column may be empty only if its row says so. Types are those of Spark's SQL.
+A column may be empty only if its row says so. Types are those of Spark's SQL. The columns that files are partitioned
+by stand beside those that they are made of, which are in the files too.
 """
 
 
@@ -21,19 +22,36 @@ def page() -> str:
     made = [_HEAD]
     for layer, title in LAYERS.items():
         made.append(f"\n## {title} ({layer})\n")
-        made += ("\n" + "\n".join(_table(table)) + "\n" for table in TABLES.values() if table.layer == layer)
+        made += ("\n" + "\n".join(_table(table)) + "\n" for table in (*TABLES.values(), *PARTS) if table.layer == layer)
     return "".join(made)
 
 
 def _table(table: Table) -> Iterator[str]:
     yield from (f"### `{table.name}`", "", table.doc, "")
-    yield f"One row for each {', '.join(f'`{name}`' for name in table.key)}."
+    yield f"One row for each {_names(table.key)}."
     if table.partitions:
-        yield f"Files are partitioned by {', '.join(f'`{part}`' for part in table.partitions)}."
+        yield f"Files are partitioned by {', '.join(f'`{name}` ({sql})' for name, sql in table.partitions.items())}."
+    if table.newest:
+        yield from _newest(table)
     yield from ("", "| column | type | |", "|---|---|---|")
-    for column in table.columns:
-        empty = " *may be empty*" if column.nullable else ""
-        yield f"| `{column.name}` | {column.type} | {column.doc.replace('|', chr(92) + '|')}{empty} |"
+    yield from map(_column, table.columns)
+
+
+def _newest(table: Table) -> Iterator[str]:
+    yield f"Rows that are equal in {_names(table.newest)} are written at once, with a higher `made` (bigint) than those"
+    yield f"which they replace; one without `{table.there}` says that nothing is left. What holds:"
+    latest = f"made = max(made) OVER (PARTITION BY {', '.join(table.newest)})"
+    yield from ("", "```sql", f"SELECT * FROM {table.name} QUALIFY {latest} AND {table.there} IS NOT NULL", "```")  # noqa: S608
+
+
+def _column(column: Column) -> str:
+    type_ = column.type if column.of is None else f"struct, `{column.of.name}`"
+    empty = " *may be empty*" if column.nullable else ""
+    return f"| `{column.name}` | {type_} | {column.doc.replace('|', chr(92) + '|')}{empty} |"
+
+
+def _names(columns: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in columns)
 
 
 if __name__ == "__main__":

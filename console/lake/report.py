@@ -215,7 +215,7 @@ def _part(
             f"<h1>{text(cluster_id)}</h1>",
             f"<p>{_at(since)} – {_at(until)}, all times UTC. Made {_at(made)} by kac from the "
             f"lake at {text(tables.where)}. {text(unobserved)}</p>",
-            _table(_of_texts(("Table", "As of", "Built", "Rows"), map(_fresh, fresh))),
+            _table(_of_texts(("Table", "As of", "Built", "Run"), map(_fresh, fresh))),
             "<h2>What changed</h2>",
             changes_figure(changes, unseen, since, until),
             f"<p>Only the latest {CHANGES:,} changes are here.</p>" if len(found) > CHANGES else "",
@@ -233,13 +233,12 @@ def _part(
 
 
 def _of_texts(titles: Iterable[str], rows: Iterable[tuple[str, ...]], empty: str = "none") -> Table:
-    return Table(
-        "", tuple(Column(name, name == "Rows") for name in titles), tuple(Row(each, {}) for each in rows), "", empty
-    )
+    return Table("", tuple(map(Column, titles)), tuple(Row(each, {}) for each in rows), "", empty)
 
 
 def _fresh(each: Freshness) -> tuple[str, ...]:
-    return (each.table.name, *(_at(at) if at else NOTHING for at in (each.as_of, each.built)), f"{each.rows:,}")
+    times = (_at(at) if at else NOTHING for at in (each.as_of, each.built))
+    return (each.table.name, *times, each.run or NOTHING)
 
 
 def _violation(row: Violation) -> tuple[str, ...]:

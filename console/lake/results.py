@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -12,9 +12,9 @@ from console.answers.triage import prometheus_label
 from console.plan.amounts import size
 
 if TYPE_CHECKING:
-    from console.history.jobs.verify import Finding
+    from console.history.reader.tables import Gap
     from console.history.runs import Report
-    from console.history.status import Gap, RunStatus, Status, TableStatus
+    from console.history.status import RunStatus, Status, TableStatus
     from console.lake.collect import ClusterReport
     from console.lake.collect import Report as CollectReport
 
@@ -63,18 +63,15 @@ def _cluster_row(each: ClusterReport) -> Row:
 
 def status_result(status: Status) -> Detail:
     """The contents of a lake."""
-    kept = f"{status.versions} version{'' if status.versions == 1 else 's'} kept"
-    held = (
-        f"version {status.current} of {status.created}, {kept}" if status.current else "it is empty: kac lake collect"
-    )
+    held = "" if status.tables else "it is empty: kac lake collect polls clusters, kac lake update makes the tables"
     return Detail(
         f"lake {status.where}",
-        {"where": status.where, "current": status.current, "created": status.created, "versions": status.versions},
-        (held,),
+        {"where": status.where, "lake_id": status.lake_id, "created": status.created},
+        (held or f"made {status.created}, {len(status.tables)} tables",),
         {
             "tables": Table(
                 "tables",
-                _columns("TABLE", "LAYER", "ROWS>", "SIZE>", "FILES>", "FROM", "TO", ""),
+                _columns("TABLE", "LAYER", "ROWS>", "SIZE>", "FILES>", "FROM", "TO", "VERSION>", "RUN"),
                 tuple(map(_table_row, status.tables)),
                 title="tables",
             ),
@@ -95,31 +92,37 @@ def status_result(status: Status) -> Detail:
 
 
 def _table_row(each: TableStatus) -> Row:
-    older = "older columns: kac lake build rebuilds it" if each.is_older else ""
     counts = f"{each.rows:,}", size(each.bytes), f"{each.files:,}"
-    cells = (each.name, each.layer, *counts, _time(each.earliest), _time(each.latest), older)
-    return Row(cells, {("table" if name == "name" else name): value for name, value in _data(each).items()})
+    cells = (
+        each.name,
+        each.layer,
+        *counts,
+        _time(each.earliest),
+        _time(each.latest),
+        str(each.version),
+        each.run or "",
+    )
+    return Row(cells, {("table" if name == "name" else name): value for name, value in _data(vars(each)).items()})
 
 
 def _run_row(each: RunStatus) -> Row:
-    seconds = f"{(each.ended - each.started).total_seconds():.1f}"
+    seconds = "" if each.ended is None else f"{(each.ended - each.started).total_seconds():.1f}"
     counts = seconds, f"{sum(each.rows.values()):,}", f"{each.quarantined:,}" if each.quarantined else ""
-    return Row((each.run_id, each.job, each.status, _time(each.started), *counts, each.message or ""), _data(each))
+    cells = (each.run_id, each.job, each.status, _time(each.started), *counts, each.message or "")
+    return Row(cells, {**_data(vars(each)), "quarantined": each.quarantined})
 
 
 def _gap_row(each: Gap) -> Row:
-    return Row((each.cluster_id, _time(each.start), _time(each.end) or "now"), _data(each))
+    times = {"start": each.since, "end": each.until}
+    return Row(
+        (each.cluster_id, _time(each.since), _time(each.until) or "now"),
+        {"cluster_id": each.cluster_id, **_data(times)},
+    )
 
 
-def _data(each: TableStatus | RunStatus | Gap | Finding) -> dict[str, Any]:
-    """Its fields for programs."""
-    return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in vars(each).items()}
-
-
-def findings_result(findings: Iterable[Finding]) -> Table:
-    """The damage of a lake."""
-    rows = tuple(Row((each.where, each.what), _data(each)) for each in findings)
-    return Table("findings", _columns("WHERE", "WHAT"), rows, empty="the lake is undamaged")
+def _data(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The same for programs."""
+    return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in fields.items()}
 
 
 def _columns(*titles: str) -> tuple[Column, ...]:
@@ -132,7 +135,7 @@ def _time(at: datetime | None) -> str:
 
 
 def prometheus_text(status: Status) -> str:
-    """The last runs of a lake, for node_exporter's textfile collector: by job, of the newest that ended well."""
+    """The last runs of a lake, for node_exporter's textfile collector: by job, of the newest that did not fail."""
     newest = {run.job: run for run in reversed(status.runs)}
     done = {job: run for job in newest if (run := status.last(job)) is not None}
 
@@ -146,11 +149,19 @@ def prometheus_text(status: Status) -> str:
         for kind, counts in run.taken.items()
         for quality, count in counts.items()
     }
-    failed = {_labels(job=job): int(run.status != "done") for job, run in newest.items()}
+    failed = {_labels(job=job): int(run.status == "failed") for job, run in newest.items()}
     metrics = (
         ("failed", "1 if the last run of the job failed.", failed),
-        ("end_seconds", "When it last ended well, since 1970.", each(lambda run: run.ended.timestamp())),
-        ("run_seconds", "How long that run took.", each(lambda run: (run.ended - run.started).total_seconds())),
+        (
+            "end_seconds",
+            "When it last ended well, since 1970.",
+            each(lambda run: None if run.ended is None else run.ended.timestamp()),
+        ),
+        (
+            "run_seconds",
+            "How long that run took.",
+            each(lambda run: None if run.ended is None else (run.ended - run.started).total_seconds()),
+        ),
         (
             "lag_seconds",
             "From the newest event in what it wrote to its end.",

@@ -20,8 +20,6 @@ _NAMED = 5
 """Clusters that are named in a line."""
 """The old value of what the first poll of a cluster found: unknown."""
 HIDDEN = "······"
-NOT_BUILT = "not built yet"
-"""Of a change that the lake has taken in since its tables were built."""
 REDACTED = "[hidden]"
 """What tables that compare values have for a secret (console.history.redact)."""
 
@@ -160,11 +158,15 @@ def local(at: datetime, now: datetime) -> str:
 
 
 def fresh_text(found: Freshness, now: datetime) -> str:
-    """``as of 14:02, built 14:05``."""
+    """``as of 14:02, built 14:05 by run 20261121T140455Z-3f9a1c``."""
     if found.built is None:
         return "nothing of this cluster"
     seen = f"as of {local(found.as_of, now)}" if found.as_of is not None else "not polled"
-    return f"{seen}, built {local(found.built, now)}"
+    return f"{seen}, built {local(found.built, now)}{_by(found.run)}"
+
+
+def _by(run: str | None) -> str:
+    return "" if run is None else f" by run {clean(run, 40)}"
 
 
 def fleet_text(found: FleetFreshness, now: datetime) -> str:
@@ -172,6 +174,7 @@ def fleet_text(found: FleetFreshness, now: datetime) -> str:
     if found.as_of is None or found.built is None or found.oldest is None:
         return f"{found.clusters:,} clusters: not polled"
     told = f"{found.clusters:,} clusters: as of {local(found.as_of, now)}, built {local(found.built, now)}"
+    told += _by(found.run)
     told += f"; the oldest is {clean(found.oldest_cluster)} as of {local(found.oldest, now)}"
     if found.unpolled:
         more = f" and {len(found.unpolled) - _NAMED:,} more" if len(found.unpolled) > _NAMED else ""

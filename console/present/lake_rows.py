@@ -13,7 +13,6 @@ from console.present.events import who_text as author_text
 from console.present.lake import (
     FIRST_SEEN,
     HIDDEN,
-    NOT_BUILT,
     NOTHING,
     SEVERITIES,
     attr_text,
@@ -80,8 +79,6 @@ def of_change(change: Change, first_poll: datetime | None = None) -> PastRow:
     meaning = "muted" if letter in "RJ" else "pending"
     old, new = (_short(change, side) for side in sides(change)[:2])
     what = f"{entity_text(change.entity_type, change.entity_key)} {attr_text(change.attr)}"
-    if not change.is_built:
-        return PastRow(change.place, when, what, old, new, who_text(change.principal), ("+", "pending"), change, None)
     if change.is_first_seen(first_poll):
         return PastRow(change.place, when, what, FIRST_SEEN, new, "", ("·", "muted"), change, None, True)
     return PastRow(change.place, when, what, old, new, who_text(change.principal), (letter, meaning), change, None)
@@ -139,8 +136,7 @@ def change_lines(change: Change) -> list[Line]:
     letter, words = how_sure(change)
     who = who_text(change.principal)
     lines.append([("unknown" if who == NOTHING else who, "strong"), (f"   {letter} {words}", "muted")])
-    built: Line = [] if change.is_built else [(f"   + {NOT_BUILT}: `kac lake build` looks for who did it", "pending")]
-    lines.append([(f"told by {clean(change.source, 40).replace('_', ' ')}", "muted"), *built])
+    lines.append([(f"told by {clean(change.source, 40).replace('_', ' ')}", "muted")])
     return lines
 
 

@@ -207,7 +207,7 @@ class Journal:
 
 
 class OpenLake:
-    """The lake that the panes read: opened when the first of them is shown, and again after each run.
+    """The lake that the panes read: opened when the first of them is shown, and again when a table has a newer version.
 
     where: its place. problem: why it can't be read, as text for the operator. is_missing: there is no lake at `where`.
     """
@@ -222,7 +222,7 @@ class OpenLake:
         self._is_closed = False
 
     async def tables(self) -> Tables | None:
-        """The tables of the last run, opened on another thread; None where they can't be read: `problem` says why."""
+        """The tables, opened on another thread; None where they can't be read: `problem` says why."""
         return await asyncio.to_thread(self._open)
 
     def close(self) -> None:
@@ -235,17 +235,15 @@ class OpenLake:
 
     def _open(self) -> Tables | None:
         from console.contexts.lake_files import lake_files
+        from console.history.errors import LakeError, NoLake
         from console.history.reader.tables import Tables
-        from console.history.store.errors import LakeError, NoLake
 
         with self._lock:
             try:
                 if self._is_closed:
                     return None
                 if self._tables is None or not self._tables.is_latest:
-                    former, self._tables = self._tables, Tables(self.where, lake_files(self.where))
-                    if former is not None:
-                        former.close()
+                    self._tables = Tables(self.where, lake_files(self.where), self._tables)
                 self.problem, self.is_missing = "", False
             except (LakeError, OSError) as error:
                 self._tables, self.problem, self.is_missing = None, str(error), isinstance(error, NoLake)

@@ -14,22 +14,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-
-from console.cli import main as cli
-from console.contexts.lake_files import lake_files
-from console.history.jobs.status import status
-from console.history.reader.queries import Wanted, timeline
-from console.history.reader.tables import Tables
-from console.history.schema import CHANGE_EVENT, KRAFT_RECORD
-from console.history.store import Lake, LakeBusy, LakeError, LeaseLost, parquet_files
-from console.history.store.commit import put_table
 from console.history.store.delta_log import listed
 from console.history.store.errors import StoreError
 from console.history.store.filesystem import Filesystem
 from console.history.store.lock import Holder, this_process
-from console.history.store.release import TableFiles, folder_of
 from console.history.store.s3 import S3Files, S3Keys
+
+from console.cli import main as cli
+from console.contexts.lake_files import lake_files
+from console.history.delta_log import log_file
+from console.history.reader.queries import Wanted, Window, hottest, timeline
+from console.history.reader.tables import Tables
+from console.history.schema import CHANGE_EVENT, HISTORY
+from console.history.status import status
+from console.history.store import Lake, LakeBusy, LakeError, LeaseLost, parquet_files
+from console.history.store.commit import put_table
+from console.history.store.release import TableFiles, folder_of
 from console.history.store.write import writing
+from console.model.numbers import json_text
 from tests.history.lake_rows import arrow_rows, snapshot_rows
 from tests.support import sample_lake
 from tests.support.patience import PATIENCE
@@ -135,16 +137,17 @@ def test_more_than_a_page_of_objects(where: str) -> None:
 def test_a_lake_is_written_and_read(where: str, capsys: pytest.CaptureFixture[str]) -> None:
     lake = sample_lake.make_lake(where, files=opened(where))
     local = sample_lake.make_lake(f"{os.environ['HOME']}/lake")
-    for each in (lake, local):  # not built yet
-        fields = {"resourceType": 2, "resourceName": "orders", "name": "retention.ms", "value": "1000"}
-        row = {"cluster_id": sample_lake.CLUSTER, "record_type": "ConfigRecord", "payload": json.dumps(fields)}
-        with writing(each, "follow") as write:
-            write.add_arrow(KRAFT_RECORD.name, arrow_rows(KRAFT_RECORD, [row | {"record_ts": sample_lake.NOON}]))
-            write.commit()
     there, here = Tables(where, opened(where)), Tables(local.where)
     assert timeline(there, Wanted()) == timeline(here, Wanted()) != []
-    assert {each.is_built for each in timeline(there, Wanted())} == {True, False}
-    there.close()
+    assert hottest(there, Window(sample_lake.CLUSTER)) == hottest(here, Window(sample_lake.CLUSTER)) != []
+    assert there.is_latest
+    run = json_text({"commitInfo": {"userMetadata": json_text({"run": "20260101T000000Z-00000a"})}})
+    lake.files.create(f"{lake.folder(HISTORY)}/{log_file(1)}", run.encode())
+    assert not there.is_latest
+    again = Tables(where, opened(where), there)
+    assert (again.run(HISTORY), again.is_latest) == ("20260101T000000Z-00000a", True)
+    assert timeline(again, Wanted()) == timeline(here, Wanted())
+    again.close()
     here.close()
     assert [(table.name, table.rows) for table in status(lake).tables] == [
         (table.name, table.rows) for table in status(local).tables

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,9 +13,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from console.cli import main as cli
-from console.history.store import Lake
-from console.history.store.write import writing
-from tests.support import sample_lake
+from console.history.lake import Lake
+from console.history.schema import HISTORY
+from tests.support import delta_lake, sample_lake
 from tests.support.loaded_modules import loaded_by
 from tests.support.sample_lake import CLUSTER, NOON, OTHER
 
@@ -68,6 +69,7 @@ def test_history_is_the_lakes_where_there_is_one(kac: Kac) -> None:
     assert "······" in next(line for line in lines if "keystore.password" in line)
     assert "not polled" in ran.out
     assert "as of" in lines[-1]
+    assert re.search(r"by run \d{8}T\d{6}Z-[0-9a-f]{6};", lines[-1])
     assert "unobserved" in lines[-1]
     assert OTHER not in ran.out
 
@@ -83,9 +85,7 @@ def test_what_a_first_poll_showed_is_one_line(kac: Kac, tmp_path: Path) -> None:
         ("c", "topic", f"t{number}", "a", None, "1", NOON, None, True, False, None, "none", "snapshot")
         for number in range(12)
     ]
-    with writing(lake, "build") as write:
-        write.add_arrow("history", sample_lake.arrow("history", rows))
-        write.commit()
+    delta_lake.put(lake, HISTORY, sample_lake.arrow("history", rows))
     ran = kac("history", "--lake", lake.where)
     (line,) = (line for line in ran.out.splitlines() if "first seen" in line)
     assert "first poll" in line
@@ -100,9 +100,7 @@ def test_what_the_first_look_shows_was_nobody_knows_what(kac: Kac, tmp_path: Pat
     of_orders = (CLUSTER, "topic", "orders", "retention.ms")
     seen = (*of_orders, None, "604800000", NOON, NOON + timedelta(hours=1), False, False, None, "none", "snapshot")
     new = (*of_orders, None, "1000", NOON + timedelta(hours=2), None, True, False, None, "none", "snapshot")
-    with writing(lake, "build") as write:
-        write.add_arrow("history", sample_lake.arrow("history", [seen, new]))
-        write.commit()
+    delta_lake.put(lake, HISTORY, sample_lake.arrow("history", [seen, new]))
     rows = kac("history", "--lake", lake.where).out.splitlines()[1:3]
     assert ["first seen" in row for row in rows] == [False, True]
 
@@ -150,7 +148,7 @@ def test_a_file_that_is_gone_is_told_in_a_line(kac: Kac, tmp_path: Path) -> None
     ran = kac("history", "--lake", where)
     assert ran.code == 1
     assert ran.complaints.count("\n") == 1
-    assert "kac lake verify" in ran.complaints
+    assert "open the lake again" in ran.complaints
 
 
 def test_without_a_lake_history_is_the_journals(kac: Kac, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -67,6 +67,7 @@ def test_the_page_stands_alone_and_everything_is_escaped(lake: str, tmp_path: Pa
         assert part in words
     assert "evil\\x1b[31m\\u202e[bold]" in words
     assert "min-isr" in words
+    assert len(set(re.findall(r"\d{8}T\d{6}Z-[0-9a-f]{6}", words))) == 1  # the run that wrote all tables
     assert "alice / checkout: producer_byte_rate" in words
     assert page.tags.count("svg") >= 3
 

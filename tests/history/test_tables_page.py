@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from console.history.schema import TABLES
+from console.history.schema import PARTS, TABLES
 from console.history.schema_page import page
 
 ROOT = Path(__file__).parents[2]
@@ -17,8 +17,11 @@ def test_the_page_is_fresh() -> None:
 
 def test_every_column_is_on_it() -> None:
     parts = dict(part.split("`\n", 1) for part in page().split("### `")[1:])
-    assert set(parts) == set(TABLES)
+    described = {table.name: table for table in (*TABLES.values(), *PARTS)}
+    assert set(parts) == set(described)
     for name, text in parts.items():
         rows = [line for line in text.split("\n## ")[0].splitlines() if line.startswith("| `")]
-        assert [row.split("`")[1] for row in rows] == list(TABLES[name].names)
+        assert [row.split("`")[1] for row in rows] == list(described[name].names)
         assert all(len(row.replace("\\|", "").split("|")) == 5 for row in rows)
+        assert all(f"`{part}` ({of})" in text for part, of in described[name].partitions.items())
+        assert ("made = max(made)" in text) == bool(described[name].newest)

@@ -1,4 +1,4 @@
-"""A small lake without Spark, the same each time but for its runs' names: what the readers' tests and pictures show.
+"""A small lake without Spark, the same each time but for its run's name: what the readers' tests and pictures show.
 
 ``python -m tests.support.sample_lake FOLDER`` makes one to look at.
 """
@@ -13,10 +13,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from console.history.files import Filesystem, new_run_id
+from console.history.lake import Lake
 from console.history.schema import TABLES, arrow_schema
-from console.history.store import Lake
-from console.history.store.filesystem import Filesystem
-from console.history.store.write import writing
+from tests.support import delta_lake
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 CLUSTER = "model-cluster"
@@ -40,24 +40,23 @@ def make_lake(
     is not on this machine.
     """
     lake = Lake.create(where, files)
-    with writing(lake, "build") as write:
-        for table, rows in {
-            "snapshot": snapshots(cluster_id, at),
-            "history": [row for row in history(cluster_id, at, prefix) if hostile or EVIL not in row],
-            "drift": [row for row in drift(cluster_id, at, prefix) if hostile or EVIL not in row[2]],
-            "quota_usage": usage(cluster_id, at),
-            "policy_violation": violations(cluster_id, at),
-        }.items():
-            write.add_arrow(table, arrow(table, rows))
-        write.commit()
+    run = new_run_id()
+    for table, rows in {
+        "snapshot": snapshots(cluster_id, at),
+        "history": [row for row in history(cluster_id, at, prefix) if hostile or EVIL not in row],
+        "drift": [row for row in drift(cluster_id, at, prefix) if hostile or EVIL not in row[2]],
+        "quota_usage": usage(cluster_id, at),
+        "quota_suggestion": suggestions(cluster_id),
+        "policy_violation": violations(cluster_id, at),
+    }.items():
+        delta_lake.put(lake, TABLES[table], arrow(table, rows), run=run)
     return lake
 
 
 def arrow(table: str, rows: Sequence[tuple[Any, ...]]) -> pa.Table:
-    """Rows of a table; `run_id`, where it is the last column, is left out."""
-    names = [name for name in TABLES[table].names if name != "run_id"]
-    schema = pa.schema([field for field in arrow_schema(TABLES[table]) if field.name != "run_id"])
-    return pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in rows], schema=schema)
+    """Rows of a table."""
+    named = [dict(zip(TABLES[table].names, row, strict=True)) for row in rows]
+    return pa.Table.from_pylist(named, schema=arrow_schema(TABLES[table]))
 
 
 def snapshots(cluster: str, at: datetime) -> list[tuple[Any, ...]]:
@@ -162,20 +161,33 @@ def drift(cluster: str, at: datetime, prefix: str = "") -> list[tuple[Any, ...]]
     ]
 
 
+PAIRS: Sequence[tuple[str | None, str | None, str, float | None, int | None, float, float | None, str]] = (
+    ("alice", "checkout", "producer_byte_rate", 5e6, 1, 4.9e6, 8e6, "throttled in 40 of 60 minutes"),
+    ("alice", None, "consumer_byte_rate", 50e6, 3, 21e6, None, "fits"),
+    ("svc-8", None, "producer_byte_rate", 10e6, 6, 9.1e6, 12e6, "near its limit"),
+    ("bob", "batch", "request_percentage", None, None, 42.0, None, "no limit"),
+    (None, "mirror", "consumer_byte_rate", 80e6, 7, 30e6, None, "fits"),
+)
+"""User, client, key, limit, level; the mean rate; the suggested limit and its reason."""
+
+
 def usage(cluster: str, at: datetime) -> list[tuple[Any, ...]]:
     """Two hours of five pairs on two brokers."""
-    pairs: list[tuple[str | None, str | None, str, float | None, int | None, float, float | None, str]] = [
-        ("alice", "checkout", "producer_byte_rate", 5e6, 1, 4.9e6, 8e6, "throttled in 40 of 60 minutes"),
-        ("alice", None, "consumer_byte_rate", 50e6, 3, 21e6, None, "fits"),
-        ("svc-8", None, "producer_byte_rate", 10e6, 6, 9.1e6, 12e6, "near its limit"),
-        ("bob", "batch", "request_percentage", None, None, 42.0, None, "no limit"),
-        (None, "mirror", "consumer_byte_rate", 80e6, 7, 30e6, None, "fits"),
+    return list(_usage_rows(cluster, at))
+
+
+def suggestions(cluster: str) -> list[tuple[Any, ...]]:
+    """What these suggest; beside it what another limit of one of them had suggested."""
+    found = [
+        (cluster, key, user, client, limit, level, better, why)
+        for user, client, key, limit, level, _, better, why in PAIRS
     ]
-    return list(_usage_rows(pairs, cluster, at))
+    before = (cluster, "producer_byte_rate", "alice", "checkout", 1e6, 1, 2e6, "it was throttled")
+    return [before, *found]
 
 
-def _usage_rows(pairs: Sequence[tuple[Any, ...]], cluster: str, at: datetime) -> Iterator[tuple[Any, ...]]:
-    for number, (user, client, key, limit, level, mean, better, reason) in enumerate(pairs):
+def _usage_rows(cluster: str, at: datetime) -> Iterator[tuple[Any, ...]]:
+    for number, (user, client, key, limit, level, mean, *_) in enumerate(PAIRS):
         for minute in range(120):
             for broker in (1, 2):
                 rate = mean * (1 + 0.25 * math.sin(minute / (4 + number))) * (1.0 if broker == 1 else 0.6)
@@ -184,7 +196,7 @@ def _usage_rows(pairs: Sequence[tuple[Any, ...]], cluster: str, at: datetime) ->
                 yield (
                     *(cluster, broker, at - (119 - minute) * _MINUTE, user, client, key, limit, level),
                     *(rate, rate * 1.05, top, top / limit if limit else None, waited, waited // 100),
-                    *(limit - top if limit else None, better, reason),
+                    limit - top if limit else None,
                 )
 
 

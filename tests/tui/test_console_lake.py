@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from console.history.schema import TABLES
-from console.history.store import Lake
-from console.history.store.write import writing
+from console.history.lake import Lake
+from console.history.reader.tables import Tables
+from console.history.schema import DRIFT, HISTORY
 from console.model.config import CLUSTER_DEFAULT, broker_resource, topic_resource
 from console.model.quota import QuotaEntity
 from console.plan.edits import SetConfig, SetQuota, UnsetConfig
 from console.tui.panes.view import TableView
-from tests.history.lake_rows import arrow_rows
-from tests.support import sample_lake
+from tests.support import delta_lake, sample_lake
 from tests.support.sample_lake import CLUSTER, NOON, OTHER
 from tests.tui.console_app import Driven, cluster, driven
 from tests.tui.model_client import ModelClient
@@ -31,7 +29,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Lake:
 
 
 @pytest.fixture
-def lake(sample: Lake, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def lake(sample: Lake, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("KAC_LAKE", sample.where)
     return sample.where
 
@@ -141,9 +139,7 @@ async def test_what_can_not_be_undone_is_said(lake: str) -> None:
 async def test_what_the_first_look_showed_is_no_change_to_undo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lake = Lake.create(str(tmp_path / "lake"))
     seen = (CLUSTER, "topic", "orders", "retention.ms", None, "604800000", NOON, None, True, False, None, "none")
-    with writing(lake, "build") as write:
-        write.add_arrow("history", sample_lake.arrow("history", [(*seen, "snapshot")]))
-        write.commit()
+    delta_lake.put(lake, HISTORY, sample_lake.arrow("history", [(*seen, "snapshot")]))
     monkeypatch.setenv("KAC_LAKE", lake.where)
     async with driven() as it:
         await it.press("8")
@@ -232,7 +228,7 @@ async def test_without_a_lake_the_pane_has_the_journal_and_says_how_to_make_one(
         await it.press("0")
         await it.shows("alice / checkout")
         assert "5 MB/s" in it.line("alice / checkout")
-        await says(it, "kac lake ingest")
+        await says(it, "kac lake update")
         await it.press("enter")
         await it.shows("what to suggest is not known without a lake")
         await it.press("d")
@@ -289,49 +285,43 @@ async def test_older_changes_of_the_lake_stand_below_the_events(lake: str) -> No
         await it.until(lambda: "cleanup.policy" not in it.text)
 
 
-async def test_what_comes_in_is_shown_by_itself_and_the_cursor_stays(
+async def test_what_a_run_brings_is_shown_by_itself_and_the_cursor_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Records that no build has seen yet: above, marked, and with the author that this host's journal has."""
     lake = sample_lake.make_lake(str(tmp_path / "lake"))
     monkeypatch.setenv("KAC_LAKE", lake.where)
     async with driven() as it:
         await it.press("8")
         await to(it, "user alice consumer_byte_rate")
-        followed(lake, 7, retention(1000, NOON + timedelta(minutes=1)))
+        mine = [row for row in sample_lake.history(CLUSTER, NOON) if row[:3] == (CLUSTER, "topic", "orders")]
+        (latest,) = (row for row in mine if row[3] == "retention.ms" and row[8])
+        at = NOON + timedelta(minutes=1)
+        ended = (*latest[:7], at, False, *latest[9:])
+        new = (*latest[:4], latest[5], "1000", at, None, True, False, "User:carol", "request", "kraft_log")
+        rows = [*(row for row in mine if row != latest), ended, new]
+        delta_lake.put(lake, HISTORY, sample_lake.arrow("history", rows))
         await it.shows("7 d → 1 s")
-        assert it.line("7 d → 1 s").split()[0] == "+"
+        assert it.line("7 d → 1 s").split()[0] == "R"
+        assert it.line("7 d → 1 s").split()[-1] == "carol"
         assert it.line("▸").split()[3:6] == ["user", "alice", "consumer_byte_rate"]
+        assert sum("1 d → 7 d" in line for line in it.lines) == 1
         await to(it, "7 d 1 s")
-        await says(it, "not built yet: `kac lake build` looks for who did it")
         await it.press("enter")
         await says(it, "as the lake says")  # the model has not changed
-        await to(it, "orders cleanup.policy")
-        await it.command("set topic payments retention.ms=1d")
-        await it.press("7", "A", "y")
-        await it.shows("applied: ")
+
+
+async def test_the_run_is_shown_where_there_is_room(lake: str) -> None:
+    with closing(Tables(lake)) as opened:
+        run = opened.run(HISTORY)
+    assert run
+    async with driven(size=(200, 40)) as it:
         await it.press("8")
-        now = datetime.now(UTC)
-        followed(lake, 8, retention(86_400_000, now, "payments"), retention(5000, now + timedelta(hours=1), "payments"))
-        await it.shows("payments retention.ms")
-        assert "cleanup.policy" in it.line("▸")
-        own, other = (it.line(part) for part in ("– → 1 d", "1 d → 5 s"))
-        assert own.split()[0] == other.split()[0] == "+"
-        assert own.split()[-1] == "ANONYMOUS"
-        assert other.split()[-1] == "–"
-
-
-def retention(value: int, at: datetime, topic: str = "orders") -> dict[str, object]:
-    payload = {"resourceType": 2, "resourceName": topic, "name": "retention.ms", "value": str(value)}
-    return {"cluster_id": CLUSTER, "record_type": "ConfigRecord", "payload": json.dumps(payload), "record_ts": at}
-
-
-def followed(lake: Lake, offset: int, *records: dict[str, object]) -> None:
-    """Takes in records as `kac lake follow` does."""
-    rows = [{**record, "log_offset": offset + place, "record_index": 0} for place, record in enumerate(records)]
-    with writing(lake, "follow") as write:
-        write.add_arrow("kraft_record", arrow_rows(TABLES["kraft_record"], rows))
-        write.commit()
+        await it.shows(f"by run {run}")
+        assert "unobserved" in it.lines[2]
+    async with driven() as it:
+        await it.press("8")
+        await it.shows("built")
+        assert run not in it.text
 
 
 async def test_this_hosts_journal_beside_the_lake(lake: str) -> None:
@@ -357,11 +347,11 @@ async def test_a_lake_with_nothing_of_this_cluster(tmp_path: Path, monkeypatch: 
             await it.press(pane)
             await says(it, "has nothing of this cluster (model-cluster)")
             assert "another-cluster" in it.text
-            await says(it, "kac lake build")
+            await says(it, "kac lake update")
 
 
 def break_history(lake: Path) -> None:
-    (file,) = lake.glob(f"data/history/**/cluster_id={CLUSTER}/*.parquet")
+    (file,) = lake.glob(f"data/history/in_cluster_id={CLUSTER}/*.parquet")
     file.write_bytes(b"PAR1")
 
 
@@ -374,19 +364,6 @@ async def test_a_damaged_lake_is_told_in_words(tmp_path: Path, monkeypatch: pyte
         await it.shows("can't be read")
         await it.press("9")
         await it.shows("log.cleaner.threads")
-
-
-async def test_a_newer_run_is_shown_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = sample_lake.make_lake(str(tmp_path / "lake"))
-    monkeypatch.setenv("KAC_LAKE", made.where)
-    async with driven() as it:
-        await it.press("8")
-        await it.shows("orders retention.ms")
-        row = sample_lake.history(CLUSTER, NOON)[0]
-        with writing(made, "build") as write:
-            write.add_arrow("history", sample_lake.arrow("history", [(*row[:3], "flush.ms", *row[4:])]))
-            write.commit()
-        await to(it, "orders flush.ms")
 
 
 async def test_drift_marks_the_odd_ones(lake: str) -> None:
@@ -435,9 +412,7 @@ async def test_an_odd_one_that_would_inherit_the_majoritys_value_inherits_it(
 ) -> None:
     lake = Lake.create(str(tmp_path / "lake"))
     rows = [(CLUSTER, "broker", "broker:1", "log.retention.ms", "1000", "3600000", 3, 1, None, "high")]
-    with writing(lake, "build") as write:
-        write.add_arrow("drift", sample_lake.arrow("drift", rows))
-        write.commit()
+    delta_lake.put(lake, DRIFT, sample_lake.arrow("drift", rows))
     monkeypatch.setenv("KAC_LAKE", lake.where)
     client = ModelClient(cluster())
     client.cluster.configs[broker_resource(1)] = {"log.retention.ms": "3600000"}

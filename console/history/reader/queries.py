@@ -2,47 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 from console.history.entities import CLUSTER, FIRST_LOOK, POLL_SOURCES, UNOBSERVED, acl_key
 from console.history.reader.tables import (
     EPOCH,
-    FILES,
     Change,
     Drifted,
     Freshness,
     Gap,
     Minute,
     Pair,
+    Part,
+    Rows,
     Tables,
     Usage,
     Violation,
     Where,
     known_time,
     time,
+    time_column,
 )
-from console.history.reader.tail import Tail, tail
 from console.history.schema import (
     CHANGE_EVENT,
     DRIFT,
     HISTORY,
     KRAFT_RECORD,
     POLICY_VIOLATION,
-    POLL,
+    QUOTA_SUGGESTION,
     QUOTA_USAGE,
     SNAPSHOT,
     Table,
 )
-from console.history.store.partitions import partition_values
 
 # -- the timeline: the rows of `history` from late to early ----------------------------------------------------------
-
-_Columns = tuple[tuple[Table, str], ...]
-"""Tables, each with a column of times."""
 
 PAGE = 500
 _COLUMNS = """cluster_id, entity_type, entity_key, attr, old_value, new_value, epoch_us(valid_from), epoch_us(valid_to),
@@ -82,39 +78,24 @@ def with_acls(type_: str, key: str) -> tuple[tuple[str, str], ...]:
 
 
 def timeline(tables: Tables, wanted: Wanted, limit: int = PAGE, *, folded: bool = False) -> list[Change]:
-    """The latest changes, with those that are not built yet (`Change.is_built`). folded: what the first poll of a
-    cluster showed is one row (`Change.is_first_look`)."""
-    clusters = tables.clusters(KRAFT_RECORD) if wanted.cluster_id is None else [wanted.cluster_id]
-    tails = {cluster_id: tail(tables, cluster_id) for cluster_id in clusters}
-    found = [_ended(change, tails) for change in _built_timeline(tables, wanted, limit, folded)]
-    recent = (change for each in tails.values() for change in each.changes)
-    found += (each for each in recent if _passes(each, wanted))
-    return sorted(found, key=lambda change: change.place)[:limit]
+    """The latest changes. folded: what the first poll of a cluster showed is one row (`Change.is_first_look`)."""
+    looks = _first_looks(tables, wanted) if folded else []
+    where = _changes_where(wanted)
+    if looks:
+        times = [look.valid_from for look in looks]
+        where.add(f"NOT ({_WAS_THERE} AND list_contains(?, valid_from))", POLL_SOURCES, times)
+    order = "ORDER BY valid_from DESC, cluster_id, entity_type, entity_key, attr LIMIT ?"
+    found = tables.select(_COLUMNS, HISTORY, _part(tables, wanted), where, order, limit)
+    return sorted([*map(_change, found), *looks], key=lambda change: change.place)[:limit]
 
 
-def _ended(change: Change, tails: Mapping[str, Tail]) -> Change:
-    """The change, with its end where a later one is not built yet."""
-    of_cluster = tails.get(change.cluster_id)
-    if of_cluster is None or not change.is_current:
-        return change
-    ended = of_cluster.ended.get((change.entity_type, change.entity_key, change.attr))
-    return change if ended is None else change._replace(valid_to=ended, is_current=False)
-
-
-def _passes(change: Change, wanted: Wanted) -> bool:
-    """Whether a change that is not built yet is wanted: the same as `_changes_where`."""
-    if wanted.entities and (change.entity_type, change.entity_key) not in wanted.entities:
-        return False
-    if wanted.since is not None and change.valid_from < wanted.since:
-        return False
-    if wanted.until is not None and change.valid_from >= wanted.until:
-        return False
-    if wanted.key is not None and not (
-        fnmatchcase(change.attr, wanted.key) if set(wanted.key) & set("*?") else change.attr == wanted.key
-    ):
-        return False
-    shown = " ".join(filter(None, (*change[1:6], change.principal))).lower()
-    return wanted.principal is None and all(word in shown for word in wanted.text.lower().split())
+def _part(tables: Tables, wanted: Wanted) -> Part:
+    """What of `history` is read: the entities, with those that gaps are of."""
+    part = Part.of(wanted.cluster_id)
+    if not wanted.entities:
+        return part
+    clusters = tables.clusters(HISTORY) if wanted.cluster_id is None else [wanted.cluster_id]
+    return replace(part, entities=(*wanted.entities, *((CLUSTER, each) for each in clusters)))
 
 
 _FOLDED_FROM = 10
@@ -123,30 +104,20 @@ _WAS_THERE = f"list_contains(?, source) AND old_value IS NULL AND NOT is_deleted
 """What a first poll shows: `Change.is_first_seen`."""
 
 
-def _built_timeline(tables: Tables, wanted: Wanted, limit: int, folded: bool) -> list[Change]:
-    looks = _first_looks(tables, wanted) if folded else []
-    where = _changes_where(wanted)
-    if looks:
-        times = [look.valid_from for look in looks]
-        where.add(f"NOT ({_WAS_THERE} AND list_contains(?, valid_from))", POLL_SOURCES, times)
-    order = "ORDER BY valid_from DESC, cluster_id, entity_type, entity_key, attr LIMIT ?"
-    found = tables.select(_COLUMNS, HISTORY, tables.partitions(HISTORY, wanted.cluster_id), where, order, limit)
-    return [*map(_change, found), *looks]
-
-
 def _first_looks(tables: Tables, wanted: Wanted) -> list[Change]:
     """A row in the place of all that the first poll of a cluster showed, where that is much."""
-    files = tables.files(HISTORY, tables.partitions(HISTORY, wanted.cluster_id))
-    if not files:
+    rows = tables.rows(HISTORY, Part.of(wanted.cluster_id))
+    if rows is None:
         return []
     where = _changes_where(wanted).add(f"{_WAS_THERE} AND valid_from = began", POLL_SOURCES)
-    sql = f"""WITH first AS (SELECT cluster_id, min(valid_from) AS began FROM {FILES}
-  WHERE list_contains(?, source) AND entity_type <> '{CLUSTER}' GROUP BY cluster_id)
+    sql = f"""WITH seen AS MATERIALIZED (SELECT * FROM {rows.sql} WHERE list_contains(?, source)
+  AND entity_type <> '{CLUSTER}'),
+ first AS (SELECT cluster_id, min(valid_from) AS began FROM seen GROUP BY cluster_id)
  SELECT cluster_id, '{CLUSTER}', '', '{FIRST_LOOK}', NULL,
   format('{{:,}} values of {{:,}} entities', count(*), count(DISTINCT (entity_type, entity_key))),
   epoch_us(began), NULL, true, false, NULL, 'none', '{POLL_SOURCES[0]}'
- FROM {FILES} JOIN first USING (cluster_id) {where.sql} GROUP BY cluster_id, began HAVING count(*) >= ?"""  # noqa: S608
-    found = tables.ask(sql, [files, POLL_SOURCES, files, *where.parameters, _FOLDED_FROM])
+ FROM seen JOIN first USING (cluster_id) {where.sql} GROUP BY cluster_id, began HAVING count(*) >= ?"""  # noqa: S608
+    found = tables.ask(sql, [*rows.parameters, POLL_SOURCES, *where.parameters, _FOLDED_FROM])
     return list(map(_change, found))
 
 
@@ -167,21 +138,22 @@ def _changes_where(wanted: Wanted) -> Where:
 
 def first_polls(tables: Tables, clusters: Collection[str]) -> dict[str, datetime]:
     """The time of the first poll of each of these clusters that was polled."""
-    where = Where().add("list_contains(?, source)", POLL_SOURCES).add("list_contains(?, cluster_id)", list(clusters))
-    where.add("attr <> ?", UNOBSERVED)
-    partitions = [part for cluster in clusters for part in tables.partitions(HISTORY, cluster)]
-    found = tables.select("cluster_id, epoch_us(min(valid_from))", HISTORY, partitions, where, "GROUP BY cluster_id")
+    where = Where().add("list_contains(?, source)", POLL_SOURCES).add("attr <> ?", UNOBSERVED)
+    part = Part(tuple(clusters))
+    found = tables.select("cluster_id, epoch_us(min(valid_from))", HISTORY, part, where, "GROUP BY cluster_id")
     return {cluster: known_time(at) for cluster, at in found}
 
 
 def gaps(tables: Tables, cluster_id: str | None, since: datetime | None = None) -> list[Gap]:
     """The times in which a cluster was not polled (None: any), the latest first; without those that ended before
     `since`."""
-    where = Where().equal("cluster_id", cluster_id).equal("entity_type", CLUSTER).equal("attr", UNOBSERVED)
+    where = Where().equal("entity_type", CLUSTER).equal("attr", UNOBSERVED)
     if since is not None:
         where.add("(valid_to IS NULL OR valid_to > ?)", since)
     columns, order = "cluster_id, epoch_us(valid_from), epoch_us(valid_to)", "ORDER BY valid_from DESC, cluster_id"
-    found = tables.select(columns, HISTORY, tables.partitions(HISTORY, cluster_id), where, order)
+    of = tables.clusters(HISTORY) if cluster_id is None else [cluster_id]
+    part = replace(Part.of(cluster_id), entities=tuple((CLUSTER, each) for each in of))
+    found = tables.select(columns, HISTORY, part, where, order) if of else []
     return [Gap(known_time(begun), time(ended), of) for of, begun, ended in found]
 
 
@@ -200,21 +172,20 @@ def drift(
     tables: Tables, cluster_id: str | None = None, scope: str | None = None, key: str | None = None
 ) -> list[Drifted]:
     """What differs from its peers, by severity. scope: one of SCOPES. key: an attribute, or a pattern."""
-    where = Where().equal("cluster_id", cluster_id).equal("scope", scope).like("attr", key)
+    where = Where().equal("scope", scope).like("attr", key)
     columns = """cluster_id, scope, entity_key, attr, majority_value, this_value, peers, differing, epoch_us(since),
  severity"""
     order = f"ORDER BY {_BY_SEVERITY}, scope, attr, entity_key, cluster_id"
-    found = tables.select(columns, DRIFT, tables.partitions(DRIFT, cluster_id), where, order)
+    found = tables.select(columns, DRIFT, Part.of(cluster_id), where, order)
     return [Drifted(*(*row[:8], time(row[8]), row[9])) for row in found]
 
 
 def violations(tables: Tables, cluster_id: str | None = None) -> list[Violation]:
     """Violations of policies, by severity; with those that ended."""
-    where = Where().equal("cluster_id", cluster_id)
     columns = """cluster_id, policy_id, entity_key, attr, actual, expected, severity, epoch_us(first_seen),
  epoch_us(last_seen)"""
     order = f"ORDER BY {_BY_SEVERITY}, policy_id, entity_key, attr"
-    found = tables.select(columns, POLICY_VIOLATION, tables.partitions(POLICY_VIOLATION, cluster_id), where, order)
+    found = tables.select(columns, POLICY_VIOLATION, Part.of(cluster_id), None, order)
     return [Violation(*(*row[:7], known_time(row[7]), time(row[8]))) for row in found]
 
 
@@ -223,7 +194,6 @@ def violations(tables: Tables, cluster_id: str | None = None) -> list[Violation]
 WINDOW = timedelta(days=1)
 MOST = 200
 _ONE_MINUTE = timedelta(minutes=1)
-_MINUTES: _Columns = ((QUOTA_USAGE, "minute"),)
 
 
 @dataclass(frozen=True)
@@ -239,7 +209,7 @@ class Window:
 
 
 _HOTTEST = """
-WITH used AS (SELECT * FROM {files} {where}),
+WITH used AS MATERIALIZED (SELECT * FROM {usage} {where}),
 hot AS (
  SELECT *, row_number() OVER () AS place FROM (
   SELECT scope_user, scope_client, quota_key, arg_max(broker_id, rate_max_10s) AS broker_id, max(rate_max_10s) AS most,
@@ -254,8 +224,7 @@ of_hot AS (
   AND used.scope_client IS NOT DISTINCT FROM hot.scope_client
 ),
 latest AS (
- SELECT place, arg_max(struct_pack(quota := quota_value, level := level, why := reason), minute) AS now,
-  max(suggested_value) AS suggested, arg_max(reason, suggested_value) AS why, avg(rate_avg) AS mean,
+ SELECT place, arg_max(struct_pack(quota := quota_value, level := level), minute) AS now, avg(rate_avg) AS mean,
   min(headroom) AS headroom
  FROM of_hot WHERE broker_id = hottest GROUP BY place
 ),
@@ -263,30 +232,44 @@ lines AS (
  SELECT place, list(epoch_us(minute) ORDER BY minute) AS stamps, list(rate ORDER BY minute) AS rates
  FROM (SELECT place, minute, max(rate_max_10s) AS rate FROM of_hot GROUP BY ALL) GROUP BY place
 )
-SELECT scope_user, scope_client, quota_key, broker_id, now.quota, now.level, most, mean, utilisation, throttle_ms,
- throttled, headroom, suggested, coalesce(latest.why, now.why), stamps, rates
-FROM hot JOIN latest USING (place) JOIN lines USING (place) ORDER BY place
+SELECT hot.scope_user, hot.scope_client, hot.quota_key, hot.broker_id, now.quota, now.level, most, mean, utilisation,
+ throttle_ms, throttled, headroom, suggested.suggested_value, coalesce(reason, 'nothing is known yet'), stamps,
+ rates
+FROM hot JOIN latest USING (place) JOIN lines USING (place) LEFT JOIN {suggestions} suggested
+ ON suggested.quota_key = hot.quota_key AND suggested.scope_user IS NOT DISTINCT FROM hot.scope_user
+ AND suggested.scope_client IS NOT DISTINCT FROM hot.scope_client
+ AND suggested.quota_value IS NOT DISTINCT FROM now.quota AND suggested.level IS NOT DISTINCT FROM now.level
+ORDER BY place
 """
 
 
-def _newest(tables: Tables, columns: _Columns, cluster_id: str | None) -> dict[str, datetime]:
-    """The latest of the times in these columns, by cluster. Only the newest day of each cluster is read."""
+_NONE = (
+    "(SELECT NULL quota_key, NULL scope_user, NULL scope_client, NULL quota_value, NULL level, NULL suggested_value, \
+NULL reason LIMIT 0)"
+)
+"""Suggestions where there are none."""
+
+
+def _latest(tables: Tables, table: Table, clusters: Collection[str], where: Where | None = None) -> dict[str, datetime]:
+    """The latest time of each of these clusters in a table's first column of times. where: of which rows. Of a table
+    that is apart by days the newest ones are read, and more of them for clusters that are not in these."""
     found: dict[str, datetime] = {}
-    for table, column in columns:
-        days: dict[str | None, str] = {}
-        for part in sorted(tables.partitions(table, cluster_id), key=lambda part: part.rpartition("day=")[2]):
-            days[partition_values(part).get("cluster_id")] = part
-        where = Where().equal("cluster_id", cluster_id)
-        latest = f"cluster_id, epoch_us(max({column}))"
-        for cluster, at in tables.select(latest, table, days.values(), where, "GROUP BY cluster_id"):
+    latest = f"cluster_id, epoch_us(max({time_column(table)}))"
+    missing, days, count = tuple(clusters), tables.days(table, Part(tuple(clusters))), 1
+    until = None
+    while days and missing:
+        since = days[:count][-1]
+        for cluster, at in tables.select(latest, table, Part(missing, (), since, until), where, "GROUP BY cluster_id"):
             if at is not None:
-                found[cluster] = max(known_time(at), found.get(cluster, EPOCH))
+                found[cluster] = known_time(at)
+        missing = tuple(each for each in missing if each not in found)
+        days, count, until = days[count:], 2 * count, since
     return found
 
 
 def settled(tables: Tables, window: Window) -> Window | None:
     """The window with both ends; None if the cluster has no usage."""
-    newest = _newest(tables, _MINUTES, window.cluster_id).get(window.cluster_id)
+    newest = _latest(tables, QUOTA_USAGE, [window.cluster_id]).get(window.cluster_id)
     if newest is None:
         return None
     until = window.until or newest + _ONE_MINUTE
@@ -296,12 +279,14 @@ def settled(tables: Tables, window: Window) -> Window | None:
 def hottest(tables: Tables, window: Window, limit: int = MOST) -> list[Usage]:
     """The pairs nearest to their limits, or above; those without a limit come last, the busiest first."""
     whole = settled(tables, window)
-    if whole is None or not (files := tables.files(QUOTA_USAGE, _days(tables, whole))):
+    if whole is None or (usage := tables.rows(QUOTA_USAGE, _of_window(whole))) is None:
         return []
-    where = _usage_where(whole).like("quota_key", whole.key)
+    suggestions = tables.rows(QUOTA_SUGGESTION, Part.of(whole.cluster_id)) or Rows(_NONE, [])
+    where = Where().between("minute", whole.since, whole.until).like("quota_key", whole.key)
     if whole.principal is not None:
         where.equal("scope_user", whole.principal.removeprefix("User:"))
-    found = tables.ask(_HOTTEST.format(files=FILES, where=where.sql), [files, *where.parameters, limit])
+    sql = _HOTTEST.format(usage=usage.sql, where=where.sql, suggestions=suggestions.sql)
+    found = tables.ask(sql, [*usage.parameters, *where.parameters, limit, *suggestions.parameters])
     return [_usage(whole.cluster_id, row) for row in found]
 
 
@@ -317,40 +302,34 @@ def minutes(tables: Tables, window: Window, pair: Pair) -> list[Minute]:
     whole = settled(tables, window)
     if whole is None:
         return []
-    where = _usage_where(whole).equal("quota_key", pair.quota_key)
+    where = Where().between("minute", whole.since, whole.until).equal("quota_key", pair.quota_key)
     where.add("scope_user IS NOT DISTINCT FROM ?", pair.scope_user)
     where.add("scope_client IS NOT DISTINCT FROM ?", pair.scope_client)
     columns = "epoch_us(minute), broker_id, quota_value, level, rate_avg, rate_max_10s, throttle_ms"
-    found = tables.select(columns, QUOTA_USAGE, _days(tables, whole), where, "ORDER BY minute, broker_id")
+    found = tables.select(columns, QUOTA_USAGE, _of_window(whole), where, "ORDER BY minute, broker_id")
     return [Minute(known_time(row[0]), *row[1:]) for row in found]
 
 
-def _usage_where(window: Window) -> Where:
-    return Where().equal("cluster_id", window.cluster_id).between("minute", window.since, window.until)
-
-
-def _days(tables: Tables, window: Window) -> list[str]:
-    """The partitions of a window with both ends."""
-    return tables.partitions(QUOTA_USAGE, window.cluster_id, (f"{window.since:%Y-%m-%d}", f"{window.until:%Y-%m-%d}"))
+def _of_window(window: Window) -> Part:
+    return replace(Part.of(window.cluster_id), since=window.since, until=window.until)
 
 
 # -- freshness -------------------------------------------------------------------------------------------------------
 
 SHOWN = (HISTORY, DRIFT, QUOTA_USAGE, POLICY_VIOLATION)
-_POLLS: _Columns = ((POLL, "observed_ts"), (KRAFT_RECORD, "record_ts"))
-_OTHERS: _Columns = ((SNAPSHOT, "observed_ts"), (CHANGE_EVENT, "event_ts"))
-"""Where a cluster has no polls, or was last polled by a kac that wrote these elsewhere."""
 
 
 class FleetFreshness(NamedTuple):
     """How fresh a table is for many clusters: how many, the newest observation of all and of the one that has the
-    oldest, when it was built, and those that are not polled now."""
+    oldest, when it was built and by which run,
+    and those that are not polled now."""
 
     clusters: int
     as_of: datetime | None
     oldest: datetime | None
     oldest_cluster: str
     built: datetime | None
+    run: str | None
     unpolled: tuple[str, ...]
 
 
@@ -358,33 +337,33 @@ def fleet_freshness(tables: Tables, table: Table) -> FleetFreshness:
     """How fresh a table is for all clusters of which it has rows, in a few queries whatever their number."""
     clusters = tables.clusters(table)
     seen = _observed(tables, table, clusters)
-    built = tables.built(table, tables.partitions(table))
     found = sorted((seen[cluster], cluster) for cluster in clusters if cluster in seen)
     oldest, of = found[0] if found else (None, "")
     open_gaps = tuple(gap.cluster_id for gap in gaps(tables, None) if gap.until is None)
-    return FleetFreshness(len(clusters), found[-1][0] if found else None, oldest, of, built, open_gaps)
+    newest = found[-1][0] if found else None
+    return FleetFreshness(len(clusters), newest, oldest, of, tables.built(table), tables.run(table), open_gaps)
 
 
 def freshness(tables: Tables, cluster_id: str, *, of: tuple[Table, ...] = SHOWN) -> list[Freshness]:
-    """How fresh each table is for a cluster: the newest observation in it, and when it was built."""
+    """How fresh each table is for a cluster: the newest observation in it, when it was built, and by which run."""
     made = []
     for table in of:
-        partitions = tables.partitions(table, cluster_id)
-        built = tables.built(table, partitions)
+        built = tables.built(table, Part.of(cluster_id))
         as_of = _observed(tables, table, [cluster_id]).get(cluster_id)
+        if as_of is None and "in_cluster_id" not in table.partitions:
+            built = None  # what was written says nothing of this cluster
         if as_of is not None and built is not None and table is not QUOTA_USAGE:
             as_of = min(as_of, built)  # later observations are not in it
-        made.append(Freshness(table, as_of, built, tables.rows(table, partitions)))
+        made.append(Freshness(table, as_of, built, None if built is None else tables.run(table)))
     return made
 
 
-def _observed(tables: Tables, table: Table, clusters: Sequence[str]) -> dict[str, datetime]:
-    """The newest observation that a table may have of clusters: of usage its last minute, else one of any source."""
-    of = clusters[0] if len(clusters) == 1 else None
+def _observed(tables: Tables, table: Table, clusters: Collection[str]) -> dict[str, datetime]:
+    """The newest observation that a table may have of clusters: of usage its last minute, else a poll or a record of
+    the log; of those that have neither the last change that another source reports."""
     if table is QUOTA_USAGE:
-        return _newest(tables, _MINUTES, of)
-    found = _newest(tables, _POLLS[:1], of)
-    others = _POLLS[1:] if found.keys() >= set(clusters) else (*_POLLS[1:], *_OTHERS)
-    for cluster, at in _newest(tables, others, of).items():
+        return _latest(tables, QUOTA_USAGE, clusters)
+    found = _latest(tables, SNAPSHOT, clusters, Where().add("kind <> 'failed'"))
+    for cluster, at in _latest(tables, KRAFT_RECORD, clusters).items():
         found[cluster] = max(at, found.get(cluster, EPOCH))
-    return found
+    return _latest(tables, CHANGE_EVENT, set(clusters) - found.keys()) | found

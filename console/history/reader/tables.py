@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
-from threading import Lock
+from threading import RLock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from console.history import delta_log
+from console.history.delta_log import DataFile, TableFiles
+from console.history.duck import connected, duckdb
 from console.history.entities import CLUSTER, FIRST_LOOK, POLL_SOURCES, UNOBSERVED
-from console.history.schema import Table
-from console.history.store import Lake, LakeError
-from console.history.store.filesystem import Filesystem
-from console.history.store.parquet_rows import connected, duckdb
-from console.history.store.partitions import partition_values
-from console.history.store.release import Release
+from console.history.errors import LakeError
+from console.history.files import Filesystem
+from console.history.lake import Lake
+from console.history.schema import TABLES, Table
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -24,8 +27,6 @@ if TYPE_CHECKING:
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _MICROSECOND = timedelta(microseconds=1)
-FILES = "read_parquet(?, hive_partitioning = false)"
-"""The files of a table, as a parameter. The names of their folders hold nothing that is not in them."""
 
 
 class Where:
@@ -75,7 +76,115 @@ def known_time(microseconds: int) -> datetime:
     return EPOCH + microseconds * _MICROSECOND
 
 
-# -- opening a lake: pinned to one release, so that all rows are of one run -----------------------------------------
+# -- the rows of a table that hold ------------------------------------------------------------------------------------
+
+_FILES = "read_parquet(?, hive_partitioning = false)"
+"""The files of a table, as a parameter. The names of their folders hold nothing that is not in them."""
+_OF_HOURS = {"date_trunc('hour', minute)": "epoch_us(minute) // 3600000000"}
+"""What `Table.newest` has in Spark's words, in DuckDB's: its own works by the calendar of a time zone, slowly."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a table. Rows that replace each other are in it together.
+
+    clusters: None: all. entities: types and keys, of any of the clusters; (): all. since, until: of the table's first
+    column of times, [since, until), from hour to hour.
+    """
+
+    clusters: tuple[str, ...] | None = None
+    entities: tuple[tuple[str, str], ...] = ()
+    since: datetime | None = None
+    until: datetime | None = None
+
+    @staticmethod
+    def of(cluster_id: str | None) -> Part:
+        """A cluster; None: all."""
+        return Part(None if cluster_id is None else (cluster_id,))
+
+    @property
+    def hours(self) -> tuple[datetime | None, datetime | None]:
+        """Whole hours around its times."""
+        first = None if self.since is None else _hour(self.since)
+        return first, None if self.until is None else _hour(self.until + _HOUR - _MICROSECOND)
+
+    def may_be_in(self, file: DataFile) -> bool:
+        """Whether a file may have rows of it, by its partition and by what Delta's log has of its columns."""
+        since, until = self.hours
+        cluster, day = file.parts.get("in_cluster_id"), file.parts.get("in_day")
+        if cluster is not None and self.clusters is not None and cluster not in self.clusters:
+            return False
+        if day is not None and since is not None and day < f"{since:%Y-%m-%d}":
+            return False
+        if day is not None and until is not None and day > f"{until:%Y-%m-%d}":
+            return False
+        if (self.clusters is None or cluster is not None) and not self.entities:
+            return True
+        stats = json.loads(file.stats or "{}")
+        least, most = stats.get("minValues", {}), stats.get("maxValues", {})
+
+        def has(column: str, value: str) -> bool:
+            return bool(least.get(column, value) <= value <= most.get(column, value))
+
+        if self.clusters is not None and not any(has("cluster_id", each) for each in self.clusters):
+            return False
+        return not self.entities or any(
+            has("entity_type", type_) and has("entity_key", key) for type_, key in self.entities
+        )
+
+    def where(self, table: Table) -> Where:
+        """The same of rows."""
+        where = Where()
+        if self.since is not None or self.until is not None:
+            where.between(time_column(table), *self.hours)
+        if self.clusters is not None:
+            one = len(self.clusters) == 1  # as Parquet's own statistics are asked
+            where.add(
+                "cluster_id = ?" if one else "list_contains(?, cluster_id)",
+                self.clusters[0] if one else [*self.clusters],
+            )
+        if self.entities:
+            either = " OR ".join("(entity_type = ? AND entity_key = ?)" for _ in self.entities)
+            where.add(f"({either})", *(name for entity in self.entities for name in entity))
+        return where
+
+
+WHOLE = Part()
+"""All of a table."""
+
+
+class Rows(NamedTuple):
+    """Rows as a table of a query, with its parameters."""
+
+    sql: str
+    parameters: list[Any]
+
+
+def holding(table: Table, part: Part, files: Sequence[str]) -> Rows:
+    """The rows of these files that hold: of those that are equal in `Table.newest` the ones made last, without those
+    which say that nothing is left."""
+    where = part.where(table)
+    parameters = [list(files), *where.parameters]
+    if not table.newest:
+        return Rows(f"(SELECT * FROM {_FILES} {where.sql})", parameters)  # noqa: S608
+    equal = ", ".join(_OF_HOURS.get(each, each) for each in table.newest)
+    latest = f"SELECT * FROM {_FILES} {where.sql} QUALIFY made = max(made) OVER (PARTITION BY {equal})"  # noqa: S608
+    return Rows(f"(SELECT * FROM ({latest}) WHERE {table.there} IS NOT NULL)", parameters)  # noqa: S608
+
+
+def time_column(table: Table) -> str:
+    """Its first column of times."""
+    return next(column.name for column in table.columns if column.type == "timestamp")
+
+
+_HOUR = timedelta(hours=1)
+
+
+def _hour(at: datetime) -> datetime:
+    return EPOCH + (at - EPOCH) // _HOUR * _HOUR
+
+
+# -- opening a lake: each table is pinned to one version -------------------------------------------------------------
 
 
 class Unreadable(LakeError):
@@ -84,26 +193,41 @@ class Unreadable(LakeError):
     def __init__(self, where: str, why: object) -> None:
         first = str(why).splitlines()[0] if str(why) else type(why).__name__
         super().__init__(
-            f"The lake at {where} can't be read: {first}. A run may have deleted files of the version that was open: "
-            "open the lake again; `kac lake verify` checks it."
+            f"The lake at {where} can't be read: {first}. Maintenance may have deleted files of the version that was "
+            "open: open the lake again; if it stays so, a file is damaged: docs/lake.md says how it is made again."
         )
 
 
 class Tables:
-    """The tables of a lake as one run left them. Runs one query at a time: calls from other threads wait."""
+    """The tables of a lake, each in the version that it had when it was first asked for. Runs one query at a time:
+    calls from other threads wait."""
 
-    def __init__(self, where: str, files: Filesystem | None = None) -> None:
-        """files: of a lake that is not on this machine. Raises LakeError with a remedy (NoLake …)."""
+    def __init__(self, where: str, files: Filesystem | None = None, former: Tables | None = None) -> None:
+        """files: of a lake that is not on this machine. former: of the same lake, of which what it knows is taken over,
+        with its connection: closing one closes both. Raises LakeError with a remedy (NoLake …)."""
         self.where = where
+        self._pinned: dict[str, TableFiles] = {}
+        self._runs: dict[str, str | None] = {}
+        self._is_damaged = False
+        self._lock = RLock()
+        self._connection: DuckDBPyConnection | None = None
         try:
-            self._lake = Lake.open(where, files)
-            self.release: Release = self._lake.current()
+            self.lake = Lake.open(where, files)
+            if former is not None:
+                self._take_over(former)
         except OSError as error:
             raise Unreadable(where, error) from error
-        self.tails: dict[str, Any] = {}
-        """What `console.history.reader.tail` has found of each cluster."""
-        self._connection: DuckDBPyConnection | None = connected()
-        self._lock = Lock()
+        self._connection = self._connection or connected()
+
+    def _take_over(self, former: Tables) -> None:
+        self._lock, self._connection = former._lock, former._connection
+        for name, known in tuple(former._pinned.items()):
+            if known.version < 0:
+                continue
+            found = delta_log.newer(self.lake.files, self.lake.folder(TABLES[name]), known)
+            self._pinned[name] = found
+            if found is known and name in former._runs:
+                self._runs[name] = former._runs[name]
 
     def close(self) -> None:
         """Closes the connection. DuckDB warns of connections that are never closed."""
@@ -114,61 +238,87 @@ class Tables:
 
     @property
     def is_latest(self) -> bool:
-        """Whether these are the newest tables. Raises LakeError."""
-        return self._lake.current().run_id == self.release.run_id
-
-    def clusters(self, *tables: Table) -> list[str]:
-        """The clusters that these tables have rows of."""
-        found = {partition_values(part).get("cluster_id") for table in tables for part in self.partitions(table)}
-        return sorted(filter(None, found))
-
-    def partitions(self, table: Table, cluster_id: str | None = None, days: tuple[str, str] | None = None) -> list[str]:
-        """The table's partitions, of one cluster (None: all) and between two days, as ``2026-11-21``."""
-        found = []
-        for partition in self.release.table(table).partitions:
-            values = partition_values(partition)
-            day = (values.get("day") or values.get("hour") or "")[:10]
-            if cluster_id is not None and values.get("cluster_id", cluster_id) != cluster_id:
-                continue
-            if days is None or not day or days[0] <= day <= days[1]:
-                found.append(partition)
-        return found
-
-    def files(self, table: Table, partitions: Iterable[str] | None = None) -> list[str]:
-        """The Parquet files of these partitions."""
-        return self._here(self._lake.files(self.release, table, None if partitions is None else list(partitions)))
-
-    def files_since(self, table: Table, cluster_id: str, column: str, since: datetime) -> list[str]:
-        """The Parquet files of a cluster that may have rows with this time or later ones in a column of times."""
-        text = since.isoformat(timespec="seconds")[:19]
-        chosen = self.release.table(table).of(self.partitions(table, cluster_id))
-        newest = {path: json.loads(file.stats or "{}").get("maxValues", {}) for path, file in chosen.items()}
-        return self._here([self._lake.path(path) for path, most in newest.items() if most.get(column, text) >= text])
-
-    def _here(self, paths: list[str]) -> list[str]:
-        """Where DuckDB reads these files."""
+        """Whether what was asked for is the newest there is. Raises LakeError."""
         try:
-            return self._lake.filesystem.here(paths)
+            return not self._is_damaged and all(map(self._is_newest, tuple(self._pinned)))
         except OSError as error:
             raise Unreadable(self.where, error) from error
 
-    def built(self, table: Table, partitions: Iterable[str]) -> datetime | None:
-        """When the newest files of these partitions were written."""
-        times = [file.written for file in self.release.table(table).of(partitions).values()]
+    def _is_newest(self, name: str) -> bool:
+        files, folder = self.lake.files, self.lake.folder(TABLES[name])
+        return delta_log.is_newest(files, folder, self._pinned[name].version)
+
+    def files(self, table: Table) -> TableFiles:
+        """The version of a table that is shown, and its files. Raises LakeError."""
+        with self._lock:
+            if table.name not in self._pinned:
+                try:
+                    self._pinned[table.name] = self.lake.table(table)
+                except OSError as error:
+                    raise Unreadable(self.where, error) from error
+            return self._pinned[table.name]
+
+    def run(self, table: Table) -> str | None:
+        """The run that made the version of the table; None: its commits do not say."""
+        version = self.files(table).version
+        with self._lock:
+            if table.name not in self._runs:
+                try:
+                    notes = (note for note in self.lake.notes(table) if note["version"] <= version and "run" in note)
+                    self._runs[table.name] = next((str(note["run"]) for note in notes), None)
+                except OSError as error:
+                    raise Unreadable(self.where, error) from error
+            return self._runs[table.name]
+
+    def clusters(self, *tables: Table) -> list[str]:
+        """The clusters that these tables have rows of."""
+        found: set[str | None] = set()
+        for table in tables:
+            if "in_cluster_id" in table.partitions:
+                found |= {file.parts.get("in_cluster_id") for file in self.files(table).files.values()}
+            else:
+                found |= {cluster for (cluster,) in self.select("DISTINCT cluster_id", table)}
+        return sorted(filter(None, found))
+
+    def days(self, table: Table, part: Part = WHOLE) -> list[datetime | None]:
+        """The days that a part may have rows of, from late to early; None: the table is not apart by days."""
+        found = {file.parts.get("in_day") for _, file in self._of(table, part)}
+        with self._logged(table):
+            days = (datetime.fromisoformat(each).replace(tzinfo=timezone.utc) for each in found if each)
+            return [*sorted(days, reverse=True)] or [None] * bool(found)
+
+    def _of(self, table: Table, part: Part) -> list[tuple[str, DataFile]]:
+        with self._logged(table):
+            return [(path, file) for path, file in self.files(table).files.items() if part.may_be_in(file)]
+
+    def _logged(self, table: Table) -> AbstractContextManager[None]:
+        """What the log says of files may be anything: then DamagedLake says so."""
+        return delta_log.reading(self.lake.folder(table), delta_log.LOG)
+
+    def built(self, table: Table, part: Part = WHOLE) -> datetime | None:
+        """When the newest files of a part were written."""
+        times = [file.written for _, file in self._of(table, part)]
         return EPOCH + max(times) * _MICROSECOND * 1000 if times else None
 
-    def rows(self, table: Table, partitions: Iterable[str]) -> int:
-        """The number of rows of these partitions."""
-        return sum(file.rows for file in self.release.table(table).of(partitions).values())
+    def rows(self, table: Table, part: Part = WHOLE) -> Rows | None:
+        """The rows of a part that hold; None: there are no files of it. Raises Unreadable."""
+        folder = self.lake.folder(table)
+        paths = [f"{folder}/{path}" for path, _ in self._of(table, part)]
+        if not paths:
+            return None
+        try:
+            return holding(table, part, self.lake.files.here(paths))
+        except OSError as error:
+            raise self._unreadable(error) from error
 
     def select(
-        self, columns: str, table: Table, partitions: Iterable[str], where: Where, rest: str = "", *more: Any
+        self, columns: str, table: Table, part: Part = WHOLE, where: Where | None = None, rest: str = "", *more: Any
     ) -> list[tuple[Any, ...]]:
-        """Columns of the table's rows in these partitions. rest: of the query, behind its conditions. more: parameters
-        in `rest`."""
-        if not (files := self.files(table, partitions)):
+        """Columns of a part's rows. rest: of the query, behind its conditions. more: parameters in `rest`."""
+        if (rows := self.rows(table, part)) is None:
             return []
-        return self.ask(f"SELECT {columns} FROM {FILES} {where.sql} {rest}", [files, *where.parameters, *more])  # noqa: S608
+        of = where or Where()
+        return self.ask(f"SELECT {columns} FROM {rows.sql} {of.sql} {rest}", [*rows.parameters, *of.parameters, *more])  # noqa: S608
 
     def ask(self, sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
         """All rows of a result. Unreadable: a file is damaged or missing."""
@@ -178,17 +328,19 @@ class Tables:
             try:
                 return self._connection.execute(sql, list(parameters)).fetchall()
             except duckdb().Error as error:
-                raise Unreadable(self.where, error) from error
+                raise self._unreadable(error) from error
+
+    def _unreadable(self, error: Exception) -> Unreadable:
+        """What was pinned is opened again the next time: it may have been replaced and deleted."""
+        self._is_damaged = True
+        return Unreadable(self.where, error)
 
 
 # Rows that are read from a lake, as values. Times are UTC. Texts come from clusters: untrusted.
 
 
 class Change(NamedTuple):
-    """A value of an attribute, the one before, and who set it: a row of `history`, see there.
-
-    is_built: whether it is in `history`, and not only in records that came in since (`console.history.reader.tail`).
-    """
+    """A value of an attribute, the one before, and who set it: a row of `history`, see there."""
 
     cluster_id: str
     entity_type: str
@@ -203,7 +355,6 @@ class Change(NamedTuple):
     principal: str | None
     attribution: str
     source: str
-    is_built: bool = True
 
     @property
     def is_gap(self) -> bool:
@@ -259,7 +410,8 @@ class Pair(NamedTuple):
 class Usage(NamedTuple):
     """The usage of a pair in a window, on the broker where it is highest: limits apply to each broker.
 
-    quota_value, level, suggested_value and reason are of that broker's last minute. rate_max, rate_avg: bytes/s or %.
+    quota_value and level are of that broker's last minute, suggested_value and reason of all minutes under this limit
+    (`quota_suggestion`). rate_max, rate_avg: bytes/s or %.
     throttle_ms: of all brokers. series: the highest rate over ten seconds in each minute, the highest of all brokers.
     A rate that is unknown is None: without a lake only the quotas are known, broker_id is -1 then.
     """
@@ -318,10 +470,10 @@ class Freshness(NamedTuple):
     """How fresh a table is for a cluster.
 
     as_of: the newest observation that the table is made from; empty if there is none. built: when its files were
-    written. rows: their number.
+    written. run: the one that wrote the table last; empty where that is not known.
     """
 
     table: Table
     as_of: datetime | None
     built: datetime | None
-    rows: int
+    run: str | None

@@ -23,7 +23,6 @@ from console.present.lake_rows import PastRow, change_lines, of_change, of_event
 from console.present.names import resource_word
 from console.present.text import Cell, Line, clean
 from console.session.event_feed import event_lines, way_back
-from console.session.lake_authors import with_own_authors
 from console.session.lake_staging import UNKNOWN, NoEdit, Wish, edit_text, undo
 from console.triage.events import Kind
 from console.tui import keymap
@@ -85,7 +84,7 @@ class HistoryView(LakeView[PastRow]):
         entities = lake_entities(about) if isinstance(about, ConfigResource | QuotaEntity) else ()
         wanted = Wanted(self.cluster_id, entities, asked.since, asked.until, asked.key, asked.principal, plain)
         first = first_polls(tables, [self.cluster_id]).get(self.cluster_id)
-        found = with_own_authors(timeline(tables, wanted, self._pages * PAGE, folded=not wanted.narrows))
+        found = timeline(tables, wanted, self._pages * PAGE, folded=not wanted.narrows)
         return [of_change(change, first) for change in found]
 
     async def ask(self) -> None:
@@ -187,8 +186,6 @@ class HistoryView(LakeView[PastRow]):
     def status(self) -> Line:
         """How fresh it is; a plus where there is more to read."""
         line = super().status()
-        if new := sum(row.change is not None and not row.change.is_built for row in self.rows()):
-            line.insert(-1, (f"+{new}  ", "pending"))
         if len(self._told.rows) >= self._pages * PAGE and not self.is_journal:
             line.append(("+", "muted"))
         return line

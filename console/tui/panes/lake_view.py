@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 LOOK_EVERY = 1.0
-"""Seconds between two looks whether a run has left newer tables."""
+"""Seconds between two looks whether a table has a newer version."""
 Row = TypeVar("Row")
 log = logging.getLogger(__name__)
 
@@ -47,8 +47,8 @@ NO_ANSWER = LakeAnswer((), None, (), ())
 
 
 class LakeView(DetailsView[Row]):
-    """A table over a lake, with the details of the row under the cursor below. Asked again when a run has left newer
-    tables, or the question is another."""
+    """A table over a lake, with the details of the row under the cursor below. Asked again when a run has made newer
+    versions of the tables that were asked, or the question is another."""
 
     TABLE: ClassVar[str] = ""
     """The table of the lake that it shows."""
@@ -117,7 +117,7 @@ class LakeView(DetailsView[Row]):
         self._asking = start(self, self._ask, group="lake", name="lake", exclusive=True)
 
     def on_mount(self) -> None:
-        """Look at the lake oftener than at the cluster: one of its folders shows whether it has newer tables."""
+        """Look at the lake oftener than at the cluster: whether a table has a newer version costs a look at a file."""
         super().on_mount()
         self.set_interval(LOOK_EVERY, self._look)
 
@@ -135,7 +135,7 @@ class LakeView(DetailsView[Row]):
 
     async def ask(self) -> None:
         """Ask the lake, unless it was asked the very same."""
-        from console.history.store.errors import LakeError
+        from console.history.errors import LakeError
 
         tables = await self.host.lake.tables()
         if tables is None:
@@ -156,9 +156,9 @@ class LakeView(DetailsView[Row]):
             self.take(told, "")
 
     def _tell(self, tables: Tables, cluster: str) -> LakeAnswer:
+        from console.history.errors import LakeError
         from console.history.reader.queries import SHOWN, freshness, gaps
         from console.history.schema import TABLES
-        from console.history.store.errors import LakeError
 
         (fresh,) = freshness(tables, cluster, of=(TABLES[self.TABLE],))
         rows = self.find(tables)
@@ -187,7 +187,7 @@ class LakeView(DetailsView[Row]):
             others = ", ".join(clean(each, 40) for each in self._told.clusters[:5])
             told = f"The lake at {clean(self.host.lake.where, 200)} has nothing of this cluster ({self.cluster_id})"
             told += f"; it has {others}." if others else "."
-            told += " `kac lake collect` reads it, `kac lake ingest` takes its logs, `kac lake build` makes the tables."
+            told += " `kac lake collect` reads it, `kac lake update` takes that and its logs, and makes the tables."
             return self.wrapped(told)
         return super().empty_text()
 
@@ -196,19 +196,23 @@ class LakeView(DetailsView[Row]):
         return "\n".join(textwrap.wrap(clean(text, 900), max(20, self.host.size.width - 6)))
 
     def status(self) -> Line:
-        """How fresh it is, the coverage gaps, the number of rows."""
+        """How fresh it is, the coverage gaps, the number of rows; gaps in full and the run where there is room."""
         from console.present.lake import fresh_text, gap_text
 
-        now, unobserved = datetime.now(UTC), self._told.gaps
-        line: Line = [(f"{fresh_text(self._told.fresh, now)}  ", "muted")] if self._told.fresh is not None else []
-        line += super().status()
-        if not unobserved:
-            return line
-        more = f" +{len(unobserved) - 1}" if len(unobserved) > 1 else ""
-        full = f"{gap_text(unobserved[0], now)}{more}  "
-        used = sum(cell_width(text) for text, _ in (*self.crumbs(), *line)) + cell_width(self.filter_text) + 8
-        fits = used + cell_width(full) <= self.host.size.width
-        return [(full if fits else f"{plural(len(unobserved), 'gap')}  ", "pending"), *line]
+        now, unobserved, fresh = datetime.now(UTC), self._told.gaps, self._told.fresh
+        rest = super().status()
+        gaps = full = ""
+        if unobserved:
+            more = f" +{len(unobserved) - 1}" if len(unobserved) > 1 else ""
+            gaps, full = f"{plural(len(unobserved), 'gap')}  ", f"{gap_text(unobserved[0], now)}{more}  "
+        told = short = ""
+        if fresh is not None:
+            told, short = (f"{fresh_text(each, now)}  " for each in (fresh, fresh._replace(run=None)))
+        used = sum(cell_width(text) for text, _ in (*self.crumbs(), *rest)) + cell_width(self.filter_text) + 8
+        wanted = ((full, told), (full, short), (gaps, short))
+        room = self.host.size.width - used
+        gap, when = next((each for each in wanted if cell_width("".join(each)) <= room), wanted[-1])
+        return [*([(gap, "pending")] if gap else []), *([(when, "muted")] if when else []), *rest]
 
     @staticmethod
     def parsed(text: str) -> LakeFilter:

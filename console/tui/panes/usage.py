@@ -54,7 +54,7 @@ class UsageView(LakeView[Usage]):
         Column("level", "Level", min_width=8, max_width=30, priority=50),
     )
     EMPTY = "nothing was used in this window"
-    ADDS = "no lake: `kac lake ingest` of request logs adds who uses how much of it"
+    ADDS = "no lake: `kac lake update` with request logs adds who uses how much of it"
     CALM = "nothing sits at its limit"
 
     def __init__(self, host: PaneHost) -> None:
@@ -169,7 +169,7 @@ class UsageView(LakeView[Usage]):
             start(self, partial(self._plot, row), group="command", name="command")
 
     async def _plot(self, row: Usage) -> None:
-        from console.history.store.errors import LakeError
+        from console.history.errors import LakeError
 
         tables = await self.host.lake.tables()
         if tables is None:

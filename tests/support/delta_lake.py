@@ -1,0 +1,91 @@
+"""Writes a lake's tables without Spark, as its application does: partitions, `made`, and a note in each commit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import CommitProperties, DeltaTable, write_deltalake
+
+from console.history.files import new_run_id
+from console.history.lake import Lake
+from console.history.schema import Table, arrow_schema
+from console.model.numbers import json_text
+
+_FILLED: Mapping[str, Any] = {
+    "string": "x",
+    "int": 1,
+    "bigint": 1,
+    "double": 1.0,
+    "boolean": False,
+    "timestamp": datetime(2026, 11, 1, tzinfo=UTC),
+}
+
+
+def arrow_rows(table: Table, rows: Iterable[Mapping[str, Any]]) -> pa.Table:
+    """The rows as Arrow; columns that a row leaves out are filled in, those that may be empty stay empty."""
+    filled = [
+        {each.name: row.get(each.name, None if each.nullable else _FILLED[each.type]) for each in table.columns}
+        for row in rows
+    ]
+    return pa.Table.from_pylist(filled, schema=arrow_schema(table))
+
+
+def nothing_left(table: Table, *keys: Mapping[str, Any]) -> pa.Table:
+    """Rows which say that nothing is left of what they replace. keys: by the columns of `Table.newest`."""
+    return pa.Table.from_pylist(list(keys), schema=arrow_schema(table))
+
+
+def put(lake: Lake, table: Table, rows: pa.Table, *, run: str | None = None, overwrite: bool = False) -> str:
+    """Writes rows in a commit of their own, which replace what is equal to them in `Table.newest`. Returns the run.
+
+    run: by default a new one. overwrite: whether they are the only rows then. Of a lake that is elsewhere only
+    the first commit of a table is written.
+    """
+    run = run or new_run_id()
+    for name, sql in table.partitions.items():
+        rows = rows.append_column(name, rows[sql] if sql in rows.column_names else _day(rows, sql))
+    properties = CommitProperties(custom_metadata={"userMetadata": json_text({"run": run})})
+    folder = lake.folder(table)
+    with TemporaryDirectory() as here:
+        where = folder if "://" not in folder else here
+        if table.newest:
+            made = pa.array([_made(where) + 1] * rows.num_rows, pa.int64())
+            rows = rows.append_column("made", made)
+        write_deltalake(
+            where,
+            rows,
+            mode="overwrite" if overwrite else "append",
+            partition_by=list(table.partitions) or None,
+            commit_properties=properties,
+        )
+        for file in Path(here).rglob("*"):
+            if file.is_file():
+                lake.files.create(f"{folder}/{file.relative_to(here)}", file.read_bytes())
+    return run
+
+
+def checkpoint(lake: Lake, table: Table) -> None:
+    """Writes a checkpoint of a table."""
+    DeltaTable(lake.folder(table)).create_checkpoint()
+
+
+def _day(rows: pa.Table, sql: str) -> pa.ChunkedArray:
+    """The values of ``date_format(minute, 'yyyy-MM-dd')``, also of the first of several columns, as `second.second`."""
+    names = re.findall(r"[a-z_.]+", sql.removeprefix("date_format(").partition("'")[0].removeprefix("coalesce"))
+    paths = (name.split(".") for name in names)
+    times = [pc.struct_field(rows[path[0]], path[1:]) if path[1:] else rows[path[0]] for path in paths]
+    return pc.strftime(pc.coalesce(*times), "%Y-%m-%d")
+
+
+def _made(where: str) -> int:
+    """The highest `made` that is there."""
+    if not DeltaTable.is_deltatable(where):
+        return 0
+    return max(pc.max(DeltaTable(where).to_pyarrow_table(columns=["made"])["made"]).as_py() or 0, 0)
