@@ -246,17 +246,17 @@ def _log(job: str, error: Exception) -> None:
 
 def _words(error: Exception) -> str:
     """What is wrong, and where more stands, in a line."""
+    from console.history.errors import SparkFailed
     from console.history.runs import message_of
     from console.lake.spark_session import spark_log
 
+    log = spark_log(os.environ)
+    if isinstance(error, SparkFailed):
+        return f"{error}; {log} says where"
     if (said := message_of(error)) is not None:
         return said
     if isinstance(error, OSError):
         return f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
-    log = spark_log(os.environ)
-    if type(error).__module__.partition(".")[0] in ("pyspark", "py4j"):
-        condition = getattr(error, "getCondition", lambda: None)()
-        return f"it failed in Spark: {type(error).__name__}{f' {condition}' if condition else ''}; {log} says where"
     return f"kac itself failed: {type(error).__name__}; kac.log beside {log} says where"
 
 

@@ -37,7 +37,9 @@ from console.history.runs import (
     begin_of,
     begins,
     ended,
+    in_words,
     is_of_another,
+    is_undone,
     kac_version,
     message_of,
     news,
@@ -198,16 +200,25 @@ class Application:
         seen = Observation()
         good, bad = ("sum(lines)", "sum(damaged)") if table is REQUEST else ("count(*)", _BAD.get(table.name, "0"))
         ends = (F.min("alter.end_ts").alias("first"), F.max("alter.end_ts").alias("last")) if table is REQUEST else ()
-        rows = rows.observe(seen, F.expr(good).alias("good"), F.expr(bad).alias("bad"), *ends)
+        counts = (F.expr(good).alias("good"), F.expr(bad).alias("bad"), *ends)
+        read, rows = rows, rows.observe(seen, *counts)
         if table is JOURNAL:
             known = self.tables.read(JOURNAL).select(*(F.col(each).alias(f"known_{each}") for each in _CHANGE))
             same = [F.col(each).eqNullSafe(F.col(f"known_{each}")) for each in _CHANGE]
             rows = rows.join(known, same, "left_anti")
         (at,) = offsets(self._lake, name, batch.number)
         before = self._lake.version(table)
-        self.tables.append(rows, table, batch.noting(end={**at, **({"parts": []} if "parts" in at else {})}))
-        counted = seen.get
-        if table is REQUEST and counted["first"] is not None:
+        end = {**at, **({"parts": []} if "parts" in at else {})}
+        self.tables.append(rows, table, batch.noting(end=end))
+        if self._lake.version(table) > before:
+            counted = seen.get
+        else:
+            # Written before a run died: nothing was observed now, and it would be waited for without end.
+            names = ("good", "bad", "first", "last")
+            counted = dict(zip(names, taken(read.agg(*counts), 1)[0], strict=False))
+            written = (note["version"] for note in self._lake.notes(table) if note.get("end") == end)
+            before = next(written, before + 1) - 1
+        if name == RequestLogs.name and counted["first"] is not None:
             self._check(counted["first"], counted["last"], before)
         mine = self._report.taken.setdefault(name, {"good": 0, "bad": 0})
         unreadable = counted["bad"] or 0
@@ -221,10 +232,10 @@ class Application:
         try:
             check_clocks(self.tables, first, last, zones)
         except UnreadableInput:
-            notes = self._lake.notes(REQUEST)
+            notes = (note for note in self._lake.notes(REQUEST) if note.get("stream") == RequestLogs.name)
             former = next((note for note in notes if note["version"] <= before and "end" in note), None)
             end = RequestLogs.NOTHING if former is None else former["end"]
-            self.tables.undo(REQUEST, before, {"stream": RequestLogs.name, "end": end})
+            self.tables.undo(REQUEST, before, {"stream": RequestLogs.name, "end": end, "is_undone": True})
             self._lake.files.remove(self._lake.path(f"checkpoints/{RequestLogs.name}"))
             raise
 
@@ -295,7 +306,7 @@ def update(plan: Plan, session: Session, progress: Listener = silent) -> Report:
         with plan.lake.alone(report.run_id, "update") as lock:
             if lock.former is not None:
                 report.notes.append(f"took over the lock of a run that died: {lock.former}")
-            with recorded(plan.lake, report), session() as spark, logged_in(spark, plan.login):
+            with recorded(plan.lake, report), session() as spark, in_words(), logged_in(spark, plan.login):
                 app = application(plan, settings, spark, report)
                 steps = Steps("update", len(wanted) + len(plan.topics) + 1, progress)
                 for name in (*wanted[:-1], *(each.stream for each in plan.topics), GOLD):
@@ -323,7 +334,7 @@ def run(
     with settings_of(plan) as settings, plan.lake.alone(report.run_id, "run") as lock:
         if lock.former is not None:
             told(f"took over the lock of a run that died: {lock.former}")
-        with recorded(plan.lake, report), session() as spark, logged_in(spark, plan.login):
+        with recorded(plan.lake, report), session() as spark, in_words(), logged_in(spark, plan.login):
             app = application(plan, settings, spark, report)
             app.go_on(plan.every, told, stop, now_and_then)
     return report
@@ -334,6 +345,8 @@ def application(plan: Plan, settings: Settings, spark: SparkSession, report: Rep
     lake = plan.lake
     if is_of_another(lake):
         lake.files.remove(lake.path(f"checkpoints/{GOLD}"))
+    if is_undone(lake):
+        lake.files.remove(lake.path(f"checkpoints/{RequestLogs.name}"))
     return Application(
         spark, lake, plan.root, settings, {"run": report.run_id, "kac": kac_version()}, report, plan.keep_days
     )

@@ -21,5 +21,9 @@ class DamagedLake(LakeError):
     """A file that says what is in the lake is missing or can't be read."""
 
 
+class SparkFailed(Exception):
+    """An error of Spark's own, by its name; Spark's log says where."""
+
+
 class LeaseLost(LakeError):
     """Another took the lock while this run paused: nothing was committed."""

@@ -15,11 +15,11 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from console.history import delta_log
-from console.history.errors import LakeError
+from console.history.errors import LakeError, SparkFailed
 from console.history.files import iso_now
 from console.history.inputs import Inputs, UnreadableInput
 from console.history.lake import Lake
-from console.history.plans import BRONZE_OF, MAX_BAD_RATIO, SOURCES, Offset, Settings
+from console.history.plans import BRONZE_OF, MAX_BAD_RATIO, SOURCES, Offset, RequestLogs, Settings
 from console.history.policy_files import (
     BASELINE_FILE,
     POLICIES_FILE,
@@ -28,7 +28,8 @@ from console.history.policy_files import (
     read_baseline,
     read_policies,
 )
-from console.history.schema import BRONZE, DRIFT, HISTORY, POLICY_VIOLATION, TABLES
+from console.history.schema import BRONZE, DRIFT, HISTORY, POLICY_VIOLATION, REQUEST, TABLES
+from console.history.spark import interrupted
 from console.model.yaml_places import FileProblem
 
 if TYPE_CHECKING:
@@ -135,6 +136,12 @@ def is_of_another(lake: Lake) -> bool:
     """Whether another version of kac made `history`."""
     note = next(lake.notes(HISTORY), None)
     return note is not None and note.get("kac") != kac_version()
+
+
+def is_undone(lake: Lake) -> bool:
+    """Whether the last batch of request logs was taken back: where a run died then, its checkpoint is still there."""
+    notes = (note for note in lake.notes(REQUEST) if note.get("stream") == RequestLogs.name and "end" in note)
+    return bool(next(notes, {}).get("is_undone"))
 
 
 def rules_differ(lake: Lake) -> list[str]:
@@ -261,12 +268,35 @@ _TOLD = re.compile(
 """How the last line of a traceback from a Python worker of Spark says what is wrong."""
 
 
+_NO_ROOM = re.compile(r"No space left on device|Disk quota exceeded|File too large")
+
+
 def message_of(wrong: BaseException) -> str | None:
     """What the lake itself says is wrong, where it was raised within Spark too; None: it is Spark's own error."""
-    if isinstance(wrong, LakeError):
-        return str(wrong)
-    found = _TOLD.findall(str(wrong))
-    return found[-1][1] if found else None
+    text = str(wrong)
+    if isinstance(wrong, LakeError | SparkFailed):
+        return text
+    if found := _TOLD.findall(text):
+        return str(found[-1][1])
+    if (room := _NO_ROOM.search(text)) is None:
+        return None
+    return f"{room[0]}: the lake, or Spark's folder for temporary files, needs more room; then run this again"
+
+
+@contextmanager
+def in_words() -> Iterator[None]:
+    """Raise what Spark raises as LakeError or SparkFailed: it asks Java for its words, which ends with the session."""
+    try:
+        yield
+    except Exception as wrong:
+        if interrupted(wrong):
+            raise KeyboardInterrupt from wrong
+        if type(wrong).__module__.partition(".")[0] not in ("pyspark", "py4j"):
+            raise
+        if (said := message_of(wrong)) is not None:
+            raise LakeError(said) from wrong
+        condition = getattr(wrong, "getCondition", lambda: None)() or ""
+        raise SparkFailed(f"it failed in Spark: {type(wrong).__name__} {condition}".rstrip()) from wrong
 
 
 def kac_version() -> str:

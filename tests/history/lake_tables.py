@@ -1,0 +1,64 @@
+"""The tables of a lake as its readers see them: the files of Delta's newest version, read without Spark."""
+
+from __future__ import annotations
+
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from console.history.lake import Lake
+from console.history.schema import QUOTA_SUGGESTION, TABLES, Table, arrow_schema
+from console.history.transforms.rows import newest
+from tests.history.golden import GOLD, SUGGESTED, World, differences
+
+Rows = list[dict[str, Any]]
+_SCOPE = ("cluster_id", "quota_key", "scope_user", "scope_client", "quota_value", "level")
+
+
+def held(lake: Lake, name: str) -> Rows:
+    """The rows of a table that hold, times as microseconds since 1970; those of usage with what is suggested."""
+    rows = _held(lake, TABLES[name])
+    if name == "quota_usage":
+        by_scope = {tuple(row[each] for each in _SCOPE): row for row in _held(lake, QUOTA_SUGGESTION)}
+        for row in rows:
+            suggested = by_scope.get(tuple(row[each] for each in _SCOPE), {})
+            row.update({each: suggested.get(each) for each in SUGGESTED})
+    return rows
+
+
+def _held(lake: Lake, table: Table) -> Rows:
+    schema = arrow_schema(table)
+    if table.newest:
+        schema = schema.append(pa.field("made", pa.int64()))
+    paths = [Path(lake.folder(table), file) for file in lake.table(table).files]
+    parts = [pq.ParquetFile(path).read(columns=schema.names).cast(schema) for path in paths]
+    rows = pa.concat_tables([schema.empty_table(), *parts])
+    if table.newest:
+        rows = newest(rows, table.newest)
+        rows = rows.filter(rows[table.there].is_valid())
+    found: Rows = reduce(_as_number, table.names, rows).to_pylist()
+    return found
+
+
+def _as_number(rows: pa.Table, name: str) -> pa.Table:
+    place = rows.schema.get_field_index(name)
+    is_time = pa.types.is_timestamp(rows.schema.field(place).type)
+    return rows.set_column(place, name, rows[name].cast(pa.int64())) if is_time else rows
+
+
+def gold_of(lake: Lake) -> dict[str, Rows]:
+    """The rows of each table of `GOLD`."""
+    return {name: held(lake, name) for name in GOLD}
+
+
+def different(world: World, lake: Lake) -> str:
+    """What of a lake's gold is not as a world has it; empty text: nothing."""
+    return unequal(world.gold, gold_of(lake))
+
+
+def unequal(expected: dict[str, Any], found: dict[str, Any]) -> str:
+    """What differs between the gold of two lakes; empty text: nothing."""
+    return "\n".join(filter(None, (differences(name, expected[name], found[name]) for name in GOLD)))

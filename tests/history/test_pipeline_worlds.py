@@ -1,0 +1,94 @@
+"""Random histories through bronze, silver and gold on Spark: the tables that were kept, whatever happened between."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from console.history.app import Application
+from console.history.lake import Lake
+from console.history.maintain import MANY_FILES, maintain
+from console.history.runs import GOLD
+from console.history.schema import REQUEST, TABLES
+from tests.history import golden
+from tests.history.golden import worlds
+from tests.history.lake_tables import different, gold_of, held
+from tests.history.worlds_on_spark import application, take_in
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.timeout(3600)
+WORLDS = {world.name: world for world in worlds()}
+
+
+def names(*short: str) -> list[Any]:
+    """All worlds; but these they are for the long run."""
+    return [pytest.param(name, marks=() if name in short else pytest.mark.long) for name in WORLDS]
+
+
+_IN_FUTURE = -36_500.0
+"""Days to keep, by which all of bronze is too old."""
+
+
+def cut(app: Application) -> None:
+    """Bronze loses what no history is made of, and every table is written anew in other files."""
+    maintain(app.tables, dict.fromkeys(TABLES, MANY_FILES + 1), _IN_FUTURE)
+
+
+@pytest.mark.parametrize("name", names("world-01", "world-10", "world-17"))
+def test_a_history_makes_the_gold_that_was_kept(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    app = application(spark, tmp_path / "lake", WORLDS[name].files)
+    for number, step in enumerate(WORLDS[name].steps, 1):
+        take_in(app, step, number)
+        app.take(GOLD)
+    assert different(WORLDS[name], Lake.open(str(tmp_path / "lake"))) == ""
+
+
+@pytest.mark.parametrize("name", names("world-02"))
+def test_gold_is_the_same_however_often_it_is_made(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    """Each batch twice; then all of gold again, of bronze alone; then the same once bronze was cut."""
+    world = WORLDS[name]
+    where = tmp_path / "lake"
+    app = application(spark, where, world.files)
+    lake = Lake.open(str(where))
+    for number, step in enumerate(world.steps, 1):
+        take_in(app, step, number)
+        app.take(GOLD)
+        before = {table: lake.version(table) for table in TABLES.values()}
+        take_in(app, step, number)
+        app.take(GOLD)
+        assert {table: lake.version(table) for table in TABLES.values()} == before, "a batch was written twice"
+    assert different(world, lake) == ""
+
+    shutil.rmtree(where / "checkpoints" / GOLD)
+    application(spark, where).take(GOLD)
+    assert different(world, lake) == ""
+
+    assert any(row["second"] for row in held(lake, REQUEST.name))
+    cut(application(spark, where))
+    assert not any(row["second"] for row in held(lake, REQUEST.name))
+    assert different(world, lake) == ""
+    shutil.rmtree(where / "checkpoints" / GOLD)
+    application(spark, where).take(GOLD)
+    assert different(world, lake) == ""
+
+
+@pytest.mark.parametrize("name", names("world-00"))
+def test_what_was_cut_is_not_missed_by_what_comes_later(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    """Usage apart, whose minutes are closed once their requests have gone."""
+    world = WORLDS[name]
+    app = application(spark, tmp_path / "lake", world.files)
+    *steps, last = world.steps
+    for number, step in enumerate(steps, 1):
+        take_in(app, step, number)
+    app.take(GOLD)
+    cut(app)
+    take_in(app, last, len(world.steps))
+    app.take(GOLD)
+    found = gold_of(Lake.open(str(tmp_path / "lake")))
+    for table in set(golden.GOLD) - {"quota_usage"}:
+        assert golden.differences(table, world.gold[table], found[table]) == ""
