@@ -176,7 +176,9 @@ def test_a_lake_that_is_being_written_is_named_with_who_does_it(
 
 def test_package_says_how_it_is_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["lake", "package", "--file", str(tmp_path / "p.zip")]) == 0
-    assert f"spark-submit --master URL --py-files {tmp_path}/p.zip" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "spark-submit --master URL " in said
+    assert f" --py-files {tmp_path}/p.zip {tmp_path}/kac_lake.py " in said
     assert run(["lake", "package", "--file", str(tmp_path / "not" / "p.zip")]) == 1
     assert "can't write" in capsys.readouterr().err
 
