@@ -1,5 +1,5 @@
-"""`kac lake run` on real clusters: what controllers write, and lines that are shipped into a topic, are in the lake once
-each, whoever is killed."""
+"""`kac lake run` on real clusters: what controllers write, and lines that are shipped into a topic, are in the lake
+once each, whichever process is killed."""
 
 from __future__ import annotations
 

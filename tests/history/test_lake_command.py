@@ -15,13 +15,12 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
-from pyspark.errors import AnalysisException
 
 from console.cli.lake import JOBS, TAKES
 from console.cli.main import run
 from console.embedded.brokers import run_in_thread
 from console.embedded.spec import ClusterSpec
-from console.history.errors import LakeError
+from console.history.errors import LakeError, SparkFailed
 from console.history.lake import Lake
 from console.history.landing import Landed, deliver
 from console.history.progress import Progress
@@ -120,7 +119,7 @@ def test_without_java_it_says_what_to_do(
     [
         (TypeError("hunter2"), "kac itself failed: TypeError; kac.log"),
         (FileNotFoundError(2, "No such file or directory", "/logs/a"), "/logs/a: No such file or directory"),
-        (AnalysisException("hunter2", errorClass="SOME_CONDITION"), "AnalysisException SOME_CONDITION"),
+        (SparkFailed("it failed in Spark (SOME_CONDITION)"), "SOME_CONDITION"),
         (LakeError("It is busy."), "kac: It is busy."),
     ],
 )
