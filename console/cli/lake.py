@@ -280,15 +280,18 @@ def run_doctor(options: argparse.Namespace) -> int:
 def run_package(options: argparse.Namespace) -> int:
     """0 written, 1 not."""
     from console.answers.results import Printer
+    from console.lake.jars import Group, spark_jars
+    from console.lake.java import find_java
     from console.lake.spark_session import submit_lines, write_package
 
     wanted = getattr(options, "file", Path("kac-lake.zip"))
+    jars = spark_jars(os.environ, [Group.DELTA], find_java(os.environ).program)
     try:
         file, script = write_package(wanted)
     except OSError as error:
         complain(f"can't write {wanted}: {error.strerror or error}")
         return FAILED
-    lines = submit_lines(file, script)
+    lines = submit_lines(file, script, jars)
     text = "\n".join(
         (f"{file} and {script.name} beside it; on a cluster, with its URL in place:", *map("  {}".format, lines))
     )

@@ -109,7 +109,7 @@ class Application:
         stop: threading.Event,
         now_and_then: Callable[[Application], None],
     ) -> None:
-        """Runs all streams until `stop` is set. One that fails is told of once, and begun again. See `runs.run`."""
+        """Runs all streams until `stop` is set. What fails is reported once, and begun again. See `run`."""
         trigger = {"processingTime": f"{every:g} seconds"}
         streams = {name: self._begin(name, **trigger) for name in (*self._wanted, GOLD)}
         failed: dict[str, str] = {}
@@ -195,7 +195,7 @@ class Application:
     def _put(self, name: str, rows: DataFrame, batch: Batch) -> None:
         """A batch of a source, into its bronze table."""
         table = TABLES[BRONZE_OF.get(name, REQUEST.name)]
-        # Of how many rows it is, nobody knows before they are read.
+        # How many rows it has is known once they are read.
         for_many_rows(self.tables.spark)
         seen = Observation()
         good, bad = ("sum(lines)", "sum(damaged)") if table is REQUEST else ("count(*)", _BAD.get(table.name, "0"))

@@ -24,6 +24,8 @@ MOST_BYTES = 1 << 30
 """Of a file, unpacked: the states of the largest clusters, many times."""
 MOST_LINE = 256 << 20
 _KINDS = ("state", "absent", "heartbeat", "failed")
+_ABOUT = {"state": 2, "absent": 1}
+"""How many of entity_key and attr a row of this kind has to have."""
 _Row = tuple[str, str, str | None, str | None, str | None, str | None, bool]
 """kind, entity_type, entity_key, attr, value, source, is_sensitive."""
 
@@ -53,12 +55,13 @@ def deliver(lake: Lake, polls: Iterable[Landed], name: str) -> str:
 
 def landed_files(folder: Path, suffix: str = SUFFIX) -> list[Path]:
     """The files that are whole and this user's own, by name."""
-    with suppress(FileNotFoundError), os.scandir(folder) as found:
+    with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as found:
         return sorted(
             folder / each.name
             for each in found
             if each.name.endswith(suffix)
             and not each.name.startswith(".")
+            and each.name.isprintable()
             and _is_own(each.stat(follow_symlinks=False))
         )
     return []
@@ -78,7 +81,7 @@ def opened_own(path: Path) -> IO[bytes]:
         raise BadLanding(f"{path} can't be opened ({wrong.strerror}): delete it if it is a link") from wrong
     if not _is_own(os.fstat(number)):
         os.close(number)
-        raise BadLanding(f"{path} is not a file of this user: whoever delivers polls runs as the lake's owner")
+        raise BadLanding(f"{path} is not a file of this user: deliver polls as the user who owns the lake")
     return os.fdopen(number, "rb")
 
 
@@ -94,31 +97,43 @@ def read_polls(path: Path) -> Iterator[pa.RecordBatch]:
 
 def _lines(file: IO[bytes], path: Path) -> Iterator[bytes]:
     unpacker = zlib.decompressobj(wbits=31)
-    rest, total = b"", 0
+    line = bytearray()
+    total = 0
     while packed := file.read(1 << 16):
         while packed:
-            part = unpacker.decompress(packed, 1 << 20)
+            try:
+                part = unpacker.decompress(packed, 1 << 20)
+            except zlib.error as wrong:
+                raise BadLanding(f"{path} is not packed by gzip, or damaged ({wrong}); delete it") from wrong
             packed = unpacker.unconsumed_tail
+            if unpacker.unused_data:
+                raise BadLanding(f"{path} goes on behind its end: it is no file of polls; delete it")
             total += len(part)
-            *whole, rest = (rest + part).split(b"\n")
-            yield from whole
-            if total > MOST_BYTES or len(rest) > MOST_LINE:
+            if total > MOST_BYTES or len(line) + len(part) > MOST_LINE:
                 raise BadLanding(
-                    f"{path} unpacks to more than {MOST_BYTES >> 20} MiB: it is no file of polls; delete it"
+                    f"{path} unpacks to more than {MOST_BYTES >> 20} MiB, or has a line of more than "
+                    f"{MOST_LINE >> 20} MiB: it is no file of polls; delete it"
                 )
-    if rest or not unpacker.eof:
+            *ends, rest = part.split(b"\n")
+            for end in ends:
+                yield bytes(line + end)
+                line.clear()
+            line += rest
+    if line or not unpacker.eof:
         raise BadLanding(f"{path} is cut: kac delivers files whole; delete it")
 
 
 def _rows(line: bytes, path: Path) -> pa.RecordBatch:
     try:
         poll = msgspec.json.decode(line, type=Landed)
-    except msgspec.DecodeError as wrong:
+    except (msgspec.DecodeError, UnicodeDecodeError) as wrong:
         raise BadLanding(f"{path} is no file of polls ({wrong}); delete it") from wrong
     if problem := id_problem(poll.cluster_id):
         raise BadLanding(f"{path}: {problem}; delete it")
     if unknown := {row[0] for row in poll.rows} - set(_KINDS):
         raise BadLanding(f"{path} has rows of the kind {min(unknown)!a}, of a newer kac: use that one, or delete it")
+    if any(row[0] in _ABOUT and None in row[2 : 2 + _ABOUT[row[0]]] for row in poll.rows):
+        raise BadLanding(f"{path} has a state of nothing: it is no file of polls; delete it")
     schema = arrow_schema(SNAPSHOT)
     count = len(poll.rows)
     columns: Sequence[Sequence[object]] = list(zip(*poll.rows, strict=True)) or [()] * 7

@@ -112,8 +112,8 @@ class BaseSource:
 
 
 class MetadataLogs(BaseSource):
-    """The metadata logs of `inputs`. Its offset has, by cluster, the log's own offset, the folders, and how many
-    batches are damaged behind it."""
+    """The metadata logs of `inputs`. Its offset has, by cluster, the log's own offset, the folders, and what is damaged
+    behind it."""
 
     name, table = "kraft_log", KRAFT_RECORD.name
 
@@ -133,7 +133,8 @@ class MetadataLogs(BaseSource):
                 if cluster_id not in named and not set(former) & set(folders):
                     raise UnreadableInput(_other_folder(cluster_id, folders, former))
                 plan = plan_log(folders, cluster_id=cluster_id, start_offset=known.get("next", 0))
-                now[cluster_id] = {"next": plan.next_offset, "folders": folders, "bad": len(plan.troubles)}
+                bad = _damage(folders, cluster_id, plan.next_offset) if plan.troubles else ()
+                now[cluster_id] = {"next": plan.next_offset, "folders": folders, "bad": [_place(each) for each in bad]}
         except NoMetadataLogError as wrong:
             raise UnreadableInput(str(wrong)) from wrong
         return now
@@ -148,13 +149,17 @@ class MetadataLogs(BaseSource):
                 continue
             since = known.get("next", 0)
             plan = plan_log(upto["folders"], cluster_id=cluster_id, start_offset=since, end_offset=upto["next"])
-            batches = sum(split.last - split.first + 1 for split in plan.splits)
-            self._judge(
-                "batches", len(plan.troubles), batches + len(plan.troubles), f"the metadata log of {cluster_id}"
+            behind = _damage(upto["folders"], cluster_id, upto["next"]) if upto["bad"] else ()
+            known_bad = known.get("bad", [])
+            troubles = (
+                *(each for each in plan.troubles if _place(each) not in known_bad),
+                *(each for each in behind if _place(each) in upto["bad"] and _place(each) not in known_bad),
             )
+            batches = sum(split.last - split.first + 1 for split in plan.splits)
+            self._judge("batches", len(troubles), batches + len(troubles), f"the metadata log of {cluster_id}")
             found += [(split, None) for split in plan.splits]
-            if plan.troubles:
-                found.append((None, plan.troubles))
+            if troubles:
+                found.append((None, troubles))
         return found
 
     def read(self, part: tuple[Split | None, tuple[Trouble, ...] | None]) -> Iterator[pa.RecordBatch]:
@@ -169,6 +174,15 @@ class MetadataLogs(BaseSource):
                 for each in troubles
             ]
             yield pa.RecordBatch.from_pylist(rows, schema=arrow_schema(KRAFT_RECORD))
+
+
+def _damage(folders: Sequence[str], cluster_id: str, start: int) -> tuple[Trouble, ...]:
+    """What is damaged of a log behind an offset."""
+    return plan_log(folders, cluster_id=cluster_id, start_offset=start).troubles
+
+
+def _place(trouble: Trouble) -> list[str | int]:
+    return [trouble.file, trouble.byte_pos]
 
 
 def _other_folder(cluster_id: str, folders: Iterable[str], former: Iterable[str]) -> str:
@@ -255,7 +269,7 @@ class Polls(BaseSource):
 
     def initial(self) -> Offset:
         """Before all files."""
-        return {"files": []}
+        return self._begin(self.name, {"files": []})
 
     def newest(self, start: Offset) -> Offset:
         """Behind the files that are there."""
@@ -290,7 +304,7 @@ class Journals(BaseSource):
 
     def initial(self) -> Offset:
         """Before all journals."""
-        return {"at": 0, "seen": {}}
+        return self._begin(self.name, {"at": 0, "seen": {}})
 
     def newest(self, start: Offset) -> Offset:
         """The journals as they are."""

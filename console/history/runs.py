@@ -262,7 +262,8 @@ def _count(lake: Lake, report: Report, began: Mapping[Any, int]) -> None:
 
 
 _TOLD = re.compile(
-    r"^(?:\w+\.)*(UnreadableInput|TooMuchIsBad|LogChangedError|BadLanding|LakeError): (.+)$", re.MULTILINE
+    r"^(?:\w+\.)*(UnreadableInput|TooMuchIsBad|LogChangedError|ChangedWhileReadError|BadLanding|LakeError): (.+)$",
+    re.MULTILINE,
 )
 """How the last line of a traceback from a Python worker of Spark says what is wrong."""
 

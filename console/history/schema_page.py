@@ -22,7 +22,7 @@ def page() -> str:
     made = [_HEAD]
     for layer, title in LAYERS.items():
         made.append(f"\n## {title} ({layer})\n")
-        made += ("\n" + "\n".join(_table(table)) + "\n" for table in (*TABLES.values(), *PARTS) if table.layer == layer)
+        made += ("\n" + "\n".join(_table(table)) + "\n" for table in (*TABLES.values(), *PARTS.values()) if table.layer == layer)
     return "".join(made)
 
 

@@ -119,8 +119,7 @@ class ControllerLogs(BaseSource):
     def close(self) -> None:
         """Close the connections."""
         for loop, link, log in self._open.values():
-            loop.run_until_complete(log.close())
-            loop.run_until_complete(link.close())
+            loop.run_until_complete(_closed(link, log))
             loop.close()
         self._open = {}
 
@@ -139,6 +138,15 @@ class ControllerLogs(BaseSource):
         except (AdminError, ContextError, ValueError) as wrong:
             said = wrong.failure if isinstance(wrong, AdminError) else wrong
             raise UnreadableInput(f"the controllers of {of.cluster_id}: {said}") from wrong
+
+
+async def _closed(link: Link, log: ControllerLog) -> None:
+    await log.close()
+    await link.close()
+    left = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+    for task in left:
+        task.cancel()
+    await asyncio.gather(*left, return_exceptions=True)
 
 
 async def _awaited(found: Awaitable[T]) -> T:

@@ -9,7 +9,7 @@ import shutil
 import stat
 import tempfile
 import zipfile
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -78,11 +78,11 @@ def this_machine(root: Path = Path("/")) -> Machine:
 
 SCRIPT_NAME = "kac_lake.py"
 SCRIPT = '''\
-"""spark-submit --py-files kac-lake.zip kac_lake.py ingest|build LAKE …"""
+"""spark-submit --py-files kac-lake.zip kac_lake.py update|run LAKE INPUTS"""
 
 import sys
 
-from console.history.jobs.submit import main
+from console.history.submit import main
 
 if __name__ == "__main__":
     sys.exit(main())
@@ -127,10 +127,10 @@ def members() -> Iterator[tuple[str, bytes]]:
     yield SCRIPT_NAME, SCRIPT.encode()
 
 
-def submit_lines(package: Path, script: Path) -> tuple[str, ...]:
-    """The command lines that use both."""
-    start = f"spark-submit --master URL --py-files {package} {script}"
-    return (f"{start} ingest LAKE INPUTS.json", f"{start} build LAKE")
+def submit_lines(package: Path, script: Path, jars: Sequence[Path]) -> tuple[str, ...]:
+    """The command lines that use both, with Delta's jars."""
+    start = f"spark-submit --master URL --jars {','.join(map(str, jars))} --py-files {package} {script}"
+    return (f"{start} update LAKE INPUTS.json", f"{start} run LAKE INPUTS.json")
 
 
 # -- the session -----------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from hypothesis import given
@@ -18,18 +19,30 @@ from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_th
 from console.embedded.scenarios.seed import add_topic
 from console.embedded.spec import ClusterSpec
 from console.history.entities import LONGEST, folder_of, id_problem
-from console.history.jobs.inputs import MetadataLog, folders_of, plan_metadata_logs
-from console.history.jobs.record import UnreadableInput
+from console.history.errors import LakeError
+from console.history.inputs import Inputs, MetadataLog, UnreadableInput, folders_of
 from console.history.kraft.metadata_log import LOG_FOLDER, NoMetadataLogError
-from console.history.schema import SNAPSHOT
-from console.history.store import Lake, LakeError
-from console.history.store.partitions import partition_name, partition_values
-from console.history.store.write import writing
+from console.history.lake import Lake
+from console.history.plans import MetadataLogs, Settings
 from console.lake.collect import Claim, Report, collect, refused_claims
 from console.lake.last_state import LastStates, Owner
 
 HONEST = "5L6g3nShT-eMCtK--X86sw"
-AS_PATHS = ["..", ".", "../..", "../data", "/", "a/../..", "%2e%2e", "~", "..\\..", "CURRENT", "collect"]
+AS_PATHS = [
+    "..",
+    ".",
+    "../..",
+    "../data",
+    "/",
+    "a/../..",
+    "%2e%2e",
+    "~",
+    "..\\..",
+    "lake.json",
+    "collect",
+    "owners",
+    "lock",
+]
 
 
 @pytest.fixture
@@ -66,13 +79,14 @@ def test_a_folder_is_one_name_and_of_one_cluster_alone(one: str, other: str) -> 
 
 
 @given(st.text(min_size=1, max_size=LONGEST * 2))
-def test_an_id_that_is_taken_fits_into_a_name_and_comes_back_from_it(cluster_id: str) -> None:
-    if id_problem(cluster_id):
-        return
-    name = partition_name(SNAPSHOT, [cluster_id, "2026-11-21"])
-    assert len(name.split("/")) == 2
-    assert max(len(part.encode()) for part in name.split("/")) <= 255
-    assert partition_values(name)["cluster_id"] == cluster_id
+def test_an_id_that_is_taken_fits_into_the_name_of_a_partition(cluster_id: str) -> None:
+    if not id_problem(cluster_id):
+        # Delta escapes at most what is escaped in an address; an escape of an ASCII character takes three bytes.
+        assert len(b"in_cluster_id=" + _escaped(cluster_id)) <= 255
+
+
+def _escaped(name: str) -> bytes:
+    return "".join(quote(each, safe="") if each.isascii() and not each.isalnum() else each for each in name).encode()
 
 
 def test_ids_of_kafka_are_folders_as_they_are() -> None:
@@ -95,20 +109,21 @@ def test_an_id_that_is_a_path_touches_nothing_but_its_own_folder(
     before = {
         path: data
         for path, data in files(lake.where).items()
-        if "/collect/" in path or Path(path).name in ("lake.json", "hmac.key")
+        if ("/collect/" in path and Path(path).name not in ("lock", "owners.json"))
+        or Path(path).name in ("lake.json", "hmac.key")
     }
-    state = LastStates(lake).of(lake.current(), HONEST)
+    state = LastStates(lake).of(HONEST)
     with run_in_thread(ClusterSpec(brokers=1, cluster_id=cluster_id)) as other:
         for number in range(3):
             other.call(partial(one_more_topic, number))
             assert collect(lake, [context(other, "odd")]).complete
     after = files(lake.where)
     assert {path: after.get(path) for path in before} == before
-    assert LastStates(lake).of(lake.current(), HONEST) == state
-    assert {key for _, key in LastStates(lake).of(lake.current(), cluster_id)} >= {"t0", "t1", "t2"}
-    own = [path for path in after if "/collect/" in path and path not in before]
+    assert LastStates(lake).of(HONEST) == state
+    assert {key for _, key in LastStates(lake).of(cluster_id)} >= {"t0", "t1", "t2"}
+    own = [path for path in after if path.endswith(".json.gz") and "/collect/" in path and path not in before]
     assert len(own) == 1, "of each cluster one state is kept"
-    assert Path(own[0]).parent.parent == Path(lake.where) / "collect"
+    assert Path(own[0]).parent == Path(lake.where) / "collect"
     again = collect(lake, [context(honest, "prod")])
     assert (again.clusters[0].changed, again.clusters[0].gone) == (0, 0)
 
@@ -139,12 +154,12 @@ def test_an_id_that_no_file_can_have_is_refused_and_holds_up_nobody(
     assert said in failure
     assert failure.isprintable()
     assert len(failure) < 400
-    assert LastStates(lake).of(lake.current(), HONEST)
+    assert LastStates(lake).of(HONEST)
 
 
 def test_a_cluster_that_claims_anothers_id_is_refused(lake: Lake, honest: ThreadedCluster) -> None:
     first = collect(lake, [context(honest, "prod")])
-    state = LastStates(lake).of(lake.current(), HONEST)
+    state = LastStates(lake).of(HONEST)
     with run_in_thread(ClusterSpec(brokers=1, cluster_id=HONEST)) as other:
         for contexts in (
             [context(other, "other")],
@@ -158,7 +173,7 @@ def test_a_cluster_that_claims_anothers_id_is_refused(lake: Lake, honest: Thread
             assert "context prod" in failure
             assert not report.complete
             assert sum(each.gone for each in report.clusters) == 0
-            assert LastStates(lake).of(lake.current(), HONEST) == state
+            assert LastStates(lake).of(HONEST) == state
     assert first.clusters[0].resources == len(state)
 
 
@@ -166,7 +181,7 @@ def test_of_two_new_clusters_with_one_id_none_is_believed(lake: Lake, honest: Th
     with run_in_thread(ClusterSpec(brokers=1, cluster_id=HONEST)) as other:
         report = collect(lake, [context(other, "other"), context(honest, "prod")])
         assert names_of_failures(report) == {"other": "CLUSTER_ID_TAKEN", "prod": "CLUSTER_ID_TAKEN"}
-        assert LastStates(lake).owners(lake.current()) == {}
+        assert LastStates(lake).owners() == {}
         report = collect(lake, [context(other, "other"), context(honest, "prod", HONEST)])
         assert names_of_failures(report) == {"other": "CLUSTER_ID_TAKEN", "prod": None}
 
@@ -216,14 +231,15 @@ def test_two_metadata_logs_that_both_say_they_are_one_clusters_are_refused(tmp_p
 
 
 def test_a_metadata_log_from_another_place_has_to_be_named(lake: Lake, tmp_path: Path) -> None:
-    with writing(lake, "ingest") as write:
-        write.remember({f"kraft_log:{HONEST}": {"next_offset": 7, "folders": ["/kafka/meta"]}})
-        write.commit()
     clone = metadata_log(tmp_path / "clone")
-    with writing(lake, "ingest") as write:
-        with pytest.raises(UnreadableInput, match="was read from /kafka/meta before"):
-            plan_metadata_logs(write.draft, [MetadataLog(clone)])
-        plan_metadata_logs(write.draft, [MetadataLog(clone, HONEST)])
+    start = {HONEST: {"next": 7, "folders": ["/kafka/meta"], "bad": []}}
+
+    def source(*logs: MetadataLog) -> MetadataLogs:
+        return MetadataLogs(Settings(lake.where, Inputs(metadata_logs=logs), lake.path("hmac.key")))
+
+    with pytest.raises(UnreadableInput, match="was read from /kafka/meta before"):
+        source(MetadataLog(clone)).newest(start)
+    assert source(MetadataLog(clone, HONEST)).newest(start)[HONEST]["next"] == 7
 
 
 NAMES, IDS = st.sampled_from("abcd"), st.sampled_from(["x", "y"])

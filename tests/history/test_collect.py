@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -11,8 +12,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from msgspec.structs import replace
 
@@ -23,10 +22,9 @@ from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_th
 from console.embedded.faults import Delay, Fault
 from console.embedded.scenarios.seed import add_topic, allow, quota, scram_user
 from console.embedded.spec import ClusterSpec, SaslSpec
-from console.history.jobs.inputs import Journals
-from console.history.jobs.take import take_journals
-from console.history.store import Lake
-from console.history.store.write import writing
+from console.history.files import this_process
+from console.history.journals import read_journal
+from console.history.lake import Lake
 from console.journal.records import Answered, Ended, Entry, Intent, intent_line, note_line
 from console.lake.collect import Report, collect, keep_collecting
 from console.lake.last_state import LastStates
@@ -39,6 +37,7 @@ from console.model.journal_lines import Origin, Request, Who
 from console.model.secret import Secret
 from console.plan.edits import SetConfig, UpsertScram
 from console.plan.staged import Staged
+from tests.history.landed_rows import landed_in
 
 PLANTED = "planted-password-8842"
 LOGINS = SaslSpec(plain={"admin": Secret("admin-secret"), "alice": Secret("alice-secret")})
@@ -69,25 +68,8 @@ def nobody(name: str = "gone", **more: Any) -> Context:
     return Context(name, "a test", ConnectionSettings((("127.0.0.1", 1),)), **more)
 
 
-def snapshot_of(lake: Lake) -> list[dict[str, Any]]:
-    """The rows of `snapshot`, and those of `poll` with one for each type of a heartbeat."""
-    files = [lake.files(lake.current(), table) for table in ("snapshot", "poll")]
-    rows, polls = (
-        [row for file in each for row in pq.read_table(file, partitioning=None).to_pylist()] for each in files
-    )
-    empty = {"attr": None, "source": None, "is_sensitive": False}
-    rows += [{**empty, **row, "entity_type": each} for row in polls for each in row["entity_type"].split(",")]
-    return sorted(rows, key=lambda row: row["observed_ts"])
-
-
 def of_run(lake: Lake, report: Report, *kinds: str) -> list[dict[str, Any]]:
-    return [row for row in snapshot_of(lake) if row["run_id"] == report.run_id and row["kind"] in kinds]
-
-
-def runs_of(lake: Lake) -> list[dict[str, Any]]:
-    files = lake.files(lake.current(), "run")
-    rows = pa.concat_tables([pq.read_table(file, partitioning=None) for file in files]).to_pylist()
-    return sorted(rows, key=lambda row: row["started_ts"])
+    return [row for row in landed_in(lake, report.run_id) if row["kind"] in kinds]
 
 
 def delete_topic(name: str) -> Any:
@@ -99,7 +81,7 @@ def test_a_look_writes_what_changed_and_that_it_looked(lake: Lake) -> None:
         said: list[tuple[str, int, int]] = []
         first = collect(lake, [context(cluster)], lambda *step: said.append(step))
         assert first.complete
-        assert first.rows == sum(lake.current().tables[name].rows for name in ("snapshot", "poll"))
+        assert first.rows == 1 + sum(row["kind"] != "heartbeat" for row in landed_in(lake))
         assert [(text.partition(":")[0], done, total) for text, done, total in said] == [("one", 1, 1)]
         (one,) = first.clusters
         assert one.changed == one.resources > 40
@@ -124,20 +106,25 @@ def test_a_look_writes_what_changed_and_that_it_looked(lake: Lake) -> None:
         assert ("retention.ms", "5", "DYNAMIC_TOPIC_CONFIG") in {(r["attr"], r["value"], r["source"]) for r in states}
         assert [row["entity_key"] for row in of_run(lake, third, "absent")] == ["logistics.stock"]
         assert (third.clusters[0].changed, third.clusters[0].gone) == (2, 1)
-        assert [run["status"] for run in runs_of(lake)] == ["done"] * 3
-        assert cluster.bootstrap.split(",")[0] in {row["value"] for row in snapshot_of(lake)}
+        assert cluster.bootstrap.split(",")[0] in {row["value"] for row in landed_in(lake)}
 
 
-def test_the_state_is_rebuilt_from_the_table_where_its_file_is_lost(lake: Lake, quiet: ThreadedCluster) -> None:
-    collect(lake, [context(quiet)])
-    cluster_id = next(iter(LastStates(lake).owners(lake.current())))
-    kept = LastStates(lake).of(lake.current(), cluster_id)
-    files = list((Path(lake.where) / "collect").rglob("*.parquet"))
-    assert len(files) == 1
-    files[0].unlink()
-    assert LastStates(lake).of(lake.current(), cluster_id) == kept
-    again = collect(lake, [context(quiet)])
-    assert (again.clusters[0].changed, again.clusters[0].gone) == (0, 0)
+def test_where_the_last_state_is_lost_all_is_delivered_again(lake: Lake, quiet: ThreadedCluster) -> None:
+    first = collect(lake, [context(quiet)])
+    cluster_id = next(iter(LastStates(lake).owners()))
+    kept = LastStates(lake).of(cluster_id)
+    (file,) = (Path(lake.where) / "collect").glob("*.json.gz")
+    whole = file.read_bytes()
+    for damaged in (None, b"", b"x" * 99, whole[:-9], gzip.compress(b"[[1]]")):
+        file.unlink()
+        if damaged is not None:
+            file.write_bytes(damaged)
+        assert LastStates(lake).of(cluster_id) == {}
+        again = collect(lake, [context(quiet)])
+        assert (again.clusters[0].changed, again.clusters[0].gone) == (first.clusters[0].changed, 0)
+        assert LastStates(lake).of(cluster_id) == kept
+    still = collect(lake, [context(quiet)])
+    assert (still.clusters[0].changed, still.clusters[0].gone) == (0, 0)
 
 
 def one_more_topic(partitions: int, cluster: EmbeddedCluster) -> None:
@@ -149,7 +136,7 @@ def test_only_the_last_state_is_kept(lake: Lake) -> None:
         for partitions in (1, 2, 3):
             cluster.call(partial(one_more_topic, partitions))
             collect(lake, [context(cluster)])
-    assert len(list((Path(lake.where) / "collect").rglob("*.parquet"))) == 1
+    assert len(list((Path(lake.where) / "collect").glob("*.json.gz"))) == 1
 
 
 def test_who_may_see_nothing_makes_nothing_vanish(lake: Lake) -> None:
@@ -169,10 +156,10 @@ def test_who_may_see_nothing_makes_nothing_vanish(lake: Lake) -> None:
         as_alice = context(cluster, "as alice", user="alice", cluster_id=cluster_id)
         whole = collect(lake, [as_admin])
         assert whole.complete
-        before = LastStates(lake).of(lake.current(), cluster_id)
+        before = LastStates(lake).of(cluster_id)
         denied = collect(lake, [as_alice])
         assert not of_run(lake, denied, "absent")
-        assert LastStates(lake).of(lake.current(), cluster_id) == before
+        assert LastStates(lake).of(cluster_id) == before
         assert not denied.complete
         failed = {(row["entity_type"], row["entity_key"]): row["value"] for row in of_run(lake, denied, "failed")}
         assert failed["quota", None].startswith("CLUSTER_AUTHORIZATION_FAILED")
@@ -184,7 +171,7 @@ def test_who_may_see_nothing_makes_nothing_vanish(lake: Lake) -> None:
         assert not of_run(lake, again, "absent"), "a topic that alice may not see: nobody tells her that it is gone"
         cluster.call(delete_topic("open"))
         assert not of_run(lake, collect(lake, [as_admin]), "failed")
-        gone = [row["entity_key"] for row in snapshot_of(lake) if row["kind"] == "absent"]
+        gone = [row["entity_key"] for row in landed_in(lake) if row["kind"] == "absent"]
         assert sorted(gone) == ["hidden", "open"]
 
 
@@ -195,7 +182,7 @@ def test_a_broker_that_is_down_is_fenced_and_keeps_its_configs(lake: Lake) -> No
         cluster.run(lambda c: c.broker_down(3))
         down = collect(lake, [context(cluster)])
         cluster_id = str(up.clusters[0].cluster_id)
-        state = LastStates(lake).of(lake.current(), cluster_id)[Resource("broker", "3")]
+        state = LastStates(lake).of(cluster_id)[Resource("broker", "3")]
         assert Value(":fenced", "true") in state
         assert Value("log.retention.ms", "9", "DYNAMIC_BROKER_CONFIG") in state
         assert not of_run(lake, down, "absent")
@@ -227,14 +214,12 @@ def test_one_that_does_not_answer_holds_up_nobody(lake: Lake, quiet: ThreadedClu
         "another": "WRONG_CLUSTER",
     }
     assert said["one"].cluster_id == said["the same"].cluster_id
-    rows = snapshot_of(lake)
+    rows = landed_in(lake)
     assert {row["cluster_id"] for row in rows} == {said["one"].cluster_id, "its-id", "not-this-one"}
     (failed,) = [row for row in rows if row["cluster_id"] == "its-id"]
     assert (failed["kind"], failed["entity_type"], failed["entity_key"]) == ("failed", "cluster", "known")
     assert sum(row["kind"] == "heartbeat" for row in rows) == len(TYPES), "one look for two contexts of a cluster"
-    (run,) = runs_of(lake)
-    assert run["status"] == "done"
-    assert "gone: UNREACHABLE" in run["message"]
+    assert "gone: UNREACHABLE" in str(report.message)
 
 
 def test_a_part_that_is_not_answered_leaves_the_others(lake: Lake) -> None:
@@ -255,46 +240,35 @@ def test_a_cluster_that_was_looked_at_is_known_when_it_does_not_answer(lake: Lak
     lost = collect(lake, [nobody("one")])
     (row,) = of_run(lake, lost, "failed")
     assert row["cluster_id"] == first.clusters[0].cluster_id
-    assert [run["status"] for run in runs_of(lake)] == ["done", "failed"]
+    assert (lost.rows, lost.complete) == (1, False)
 
 
 def test_nothing_is_written_where_nobody_answered(lake: Lake) -> None:
     report = collect(lake, [nobody()])
     assert (report.run_id, report.rows, report.complete) == ("", 0, False)
-    assert lake.current().run_id == ""
-    assert "gone: UNREACHABLE" in lake.failed_runs()[0]["message"]
+    assert "gone: UNREACHABLE" in str(report.message)
+    assert not (Path(lake.where) / "landing").exists()
 
 
 def test_it_goes_on_until_it_is_stopped_and_keeps_looks_while_another_writes(lake: Lake) -> None:
     reports: list[Report] = []
-    with run_in_thread(ClusterSpec(brokers=1)) as cluster:
-        held = threading.Event()
-        written = threading.Event()
-
-        def hold() -> None:
-            with writing(lake, "build"):
-                held.set()
-                written.wait(60)
-
-        other = threading.Thread(target=hold)
-        other.start()
-        assert held.wait(60)
+    stop = threading.Event()
+    with run_in_thread(ClusterSpec(brokers=1)) as cluster, ExitStack() as stack:
+        stack.enter_context(lake.files.lock(lake.path("collect/lock"), this_process("another", "collect")))
 
         def told(report: Report) -> None:
             reports.append(report)
             if len(reports) == 2:
-                written.set()
-                other.join()
+                stack.close()
             if len(reports) == 3:
-                raise KeyboardInterrupt
+                stop.set()
 
-        with pytest.raises(KeyboardInterrupt):
-            keep_collecting(lake, lambda: [context(cluster)], 0.01, told)
+        keep_collecting(lake, lambda: [context(cluster)], 0.01, told, stop)
     assert [bool(report.run_id) for report in reports] == [False, False, True]
-    assert "build" in str(reports[0].clusters[0].failure)
-    looks = {row["observed_ts"] for row in snapshot_of(lake) if row["kind"] == "heartbeat"}
+    assert "`collect` of" in str(reports[0].clusters[0].failure)
+    looks = {row["observed_ts"] for row in landed_in(lake) if row["kind"] == "heartbeat"}
     assert len(looks) == 3
-    assert sum(row["attr"] == ":endpoints" for row in snapshot_of(lake)) == 1
+    assert sum(row["attr"] == ":endpoints" for row in landed_in(lake)) == 1
 
 
 def everything_in(folder: Path) -> str:
@@ -302,9 +276,8 @@ def everything_in(folder: Path) -> str:
     parts = []
     for path in sorted(folder.rglob("*")):
         if path.is_file():
-            parts.append(path.read_bytes().decode("latin-1"))
-            if path.suffix == ".parquet":
-                parts.append(repr(pq.read_table(path, partitioning=None).to_pylist()))
+            data = path.read_bytes()
+            parts.append((gzip.decompress(data) if path.suffix == ".gz" else data).decode("latin-1"))
     return "\n".join(parts)
 
 
@@ -340,11 +313,15 @@ def test_no_secret_is_in_the_lake(lake: Lake, tmp_path: Path) -> None:
         assert collect(lake, [context(cluster)]).complete
     journal = tmp_path / "some-cluster.jsonl"
     journal.write_bytes(b"".join(journal_lines()))
-    with writing(lake, "ingest") as write:
-        taken = take_journals(write, [Journals(str(journal))])
-        write.commit()
-    assert (taken.good, taken.bad) == (3, 1)
-    rows = snapshot_of(lake)
+    told = read_journal(journal, 1).to_pylist()
+    assert [row["attr"] for row in told if row["quarantined"] is None] == [
+        "ssl.keystore.password",
+        "plugin.of.ours",
+        "SCRAM-SHA-256",
+    ]
+    assert [row["quarantined"]["source"] for row in told if row["quarantined"]] == ["journal"]
+    assert PLANTED not in repr(told)
+    rows = landed_in(lake)
     hidden = {row["attr"] for row in rows if row["is_sensitive"]}
     assert hidden >= {"ssl.keystore.password", "my.plugin.token", "listener.name.internal.plain.sasl.jaas.config"}
     assert not [row for row in rows if row["is_sensitive"] and row["value"] is not None]
@@ -354,19 +331,17 @@ def test_no_secret_is_in_the_lake(lake: Lake, tmp_path: Path) -> None:
     assert PLANTED not in found
 
 
-def test_a_quiet_fleet_adds_one_file_of_rows_and_they_stay_few(lake: Lake, quiet: ThreadedCluster) -> None:
+def test_a_quiet_fleet_delivers_one_file_a_round_and_says_little(lake: Lake, quiet: ThreadedCluster) -> None:
     with ExitStack() as others:
         fleet = [quiet, *(others.enter_context(run_in_thread(ClusterSpec(brokers=1))) for _ in range(3))]
         contexts = [context(cluster, f"c{number}") for number, cluster in enumerate(fleet)]
-        for look in range(20):
-            before = lake.current()
-            assert collect(lake, contexts).complete
-            after = lake.current()
-            assert after.number == before.number + 1
-            if look:
-                assert after.versions["snapshot"] == before.versions["snapshot"]
-            assert 1 <= len(after.tables["poll"].files) <= 17
-    assert after.tables["poll"].rows == 4 * 20
-    beats = [row for row in snapshot_of(lake) if row["kind"] == "heartbeat"]
-    assert len(beats) == 20 * 4 * len(TYPES)
-    assert len({row["run_id"] for row in beats}) == 20
+        reports = []
+        for _ in range(10):
+            reports.append(collect(lake, contexts))
+            assert reports[-1].complete
+    files = sorted((Path(lake.where) / "landing" / "polls").iterdir())
+    assert [path.name for path in files] == [f"{report.run_id}.json.gz" for report in reports]
+    assert all(path.stat().st_size < 1000 for path in files[1:])
+    beats = [row for row in landed_in(lake) if row["kind"] == "heartbeat"]
+    assert len(beats) == 10 * 4 * len(TYPES)
+    assert {row["kind"] for report in reports[1:] for row in landed_in(lake, report.run_id)} == {"heartbeat"}

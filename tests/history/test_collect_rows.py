@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
-import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
+from console.history.lake import Lake
+from console.history.landing import deliver, read_polls
 from console.history.schema import SNAPSHOT
-from console.lake.last_state import changed_rows, latest, state_of
+from console.lake.last_state import changed_rows
 from console.lake.poll import (
     TYPES,
     Observation,
@@ -18,8 +20,8 @@ from console.lake.poll import (
     Row,
     State,
     Value,
+    landed,
     observation,
-    rows_table,
     state_rows,
     status_rows,
 )
@@ -60,20 +62,27 @@ def seen(state: State, **more: object) -> Observation:
     return Observation("c", AT, state, **more)  # type: ignore[arg-type]
 
 
-def after(*looks: tuple[list[Row], int]) -> State:
-    """The state that is read from the rows of looks, each with its time."""
-    tables = [rows_table(SNAPSHOT, rows, "c", AT + timedelta(microseconds=look)) for rows, look in reversed(looks)]
-    return state_of(latest(pa.concat_tables(tables)))
+def after(*looks: list[Row]) -> State:
+    """The state that follows from the rows of looks, one after the other: those of a resource replace all former."""
+    known: dict[Resource, tuple[Value, ...]] = {}
+    for rows in looks:
+        told: dict[Resource, list[Value]] = {}
+        for row in rows:
+            values = told.setdefault(Resource(row.entity_type, str(row.entity_key)), [])
+            if row.kind == "state":
+                values.append(Value(str(row.attr), *row[4:]))
+        known |= {resource: tuple(values) for resource, values in told.items()}
+    return {resource: values for resource, values in known.items() if values}
 
 
 @given(st.lists(STATES, max_size=6))
 def test_the_rows_of_all_looks_give_back_each_look(states: list[Mapping[Resource, tuple[Value, ...]]]) -> None:
     known: State = {}
     written_down = []
-    for look, state in enumerate(states):
+    for state in states:
         before = known
         rows, known = changed_rows(known, seen(state))
-        written_down.append((rows, look))
+        written_down.append(rows)
         assert after(*written_down) == known == state
         written = {(row.entity_type, row.entity_key) for row in rows if row.kind in ("state", "absent")}
         assert written == {entity for entity in before.keys() | state.keys() if before.get(entity) != state.get(entity)}
@@ -89,7 +98,7 @@ def test_nothing_is_gone_where_a_type_could_not_be_read(
     look = Observation("c", AT, readable, failed)
     rows, known = changed_rows(before, look)
     kept = {entity: values for entity, values in before.items() if entity.entity_type in refused}
-    assert known == {**readable, **kept} == after((state_rows(before), 0), (rows, 1))
+    assert known == {**readable, **kept} == after(state_rows(before), rows)
     status = status_rows(look)
     assert {row.entity_type for row in status if row.kind == "failed"} == refused
     (heartbeat,) = (row for row in status if row.kind == "heartbeat")
@@ -102,7 +111,7 @@ def test_a_resource_whose_configs_could_not_be_read_keeps_those_that_it_had() ->
     look = seen({broker: (Value(":fenced", "true"),)}, failed={("broker", "3"): "UNREACHABLE"})
     rows, known = changed_rows(before, look)
     assert known == {broker: (Value(":fenced", "true"), before[broker][1])}
-    assert after((state_rows(before), 0), (rows, 1)) == known
+    assert after(state_rows(before), rows) == known
     without_brokers = ",".join(each for each in TYPES if each != "broker")
     assert status_rows(look) == [
         Row("heartbeat", without_brokers),
@@ -180,11 +189,12 @@ def test_what_a_look_tells() -> None:
     }
 
 
-def test_rows_fit_the_table() -> None:
+def test_rows_fit_the_table(tmp_path: Path) -> None:
     rows, _ = changed_rows({}, seen({Resource("topic", "t"): (Value(":partitions", "1"),)}))
-    table = rows_table(SNAPSHOT, rows, "c", AT + timedelta(microseconds=7))
-    assert (*table.column_names, "run_id") == SNAPSHOT.names
-    assert table.num_rows == 1
-    first = table.to_pylist()[0]
-    assert (first["observed_ts"], first["kind"], first["entity_key"]) == (AT + timedelta(microseconds=7), "state", "t")
-    assert rows_table(SNAPSHOT, [], "c", AT).num_rows == 0
+    at = AT + timedelta(microseconds=7)
+    path = deliver(Lake.create(str(tmp_path)), [landed(rows, "c", at), landed([], "c", at)], "x")
+    table, nothing = read_polls(Path(path))
+    assert (*table.schema.names,) == SNAPSHOT.names
+    assert nothing.num_rows == 0
+    (first,) = table.to_pylist()
+    assert (first["observed_ts"], first["kind"], first["entity_key"]) == (at, "state", "t")

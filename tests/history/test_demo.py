@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import duckdb
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from console.admin.settings import ConnectionSettings
@@ -20,9 +21,12 @@ from console.embedded.brokers import run_in_thread
 from console.embedded.spec import ClusterSpec
 from console.embedded.state_file import read_state
 from console.history.entities import CONFIG_TYPES, config_key
-from console.history.journals import read_journals
+from console.history.errors import LakeError
+from console.history.journals import journals_at, read_journal
+from console.history.lake import Lake
+from console.history.plans import SOURCES, Settings
 from console.history.requests.lines import altered
-from console.history.store import Lake, LakeError
+from console.history.schema import DRIFT, HISTORY, POLICY_VIOLATION, QUOTA_USAGE, Table
 from console.lake.collect import collect
 from console.lake.demo.make import Demo, make, new_lake
 from console.lake.demo.story import CLIENTS, NOT_POLLED, STORY
@@ -39,12 +43,13 @@ from console.plan.edits import (
     UnsetConfig,
     UpsertScram,
 )
+from tests.history.landed_rows import landed_in
 from tests.support.metadata_log import read_log
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.slow
 
 END = datetime(2026, 3, 4, 12, tzinfo=UTC)
 _TRAFFIC = re.compile(r'"requestApiKeyName":"(PRODUCE|FETCH)"')
@@ -54,14 +59,6 @@ _LINE = re.compile(r"\[(\S+ \S+)\] DEBUG Completed request:(\{.*\}) \(kafka\.req
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
     return make(str(tmp_path_factory.mktemp("demo") / "lake"), END)
-
-
-def rows_of(lake: Lake, table: str) -> list[dict[str, Any]]:
-    files = lake.files(lake.current(), table)
-    rows: list[dict[str, Any]] = pa.concat_tables(
-        [pq.read_table(file, partitioning=None) for file in files]
-    ).to_pylist()
-    return rows
 
 
 def told(edit: Edit) -> tuple[str, str]:
@@ -125,9 +122,9 @@ def test_metadata_logs_and_journals_are_whole(demo: Demo) -> None:
         assert state["cluster_id"] == cluster.cluster_id
         assert len(topics) - gone == len(state["tables"]["topics"]["own"])
         assert max(row["record_ts"] for row in rows) > END - timedelta(hours=4)
-    journal, bad, _ = read_journals([demo.state.parent / "journal"], {})
-    assert not bad.num_rows
-    said = {(row["cluster_id"], row["principal"], row["entity_key"], row["attr"]) for row in journal.to_pylist()}
+    journals = journals_at([demo.state.parent / "journal"])
+    rows = [row for path in journals for row in read_journal(path, 0).to_pylist()]
+    said = {(row["cluster_id"], row["principal"], row["entity_key"], row["attr"]) for row in rows}
     assert said == {
         (f"demo-{deed.cluster}", f"User:{deed.who}", *told(edit))
         for deed in STORY
@@ -138,7 +135,7 @@ def test_metadata_logs_and_journals_are_whole(demo: Demo) -> None:
 
 def test_looks_have_the_hours_of_the_day(demo: Demo) -> None:
     looks: dict[str, set[datetime]] = {}
-    for row in rows_of(demo.lake, "poll"):
+    for row in (row for row in landed_in(demo.lake) if row["kind"] == "heartbeat"):
         looks.setdefault(row["cluster_id"], set()).add(row["observed_ts"])
     every_hour = {END - timedelta(hours=hours) for hours in range(25)}
     assert looks["demo-production"] == looks["demo-staging"] == every_hour
@@ -153,7 +150,6 @@ def test_a_lake_of_somebody_is_left_alone_and_a_demo_is_made_anew(tmp_path: Path
     assert Lake.open(own.where).about() == own.about()
 
 
-@pytest.mark.timeout(1500)  # much of Spark for a machine that has other things to do
 def test_a_demo_in_which_somebody_has_collected_is_left_alone(tmp_path: Path) -> None:
     lake = new_lake(str(tmp_path / "lake"))
     (tmp_path / "lake" / "demo").mkdir()
@@ -163,7 +159,25 @@ def test_a_demo_in_which_somebody_has_collected_is_left_alone(tmp_path: Path) ->
         assert collect(lake, [Context("prod", "a test", settings)]).complete
     with pytest.raises(LakeError, match="also has polls of prod"):
         new_lake(lake.where)
-    assert lake.current().run_id
+    assert landed_in(lake)
+
+
+def test_its_sources_name_all_of_it_and_nothing_is_unreadable(demo: Demo) -> None:
+    """As the application's sources read it, without Spark."""
+    file = Path(demo.lake.where) / FILE
+    inputs = read_sources(file.read_text(encoding="utf-8"), str(file), Path(demo.lake.where))
+    settings = Settings(demo.lake.where, inputs, demo.lake.path("hmac.key"))
+    requests = 0
+    for name, source in ((name, of(settings)) for name, of in SOURCES.items()):
+        start = source.initial()
+        end = source.newest(start)
+        assert end != start
+        for part in source.parts(start, end):
+            for batch in source.read(part):
+                assert batch["quarantined"].null_count == len(batch) if name != "polls" else len(batch)
+                if name == "request_log":
+                    requests += sum(batch["lines"].to_pylist())
+    assert requests > 12_000
 
 
 def with_traffic(demo: Demo, folder: Path, hours: int) -> Lake:
@@ -178,21 +192,33 @@ def with_traffic(demo: Demo, folder: Path, hours: int) -> Lake:
     return Lake.open(str(where))
 
 
+def rows_that_hold(lake: Lake, table: Table) -> list[dict[str, Any]]:
+    """As a reader without Spark sees them."""
+    files = [f"{lake.folder(table)}/{name}" for name in lake.table(table).files]
+    newest = f"QUALIFY made = max(made) OVER (PARTITION BY {', '.join(table.newest)})" if table.newest else ""
+    with duckdb.connect() as database:
+        database.execute("SET TimeZone = 'UTC'")
+        read = f"SELECT * FROM read_parquet(?, hive_partitioning=false) {newest}"
+        rows = database.execute(f"SELECT {', '.join(table.names)} FROM ({read})", [files]).fetchall()
+    made = [dict(zip(table.names, row, strict=True)) for row in rows]
+    return [row for row in made if not table.newest or row[table.there] is not None]
+
+
 @pytest.mark.parametrize("hours", [2, pytest.param(24, marks=pytest.mark.long)])
 def test_everything_is_built_and_everybody_is_named(
     demo: Demo, spark: SparkSession, tmp_path: Path, hours: int
 ) -> None:
-    from console.history.jobs.build import build
-    from console.history.jobs.ingest import ingest
+    from console.history.app import update
+    from console.history.runs import Plan
 
     lake = with_traffic(demo, tmp_path, hours)
     file = Path(lake.where) / FILE
     sources = read_sources(file.read_text(encoding="utf-8"), str(file), Path(lake.where))
-    report = ingest(None, lake, sources)
-    assert report.quarantined == 0
-    assert report.rows["request_1s"] > 500 * hours
-    build(lambda: spark, lake)
-    history = rows_of(lake, "history")
+    report = update(Plan(lake, sources), lambda: nullcontext(spark))
+    assert report.status == "done"
+    assert {name: counts["bad"] for name, counts in report.taken.items()} == dict.fromkeys(SOURCES, 0)
+    assert report.taken["request_log"]["good"] > 500 * hours
+    history = rows_that_hold(lake, HISTORY)
     for deed in STORY:
         for edit in deed.edits:
             key, attr = told(edit)
@@ -209,10 +235,10 @@ def test_everything_is_built_and_everybody_is_named(
                 "several" if alone else "journal" if deed.with_kac else "request"
             }
     assert {row["cluster_id"] for row in history if row["attr"] == ":unobserved"} == {"demo-old"}
-    usage = rows_of(lake, "quota_usage")
+    usage = rows_that_hold(lake, QUOTA_USAGE)
     (held_back,) = {client.who for client in CLIENTS if client.limit == 65_536.0}
     throttled = [row for row in usage if row["scope_user"] == held_back and row["throttled_requests"]]
     assert {(row["quota_value"], row["level"]) for row in throttled} == {(65_536.0, 1)}
-    assert {(row["scope"], row["attr"]) for row in rows_of(lake, "drift")} >= {("broker", "log.retention.ms")}
-    against = {(row["entity_key"], row["attr"]) for row in rows_of(lake, "policy_violation")}
+    assert {(row["scope"], row["attr"]) for row in rows_that_hold(lake, DRIFT)} >= {("broker", "log.retention.ms")}
+    against = {(row["entity_key"], row["attr"]) for row in rows_that_hold(lake, POLICY_VIOLATION)}
     assert ("topic:checkout.payments", "unclean.leader.election.enable") in against

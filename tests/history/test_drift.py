@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from console.history.entities import POLL_SOURCES
-from console.history.policy_files import read_baseline
-from console.history.schema import DRIFT, arrow_schema
-from console.history.transforms.drift import drift
-from tests.history.gold_rows import at, gone, held, history_table, in_file, snapshot_table
+from console.history.policy_files import Wanted, read_baseline
+from console.history.schema import DRIFT, HISTORY, arrow_schema
+from console.history.transforms.drift import drift_between, drift_within
+from tests.history.gold_rows import at, gone, held, in_file, snapshot_table
 
 BASELINE = """
 version: 1
@@ -107,23 +109,43 @@ EXPECTED = {
 }
 
 
-def found(history: Iterable[dict[str, Any]], **more: Any) -> set[tuple[Any, ...]]:
+def found(history: Iterable[dict[str, Any]], baseline: Sequence[Wanted] = ()) -> set[tuple[Any, ...]]:
+    """Of each cluster by itself, and of each entity of several: as the application groups the rows."""
     rows = list(history)
-    polled = [row for row in rows if row["source"] in POLL_SOURCES]
-    first: dict[str, int] = {}
-    for row in polled:
-        at_ts = int(row["valid_from"].timestamp()) * 1_000_000
-        first[row["cluster_id"]] = min(at_ts, first.get(row["cluster_id"], at_ts))
-    seen = snapshot_table([in_file("one", 1, "log.cleaner.threads", "1")])
-    made = drift(history_table([row for row in rows if row["is_current"]]), first, seen, **more)
-    assert made.schema == arrow_schema(DRIFT)
-    rows = made.to_pylist()
+    first: dict[str, datetime] = {}
+    for row in rows:
+        if row["source"] in POLL_SOURCES:
+            first[row["cluster_id"]] = min(row["valid_from"], first.get(row["cluster_id"], row["valid_from"]))
+    current = [{**row, "first_poll": first.get(row["cluster_id"])} for row in rows if row["is_current"]]
+    clusters = {row["cluster_id"] for row in current}
+    seen = [in_file("one", 1, "log.cleaner.threads", "1")]
+    made = [
+        drift_within(now_table(of), snapshot_table([row for row in seen if row["cluster_id"] == cluster]), baseline)
+        for (cluster,), of in grouped(current, "cluster_id")
+    ]
+    among = [row for row in current if row["entity_type"] in ("topic", "quota", "broker")]
+    made += [drift_between(now_table(of), clusters) for _, of in grouped(among, "entity_type", "entity_key")]
+    assert {each.schema for each in made} == {arrow_schema(DRIFT)}
     minutes = {at(minute): minute for minute in range(100)}
     told = [
-        tuple(minutes.get(value, value) if name == "since" else value for name, value in row.items()) for row in rows
+        tuple(minutes.get(value, value) if name == "since" else value for name, value in row.items())
+        for each in made
+        for row in each.to_pylist()
     ]
     assert len(set(told)) == len(told)
     return set(told)
+
+
+def now_table(rows: Sequence[dict[str, Any]]) -> pa.Table:
+    schema = arrow_schema(HISTORY)
+    return pa.Table.from_pylist(list(rows), schema=schema.append(schema.field("valid_from").with_name("first_poll")))
+
+
+def grouped(rows: Iterable[dict[str, Any]], *names: str) -> Iterable[tuple[tuple[Any, ...], list[dict[str, Any]]]]:
+    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
+    for row in rows:
+        groups[tuple(row[name] for name in names)].append(row)
+    return groups.items()
 
 
 def random_brokers(chosen: random.Random, cluster: str) -> list[dict[str, Any]]:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from console.history.journals import merge_journal, read_journals
-from console.history.schema import JOURNAL, QUARANTINE, arrow_schema
+from console.history import plans
+from console.history.inputs import Inputs, Journals
+from console.history.journals import read_journal
+from console.history.lake import Lake
+from console.history.landing import JOURNAL as LANDED
+from console.history.schema import JOURNAL
 from console.journal.file import JournalFile
 from console.journal.history import history
 from console.journal.records import (
@@ -225,8 +229,10 @@ def journal(folder: Path, *lines: bytes) -> Path:
 
 
 def whole(path: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    rows, bad, _ = read_journals([path], {})
-    return rows.to_pylist(), bad.to_pylist()
+    """Its changes, and what of it is unreadable."""
+    read = read_journal(path, 7).to_pylist()
+    bad = [row["quarantined"] for row in read if row["quarantined"] is not None]
+    return [row for row in read if row["quarantined"] is None], bad
 
 
 def test_every_kind_of_edit_is_spelled_as_other_sources_spell_it(tmp_path: Path) -> None:
@@ -327,6 +333,42 @@ def test_edits_end_as_kac_itself_says(tmp_path_factory: pytest.TempPathFactory, 
     }
 
 
+class Reading:
+    """A lake's source of journals, which is asked again and again: the rows that would be in the lake, and what was
+    quarantined."""
+
+    def __init__(self, lake: Path, *paths: Path) -> None:
+        inputs = Inputs(journals=tuple(Journals(str(path)) for path in paths))
+        self.source = plans.Journals(plans.Settings(str(lake), inputs, "", max_bad_ratio=1))
+        self.at = self.source.initial()
+        self.rows: dict[tuple[Any, ...], dict[str, Any]] = {}
+        self.bad: list[dict[str, Any]] = []
+
+    def go_on(self) -> int:
+        """Take in what is new; returns how many journals were read."""
+        start, end = self.at, json.loads(json.dumps(self.source.newest(self.at)))
+        parts = self.source.parts(start, end)
+        for part in parts:
+            for batch in self.source.read(part):
+                for row in batch.to_pylist():
+                    if row["quarantined"] is not None:
+                        self.bad.append(row["quarantined"])
+                    else:
+                        self.rows[tuple(row[name] for name in JOURNAL.key)] = row
+        self.at = end
+        return len(parts)
+
+    @property
+    def known(self) -> list[dict[str, Any]]:
+        return _sorted(self.rows.values())
+
+
+def _sorted(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Without the times at which they were read."""
+    timeless = ({**row, "read_ts": None} for row in rows)
+    return sorted(timeless, key=lambda row: (row["change_id"], row["edit"], row["attr"]))
+
+
 @given(journals(), st.lists(st.integers(0, 10_000), max_size=4))
 @settings(max_examples=30)
 def test_reading_piece_by_piece_comes_to_the_same(
@@ -335,24 +377,13 @@ def test_reading_piece_by_piece_comes_to_the_same(
     folder = tmp_path_factory.mktemp("journal")
     data = b"".join(map(line_of, records))
     path = journal(folder, data)
-    at_once = read_journals([path], {})[0].to_pylist()
-    known: dict[str, Any] = {}
-    schema = arrow_schema(JOURNAL)
-    table = schema.remove(schema.get_field_index("run_id")).empty_table()
-    bad: set[int] = set()
+    reading = Reading(folder, folder)
     for stop in [*sorted(stop % (len(data) + 1) for stop in stops), len(data)]:
         path.write_bytes(data[:stop])
-        rows, quarantined, known = read_journals([folder], json.loads(json.dumps(known)))
-        table = pa.concat_tables(merge_journal(table, rows))
-        bad |= {row["byte_pos"] for row in quarantined.to_pylist()}
-    assert _sorted(table.to_pylist()) == _sorted(at_once)
-    assert len(bad) <= len(stops), "a line that was only being written is told of at most once"
-    again = read_journals([path], known)
-    assert (again[0].num_rows, again[1].num_rows, again[2]) == (0, 0, known)
-
-
-def _sorted(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return sorted(rows, key=lambda row: (row["change_id"], row["edit"], row["attr"]))
+        reading.go_on()
+    assert reading.known == _sorted(whole(path)[0])
+    assert len({row["byte_pos"] for row in reading.bad}) <= len(stops), "a line that was only being written"
+    assert reading.go_on() == 0
 
 
 def test_what_cannot_be_read_is_told_and_the_rest_goes_on(tmp_path: Path) -> None:
@@ -364,51 +395,53 @@ def test_what_cannot_be_read_is_told_and_the_rest_goes_on(tmp_path: Path) -> Non
     tail = intent_line(3, intent([(EDITS[2][0], EDITS[2][1])], [[0]]))[:60]
     lines = [good, newer, cut, mended, b"[1]\n", last, good, tail]
     path = journal(tmp_path, *lines)
-    rows, bad, known = read_journals([path], {})
-    assert sorted({row["change_id"] for row in rows.to_pylist()}) == [1, 2]
+    rows, bad = whole(path)
+    assert sorted({row["change_id"] for row in rows}) == [1, 2]
     places = [sum(map(len, lines[:n])) for n in (1, 2, 4, 6, 7)]
-    assert [(row["byte_pos"], row["reason"]) for row in bad.to_pylist()] == [
+    assert [(row["byte_pos"], row["reason"]) for row in bad] == [
         (places[0], "its version is 9, this kac reads 1"),
         (places[1], "it was cut short, and ended by hand"),
         (places[2], "it is no JSON object"),
         (places[3], "change 1 occurs twice; the first counts"),
         (places[4], "its last line was cut short"),
     ]
-    assert PLANTED not in repr(bad.to_pylist())
-    schema = arrow_schema(QUARANTINE)
-    assert bad.schema == schema.remove(schema.get_field_index("run_id"))
-    assert read_journals([path], known)[1].num_rows == 0, "told once"
+    assert PLANTED not in repr(bad)
     path.write_bytes(path.read_bytes() + b"\n" + mended)
-    assert read_journals([path], known)[1].select(QUARANTINE.key) == bad.select(QUARANTINE.key), (
-        "the same rows, which are quarantined once"
-    )
+    assert [row["sha256"] for row in whole(path)[1]] == [row["sha256"] for row in bad], "which are quarantined once"
 
 
 def test_a_journal_that_began_anew_is_read_from_its_beginning(tmp_path: Path) -> None:
     first = intent_line(1, intent([(EDITS[0][0], None)], [[0]]))
     path = journal(tmp_path, first, note_line(Sending(1, 0, AT)))
-    old, _, known = read_journals([path], {})
+    reading = Reading(tmp_path, path)
+    reading.go_on()
     other = intent([(EDITS[4][0], None)], [[0]], AT + timedelta(minutes=5))
     path.write_bytes(intent_line(1, other) + note_line(Sending(1, 0, AT)) * 9)
-    new, bad, _ = read_journals([path], known)
-    assert [row["attr"] for row in new.to_pylist()] == ["cleanup.policy"]
-    assert not bad.num_rows
-    both = pa.concat_tables(merge_journal(old, new)).to_pylist()
-    assert sorted(row["attr"] for row in both) == ["cleanup.policy", "retention.ms"]
+    assert reading.go_on() == 1
+    assert not reading.bad
+    assert sorted(row["attr"] for row in reading.rows.values()) == ["cleanup.policy", "retention.ms"]
 
 
 def test_a_journal_that_is_not_there_is_left_out_and_stays_known(tmp_path: Path) -> None:
-    remembered = {str(tmp_path / "gone.jsonl"): {"bytes": 7}}
-    rows, bad, known = read_journals([tmp_path / "gone.jsonl", tmp_path], remembered)
-    assert (rows.num_rows, bad.num_rows, known) == (0, 0, remembered)
+    path = journal(tmp_path, intent_line(1, intent([(EDITS[0][0], None)], [[0]])))
+    reading = Reading(tmp_path, tmp_path / "gone.jsonl", tmp_path)
+    assert reading.go_on() == 1
+    known = reading.at
+    text = path.read_bytes()
+    path.unlink()
+    assert (reading.go_on(), reading.at) == (0, known)
+    path.write_bytes(text)
+    os.utime(path, ns=(0, known["seen"][str(path)][0][1]))
+    assert (reading.go_on(), reading.at) == (0, known)
+    assert read_journal(tmp_path / "gone.jsonl", 7).num_rows == 0
 
 
 def test_the_rows_fit_the_table(tmp_path: Path) -> None:
     path = journal(tmp_path, intent_line(1, intent([(edit, was) for edit, was, _ in EDITS], [range(len(EDITS))])))
-    rows, _, _ = read_journals([path], {})
-    rows = rows.append_column("run_id", pa.repeat("r", rows.num_rows))
+    rows = read_journal(path, 7)
     key = [tuple(row[name] for name in JOURNAL.key) for row in rows.to_pylist()]
     assert len(set(key)) == len(key)
+    assert tuple(rows.column_names) == JOURNAL.names
     for column in JOURNAL.columns:
         assert column.nullable or not rows.column(column.name).null_count, column.name
 
@@ -420,23 +453,20 @@ def test_a_journal_of_segments_is_read_as_one(
 ) -> None:
     """Piece by piece, as they come, to the same rows as of a single file; a change's lines stand in several of them."""
     lines = list(map(line_of, records))
-    at_once = read_journals([journal(tmp_path_factory.mktemp("single"), *lines)], {})[0].to_pylist()
+    at_once = whole(journal(tmp_path_factory.mktemp("single"), *lines))[0]
     folder = tmp_path_factory.mktemp("journal")
     ends = sorted({cut % (len(lines) + 1) for cut in cuts})
-    known: dict[str, Any] = {}
-    schema = arrow_schema(JOURNAL)
-    table = schema.remove(schema.get_field_index("run_id")).empty_table()
+    reading = Reading(folder, folder)
     for number, (begin, end) in enumerate(zip([0, *ends], [*ends, len(lines)], strict=True), 1):
         part = lines[begin:end]
         path = segment_path(folder / "odd%2Fid_1.jsonl", number)
         path.parent.mkdir(exist_ok=True)
         for half in (part[: len(part) // 2], part):
             path.write_bytes(b"".join(half))
-            rows, bad, known = read_journals([folder], json.loads(json.dumps(known)))
-            assert not bad.num_rows
-            table = pa.concat_tables(merge_journal(table, rows))
-    assert _sorted(table.to_pylist()) == _sorted(at_once)
-    assert read_journals([folder], known)[0].num_rows == 0
+            reading.go_on()
+            assert not reading.bad
+    assert reading.known == _sorted(at_once)
+    assert reading.go_on() == 0
 
 
 def test_a_line_of_a_segment_that_can_not_be_read_is_named_by_its_file(tmp_path: Path) -> None:
@@ -444,24 +474,43 @@ def test_a_line_of_a_segment_that_can_not_be_read_is_named_by_its_file(tmp_path:
     second = segment_path(first, 2)
     second.parent.mkdir()
     second.write_bytes(intent_line(2, intent([(EDITS[0][0], EDITS[0][1])], [[0]])) + b"[1]\n")
-    rows, bad, known = read_journals([tmp_path], {})
-    assert sorted({row["change_id"] for row in rows.to_pylist()}) == [1, 2]
-    (row,) = bad.to_pylist()
+    rows, (row,) = whole(first)
+    assert sorted({row["change_id"] for row in rows}) == [1, 2]
     assert (row["file"], row["byte_pos"]) == (str(second), second.stat().st_size - 4)
-    # A former version wrote to the first segment since: all is read again, and the rows are the same.
-    first.write_bytes(first.read_bytes() + note_line(Sending(1, 0, AT)))
-    again, _, _ = read_journals([tmp_path], known)
-    assert sorted({row["change_id"] for row in again.to_pylist()}) == [1, 2]
 
 
-def test_only_changes_that_ended_since_are_new(tmp_path: Path) -> None:
-    begun = [intent_line(number, intent([(EDITS[0][0], None)], [[0]])) for number in (1, 2)]
-    path = journal(tmp_path, *begun)
-    old, _, known = read_journals([path], {})
-    path.write_bytes(path.read_bytes() + note_line(Answered(2, 0, AT, {0: Ended(Status.APPLIED)})))
-    kept, new = merge_journal(old, read_journals([path], known)[0])
-    assert kept.column("change_id").to_pylist() == [1]
-    assert [(row["change_id"], row["status"]) for row in new.to_pylist()] == [(2, "applied")]
-    # A kac of another version remembered otherwise: all is read again, and nothing of it is new.
-    again, _, _ = read_journals([path], {str(path): {"bytes": 7}})
-    assert merge_journal(pa.concat_tables([kept, new]), again)[1].num_rows == 0
+def test_a_change_of_any_segment_is_news_of_its_journal_alone(tmp_path: Path) -> None:
+    line = intent_line(1, intent([(EDITS[0][0], None)], [[0]]))
+    one, other = journal(tmp_path, line), tmp_path / "other.jsonl"
+    other.write_bytes(line)
+    reading = Reading(tmp_path, tmp_path)
+    assert reading.go_on() == 2
+    second = segment_path(one, 2)
+    second.parent.mkdir()
+    second.write_bytes(note_line(Answered(1, 0, AT, {0: Ended(Status.APPLIED)})))
+    assert reading.go_on() == 1
+    assert {row["cluster_id"]: row["status"] for row in reading.rows.values()} == {
+        CLUSTER: "applied",
+        "other": "not sent",
+    }
+
+
+def test_what_was_delivered_is_deleted_once_it_is_in_the_lake(tmp_path: Path) -> None:
+    lake = Lake.create(str(tmp_path / "lake"))
+    folder = Path(lake.path(LANDED))
+    folder.mkdir(parents=True)
+    own = journal(tmp_path, intent_line(1, intent([(EDITS[0][0], None)], [[0]])))
+    landed = folder / "else.jsonl"
+    landed.write_bytes(own.read_bytes())
+    (folder / "link.jsonl").symlink_to(own)
+    reading = Reading(Path(lake.where), own)
+    assert reading.go_on() == 2
+    assert {row["cluster_id"] for row in reading.rows.values()} == {CLUSTER, "else"}
+    before = landed.read_bytes()
+    landed.write_bytes(before + note_line(Sending(1, 0, AT)))
+    reading.source.committed(reading.at)
+    assert landed.exists(), "it was delivered again meanwhile"
+    assert reading.go_on() == 1
+    reading.source.committed(reading.at)
+    assert (landed.exists(), own.exists(), (folder / "link.jsonl").is_symlink()) == (False, True, True)
+    assert reading.go_on() == 0

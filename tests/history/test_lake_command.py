@@ -21,12 +21,12 @@ from console.cli.lake import JOBS, TAKES
 from console.cli.main import run
 from console.embedded.brokers import run_in_thread
 from console.embedded.spec import ClusterSpec
-from console.history.jobs.progress import Progress
-from console.history.schema import TABLES
-from console.history.store import Lake, LakeError
-from console.history.store.write import writing
+from console.history.errors import LakeError
+from console.history.lake import Lake
+from console.history.landing import Landed, deliver
+from console.history.progress import Progress
+from console.history.schema import HISTORY, SNAPSHOT
 from console.lake.progress import Lines, fraction, shown
-from tests.history.lake_rows import arrow_rows, rows_of, snapshot_rows
 
 ROOT = Path(__file__).parents[2]
 
@@ -37,11 +37,13 @@ def lake(tmp_path: Path) -> Lake:
 
 
 def polled_lake(where: Path) -> Lake:
-    """50 rows of polls."""
+    """With polls that are to be taken in."""
     made = Lake.create(str(where))
-    with writing(made, "collect") as write:
-        write.add_arrow("snapshot", snapshot_rows(50))
-        write.commit()
+    polls = [
+        Landed("c", at, [("state", "topic", f"t{number}", "retention.ms", str(at), None, False) for number in range(5)])
+        for at in range(10)
+    ]
+    deliver(made, polls, "20261121T101500Z-3f9a1c")
     return made
 
 
@@ -57,14 +59,13 @@ def test_each_job_has_its_module_and_its_options() -> None:
     ("argv", "code", "said"),
     [
         (["status", "--master", "local"], 2, "lake status takes no --master"),
-        (["verify", "history"], 2, "lake verify takes no TABLE"),
-        (["collect", "--metadata-log", "/x", "--keep", "3"], 2, "takes no --metadata-log, --keep"),
-        (["status", "--lake", "/nowhere"], 1, "There is no lake at /nowhere"),
-        (["build", "--lake", "/nowhere"], 1, "There is no lake at /nowhere"),
-        (["build", "--since", "2d"], 2, "lake build takes no --since"),
-        (["ingest", "--lake", "/nowhere"], 2, "write /nowhere/sources.yaml"),
-        (["ingest", "--request-log", "1=/x"], 2, "--request-log needs --cluster-id"),
-        (["ingest", "--metadata-log", "/not/there"], 1, "there is no folder /not/there"),
+        (["collect", "--keep", "90d", "--max-bad-ratio", "0.5"], 2, "takes no --keep, --max-bad-ratio"),
+        (["update", "--every", "5min"], 2, "lake update takes no --every"),
+        (["update", "--since", "2d"], 2, "lake update takes no --since"),
+        (["update", "--keep", "5"], 2, "a duration is a number with a unit"),
+        (["update", "--keep", "5h"], 2, "--keep 5h: a day or more"),
+        (["run", "--every", "1s"], 2, "not more often than every 5s"),
+        (["run", "--all"], 2, "--all polls clusters: say how often"),
         (["collect", "--every", "1s"], 2, "not more often than every 5s"),
         (["collect", "--every", "5"], 2, "a duration is a number with a unit"),
         (["collect", "--all"], 2, "kac contexts says where they are looked for"),
@@ -77,29 +78,28 @@ def test_what_can_not_be_done_is_said(
     assert said in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("argv", [["--keep", "0"], ["--max-bad-ratio", "2"], ["--keep", "many"]])
+@pytest.mark.parametrize("argv", [["--max-bad-ratio", "2"], ["--max-bad-ratio", "-1"], ["--max-bad-ratio", "many"]])
 def test_numbers_have_their_limits(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
-        run(["lake", "ingest", *argv])
+        run(["lake", "update", *argv])
     assert caught.value.code == 2
 
 
 def test_all_that_is_wrong_in_sources_is_said_with_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "sources.yaml").write_text("version: 1\nclusters:\n - idd: a\njournals: [/not/there]\n")
-    assert run(["lake", "ingest", "--lake", str(tmp_path)]) == 2
+    assert run(["lake", "update", "--lake", str(tmp_path)]) == 2
     said = capsys.readouterr().err
     assert f"{tmp_path}/sources.yaml:3: unknown key 'idd'; did you mean id?" in said
     (tmp_path / "sources.yaml").write_text("version: 1\njournals: [/not/there]\n")
-    assert run(["lake", "ingest", "--lake", str(tmp_path)]) == 1
+    assert run(["lake", "update", "--lake", str(tmp_path)]) == 1
     assert "there is no journal at /not/there" in capsys.readouterr().err
 
 
 def test_without_the_extra_it_says_what_to_install(
     lake: Lake, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("console.history.jobs.renew.MOST_ROWS", 0)
     monkeypatch.setattr("console.lake.spark_session.find_spec", lambda _: None)
-    assert run(["lake", "build", "--lake", lake.where]) == 1
+    assert run(["lake", "update", "--lake", lake.where]) == 1
     assert "pip install 'kafka-admin-console[lake]'" in capsys.readouterr().err
 
 
@@ -109,8 +109,7 @@ def test_without_java_it_says_what_to_do(
     monkeypatch.setattr("console.lake.java._bundled", lambda: None)
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.delenv("JAVA_HOME", raising=False)
-    monkeypatch.setattr("console.history.jobs.renew.MOST_ROWS", 0)
-    assert run(["lake", "build", "--lake", lake.where]) == 1
+    assert run(["lake", "update", "--lake", lake.where]) == 1
     said = capsys.readouterr().err
     assert "install Java 17 or newer" in said
     assert "kac lake doctor" in said
@@ -136,37 +135,50 @@ def test_what_fails_in_a_job_is_a_line_without_values(
         raise wrong
 
     monkeypatch.setattr("console.lake.spark_session.lake_session", no_session)
-    monkeypatch.setattr("console.history.jobs.build.build", failing)
-    assert run(["lake", "build", "--lake", lake.where]) == 1
+    monkeypatch.setattr("console.history.app.update", failing)
+    assert run(["lake", "update", "--lake", lake.where]) == 1
     told = capsys.readouterr()
     assert said in told.err
+    assert len(told.err.splitlines()) == 1
     log = Path(os.environ["HOME"], ".local/state/kac/kac.log").read_text()
     assert "hunter2" not in told.out + told.err + log
     assert isinstance(wrong, LakeError) or "failing" in log
 
 
-def test_status_in_text_and_json(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["lake", "status", "--lake", lake.where]) == 0
-    text = capsys.readouterr().out
-    assert f"lake {lake.where}" in text
-    assert re.search(r"snapshot +bronze +50 ", text)
-    assert run(["lake", "status", "--lake", lake.where, "--output", "json"]) == 0
-    data = json.loads(capsys.readouterr().out)
-    assert {each["table"]: each["rows"] for each in data["tables"]} == {"run": 1, "snapshot": 50}
-    assert [(each["job"], each["status"]) for each in data["runs"]] == [("collect", "done")]
+def test_where_nothing_is_new_no_spark_is_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("Spark is started")
+
+    monkeypatch.setattr("console.lake.spark_session.lake_session", never)
+    where = str(tmp_path / "lake")
+    assert run(["lake", "update", "--lake", where]) == 0
+    assert "update: nothing new" in capsys.readouterr().out
+    assert run(["lake", "update", "--lake", where, "--output", "json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["status"], told["rows"], told["run_id"]) == ("done", {}, "")
+    monkeypatch.setenv("KAC_LAKE", where)
+    assert run(["lake", "update"]) == 0
+    Path(where, "policies.yaml").write_text("nonsense: [")
+    assert run(["lake", "update"]) == 0, "it is read when there is something to judge"
 
 
-def test_the_lake_of_the_environment(
+def test_a_lake_that_is_being_written_is_named_with_who_does_it(
     lake: Lake, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("KAC_LAKE", lake.where)
-    assert run(["lake", "status"]) == 0
-    assert lake.where in capsys.readouterr().out
+    with lake.alone("20261121T101500Z-3f9a1c", "run"):
+        assert run(["lake", "update", "--lake", lake.where]) == 1
+    said = capsys.readouterr().err
+    assert f"The lake at {lake.where} is being written by `run` of" in said
+    assert "Wait for it to end" in said
 
 
 def test_package_says_how_it_is_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["lake", "package", "--file", str(tmp_path / "p.zip")]) == 0
-    assert f"spark-submit --master URL --py-files {tmp_path}/p.zip" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "spark-submit --master URL " in said
+    assert f" --py-files {tmp_path}/p.zip {tmp_path}/kac_lake.py " in said
     assert run(["lake", "package", "--file", str(tmp_path / "not" / "p.zip")]) == 1
     assert "can't write" in capsys.readouterr().err
 
@@ -177,13 +189,13 @@ def test_progress_where_there_is_no_terminal() -> None:
         assert isinstance(progress, Lines)
         for _ in range(4):
             progress.say("archiving")
-        progress.step(Progress("build", "history", 1, 2))
-        progress.step(Progress("build", "history", 1, 2, 3, 10))
-        progress.step(Progress("build", "history", 1, 2, 10, 10, 12345, ended=True))
+        progress.step(Progress("update", "history", 1, 2))
+        progress.step(Progress("update", "history", 1, 2, 3, 10))
+        progress.step(Progress("update", "history", 1, 2, 10, 10, 12345, ended=True))
         progress.count("collect", 1, 2, "prod: 7 resources")
     lines = stream.getvalue().splitlines()
     assert lines[0] == "archiving"
-    assert re.fullmatch(r"build 1/2 history: 12,345 rows, \d+\.\d s", lines[1])
+    assert re.fullmatch(r"update 1/2 history: 12,345 rows, \d+\.\d s", lines[1])
     assert lines[2:] == ["collect 1/2: prod: 7 resources"]
 
 
@@ -194,14 +206,13 @@ def test_how_much_of_a_job_is_done() -> None:
 
 
 class Typed:
-    """A command in a process of its own, which starts Spark for any rows; all that it starts can be told by a mark in
-    its environment."""
+    """A command in a process of its own; all that it starts can be told by a mark in its environment."""
 
     def __init__(self, argv: Sequence[str], state: Path) -> None:
         self.mark = uuid.uuid4().hex
         environ = {**os.environ, "KAC_TEST_MARK": self.mark, "XDG_STATE_HOME": str(state)}
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.support.any_rows_on_spark", "lake", *argv],
+            [sys.executable, "-m", "console", "lake", *argv],
             cwd=ROOT,
             env=environ,
             stdin=subprocess.DEVNULL,
@@ -211,33 +222,27 @@ class Typed:
         )
 
     def marked(self) -> list[int]:
-        """The processes that carry the mark."""
+        """The processes that carry the mark, but for those that make the class archive, which go on by themselves."""
         found = []
         for entry in Path("/proc").iterdir():
             with suppress(OSError):
                 if entry.name.isdigit() and f"KAC_TEST_MARK={self.mark}".encode() in (entry / "environ").read_bytes():
-                    found.append(int(entry.name))
+                    command = (entry / "cmdline").read_bytes()
+                    if b"console.lake.archive" not in command and b"-Xshare:dump" not in command:
+                        found.append(int(entry.name))
         return found
-
-
-def used_lake(folder: Path) -> Lake:
-    """With polls and requests, so that a build needs Spark."""
-    lake = polled_lake(folder)
-    with writing(lake, "ingest") as write:
-        write.add_arrow("request_1s", arrow_rows(TABLES["request_1s"], [{"api": "PRODUCE"}]))
-        write.commit()
-    return lake
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_a_run_is_told_and_leaves_no_java_behind(tmp_path: Path) -> None:
-    lake = used_lake(tmp_path / "lake")
-    built = Typed(["build", "--lake", lake.where, "--master", "local[1]", "--output", "json"], tmp_path / "state")
+    lake = polled_lake(tmp_path / "lake")
+    built = Typed(["update", "--lake", lake.where, "--master", "local[1]", "--output", "json"], tmp_path / "state")
     out, err = built.process.communicate(timeout=600)
-    assert (built.process.returncode, json.loads(out)["rows"]["change_event"]) == (0, 50), err
+    assert built.process.returncode == 0, err
+    assert json.loads(out)["rows"].items() >= {"snapshot": 50, "change_event": 50, "history": 50}.items()
     assert "starting Spark" in err.splitlines()
-    assert re.search(r"build 1/5 change_event: 50 rows", err)
+    assert re.search(r"update 1/2 polls: 50 rows", err)
     assert "WARN" not in err
     assert built.marked() == []
     assert "WARN" in (tmp_path / "state" / "kac" / "spark.log").read_text()
@@ -245,11 +250,11 @@ def test_a_run_is_told_and_leaves_no_java_behind(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("moment", ["starting Spark", "build 1/1 quota_usage"])
-def test_ctrl_c_ends_it_all_and_changes_nothing(tmp_path: Path, moment: str) -> None:
-    lake = used_lake(tmp_path / "lake")
-    before = rows_of(lake, "snapshot")
-    typed = Typed(["build", "quota_usage", "--lake", lake.where, "--master", "local[1]"], tmp_path / "state")
+@pytest.mark.parametrize("moment", ["starting Spark", "update 1/2 polls"])
+def test_ctrl_c_ends_it_all_and_the_next_goes_on(tmp_path: Path, moment: str) -> None:
+    lake = polled_lake(tmp_path / "lake")
+    argv = ["update", "--lake", lake.where, "--master", "local[1]", "--output", "json"]
+    typed = Typed(argv, tmp_path / "state")
     assert typed.process.stderr is not None
     for line in typed.process.stderr:
         if moment in line:
@@ -259,12 +264,15 @@ def test_ctrl_c_ends_it_all_and_changes_nothing(tmp_path: Path, moment: str) -> 
     typed.process.send_signal(signal.SIGINT)
     _, rest = typed.process.communicate(timeout=600)
     assert typed.process.returncode == 130, rest
-    assert "interrupted: the lake is as it was" in rest
+    assert "interrupted: what was taken in until then is in the lake" in rest
     assert "Traceback" not in rest
     assert typed.marked() == []
-    assert rows_of(Lake.open(lake.where), "snapshot") == before
-    with writing(lake, "collect"):
+    with lake.alone("20261121T101500Z-3f9a1c", "test"):
         pass  # nobody holds the lock
+    again = Typed(argv, tmp_path / "state")
+    _, err = again.process.communicate(timeout=600)
+    assert again.process.returncode == 0, err
+    assert (lake.table(SNAPSHOT).rows, lake.table(HISTORY).rows) == (50, 50)
 
 
 def test_nothing_but_its_own_words_is_on_standard_error(lake: Lake, tmp_path: Path) -> None:

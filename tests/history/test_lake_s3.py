@@ -14,11 +14,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from console.history.store import Lake, LakeBusy, LakeError, LeaseLost, parquet_files
+from console.history.store.commit import put_table
 from console.history.store.delta_log import listed
 from console.history.store.errors import StoreError
 from console.history.store.filesystem import Filesystem
 from console.history.store.lock import Holder, this_process
+from console.history.store.release import TableFiles, folder_of
 from console.history.store.s3 import S3Files, S3Keys
+from console.history.store.write import writing
+from tests.history.lake_rows import arrow_rows, snapshot_rows
 
 from console.cli import main as cli
 from console.contexts.lake_files import lake_files
@@ -27,12 +32,7 @@ from console.history.reader.queries import Wanted, Window, hottest, timeline
 from console.history.reader.tables import Tables
 from console.history.schema import CHANGE_EVENT, HISTORY
 from console.history.status import status
-from console.history.store import Lake, LakeBusy, LakeError, LeaseLost, parquet_files
-from console.history.store.commit import put_table
-from console.history.store.release import TableFiles, folder_of
-from console.history.store.write import writing
 from console.model.numbers import json_text
-from tests.history.lake_rows import arrow_rows, snapshot_rows
 from tests.support import sample_lake
 from tests.support.patience import PATIENCE
 from tests.support.s3_store import BUCKET, KEYS, STORES, NoStoreError, Store, running

@@ -1,4 +1,4 @@
-"""What `sources.yaml` and the command line name, and what is said where they are wrong."""
+"""What `sources.yaml` names, and what is said where it is wrong."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from console.history.jobs.inputs import Inputs, Journals, MetadataLog, RequestLog
-from console.lake.sources import given_sources, missing, read_sources
+from console.history.inputs import Inputs, Journals, MetadataLog, RequestLog
+from console.lake.sources import missing, read_sources
 from console.model.yaml_places import FileProblems
 
 FOLDER = Path("/lake")
@@ -64,34 +64,6 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
         read_sources("clusters:\n - idd: a\n   timezone: nowhere\njournal: x", "s.yaml", FOLDER)
     assert [each.line for each in caught.value.problems] == sorted(each.line or 0 for each in caught.value.problems)
     assert len(caught.value.problems) >= 4
-
-
-def test_of_the_command_line() -> None:
-    given = given_sources(
-        metadata_logs=["m"], request_logs=["1=/a*", "2=/b", "1=/c"], cluster_id="abc", zone="Asia/Tokyo", folder=FOLDER
-    )
-    assert given == Inputs(
-        (MetadataLog("/lake/m", "abc"),),
-        (
-            RequestLog(("/a*", "/c"), "abc", 1, "Asia/Tokyo"),
-            RequestLog(("/b",), "abc", 2, "Asia/Tokyo"),
-        ),
-    )
-    assert given_sources(journals=["/j"], folder=FOLDER) == Inputs(journals=(Journals("/j"),))
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ({"request_logs": ["/a"]}, "BROKER=FILES"),
-        ({"request_logs": ["1="], "cluster_id": "a"}, "BROKER=FILES"),
-        ({"request_logs": ["1=/a"]}, "--cluster-id"),
-        ({"metadata_logs": ["/a"], "zone": "Mars"}, "no time zone"),
-    ],
-)
-def test_what_the_command_line_can_not_be(given: dict[str, object], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        given_sources(**given, folder=FOLDER)  # type: ignore[arg-type]
 
 
 def test_what_is_not_there_is_named(tmp_path: Path) -> None:

@@ -10,12 +10,14 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any, NamedTuple
 
+import duckdb
 import pyarrow as pa
 import pytest
 
 from console.history.entities import quota_key
-from console.history.schema import QUOTA_USAGE, REQUEST_1S, USAGE_KEYS, arrow_schema
-from console.history.transforms.quota_usage import HOUR, Limits, two_digits_up, used_minutes, with_suggestions
+from console.history.schema import QUOTA_SUGGESTION, QUOTA_USAGE, REQUEST_1S, USAGE_KEYS, arrow_schema
+from console.history.transforms import quota_usage
+from console.history.transforms.quota_usage import FIGURES, HOUR, SCOPE, Limits, two_digits_up, used_minutes
 from console.model.quota import Effective, effective
 from tests.history.quota_worlds import NAMES, START, Limit, at, history_rows, holding, random_limits
 
@@ -101,11 +103,11 @@ def counted(uses: Sequence[Used], limits: Sequence[Limit]) -> dict[tuple[Any, ..
             if (*who, minute) not in found or found[*who, minute][0] <= use.second:
                 found[*who, minute] = (use.second, of[key])
     made = {}
-    for (*who, minute), (_, limit) in found.items():
-        by_second = amounts[tuple(who)]
+    for (*whose, minute), (_, limit) in found.items():
+        by_second = amounts[tuple(whose)]
         clock = range(minute * 60, minute * 60 + 60)
         rates = sorted(sum(by_second.get(each - back, 0.0) for back in range(10)) / 10 for each in clock)
-        made[*who, minute] = {
+        made[*whose, minute] = {
             "quota_value": None if limit is None else limit.value,
             "level": None if limit is None else limit.level,
             "rate_avg": sum(by_second.get(each, 0.0) for each in clock) / 60,
@@ -113,7 +115,7 @@ def counted(uses: Sequence[Used], limits: Sequence[Limit]) -> dict[tuple[Any, ..
             "rate_max_10s": rates[-1],
             "utilisation": None if limit is None else rates[-1] / limit.value,
             "headroom": None if limit is None else limit.value - rates[-1],
-            "throttle_ms": waits[*who, minute],
+            "throttle_ms": waits[*whose, minute],
         }
     return made
 
@@ -131,8 +133,22 @@ def usage(uses: Sequence[Used], limits: Sequence[Limit]) -> list[dict[str, Any]]
             near = [row for second, row in rows if hour * HOUR - 10 < second < (hour + 1) * HOUR]
             seconds = pa.Table.from_pylist(near, schema=arrow_schema(REQUEST_1S))
             made.append(used_minutes(seconds, hour, limits_of(cluster, limits)))
-    rows: list[dict[str, Any]] = with_suggestions(pa.concat_tables(made)).cast(arrow_schema(QUOTA_USAGE)).to_pylist()
-    return rows
+    minutes: list[dict[str, Any]] = pa.concat_tables(made).cast(arrow_schema(QUOTA_USAGE)).to_pylist()
+    return minutes
+
+
+def judged(minutes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """What all minutes of each scope suggest. The figures are computed by SQL, as the application does it."""
+    used = pa.Table.from_pylist([dict(each) for each in minutes], schema=arrow_schema(QUOTA_USAGE))
+    figures = ", ".join(f"{sql} AS {name}" for name, sql in FIGURES.items())
+    with duckdb.connect() as database:
+        rows = database.sql(f"SELECT {', '.join(SCOPE)}, {figures} FROM used GROUP BY ALL").to_arrow_table()
+    assert used.num_rows >= rows.num_rows
+    made = quota_usage.suggestions(rows)
+    assert made.schema == arrow_schema(QUOTA_SUGGESTION)
+    told: list[dict[str, Any]] = made.to_pylist()
+    assert len({tuple(row[name] for name in QUOTA_SUGGESTION.key) for row in told}) == len(told)
+    return told
 
 
 def close(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> bool:
@@ -200,7 +216,8 @@ def test_a_minute_with_a_throttled_producer(used: list[dict[str, Any]]) -> None:
     assert (row["rate_avg"], row["rate_p95_10s"], row["rate_max_10s"]) == (250.0, 1500.0, 1500.0)
     assert (row["utilisation"], row["headroom"]) == (3.0, -1000.0)
     assert (row["throttle_ms"], row["throttled_requests"]) == (900, 2)
-    assert (row["suggested_value"], row["reason"]) == (
+    (suggestion,) = judged([row])
+    assert (suggestion["suggested_value"], suggestion["reason"]) == (
         1900.0,
         "throttled in 1 of 1 minutes, at up to 1.5 kB/s: 1.25 × that for this user",
     )
@@ -252,8 +269,7 @@ def suggestions() -> dict[str, tuple[float | None, str]]:
     rows = [row | {"cluster_id": name} for name, each in cases.items() for row in each]
     # The same seconds on another broker are no more minutes.
     rows += [row | {"broker_id": 2} for row in rows if row["cluster_id"] == "far below, not for long"]
-    judged = with_suggestions(pa.Table.from_pylist(rows, schema=arrow_schema(QUOTA_USAGE)))
-    told = judged.group_by(["cluster_id", "suggested_value", "reason"]).aggregate([]).to_pylist()
+    told = judged(rows)
     assert len(told) == len(cases)
     return {row["cluster_id"]: (row["suggested_value"], row["reason"]) for row in told}
 
@@ -290,6 +306,28 @@ def test_what_is_suggested_and_why(
     suggestions: dict[str, tuple[float | None, str]], case: str, value: float | None, reason: str
 ) -> None:
     assert suggestions[case] == (value, reason)
+
+
+def test_every_scope_has_one_suggestion_that_follows_from_all_its_minutes(used: list[dict[str, Any]]) -> None:
+    """Of random use: a plain count of each scope's minutes, and what each kind of reason promises."""
+    scopes: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
+    for row in used:
+        scopes[tuple(row[name] for name in SCOPE)].append(row)
+    told = {tuple(row[name] for name in SCOPE): row for row in judged(used)}
+    assert told.keys() == scopes.keys()
+    for scope, rows in scopes.items():
+        limit, value, reason = scope[4], told[scope]["suggested_value"], told[scope]["reason"]
+        minutes = len({row["minute"] for row in rows})
+        throttled = len({row["minute"] for row in rows if row["throttle_ms"]})
+        peak = max(row["rate_max_10s"] for row in rows)
+        if limit is None:
+            assert (value, reason[:8]) == (None, "no limit")
+        else:
+            counts = f"throttled in {throttled} of {minutes} minutes" if throttled else f"never throttled in {minutes} "
+            assert reason.startswith(counts)
+        if value is not None:
+            assert value >= peak
+            assert throttled or (minutes >= 60 and peak < limit / 10)
 
 
 def test_two_digits_up() -> None:

@@ -10,27 +10,23 @@ import re
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from glob import glob
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
+import pyarrow as pa
 import pytest
 from msgspec import structs
 
-from console.history.jobs.inputs import Inputs, RequestLog, plan_request_logs
-from console.history.jobs.record import UnreadableInput
+from console.history.inputs import Inputs, RequestLog, UnreadableInput, plan_request_logs
+from console.history.plans import RequestLogs, Settings
 from console.history.requests import files
 from console.history.requests.files import LogChangedError, opened_as_planned
 from console.history.requests.parts import BrokerLog, CutInPlaceError, Part, parts_of, plan, read_part
-from console.history.schema import REQUEST_1S
-from console.history.store import Lake
-from tests.history.lake_rows import rows_of
 from tests.history.request_lines import produce
-
-if TYPE_CHECKING:
-    pass
 
 
 def line(number: int) -> bytes:
@@ -145,11 +141,11 @@ class Broker:
             deed()
 
     def run(self, progress: dict[str, Any], *, quiet: bool = False) -> dict[str, Any]:
-        """As `ingest` does it: plan, cut into parts, read each part twice, commit all of it or nothing."""
+        """As a source does it: plan, cut into parts, read each part twice, commit all of it or nothing."""
         between: Callable[[], None] = (lambda: None) if quiet else self.disturb
         patterns = (str(self.folder / "kafka-request.log*"),)
         between()
-        found = glob(patterns[0])  # noqa: PTH207 - as the job does it
+        found = glob(patterns[0])  # noqa: PTH207 - as the source does it
         between()
         made = plan(found, progress, owner="c/1")
         between()
@@ -161,16 +157,69 @@ class Broker:
         return kept
 
 
+class Stream:
+    """A source of a broker's log, as Spark drives it: what is planned is kept, and read again until it was read."""
+
+    def __init__(self, broker: Broker) -> None:
+        self.broker = broker
+        log = RequestLog((str(broker.folder / "kafka-request.log*"),), "c", 1)
+        self.source = RequestLogs(Settings("", Inputs(request_logs=(log,)), ""))
+        self.at = self.source.initial()
+        self.planned: dict[str, Any] | None = None
+
+    def take(self, *, quiet: bool = False) -> None:
+        """A batch, or nothing."""
+        between: Callable[[], None] = (lambda: None) if quiet else self.broker.disturb
+        between()
+        self.planned = self.planned or json.loads(json.dumps(self.source.newest(self.at)))
+        between()
+        found: list[str] = []
+        for part in self.source.parts(self.at, self.planned):
+            between()
+            for batch in self.source.read(part):
+                found += names_in(batch)
+                between()
+        self.broker.committed.update(found)
+        self.at, self.planned = self.planned, None
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_what_is_planned_is_read_in_the_end_whatever_happens_to_the_files(
+    tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "BLOCK_BYTES", 2000)
+    monkeypatch.setattr("console.history.plans.parts_of", lambda logs: parts_of(logs, at_most=3000))
+    broker = Broker(tmp_path, random.Random(seed))
+    stream = Stream(broker)
+    while broker.written < 6:
+        broker.write()
+    for _ in range(8):
+        with suppress(LogChangedError, FileNotFoundError, EOFError, UnreadableInput):
+            stream.take()
+    broker.finish()
+    for path in tmp_path.glob("*.gz"):
+        if "cut" in broker.clients(path):
+            path.unlink()  # gzip begins again
+    for _ in range(2):
+        stream.take(quiet=True)
+    assert broker.committed == Counter(f"c{number}" for number in range(broker.written))
+
+
 def names(part: Part, between: Callable[[], None]) -> Iterator[str]:
     between()
     for batch in read_part(msgspec.convert(json.loads(json.dumps(msgspec.to_builtins(part))), Part)):
         between()
-        for row in batch.to_pylist():
-            # What is emptied while it is read seems damaged, and then its reading fails.
-            if row["quarantined"]:
-                yield row["quarantined"]["reason"]
-            if row["second"]:
-                yield from [row["second"]["client_id"]] * row["second"]["requests"]
+        yield from names_in(batch)
+
+
+def names_in(batch: pa.RecordBatch) -> Iterator[str]:
+    """The client of each request, and why what is unreadable is so."""
+    for row in batch.to_pylist():
+        # What is emptied while it is read seems damaged, and then its reading fails.
+        if row["quarantined"]:
+            yield row["quarantined"]["reason"]
+        if row["second"]:
+            yield from [row["second"]["client_id"]] * row["second"]["requests"]
 
 
 @pytest.mark.parametrize("seed", range(100))
@@ -332,16 +381,16 @@ def test_a_file_of_two_brokers_is_refused(tmp_path: Path) -> None:
         plan_request_logs({}, [one, structs.replace(one, broker_id=2, paths=(str(tmp_path / "link.log"),))])
 
 
-@pytest.mark.parametrize("before", ["parts_of", "side_by_side"])
-def test_ingest_while_the_log_rotates(before: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from console.history.jobs import take as take_request_logs
-    from console.history.jobs.ingest import ingest
-
-    lake = Lake.create(str(tmp_path / "lake"))
+@pytest.mark.parametrize("planned", [False, True], ids=["while it is planned", "before it is read"])
+def test_a_source_while_the_log_rotates(planned: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What happens between the plan and its parts, or between these and their reading."""
     live = tmp_path / "request.log"
-    inputs = Inputs(request_logs=(RequestLog((f"{live}*",), "c", 1),))
-    written = 0
+    source = RequestLogs(Settings("", Inputs(request_logs=(RequestLog((f"{live}*",), "c", 1),)), ""))
+    at = source.initial()
+    found: Counter[str] = Counter()
+    lost: list[str] = []
     deeds: list[Callable[[], object]] = []
+    written = 0
 
     def write(lines: int) -> None:
         nonlocal written
@@ -349,14 +398,29 @@ def test_ingest_while_the_log_rotates(before: str, tmp_path: Path, monkeypatch: 
             file.write(text(*range(written, written + lines)))
         written += lines
 
-    read = getattr(take_request_logs, before)
-
-    def while_it_runs(*given: Any) -> Any:
-        """Called between the plan and the parts, or between them and the reading."""
+    def disturb() -> None:
         for deed in deeds:
             deed()
         deeds.clear()
-        return read(*given)
+
+    def parts_later(*given: Any) -> Any:
+        if not planned:
+            disturb()
+        return parts_of(*given)
+
+    def take() -> None:
+        nonlocal at
+        end = json.loads(json.dumps(source.newest(at)))
+        parts = source.parts(at, end)
+        disturb()
+        for part in parts:
+            for batch in source.read(part):
+                for row in batch.to_pylist():
+                    if row["second"]:
+                        found[row["second"]["client_id"]] += row["second"]["requests"]
+                    if row["quarantined"]:
+                        lost.append(row["quarantined"]["reason"])
+        at = end
 
     def rotated() -> None:
         live.rename(f"{live}.1")
@@ -372,35 +436,24 @@ def test_ingest_while_the_log_rotates(before: str, tmp_path: Path, monkeypatch: 
         live.unlink()
         write(20)
 
-    def deleted() -> None:
-        live.unlink()
-
-    monkeypatch.setattr(take_request_logs, before, while_it_runs)
+    monkeypatch.setattr("console.history.plans.parts_of", parts_later)
     for deed in (rotated, emptied, packed):
         write(40)
         deeds.append(deed)
-        ingest(None, lake, inputs)
-        assert not lake.failed_runs(), deed
-    ingest(None, lake, inputs)
-    assert requests_in(lake) == Counter(f"c{number}" for number in range(written))
-    # What is deleted before it is read fails the attempt, and the next one goes without.
+        take()
+    take()
+    assert found == Counter(f"c{number}" for number in range(written))
+    assert not lost
+    # Of what is deleted before it is planned there is no part; what is deleted then is told, once.
     write(10)
-    deeds.append(deleted)
-    assert ingest(None, lake, inputs).rows == {}
-    (failed,) = lake.failed_runs()
-    assert f"{live} is not the file any more" in failed["message"]
-    assert requests_in(lake) == Counter(f"c{number}" for number in range(written - 10))
-    # Where it goes on like that, it says so.
-    deeds += [deleted]
-    monkeypatch.setattr("console.history.jobs.ingest.ATTEMPTS", 1)
-    write(10)
-    with pytest.raises(UnreadableInput, match="nothing was taken in"):
-        ingest(None, lake, inputs)
-
-
-def requests_in(lake: Lake) -> Counter[str]:
-    """Requests by client."""
-    found: Counter[str] = Counter()
-    for row in rows_of(lake, "request_1s"):
-        found[row[REQUEST_1S.names.index("client_id")]] += row[REQUEST_1S.names.index("requests")]
-    return found
+    deeds.append(live.unlink)
+    if planned:
+        take()
+    else:
+        with pytest.raises(LogChangedError, match=f"{live} is not the file any more"):
+            take()
+    assert found == Counter(f"c{number}" for number in range(written - 10))
+    assert len(lost) == planned
+    assert not planned or f"bytes are lost: {live} is not the file any more" in lost[0]
+    take()
+    assert len(lost) == planned

@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 from kafka import KafkaProducer  # type: ignore[import-untyped]
 
-from console.history.jobs.inputs import RequestLog, plan_request_logs
-from console.history.jobs.record import UnreadableInput
+from console.history.inputs import RequestLog, UnreadableInput, plan_request_logs
 from console.history.requests.files import LogChangedError
 from console.history.requests.lines import Line
 from console.history.requests.parts import parts_of
@@ -50,7 +49,7 @@ def test_every_line_once_while_a_broker_rotates_and_packs(cluster: KafkaCluster)
             done.set()
 
     def run() -> None:
-        """As `ingest` does: all of it, or nothing."""
+        """As a source does: all of it, or nothing."""
         nonlocal remembered
         planned = plan_request_logs(remembered, [log])
         rows = [line for part in parts_of(planned.logs, 20_000) for line in lines_of(part)]
@@ -71,7 +70,7 @@ def test_every_line_once_while_a_broker_rotates_and_packs(cluster: KafkaCluster)
     busy.join()
     cluster.kill(1)
     run()
-    there = sorted(glob(pattern))  # noqa: PTH207 - as the job does it
+    there = sorted(glob(pattern))  # noqa: PTH207 - as the source does it
     assert len(there) > 20, "the log was rotated"
     assert runs - failed > 3
     logged: Counter[bytes] = Counter()

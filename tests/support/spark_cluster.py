@@ -41,9 +41,12 @@ class SparkCluster:
         """How many executors each worker has run."""
         return [len(list(path.glob("app-*/*"))) for path in sorted(self.folder.glob("worker-*[0-9]"))]
 
-    def submit(self, script: Path, arguments: Sequence[str], *, zips: Path) -> subprocess.CompletedProcess[str]:
+    def submit(
+        self, script: Path, arguments: Sequence[str], *, zips: Path, jars: Sequence[Path] = ()
+    ) -> subprocess.CompletedProcess[str]:
         """Run a script with `spark-submit`, by a Python that does not know this checkout."""
         command = [str(SPARK / "bin" / "spark-submit"), "--master", self.url, "--py-files", str(zips)]
+        command += ["--jars", ",".join(map(str, jars))] if jars else []
         command += ["--executor-memory", "512m", "--conf", "spark.ui.enabled=false"]
         command += ["--conf", "spark.sql.shuffle.partitions=2", "--conf", "spark.driver.host=127.0.0.1"]
         options = " ".join(java_options())

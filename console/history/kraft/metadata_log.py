@@ -133,7 +133,8 @@ def plan_log(
     """Scans the files of a cluster's folders `__cluster_metadata-0`: headers and checksums alone.
 
     start_offset: the first offset that is read. end_offset: the first that is not; None: to the end of the whole
-    batches. No file says what is committed (`quorum-state` has only the leader and its epoch, a snapshot only its own
+    batches. Damage between them is reported. No file says what is committed (`quorum-state` has only the
+    leader and its epoch, a snapshot only its own
     end): give the high watermark, as DescribeQuorum reports it, as `end_offset` if the log is of a controller that may
     yet lose its last records. With one controller, or in a copy that is a minute old, everything is committed.
 
@@ -190,6 +191,8 @@ class _Plan:
                         fresh = [batch for batch in part.batches if self._cover(batch.first, batch.last)]
                         if fresh:
                             self._take(file, Window(part.at, part.data, fresh))
+                    elif not self._start <= part.offset < self._end:
+                        continue
                     elif part.reason is not None:
                         self._trouble(file, part.at, f"batch at offset {part.offset}: {part.reason}", part.data)
                     elif file.then is not None:

@@ -19,10 +19,8 @@ from console.history.requests.logged import INT_MAX, NOT_USUAL, Logged, decode, 
 
 # A logged request that changes something, as ALTER_REQUEST's values.
 
-_CONNECTION = re.compile(r".*?:\d+-(?P<host>.+):\d+-\d+(?:-\d+)?")
-"""As Kafka names a connection (ServerConnectionId): ``10.0.0.1:9092-10.0.0.7:40000-1-0``, addresses of IPv6 as they
-are."""
-
+_OWN_PORT = re.compile(r":\d+-")
+_PORT_AND_NUMBERS = re.compile(r"\d+-\d+(?:-\d+)?")
 _OF_ANOTHER_FORM = (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError)
 
 UNREAD = Change("cluster", "", ":unread", "set", None, False, NO_ANSWER)
@@ -66,9 +64,14 @@ def altered(text: str, end_ts: datetime) -> list[Row]:
 
 
 def client_host(connection: str) -> str | None:
-    """The client's address in the name of a connection; None where it is of another form."""
-    found = _CONNECTION.fullmatch(connection)
-    return None if found is None else found["host"]
+    """The client's address in the name of a connection; None where it is of another form.
+
+    As Kafka names one (ServerConnectionId): ``10.0.0.1:9092-10.0.0.7:40000-1-0``, without the last number before Kafka
+    4; addresses of IPv6 as they are.
+    """
+    own = _OWN_PORT.search(connection)
+    host, _, rest = connection[own.end() :].rpartition(":") if own else ("", "", "")
+    return host if host and _PORT_AND_NUMBERS.fullmatch(rest) else None
 
 
 def _body(body: object) -> Mapping[str, Any]:

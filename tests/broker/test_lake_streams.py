@@ -1,0 +1,189 @@
+"""`kac lake run` on real clusters: what controllers write, and lines that are shipped into a topic, are in the lake once
+each, whoever is killed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiokafka import AIOKafkaProducer  # type: ignore[import-untyped]
+from aiokafka.admin import AIOKafkaAdminClient  # type: ignore[import-untyped]
+from aiokafka.admin import NewTopic as AIOKafkaNewTopic
+from aiokafka.helpers import create_ssl_context  # type: ignore[import-untyped]
+
+from console.admin.changes import send
+from console.admin.client import AdminClient
+from console.admin.settings import ConnectionSettings
+from console.history.lake import Lake
+from console.history.schema import HISTORY, KRAFT_RECORD, REQUEST
+from console.model.changes import AlterConfigs, ConfigOp, CreateTopics, DeleteTopics, NewTopic
+from console.model.codes import SET
+from console.model.config import topic_resource
+from tests.history.request_lines import alter_configs, produce
+from tests.support.kafka_cluster import KafkaCluster
+from tests.support.lake_reading import rows_in
+from tests.support.patience import PATIENCE
+
+WAVE = 40
+AT = datetime(2026, 11, 21, 10, 59, 30, 123000)
+Line = tuple[bytes | None, bytes]
+"""A record's key and value."""
+
+
+@pytest.mark.parametrize("kills", [1, pytest.param(20, marks=pytest.mark.long)])
+@pytest.mark.timeout(3600)
+async def test_everything_is_in_the_lake_once(
+    plain_cluster: KafkaCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, kills: int
+) -> None:
+    configure(monkeypatch, tmp_path, f'[contexts.here]\n"bootstrap.servers" = "{plain_cluster.bootstrap}"\n')
+    lake = Lake.create(str(tmp_path / "lake"))
+    controllers = [f"{host}:{port}" for host, port in plain_cluster.controller_addresses]
+    sources = {
+        "id": plain_cluster.cluster_id,
+        "context": "here",
+        "controllers": controllers,
+        "request-topic": f"{name}-lines",
+    }
+    Path(lake.where, "sources.yaml").write_text(json.dumps({"version": "1", "clusters": [sources]}))
+    with AdminClient(ConnectionSettings(bootstrap=plain_cluster.addresses)) as client:
+        topics = (NewTopic(name, 1, 1), NewTopic(f"{name}-lines", 2, 1))
+        await client.run(send, CreateTopics(topics), validate_only=False)
+        try:
+            for number in range(kills + 1):
+                process = await started(lake, "run")
+                await ship(AIOKafkaProducer(bootstrap_servers=plain_cluster.bootstrap), f"{name}-lines", wave(number))
+                await retain(client, name, number)
+                await until(lambda number=number: taken(lake) >= (number + 1) * (WAVE - 4))  # type: ignore[misc]
+                await until(lambda number=number: is_shown(lake, name, number))  # type: ignore[misc]
+                process.send_signal(signal.SIGTERM if number == kills else signal.SIGKILL)
+                assert await process.wait() == (0 if number == kills else -signal.SIGKILL)
+        finally:
+            await client.run(send, DeleteTopics((name, f"{name}-lines")), validate_only=False)
+    waves = kills + 1
+    assert taken(lake) == waves * (WAVE - 4)
+    changed = [key for (key,) in rows_in(lake, REQUEST, "alter.entity_key", "alter IS NOT NULL")]
+    assert sorted(changed) == sorted(f"t-{number}" for number in range(waves))
+    assert len(rows_in(lake, REQUEST, "1", "quarantined IS NOT NULL")) == 3 * waves
+    records = rows_in(lake, KRAFT_RECORD, "log_offset, record_index, in_snapshot", "quarantined IS NULL")
+    assert len(records) > waves
+    assert len(set(records)) == len(records)
+    values = rows_in(lake, HISTORY, "new_value", f"entity_key = '{name}' AND attr = 'retention.ms'")
+    assert sorted(values) == sorted((str(700_000_000 + number),) for number in range(waves))
+
+
+async def test_a_topic_is_read_as_its_context_says(
+    secure_cluster: KafkaCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """SASL and TLS by files; a login that Spark's source can't do is refused by name."""
+    password = secure_cluster.users["admin"]
+    login = f'org.apache.kafka.common.security.scram.ScramLoginModule required username="admin" password="{password}";'
+    text = (
+        f'[contexts.logs]\n"bootstrap.servers" = "{secure_cluster.bootstrap}"\n"security.protocol" = "SASL_SSL"\n'
+        f'"sasl.mechanism" = "SCRAM-SHA-256"\n"sasl.jaas.config" = {json.dumps(login)}\n'
+        f'"ssl.truststore.type" = "PEM"\n"ssl.truststore.location" = "{secure_cluster.authority.pem}"\n'
+    )
+    configure(monkeypatch, tmp_path, text)
+    lake = Lake.create(str(tmp_path / "lake"))
+    sources = {"id": "x", "context": "logs", "request-topic": name}
+    Path(lake.where, "sources.yaml").write_text(json.dumps({"version": "1", "clusters": [sources]}))
+    client = AIOKafkaAdminClient(**as_admin(secure_cluster))
+    await client.start()
+    try:
+        await client.create_topics([AIOKafkaNewTopic(name, 1, 1)])
+        await ship(AIOKafkaProducer(**as_admin(secure_cluster)), name, wave(0))
+        process = await started(lake, "update")
+        assert await process.wait() == 0
+    finally:
+        await client.delete_topics([name])
+        await client.close()
+    assert taken(lake) == WAVE - 4
+    found = [path for path in tmp_path.rglob("*") if path.is_file() and password.encode() in path.read_bytes()]
+    assert found == [tmp_path / "config/kac/config.toml"]
+    configure(monkeypatch, tmp_path, text.replace("SCRAM-SHA-256", "OAUTHBEARER"))
+    refused = await started(lake, "update")
+    _, said = await refused.communicate()
+    assert refused.returncode != 0
+    assert b"logs" in said
+
+
+def configure(monkeypatch: pytest.MonkeyPatch, folder: Path, text: str) -> None:
+    file = folder / "config/kac/config.toml"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.touch(mode=0o600)
+    file.write_text(text)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))
+
+
+async def started(lake: Lake, job: str) -> asyncio.subprocess.Process:
+    words = ("-m", "console", "lake", job, "--lake", lake.where, "--master", "local[2]")
+    pipes = {"stdout": asyncio.subprocess.DEVNULL, "stderr": asyncio.subprocess.PIPE}
+    return await asyncio.create_subprocess_exec(sys.executable, *words, env=dict(os.environ), **pipes)  # type: ignore[arg-type]
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 3 * PATIENCE
+    while not await asyncio.to_thread(is_so):
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.3)
+
+
+def is_shown(lake: Lake, topic: str, number: int) -> bool:
+    where = f"entity_key = '{topic}' AND new_value = '{700_000_000 + number}'"
+    return bool(rows_in(lake, HISTORY, "1", where))
+
+
+def taken(lake: Lake) -> int:
+    """Requests that were counted."""
+    return sum(count for (count,) in rows_in(lake, REQUEST, "second.requests", "second IS NOT NULL"))
+
+
+async def retain(client: AdminClient, topic: str, number: int) -> None:
+    op = ConfigOp("retention.ms", SET, str(700_000_000 + number))
+    await client.run(send, AlterConfigs({topic_resource(topic): (op,)}), validate_only=False)
+
+
+def as_admin(cluster: KafkaCluster) -> dict[str, Any]:
+    return {
+        "bootstrap_servers": cluster.bootstrap,
+        "security_protocol": "SASL_SSL",
+        "sasl_mechanism": "SCRAM-SHA-256",
+        "sasl_plain_username": "admin",
+        "sasl_plain_password": cluster.users["admin"],
+        "ssl_context": create_ssl_context(cafile=str(cluster.authority.pem)),
+    }
+
+
+async def ship(producer: AIOKafkaProducer, topic: str, lines: Sequence[Line]) -> None:
+    await producer.start()
+    try:
+        for key, value in lines:
+            await producer.send(topic, value, key=key)
+        await producer.flush()
+    finally:
+        await producer.stop()
+
+
+def wave(number: int) -> list[Line]:
+    """Lines of two brokers, some in the same second, around the end of an hour; a change; and what can't be read."""
+    at = AT + timedelta(seconds=number % 60)
+    made = [produce(100, at=at + timedelta(milliseconds=place), principal="User:p") for place in range(WAVE - 4)]
+    lines = [(str(1 + place % 2).encode(), each.line.encode()) for place, each in enumerate(made)]
+    change = alter_configs([("retention.ms", 0, "1")], resource=(2, f"t-{number}"), at=at, correlation_id=number)
+    wrapped = json.dumps({"@timestamp": "x", "message": change.line.rstrip("\n")}).encode()
+    return [
+        *lines,
+        (b"1", wrapped),
+        (b"1", b"[2026-11-21 10:00:00,000] DEBUG Completed request:{torn (kafka.request.logger) %d\n" % number),
+        (None, b"no key %d" % number),
+        (b"2", b"another logger's line"),
+    ]

@@ -1,0 +1,24 @@
+"""The rows of a lake's tables, as any program reads them: the files of the newest version, through DuckDB."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import duckdb
+
+from console.history.lake import Lake
+from console.history.schema import Table
+
+
+def rows_in(lake: Lake, table: Table, columns: str = "*", where: str = "true") -> list[tuple[Any, ...]]:
+    """Columns of the rows that hold."""
+    files = [f"{lake.folder(table)}/{path}" for path in lake.table(table).files]
+    if not files:
+        return []
+    held = ""
+    if table.newest:
+        newest = f"max(made) OVER (PARTITION BY {', '.join(table.newest)})"
+        held = f"QUALIFY made = {newest} AND {table.there} IS NOT NULL"
+    sql = f"SELECT {columns} FROM (SELECT * FROM read_parquet(?, hive_partitioning = false) {held}) WHERE {where}"
+    with duckdb.connect() as database:
+        return database.execute(sql, [files]).fetchall()
