@@ -53,7 +53,7 @@ async def test_everything_is_in_the_lake_once(
         "controllers": controllers,
         "request-topic": f"{name}-lines",
     }
-    Path(lake.where, "sources.yaml").write_text(json.dumps({"version": "1", "clusters": [sources]}))
+    name_sources(lake, sources)
     with AdminClient(ConnectionSettings(bootstrap=plain_cluster.addresses)) as client:
         topics = (NewTopic(name, 1, 1), NewTopic(f"{name}-lines", 2, 1))
         await client.run(send, CreateTopics(topics), validate_only=False)
@@ -94,7 +94,7 @@ async def test_a_topic_is_read_as_its_context_says(
     configure(monkeypatch, tmp_path, text)
     lake = Lake.create(str(tmp_path / "lake"))
     sources = {"id": "x", "context": "logs", "request-topic": name}
-    Path(lake.where, "sources.yaml").write_text(json.dumps({"version": "1", "clusters": [sources]}))
+    name_sources(lake, sources)
     client = AIOKafkaAdminClient(**as_admin(secure_cluster))
     await client.start()
     try:
@@ -106,13 +106,20 @@ async def test_a_topic_is_read_as_its_context_says(
         await client.delete_topics([name])
         await client.close()
     assert taken(lake) == WAVE - 4
-    found = [path for path in tmp_path.rglob("*") if path.is_file() and password.encode() in path.read_bytes()]
-    assert found == [tmp_path / "config/kac/config.toml"]
+    assert files_with(password, tmp_path) == [tmp_path / "config/kac/config.toml"]
     configure(monkeypatch, tmp_path, text.replace("SCRAM-SHA-256", "OAUTHBEARER"))
     refused = await started(lake, "update")
     _, said = await refused.communicate()
     assert refused.returncode != 0
     assert b"logs" in said
+
+
+def name_sources(lake: Lake, cluster: dict[str, Any]) -> None:
+    Path(lake.where, "sources.yaml").write_text(json.dumps({"version": "1", "clusters": [cluster]}))
+
+
+def files_with(text: str, folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file() and text.encode() in path.read_bytes()]
 
 
 def configure(monkeypatch: pytest.MonkeyPatch, folder: Path, text: str) -> None:
