@@ -86,6 +86,7 @@ class Application:
         self._report = report
         self._keep_days = keep_days
         self._topics = {each.stream: each for each in topics}
+        self._told: Callable[[str], None] = lambda _: None
         self.tables = Tables(spark, lake, root, dict(note))
         self._known = Known(self.tables)
         self._alone = threading.Lock()
@@ -107,9 +108,10 @@ class Application:
         every: float,
         told: Callable[[str], None],
         stop: threading.Event,
-        now_and_then: Callable[[Application], None],
+        now_and_then: Callable[[], None],
     ) -> None:
         """Runs all streams until `stop` is set. What fails is reported once, and begun again. See `run`."""
+        self._told = told
         trigger = {"processingTime": f"{every:g} seconds"}
         streams = {name: self._begin(name, **trigger) for name in (*self._wanted, GOLD)}
         failed: dict[str, str] = {}
@@ -134,11 +136,11 @@ class Application:
                         if name == GOLD:
                             self._known = Known(self.tables)
                         streams[name] = self._begin(name, **trigger)
-                now_and_then(self)
-                self.maintain()
                 if time.monotonic() > judged + _JUDGE:
                     judged = time.monotonic()
                     self.judge()
+                    self.maintain()
+                    now_and_then()
         finally:
             for query in streams.values():
                 query.stop()
@@ -222,8 +224,11 @@ class Application:
             self._check(counted["first"], counted["last"], before)
         mine = self._report.taken.setdefault(name, {"good": 0, "bad": 0})
         unreadable = counted["bad"] or 0
-        mine["good"] += (counted["good"] or 0) - unreadable
+        read_well = (counted["good"] or 0) - unreadable
+        mine["good"] += read_well
         mine["bad"] += unreadable
+        if read_well or unreadable:
+            self._told(f"{name}: read {read_well:,}{f', {unreadable:,} unreadable' if unreadable else ''}")
 
     def _check(self, first: datetime, last: datetime, before: int) -> None:
         """Take a batch of request logs back, and its checkpoint, where a time zone is wrong. before: the version of the
@@ -326,17 +331,22 @@ def run(
     session: Session,
     told: Callable[[str], None],
     stop: threading.Event,
-    now_and_then: Callable[[Application], None] = lambda _: None,
+    now_and_then: Callable[[], None] = lambda: None,
 ) -> Report:
     """Goes on until `stop` is set. told: gets a line for what fails, and for each batch that wrote something.
-    now_and_then: called between batches, for what is done on a schedule. LakeBusy, LakeError."""
+    now_and_then: called every some seconds, once what was done until then is kept. LakeBusy, LakeError."""
     report = Report(new_run_id(), "run", iso_now(), versions=versions())
     with settings_of(plan) as settings, plan.lake.alone(report.run_id, "run") as lock:
         if lock.former is not None:
             told(f"took over the lock of a run that died: {lock.former}")
-        with recorded(plan.lake, report), session() as spark, in_words(), logged_in(spark, plan.login):
+        with recorded(plan.lake, report) as keep, session() as spark, in_words(), logged_in(spark, plan.login):
             app = application(plan, settings, spark, report)
-            app.go_on(plan.every, told, stop, now_and_then)
+
+            def kept() -> None:
+                keep()
+                now_and_then()
+
+            app.go_on(plan.every, told, stop, kept)
     return report
 
 
@@ -347,6 +357,5 @@ def application(plan: Plan, settings: Settings, spark: SparkSession, report: Rep
         lake.files.remove(lake.path(f"checkpoints/{GOLD}"))
     if is_undone(lake):
         lake.files.remove(lake.path(f"checkpoints/{RequestLogs.name}"))
-    return Application(
-        spark, lake, plan.root, settings, {"run": report.run_id, "kac": kac_version()}, report, plan.keep_days
-    )
+    note = {"run": report.run_id, "kac": kac_version()}
+    return Application(spark, lake, plan.root, settings, note, report, plan.keep_days, plan.topics)
