@@ -369,6 +369,11 @@ class Group(Struct, frozen=True):
     topology_epoch: int = -1
 
     @property
+    def is_vacant(self) -> bool:
+        """Whether it has no members."""
+        return self.state in ("Empty", "Dead")
+
+    @property
     def late_members(self) -> int:
         """How many members have not taken their target."""
         return sum(1 for member in self.members or () if not member.has_target)

@@ -98,6 +98,11 @@ def commas(ids: Iterable[int]) -> str:
     return ",".join(map(str, ids))
 
 
+def plural(count: int, one: str, many: str = "") -> str:
+    """``1 topic``, ``4,000 topics``."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
 def time_of_day(at: datetime) -> str:
     """The local time of day, as ``14:02:31``: absolute, so that it never needs to be drawn again."""
     return at.astimezone().strftime("%H:%M:%S")

@@ -51,6 +51,7 @@ class Snapshot(Struct, frozen=True):
     documentation: (resource type code, key) -> text, asked for once for each key.
     read_at: part ("topics", "quotas", …) -> when it was last read whole, UTC.
     group_positions: members and offsets, read at once, of the groups that were asked for by name.
+    had_members: the groups that were listed with members since the first listing.
     replica_logs: (topic, partition) -> what its replicas hold, of the partitions that were asked for.
     log_ranges: (topic, partition) -> its first offset and its end, of the partitions that were asked for.
     offsets_at: (topic, partition, ms since 1970) -> the offset of its first record that is not older, -1 if there is
@@ -74,6 +75,7 @@ class Snapshot(Struct, frozen=True):
     acls: tuple[Acl, ...] = ()
     scram: Mapping[str, tuple[ScramCredential, ...]] = field(default_factory=dict)
     groups: Mapping[str, Group] = field(default_factory=dict)
+    had_members: frozenset[str] = frozenset()
     lags: Mapping[str, GroupLag] = field(default_factory=dict)
     group_positions: Mapping[str, GroupPosition] = field(default_factory=dict)
     log_ranges: Mapping[TopicPartition, LogRange] = field(default_factory=dict)
@@ -353,7 +355,10 @@ def with_groups(snapshot: Snapshot, groups: Mapping[str, Group], *, whole: bool,
     groups = share(snapshot.groups, kept)
     if groups is not snapshot.groups and (gone := snapshot.lags.keys() - groups.keys()):
         snapshot = without_groups(snapshot, gone)
-    return replace(snapshot, groups=groups, read_at=_read_at(snapshot, "groups", at))
+    had_members = snapshot.had_members & groups.keys() | {each.name for each in groups.values() if not each.is_vacant}
+    if had_members == snapshot.had_members:
+        had_members = snapshot.had_members
+    return replace(snapshot, groups=groups, had_members=had_members, read_at=_read_at(snapshot, "groups", at))
 
 
 def without_groups(snapshot: Snapshot, gone: Collection[str]) -> Snapshot:

@@ -92,7 +92,9 @@ def of(
 class Claim(Struct, frozen=True, kw_only=True):
     """A cause that has its evidence. predicted: the symptoms that it explains. since: UTC, None if it was there at the
     first look. times: how often, 0 where it is not counted.
-    beside: it explains only what no other cause does, and is named beside the others."""
+    beside: it explains only what no other cause does, and is named beside the others. fold: what is said of one of many
+    groups, and of many of them, where equal claims are said as one; None where each stands for itself. idle: nobody
+    works with it: of two alike it comes after what is at work."""
 
     cause: str
     subject: Subject
@@ -105,6 +107,8 @@ class Claim(Struct, frozen=True, kw_only=True):
     times: int = 0
     next: tuple[Next, ...] = ()
     beside: bool = False
+    fold: tuple[str, str] | None = None
+    idle: bool = False
 
     def predicts(self, symptom: Symptom) -> bool:
         """Whether it explains a symptom."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from heapq import heapify, heappop, heappush
-from itertools import chain
+from itertools import chain, islice
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -15,6 +15,7 @@ from msgspec import Struct, field
 from console.triage.cause import CauseRule, Certainty, Claim, Severity
 from console.triage.causes import brokers, groups, load, partitions, records, settings, storage, throttled
 from console.triage.course import Course, without_restarts
+from console.triage.folding import folded, one_of
 from console.triage.remembered import RememberedEach, remembered
 from console.triage.symptoms import MOVING, REBALANCING, Key, Subject, Symptom
 
@@ -112,7 +113,7 @@ def diagnose(course: Course, expected: Iterable[Subject] = ()) -> Verdict:
         (id(claims[place]), (claims[place], tuple([symptoms[n] for n in explained[place]])))
         for place in (*chosen, *alone)
     )
-    found = [each for _, each in sorted(named, key=itemgetter(0))]
+    found = [each for _, each in sorted(_as_few(named), key=itemgetter(0))]
     return Verdict(
         course.last.at,
         tuple(found),
@@ -195,7 +196,7 @@ def _stands_alone(claim: Claim) -> bool:
     return claim.certainty is not Certainty.POSSIBLE
 
 
-_Order = tuple[int, int, int, str]
+_Order = tuple[int, bool, int, int, str]
 
 
 def _named(claim: Claim, explains: tuple[Symptom, ...]) -> tuple[_Order, Named]:
@@ -205,11 +206,31 @@ def _named(claim: Claim, explains: tuple[Symptom, ...]) -> tuple[_Order, Named]:
         counts[symptom.name] = counts.get(symptom.name, 0) + symptom.count
     most = dict(sorted(counts.items(), key=lambda each: -each[1])) if len(counts) > 1 else counts
     much = sum(counts.values())
-    order = _SEVERITIES.index(claim.severity), _CERTAINTIES.index(claim.certainty), -much, repr(claim.subject)
-    return order, Named(claim, most, tuple([symptom.subject for symptom in explains[:SHOWN]]))
+    return _order(claim, much), Named(claim, most, tuple([symptom.subject for symptom in explains[:SHOWN]]))
+
+
+def _order(claim: Claim, much: int) -> _Order:
+    severity, certainty = _SEVERITIES.index(claim.severity), _CERTAINTIES.index(claim.certainty)
+    return severity, claim.idle, certainty, -much, repr(claim.subject)
 
 
 _each_named: RememberedEach[int, tuple[_Order, Named]] = RememberedEach(_named)
+
+
+def _as_few(named: Sequence[tuple[_Order, Named]]) -> Iterator[tuple[_Order, Named]]:
+    """With what is the same of many groups as one."""
+    by_claim = {id(each.claim): (order, each) for order, each in named}
+    for claims in folded([each.claim for _, each in named]):
+        mine = [by_claim[id(claim)] for claim in claims]
+        if len(mine) == 1:
+            yield mine[0]
+            continue
+        claim = one_of(claims)
+        counts: Counter[str] = Counter()
+        for _, each in mine:
+            counts.update(each.explains)
+        examples = tuple(islice(chain.from_iterable(each.examples for _, each in mine), SHOWN))
+        yield _order(claim, counts.total()), Named(claim, dict(counts.most_common()), examples)
 
 
 def _unexplained(symptoms: Iterable[Symptom]) -> tuple[Unexplained, ...]:

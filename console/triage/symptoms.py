@@ -10,12 +10,13 @@ from msgspec import Struct, field
 
 from console.model.cluster import Group, GroupLag, LogDir, LogRange, Partition, Quorum, Topic
 from console.model.config import ConfigPlace, ConfigResource, ConfigSet, min_isr, topic_resource
-from console.model.lag_trend import LagTrend
+from console.model.lag_trend import LagTrend, recovers
 from console.model.log_course import Newest
 from console.model.numbers import long_number
 from console.model.snapshot import Snapshot
 from console.model.transactions import OpenTransaction, Standing, Verdict, verdict
 from console.triage.facts import Facts
+from console.triage.readers import Reading, is_below, is_beyond, readings
 from console.triage.remembered import RememberedEach, remembered
 
 BROKER_GONE = "broker-gone"
@@ -354,12 +355,20 @@ def _of_quorum(look: Look) -> Iterator[Symptom]:
 
 
 def grows(trend: LagTrend) -> bool:
-    """Whether a group's lag grows, by more than commits and looks that are not in step make it seem."""
-    if trend.rate is None or trend.rate < 1:
+    """Whether a group's lag grows, by more than commits and looks that are not in step make it seem, and does not come
+    down again after a burst."""
+    if trend.rate is None or trend.rate < 1 or recovers(trend):
         return False
     then = {(each.topic, each.partition): each.end for each in trend.base.lag.partitions}
     written = sum(each.end - then.get((each.topic, each.partition), each.end) for each in trend.last.lag.partitions)
     return trend.rate * (trend.last.at - trend.base.at) >= GROWTH * written
+
+
+def may_yet_commit(group: Group, trend: LagTrend) -> bool:
+    """Whether members may read well and commit later: no offset of theirs moved since the look with which the last one
+    is compared, and none is stuck yet. Some commit each minute."""
+    moved = any(each.moved is not None and each.moved > trend.base.at for each in trend.standing.values())
+    return not (group.is_vacant or moved or trend.stuck)
 
 
 _LAG_OF = "lag of "
@@ -368,22 +377,19 @@ _LAG_OF = "lag of "
 
 def _of_groups(snapshot: Snapshot) -> dict[Key, Symptom]:
     unread = frozenset(each.part.removeprefix(_LAG_OF) for each in snapshot.failures if _LAG_OF in each.part)
-    found = dict(_of_read_groups(snapshot.groups, snapshot.lags, snapshot.lag_trends, unread))
-    found |= _before_start(snapshot.groups, snapshot.lags, snapshot.log_ranges)
-    return found
+    known = readings(snapshot)
+    return {**_of_read_groups(known, unread), **_before_start(known, snapshot.log_ranges)}
 
 
 @remembered
-def _of_read_groups(
-    groups: Mapping[str, Group], lags: Mapping[str, GroupLag], trends: Mapping[str, LagTrend], unread: frozenset[str]
-) -> Mapping[Key, Symptom]:
-    each = _each_group.of(
-        (name, (group, lags.get(name), trends.get(name), name in unread)) for name, group in groups.items()
-    )
+def _of_read_groups(known: Mapping[str, Reading], unread: frozenset[str]) -> Mapping[Key, Symptom]:
+    each = _each_group.of((name, (reading, name in unread)) for name, reading in known.items())
     return _keyed(symptom for mine in each for symptom in mine)
 
 
-def _of_group(group: Group, lag: GroupLag | None, trend: LagTrend | None, unread: bool) -> tuple[Symptom, ...]:
+def _of_group(reading: Reading, unread: bool) -> tuple[Symptom, ...]:
+    """Of what somebody reads: offsets that are left from before are no trouble."""
+    group, _, lag, trend = reading
     found = []
     if group.state in MOVING_STATES:
         found.append(Symptom(REBALANCING, Subject(group=group.name), (group.coordinator,)))
@@ -391,7 +397,7 @@ def _of_group(group: Group, lag: GroupLag | None, trend: LagTrend | None, unread
         found += _beyond_end(group.name, lag, trend)
     if trend is None or unread:
         return tuple(found)
-    if grows(trend):
+    if grows(trend) and not may_yet_commit(group, trend):
         found.append(Symptom(LAG_GROWS, Subject(group=group.name)))
     for topic, partition in trend.stuck:
         found.append(Symptom(COMMIT_STANDS_STILL, Subject(group=group.name, topic=topic, partition=partition)))
@@ -404,26 +410,22 @@ _each_group: RememberedEach[str, tuple[Symptom, ...]] = RememberedEach(_of_group
 def _beyond_end(group: str, lag: GroupLag, trend: LagTrend) -> Iterator[Symptom]:
     """Commits and ends are answered by two brokers: one that moves is ahead of the end for as long as that takes."""
     for each in lag.partitions:
-        if 0 <= each.end < each.committed:
+        if is_beyond(each):
             stands = trend.standing.get((each.topic, each.partition))
             if stands is not None and (stands.moved or 0.0) < trend.last.at:
                 yield Symptom(OFFSET_OUT_OF_RANGE, Subject(group=group, topic=each.topic, partition=each.partition))
 
 
 @remembered
-def _before_start(
-    groups: Mapping[str, Group], lags: Mapping[str, GroupLag], ranges: Mapping[tuple[str, int], LogRange]
-) -> Mapping[Key, Symptom]:
+def _before_start(known: Mapping[str, Reading], ranges: Mapping[tuple[str, int], LogRange]) -> Mapping[Key, Symptom]:
     """Commits of records that are deleted. Where nothing waits no log can begin later."""
-    starts = {place: known.start for place, known in ranges.items() if known.start > 0}
-    if not starts:
+    if not any(each.start > 0 for each in ranges.values()):
         return {}
     return _keyed(
-        Symptom(OFFSET_OUT_OF_RANGE, Subject(group=group, topic=each.topic, partition=each.partition))
-        for group, lag in lags.items()
-        if group in groups
-        for each in lag.partitions
-        if each.lag and 0 <= each.committed < starts.get((each.topic, each.partition), 0)
+        Symptom(OFFSET_OUT_OF_RANGE, Subject(group=name, topic=each.topic, partition=each.partition))
+        for name, reading in known.items()
+        for each in (reading.lag.partitions if reading.lag is not None else ())
+        if is_below(each, ranges)
     )
 
 

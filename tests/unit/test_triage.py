@@ -482,7 +482,8 @@ def test_a_trouble_is_named_and_nothing_else(
 
 
 def test_every_cause_has_a_case() -> None:
-    assert {rule.name for rule in RULES} - {"access-denied", "reassignment-running"} == {case[0] for case in CASES}
+    told = {"access-denied", "reassignment-running", "groups-without-members", "offsets-ahead"}
+    assert {rule.name for rule in RULES} - told == {case[0] for case in CASES}
 
 
 def test_a_healthy_cluster_has_no_cause() -> None:

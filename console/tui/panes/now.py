@@ -246,6 +246,8 @@ def evidence_of(cause: str, subject: Subject) -> tuple[Place, Hashable | None]:
         view = keymap.CONFIGS if cause in _OF_CONFIGS else keymap.TOPIC
         at: Hashable | None = _OF_CONFIGS.get(cause, subject.partition)
         return Place(view, pane_named(keymap.TOPICS).pane, topic_resource(subject.topic)), at
+    if cause in _OF_GROUPS:
+        return pane_named(keymap.GROUPS), None
     brokers = pane_named(keymap.BROKERS)
     if cause in _OF_QUORUM:
         return brokers._replace(view=keymap.QUORUM), None
@@ -257,4 +259,17 @@ _OF_CONFIGS = {
     "replication-throttled": "leader.replication.throttled.replicas",
 }
 """Causes whose evidence is a key of a topic's configs."""
+_OF_GROUPS = frozenset(
+    {
+        "consumer-slow",
+        "consumer-stuck",
+        "group-rebalancing",
+        "group-stopped",
+        "groups-without-members",
+        "offsets-ahead",
+        "offsets-out-of-range",
+        "quota-exceeded",
+    }
+)
+"""Causes of groups, where they are of many."""
 _OF_QUORUM = frozenset({"quorum-lost", "quorum-unstable", "voter-lagging"})

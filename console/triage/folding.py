@@ -1,0 +1,113 @@
+"""Equal causes of many groups, as one: a cause says once what it says of each. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from itertools import chain
+
+from msgspec.structs import replace
+
+from console.model.numbers import plural
+from console.triage.cause import Claim, Evidence, Next
+from console.triage.symptoms import CLUSTER, Subject
+
+FEW = 3
+"""Groups, and partitions of a group, that are named each by itself."""
+MOST_COMMANDS = 16
+"""Commands of one step."""
+
+
+def folded(claims: Sequence[Claim]) -> list[list[Claim]]:
+    """The claims in the parts that are one cause each: what is said of more than a few partitions of a group, and of
+    more than a few groups."""
+    groups: dict[object, list[Claim]] = {}
+    for number, claim in enumerate(claims):
+        mine = (*_kind(claim), claim.subject.group) if claim.fold is not None else (number,)
+        groups.setdefault(mine, []).append(claim)
+    kinds: dict[object, list[list[Claim]]] = {}
+    for part in groups.values():
+        kinds.setdefault(_kind(part[0]) if part[0].fold is not None else id(part), []).append(part)
+    found = []
+    for parts in kinds.values():
+        if len(parts) > FEW:
+            found.append(list(chain.from_iterable(parts)))
+        else:
+            for part in parts:
+                found += [part] if len(part) > FEW else [[claim] for claim in part]
+    return found
+
+
+def _kind(claim: Claim) -> tuple[object, ...]:
+    return claim.cause, claim.severity, claim.certainty, claim.fold, claim.subject.entity
+
+
+def one_of(claims: Sequence[Claim]) -> Claim:
+    """The claim that says what these say."""
+    first = claims[0]
+    if len(claims) == 1 or first.fold is None:
+        return first
+    names = dict.fromkeys(claim.subject.group for claim in claims)
+    topics = {claim.subject.topic for claim in claims}
+    one, many = first.fold
+    if len(names) > 1:
+        title = f"{len(names):,} groups {many}"
+        subject = Subject(entity=first.subject.entity) if first.subject.entity else CLUSTER
+    else:
+        title = f"group {first.subject.group} {one} in {len(claims):,} partitions"
+        topic = first.subject.topic if len(topics) == 1 else None
+        subject = replace(first.subject, topic=topic, partition=None)
+    return replace(
+        first,
+        subject=subject,
+        title=title,
+        since=_first([claim.since for claim in claims]),
+        times=max(claim.times for claim in claims),
+        evidence=_evidence(claims),
+        predicted=tuple(dict.fromkeys(chain.from_iterable(claim.predicted for claim in claims))),
+        next=tuple(_steps(claims)),
+    )
+
+
+def _first(moments: Iterable[datetime | None]) -> datetime | None:
+    """None where one of them was before the first look."""
+    known = [each for each in moments if each is not None]
+    return min(known) if len(known) == len(list(moments)) and known else None
+
+
+def _evidence(claims: Sequence[Claim]) -> tuple[Evidence, ...]:
+    """What is said of the first ones alone, each with what it is about; how many more there are; and what is said of
+    all."""
+    common = [each for each in claims[0].evidence if all(each in claim.evidence for claim in claims)]
+    own = [
+        next((each for each in claim.evidence if each not in common), claim.evidence[0]) for claim in claims[: FEW + 1]
+    ]
+    told = [
+        Evidence(f"{_about(claim.subject)}: {fact}", source)
+        for claim, (fact, source) in zip(claims[:FEW], own, strict=False)
+    ]
+    if len(claims) > FEW:
+        rest, groups = len(claims) - FEW, len({claim.subject.group for claim in claims[FEW:]})
+        more = plural(rest, "more group") if rest == groups > 1 else plural(rest, "more partition")
+        of = f" of {groups:,} groups" if 1 < groups < rest else ""
+        told.append(Evidence(f"and {more}{of}", own[FEW].source))
+    return (*told, *(each for each in common if each not in own))
+
+
+def _about(subject: Subject) -> str:
+    place = f" {subject.topic}/{subject.partition}" if subject.topic is not None else ""
+    return f"group {subject.group}{place}"
+
+
+def _steps(claims: Sequence[Claim]) -> Iterable[Next]:
+    """The steps of all, those with the same text as one. Too many commands are for the operator to choose from."""
+    steps: dict[str, list[Next]] = {}
+    for step in chain.from_iterable(claim.next for claim in claims):
+        steps.setdefault(step.text, []).append(step)
+    for text, mine in steps.items():
+        commands = list(dict.fromkeys(step.command for step in mine if step.command))
+        edits = tuple(dict.fromkeys(chain.from_iterable(step.edits for step in mine)))
+        if len(commands) <= MOST_COMMANDS:
+            yield Next(text, "; ".join(commands), edits)
+        else:
+            yield Next(f"{text}, {len(commands):,} of them, as {commands[0]}")
