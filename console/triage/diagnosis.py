@@ -17,7 +17,7 @@ from console.triage.causes import brokers, groups, load, partitions, records, se
 from console.triage.course import Course, without_restarts
 from console.triage.folding import folded, one_of
 from console.triage.remembered import RememberedEach, remembered
-from console.triage.symptoms import MOVING, REBALANCING, Key, Subject, Symptom
+from console.triage.symptoms import WORK, Key, Subject, Symptom
 
 RULES: tuple[CauseRule, ...] = (
     *brokers.CAUSES,
@@ -31,8 +31,6 @@ RULES: tuple[CauseRule, ...] = (
 )
 """All causes. Where two claims explain equally much, the one of the earlier rule is named."""
 
-WORK = frozenset({MOVING, REBALANCING})
-"""Symptoms that are no trouble unless a cause claims them: moves run, and members join and leave."""
 SHOWN = 5
 """Examples of what a cause explains."""
 _SEVERITIES = tuple(Severity)
@@ -219,18 +217,19 @@ _each_named: RememberedEach[int, tuple[_Order, Named]] = RememberedEach(_named)
 
 def _as_few(named: Sequence[tuple[_Order, Named]]) -> Iterator[tuple[_Order, Named]]:
     """With what is the same of many groups as one."""
-    by_claim = {id(each.claim): (order, each) for order, each in named}
-    for claims in folded([each.claim for _, each in named]):
-        mine = [by_claim[id(claim)] for claim in claims]
-        if len(mine) == 1:
-            yield mine[0]
+    for places in folded([each.claim for _, each in named]):
+        if len(places) == 1:
+            yield named[places[0]]
             continue
-        claim = one_of(claims)
-        counts: Counter[str] = Counter()
-        for _, each in mine:
-            counts.update(each.explains)
-        examples = tuple(islice(chain.from_iterable(each.examples for _, each in mine), SHOWN))
-        yield _order(claim, counts.total()), Named(claim, dict(counts.most_common()), examples)
+        mine = [named[place][1] for place in places]
+        claim = one_of([each.claim for each in mine])
+        counts: dict[str, int] = {}
+        for each in mine:
+            for name, count in each.explains.items():
+                counts[name] = counts.get(name, 0) + count
+        most = dict(sorted(counts.items(), key=lambda each: -each[1]))
+        examples = tuple(islice(chain.from_iterable(each.examples for each in mine), SHOWN))
+        yield _order(claim, sum(most.values())), Named(claim, most, examples)
 
 
 def _unexplained(symptoms: Iterable[Symptom]) -> tuple[Unexplained, ...]:

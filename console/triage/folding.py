@@ -9,6 +9,7 @@ from itertools import chain
 from msgspec.structs import replace
 
 from console.model.numbers import plural
+from console.plan.edits import Edit
 from console.triage.cause import Claim, Evidence, Next
 from console.triage.symptoms import CLUSTER, Subject
 
@@ -18,28 +19,31 @@ MOST_COMMANDS = 16
 """Commands of one step."""
 
 
-def folded(claims: Sequence[Claim]) -> list[list[Claim]]:
-    """The claims in the parts that are one cause each: what is said of more than a few partitions of a group, and of
-    more than a few groups."""
-    groups: dict[object, list[Claim]] = {}
-    for number, claim in enumerate(claims):
-        mine = (*_kind(claim), claim.subject.group) if claim.fold is not None else (number,)
-        groups.setdefault(mine, []).append(claim)
-    kinds: dict[object, list[list[Claim]]] = {}
-    for part in groups.values():
-        kinds.setdefault(_kind(part[0]) if part[0].fold is not None else id(part), []).append(part)
-    found = []
-    for parts in kinds.values():
-        if len(parts) > FEW:
-            found.append(list(chain.from_iterable(parts)))
+def folded(claims: Sequence[Claim]) -> list[list[int]]:
+    """The places of the claims, in the parts that are one cause each: what is said of more than a few partitions of a
+    group, and of more than a few groups."""
+    found: list[list[int]] = []
+    kinds: dict[tuple[object, ...], list[int]] = {}
+    for place, claim in enumerate(claims):
+        if claim.fold is None:
+            found.append([place])
         else:
-            for part in parts:
-                found += [part] if len(part) > FEW else [[claim] for claim in part]
+            # Of 10,000 claims: an enumeration's hash takes its time.
+            kind = claim.cause, id(claim.severity), id(claim.certainty), claim.subject.entity
+            kinds.setdefault(kind, []).append(place)
+    for mine in kinds.values():
+        if len(mine) <= FEW:
+            found += [[place] for place in mine]
+            continue
+        groups: dict[str | None, list[int]] = {}
+        for place in mine:
+            groups.setdefault(claims[place].subject.group, []).append(place)
+        if len(groups) > FEW:
+            found.append(mine)
+        else:
+            for part in groups.values():
+                found += [part] if len(part) > FEW else [[place] for place in part]
     return found
-
-
-def _kind(claim: Claim) -> tuple[object, ...]:
-    return claim.cause, claim.severity, claim.certainty, claim.fold, claim.subject.entity
 
 
 def one_of(claims: Sequence[Claim]) -> Claim:
@@ -64,7 +68,7 @@ def one_of(claims: Sequence[Claim]) -> Claim:
         since=_first([claim.since for claim in claims]),
         times=max(claim.times for claim in claims),
         evidence=_evidence(claims),
-        predicted=tuple(dict.fromkeys(chain.from_iterable(claim.predicted for claim in claims))),
+        predicted=tuple(chain.from_iterable(claim.predicted for claim in claims)),
         next=tuple(_steps(claims)),
     )
 
@@ -101,13 +105,14 @@ def _about(subject: Subject) -> str:
 
 def _steps(claims: Sequence[Claim]) -> Iterable[Next]:
     """The steps of all, those with the same text as one. Too many commands are for the operator to choose from."""
-    steps: dict[str, list[Next]] = {}
-    for step in chain.from_iterable(claim.next for claim in claims):
-        steps.setdefault(step.text, []).append(step)
+    steps: dict[str, dict[str, tuple[Edit, ...]]] = {}
+    for claim in claims:
+        for text, command, edits in claim.next:
+            known = steps.setdefault(text, {})
+            known[command] = (*known.get(command, ()), *edits)
     for text, mine in steps.items():
-        commands = list(dict.fromkeys(step.command for step in mine if step.command))
-        edits = tuple(dict.fromkeys(chain.from_iterable(step.edits for step in mine)))
+        commands = [command for command in mine if command]
         if len(commands) <= MOST_COMMANDS:
-            yield Next(text, "; ".join(commands), edits)
+            yield Next(text, "; ".join(commands), tuple(dict.fromkeys(chain.from_iterable(mine.values()))))
         else:
             yield Next(f"{text}, {len(commands):,} of them, as {commands[0]}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from console.model.cluster import Group, GroupLag, LogRange, PartitionLag
 from console.model.lag_trend import LagTrend, Place, Standing, place
 from console.model.snapshot import Snapshot
-from console.triage.remembered import RememberedEach, remembered
+from console.triage.remembered import remembered
 
 
 def left_behind(group: Group, lag: GroupLag, trend: LagTrend | None, *, had_members: bool) -> frozenset[Place]:
@@ -58,30 +58,38 @@ class Reading(NamedTuple):
     trend: LagTrend | None
 
 
-def _reading(group: Group, lag: GroupLag | None, trend: LagTrend | None, had_members: bool) -> Reading:
+def reading_of(group: Group, lag: GroupLag | None, trend: LagTrend | None, *, had_members: bool) -> Reading:
+    """What of a group's offsets somebody reads from."""
     left = left_behind(group, lag, trend, had_members=had_members) if lag is not None else frozenset[Place]()
     if lag is not None and left:
         lag = replace(lag, partitions=tuple(each for each in lag.partitions if place(each) not in left))
     return Reading(group, left, lag, what_is_read(trend, left) if trend is not None else None)
 
 
-_each_reading: RememberedEach[str, Reading] = RememberedEach(_reading)
+class Sorted(NamedTuple):
+    """Readings of groups without members; of groups with some that stand still; and those with offsets that nobody
+    reads from."""
 
-
-def readings(snapshot: Snapshot) -> Mapping[str, Reading]:
-    """Group -> what of it is read."""
-    return _readings(snapshot.groups, snapshot.lags, snapshot.lag_trends, snapshot.had_members)
+    vacant: list[Reading]
+    stuck: list[Reading]
+    left: list[Reading]
 
 
 @remembered
-def _readings(
-    groups: Mapping[str, Group],
-    lags: Mapping[str, GroupLag],
-    trends: Mapping[str, LagTrend],
-    had_members: frozenset[str],
-) -> Mapping[str, Reading]:
-    parts = ((name, (each, lags.get(name), trends.get(name), name in had_members)) for name, each in groups.items())
-    return {each.group.name: each for each in _each_reading.of(parts)}
+def sorted_readings(known: Sequence[Reading]) -> Sorted:
+    """The few of many that are looked at further."""
+    found = Sorted([], [], [])
+    for each in known:
+        group, left, _, trend = each
+        if left:
+            found.left.append(each)
+        if trend is None:
+            continue
+        if group.is_vacant:
+            found.vacant.append(each)
+        elif trend.stuck:
+            found.stuck.append(each)
+    return found
 
 
 class Leftovers(NamedTuple):
@@ -94,18 +102,18 @@ class Leftovers(NamedTuple):
     waiting: tuple[PartitionLag, ...] = ()
 
 
-def leftovers(snapshot: Snapshot) -> tuple[Leftovers, ...]:
+def leftovers(known: Sequence[Reading], snapshot: Snapshot) -> tuple[Leftovers, ...]:
     """Those of groups that have some."""
-    return _leftovers(readings(snapshot), snapshot.lags, snapshot.log_ranges)
+    return _leftovers(sorted_readings(known), snapshot.lags, snapshot.log_ranges)
 
 
 @remembered
 def _leftovers(
-    known: Mapping[str, Reading], lags: Mapping[str, GroupLag], ranges: Mapping[tuple[str, int], LogRange]
+    known: Sorted, lags: Mapping[str, GroupLag], ranges: Mapping[tuple[str, int], LogRange]
 ) -> tuple[Leftovers, ...]:
     found = []
-    for name, reading in known.items():
-        rows = [each for each in lags[name].partitions if place(each) in reading.left] if reading.left else ()
+    for reading in known.left:
+        rows = [each for each in lags[reading.group.name].partitions if place(each) in reading.left]
         below: list[PartitionLag] = []
         beyond: list[PartitionLag] = []
         waiting: list[PartitionLag] = []

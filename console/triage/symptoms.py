@@ -16,7 +16,7 @@ from console.model.numbers import long_number
 from console.model.snapshot import Snapshot
 from console.model.transactions import OpenTransaction, Standing, Verdict, verdict
 from console.triage.facts import Facts
-from console.triage.readers import Reading, is_below, is_beyond, readings
+from console.triage.readers import Reading, is_below, is_beyond, reading_of
 from console.triage.remembered import RememberedEach, remembered
 
 BROKER_GONE = "broker-gone"
@@ -34,6 +34,8 @@ NO_QUORUM_LEADER = "no-quorum-leader"
 VOTER_BEHIND = "voter-behind"
 EPOCH_JUMPS = "epoch-jumps"
 REBALANCING = "rebalancing"
+COMMITS_LATER = "commits-later"
+"""Records arrive and nothing was committed yet: whether members read shows only later."""
 LAG_GROWS = "lag-grows"
 COMMIT_STANDS_STILL = "commit-stands-still"
 OFFSET_OUT_OF_RANGE = "offset-out-of-range"
@@ -44,6 +46,9 @@ FUTURE_TIMESTAMP = "future-timestamp"
 CERTIFICATE_ENDS = "certificate-ends"
 VIEWS_DISAGREE = "views-disagree"
 COMPACTED_GROWS = "compacted-grows"
+
+WORK = frozenset({MOVING, REBALANCING, COMMITS_LATER})
+"""Symptoms that are no trouble unless a cause claims them: moves run, and members join, leave and commit later."""
 
 MOVING_STATES = frozenset({"PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling"})
 """States of a group that is not at work."""
@@ -364,7 +369,7 @@ def grows(trend: LagTrend) -> bool:
     return trend.rate * (trend.last.at - trend.base.at) >= GROWTH * written
 
 
-def may_yet_commit(group: Group, trend: LagTrend) -> bool:
+def _may_yet_commit(group: Group, trend: LagTrend) -> bool:
     """Whether members may read well and commit later: no offset of theirs moved since the look with which the last one
     is compared, and none is stuck yet. Some commit each minute."""
     moved = any(each.moved is not None and each.moved > trend.base.at for each in trend.standing.values())
@@ -376,35 +381,67 @@ _LAG_OF = "lag of "
 
 
 def _of_groups(snapshot: Snapshot) -> dict[Key, Symptom]:
+    known = _read_groups(snapshot)
+    found = {(each.name, each.subject): each for mine in known.symptoms for each in mine}
+    return {**found, **_before_start(known.readings, snapshot.log_ranges)}
+
+
+def readings(snapshot: Snapshot) -> Sequence[Reading]:
+    """What of each group is read."""
+    return _read_groups(snapshot).readings
+
+
+class _ReadGroups(NamedTuple):
+    """Each group's, in the same order."""
+
+    readings: Sequence[Reading]
+    symptoms: Sequence[tuple[Symptom, ...]]
+
+
+def _read_groups(snapshot: Snapshot) -> _ReadGroups:
     unread = frozenset(each.part.removeprefix(_LAG_OF) for each in snapshot.failures if _LAG_OF in each.part)
-    known = readings(snapshot)
-    return {**_of_read_groups(known, unread), **_before_start(known, snapshot.log_ranges)}
+    return _of_read_groups(snapshot.groups, snapshot.lags, snapshot.lag_trends, snapshot.had_members, unread)
 
 
 @remembered
-def _of_read_groups(known: Mapping[str, Reading], unread: frozenset[str]) -> Mapping[Key, Symptom]:
-    each = _each_group.of((name, (reading, name in unread)) for name, reading in known.items())
-    return _keyed(symptom for mine in each for symptom in mine)
+def _of_read_groups(
+    groups: Mapping[str, Group],
+    lags: Mapping[str, GroupLag],
+    trends: Mapping[str, LagTrend],
+    had_members: frozenset[str],
+    unread: frozenset[str],
+) -> _ReadGroups:
+    found = _each_group.of(
+        (name, (group, lags.get(name), trends.get(name), name in had_members, name in unread))
+        for name, group in groups.items()
+    )
+    return _ReadGroups([each for each, _ in found], [mine for _, mine in found if mine])
 
 
-def _of_group(reading: Reading, unread: bool) -> tuple[Symptom, ...]:
-    """Of what somebody reads: offsets that are left from before are no trouble."""
+def _of_group(
+    group: Group, lag: GroupLag | None, trend: LagTrend | None, had_members: bool, unread: bool
+) -> tuple[Reading, tuple[Symptom, ...]]:
+    """What is read, and what is wrong with that: offsets that are left from before are no trouble."""
+    reading = reading_of(group, lag, trend, had_members=had_members)
+    return reading, tuple(_wrong_with(reading, unread=unread))
+
+
+def _wrong_with(reading: Reading, *, unread: bool) -> Iterator[Symptom]:
     group, _, lag, trend = reading
-    found = []
     if group.state in MOVING_STATES:
-        found.append(Symptom(REBALANCING, Subject(group=group.name), (group.coordinator,)))
+        yield Symptom(REBALANCING, Subject(group=group.name), (group.coordinator,))
     if lag is not None and trend is not None and trend.base.at < trend.last.at:
-        found += _beyond_end(group.name, lag, trend)
+        yield from _beyond_end(group.name, lag, trend)
     if trend is None or unread:
-        return tuple(found)
-    if grows(trend) and not may_yet_commit(group, trend):
-        found.append(Symptom(LAG_GROWS, Subject(group=group.name)))
+        return
+    if grows(trend):
+        name = COMMITS_LATER if _may_yet_commit(group, trend) else LAG_GROWS
+        yield Symptom(name, Subject(group=group.name))
     for topic, partition in trend.stuck:
-        found.append(Symptom(COMMIT_STANDS_STILL, Subject(group=group.name, topic=topic, partition=partition)))
-    return tuple(found)
+        yield Symptom(COMMIT_STANDS_STILL, Subject(group=group.name, topic=topic, partition=partition))
 
 
-_each_group: RememberedEach[str, tuple[Symptom, ...]] = RememberedEach(_of_group)
+_each_group: RememberedEach[str, tuple[Reading, tuple[Symptom, ...]]] = RememberedEach(_of_group)
 
 
 def _beyond_end(group: str, lag: GroupLag, trend: LagTrend) -> Iterator[Symptom]:
@@ -417,13 +454,13 @@ def _beyond_end(group: str, lag: GroupLag, trend: LagTrend) -> Iterator[Symptom]
 
 
 @remembered
-def _before_start(known: Mapping[str, Reading], ranges: Mapping[tuple[str, int], LogRange]) -> Mapping[Key, Symptom]:
+def _before_start(known: Sequence[Reading], ranges: Mapping[tuple[str, int], LogRange]) -> Mapping[Key, Symptom]:
     """Commits of records that are deleted. Where nothing waits no log can begin later."""
     if not any(each.start > 0 for each in ranges.values()):
         return {}
     return _keyed(
-        Symptom(OFFSET_OUT_OF_RANGE, Subject(group=name, topic=each.topic, partition=each.partition))
-        for name, reading in known.items()
+        Symptom(OFFSET_OUT_OF_RANGE, Subject(group=reading.group.name, topic=each.topic, partition=each.partition))
+        for reading in known
         for each in (reading.lag.partitions if reading.lag is not None else ())
         if is_below(each, ranges)
     )

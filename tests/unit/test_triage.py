@@ -46,9 +46,9 @@ from console.model.transactions import OpenTransaction, Producer, StableOffsets,
 from console.plan.kinds.moves import CancelMove
 from console.triage.cause import Certainty, Next
 from console.triage.course import Course, after, begin
-from console.triage.diagnosis import RULES, WORK, Verdict, diagnose
+from console.triage.diagnosis import RULES, Verdict, diagnose
 from console.triage.facts import Facts, opened
-from console.triage.symptoms import Look, Subject
+from console.triage.symptoms import WORK, Look, Subject
 
 START = datetime(2026, 3, 1, 3, 0, tzinfo=UTC)
 PARTS = ("cluster", "quorum", "topics", "groups", "reassignments", "log_dirs", "configs")

@@ -12,11 +12,12 @@ from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Se
 from console.triage.causes.settings import CONSUMERS, limit_of_reading
 from console.triage.course import Course
 from console.triage.folding import FEW, one_of
-from console.triage.readers import Leftovers, is_beyond, leftovers, readings
+from console.triage.readers import Leftovers, is_beyond, leftovers, sorted_readings
 from console.triage.remembered import RememberedEach
 from console.triage.symptoms import (
     CLUSTER,
     COMMIT_STANDS_STILL,
+    COMMITS_LATER,
     COORDINATOR_LEADERLESS,
     LAG_GROWS,
     OFFSET_OUT_OF_RANGE,
@@ -26,7 +27,7 @@ from console.triage.symptoms import (
     Subject,
     Symptom,
     grows,
-    may_yet_commit,
+    readings,
 )
 
 OFTEN, NEAR = 3, timedelta(minutes=2)
@@ -42,13 +43,6 @@ LASTS = 4.0
 """Seconds that a lag has to grow before it is more than a burst of records."""
 LONG, MINUTE = timedelta(seconds=30), timedelta(seconds=60)
 """Of the last minute: a group that rebalances for so long reads next to nothing."""
-
-
-def _trends(course: Course) -> Iterator[tuple[Group, LagTrend]]:
-    """How the lags move in what somebody reads."""
-    for each in readings(course.last.snapshot).values():
-        if each.trend is not None and each.trend.last.lag.partitions:
-            yield each.group, each.trend
 
 
 def _lag(trend: LagTrend) -> Evidence:
@@ -78,8 +72,8 @@ def _rests(trend: LagTrend) -> bool:
 
 
 def _stopped(course: Course) -> Iterator[Claim]:
-    for group, trend in _trends(course):
-        if not group.is_vacant or not grows(trend) or not _rests(trend):
+    for group, _, _, trend in sorted_readings(readings(course.last.snapshot)).vacant:
+        if trend is None or not grows(trend) or not _rests(trend):
             continue
         yield Claim(
             cause="group-stopped",
@@ -98,8 +92,8 @@ def _stopped(course: Course) -> Iterator[Claim]:
 
 def _stuck(course: Course) -> Iterator[Claim]:
     """A partition whose commit stands still while records arrive, and a member reads it or others."""
-    for group, trend in _trends(course):
-        if not trend.stuck or group.is_vacant or _rebalances(course, group.name):
+    for group, _, _, trend in sorted_readings(readings(course.last.snapshot)).stuck:
+        if trend is None or _rebalances(course, group.name):
             continue
         beside = any(place not in trend.stuck for place in _moving(trend))
         # Several that stand still at once are less a matter of a record than of the consumers or the coordinator.
@@ -155,7 +149,7 @@ def _stuck_at(course: Course, group: Group, trend: LagTrend, row: PartitionLag, 
 
 def _waits_for_commits(course: Course) -> Iterator[tuple[str, str]]:
     """Groups with members that committed nothing yet while records arrive."""
-    names = [group.name for group, trend in _trends(course) if grows(trend) and may_yet_commit(group, trend)]
+    names = [each.subject.group for each in course.of(COMMITS_LATER)]
     if names:
         more = f" and {plural(len(names) - 1, 'more group')}" if names[1:] else ""
         yield (
@@ -183,7 +177,7 @@ def _falls_behind(trend: LagTrend, since: datetime) -> bool:
 
 
 def _slow(course: Course) -> Iterator[Claim]:
-    known = readings(course.last.snapshot)
+    known = {each.group.name: each for each in readings(course.last.snapshot)}
     parts: list[tuple[Subject, tuple[object, ...]]] = []
     for symptom in course.of(LAG_GROWS):
         subject = symptom.subject
@@ -318,7 +312,9 @@ def _ways_back(reset: str, beyond: bool) -> Iterator[Next]:
 
 def _without_members(course: Course) -> Iterator[Claim]:
     """Offsets that are left from before are told once, of all groups."""
-    found = [each for each in leftovers(course.last.snapshot) if each.below or each.waiting]
+    found = [
+        each for each in leftovers(readings(course.last.snapshot), course.last.snapshot) if each.below or each.waiting
+    ]
     if not found:
         return
     vacant = [each for each in found if each.group.is_vacant]
@@ -354,7 +350,7 @@ def _left_of(each: Leftovers) -> str:
 
 def _ahead(course: Course) -> Iterator[Claim]:
     """Offsets beyond the end of the log that nobody reads from: those of another cluster, or of before a restore."""
-    for each in leftovers(course.last.snapshot):
+    for each in leftovers(readings(course.last.snapshot), course.last.snapshot):
         for row in each.beyond:
             place = f"{row.topic}/{row.partition}"
             by = row.committed - row.end
