@@ -97,6 +97,8 @@ async def _positions(session: Session, need: Needs) -> None:
     reads: list[Awaitable[None]] = [session.read_offsets_at(sorted(mine), time) for time, mine in sorted(at.items())]
     if places:
         reads.append(session.read_log_ranges(sorted(places)))
+    if groups:
+        reads.append(session.read_held_offsets(sorted(groups)))
     await asyncio.gather(*reads)
 
 

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from console.model.certificates import Listener, advertised_with_tls, speaks_tls
 from console.model.cluster import Topic
 from console.model.config import ConfigResource, broker_resource, topic_resource
+from console.model.coordinators import TRANSACTIONS as TRANSACTIONS_TOPIC
 from console.model.elections import partition_in
 from console.model.log_course import LogOffsets, Newest, Place, look_at_logs, without_logs
 from console.model.metadata_views import look_at_view, of_brokers
@@ -48,7 +49,6 @@ VIEW_SECONDS = 3.0
 TOPICS_OF_VIEW, PARTITIONS_OF_VIEW, CHANGED_SECONDS = 50, 1_000, 60.0
 """Topics that a broker is asked for in turn, of no more partitions if it is more than one topic; and seconds for which
 those that changed are asked for beside."""
-OF_TRANSACTIONS = "__transaction_state"
 LOGS, TRANSACTIONS, NEWEST, CERTIFICATES, VIEWS = (
     "logs",
     "open transactions",
@@ -136,7 +136,7 @@ class SlowLooks:
 
         topics = self._session.snapshot.topics
         places = self._next_logs()
-        stable = OF_TRANSACTIONS in topics or not any(topic.internal for topic in topics.values())
+        stable = TRANSACTIONS_TOPIC in topics or not any(topic.internal for topic in topics.values())
         found = await self._session.client.run(log_offsets.log_offsets, self._led(places), stable=stable)
         self.keep_logs(found)
         jumped = {each.topic for each in self.facts.logs.jumps if each.at == self.facts.logs.at}

@@ -10,6 +10,7 @@ from msgspec import Struct, field
 
 from console.model.cluster import Group, GroupLag, LogDir, LogRange, Partition, Quorum, Topic
 from console.model.config import ConfigPlace, ConfigResource, ConfigSet, min_isr, topic_resource
+from console.model.coordinators import OFFSETS, SHARES, TRANSACTIONS
 from console.model.lag_trend import LagTrend, recovers
 from console.model.log_course import Newest
 from console.model.numbers import long_number
@@ -53,7 +54,7 @@ WORK = frozenset({MOVING, REBALANCING, COMMITS_LATER})
 MOVING_STATES = frozenset({"PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling"})
 """States of a group that is not at work."""
 
-COORDINATORS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+COORDINATORS = frozenset({OFFSETS, TRANSACTIONS, SHARES})
 """Topics whose partitions are what groups and transactions are coordinated by."""
 
 IMBALANCE = 0.10

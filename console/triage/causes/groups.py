@@ -29,6 +29,7 @@ from console.triage.symptoms import (
     grows,
     readings,
 )
+from console.triage.waiting import is_held
 
 OFTEN, NEAR = 3, timedelta(minutes=2)
 """Rebalances that are many, and the last minutes in which they are counted: a group that calmed down is well. A
@@ -95,11 +96,15 @@ def _stuck(course: Course) -> Iterator[Claim]:
     for group, _, _, trend in sorted_readings(readings(course.last.snapshot)).stuck:
         if trend is None or _rebalances(course, group.name):
             continue
+        rows = {(each.topic, each.partition): each for each in trend.last.lag.partitions}
+        # Who stands at the last stable offset waits for a transaction.
+        stuck = [place for place in trend.stuck if not is_held(rows[place], course.last.facts)]
+        if not stuck:
+            continue
         beside = any(place not in trend.stuck for place in _moving(trend))
         # Several that stand still at once are less a matter of a record than of the consumers or the coordinator.
-        one = beside or len(trend.stuck) == 1
-        rows = {(each.topic, each.partition): each for each in trend.last.lag.partitions}
-        claims = [_stuck_at(course, group, trend, rows[place], beside=beside, one=one) for place in trend.stuck]
+        one = beside or len(stuck) == 1
+        claims = [_stuck_at(course, group, trend, rows[place], beside=beside, one=one) for place in stuck]
         yield from claims if one else (one_of(claims),)
 
 

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
-from console.model.numbers import time_of_day
+from msgspec.structs import replace
+
+from console.model.coordinators import OFFSETS
+from console.model.log_course import Place
+from console.model.numbers import plural, time_of_day
 from console.model.transactions import OpenTransaction, Standing, Verdict, minutes
-from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, of
+from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Prediction, Severity, of
 from console.triage.course import Course
 from console.triage.past import ConfigChange, Loss, lost_places
 from console.triage.symptoms import (
+    CLUSTER,
     COMMIT_STANDS_STILL,
     FUTURE_TIMESTAMP,
+    LAG_GROWS,
     LSO_STANDS_STILL,
     RECORDS_LOST,
     Subject,
@@ -20,7 +26,13 @@ from console.triage.symptoms import (
     ahead,
     cluster_time,
     held_by,
+    readings,
 )
+from console.triage.waiting import Wait, waits
+
+NAMED_GROUPS = 3
+QUIET_MS = 60_000
+"""Milliseconds without a record, after which a producer with an open transaction may be gone."""
 
 # -- transactions ------------------------------------------------------------------------------------------------------
 
@@ -49,6 +61,7 @@ def _held(
 ) -> Claim:
     held = sorted(held, key=lambda each: list(_CERTAINTY).index(each[1].standing))
     first, judged = held[0]
+    wait = _waits(course).get((topic, number))
     seen = course.last.facts.transactions
     offsets = seen.offsets.get((topic, number))
     waiting = f", {offsets.waiting:,} records wait behind it" if offsets is not None else ""
@@ -60,6 +73,7 @@ def _held(
         title=f"{topic}/{number}: a transaction of producer {first.producer.id} does not end",
         since=course.since(Symptom(LSO_STANDS_STILL, subject)),
         evidence=(
+            *_who_waits(wait),
             Evidence(f"the last stable offset stands still{waiting}", "ListOffsets"),
             *(Evidence(_open_one(each, seen.at_ms), "DescribeProducers") for each, _ in held[:3]),
             Evidence(judged.why, "ListTransactions, DescribeTransactions"),
@@ -67,6 +81,7 @@ def _held(
         predicted=(
             *of(LSO_STANDS_STILL, subject=subject),
             *of(COMMIT_STANDS_STILL, topic=topic),
+            *(_of_those_who_wait(wait) if wait is not None else ()),
         ),
         next=tuple(
             Next("abort it", f"abort transaction topic {topic} partition {number} producer {each.producer.id}")
@@ -81,6 +96,108 @@ def _open_one(each: OpenTransaction, at_ms: int) -> str:
     last = each.producer.last_timestamp
     age = f", its last record is {minutes(at_ms - last)} old" if 0 <= last <= at_ms else ""
     return f"producer {each.producer.id} has had one open from offset {each.producer.start_offset:,}{age}"
+
+
+# -- transactions that their coordinators end ----------------------------------------------------------------------
+
+
+def _waits(course: Course) -> Mapping[Place, Wait]:
+    look = course.last
+    return waits(look.facts, readings(look.snapshot), look.snapshot.topics)
+
+
+def _who_waits(wait: Wait | None) -> Iterator[Evidence]:
+    if wait is None or not wait.groups:
+        return
+    topic, number = wait.place
+    some = ", ".join(wait.groups[:NAMED_GROUPS])
+    more = f" and {len(wait.groups) - NAMED_GROUPS:,} more" if wait.groups[NAMED_GROUPS:] else ""
+    if topic == OFFSETS:
+        text = f"groups with their offsets in {topic}/{number}: {some}{more}; those in the transaction can't be read"
+        yield Evidence(text, "ListGroups, the hash of their names")
+    else:
+        yield Evidence(f"groups that stand at it: {some}{more}", "OffsetFetch")
+
+
+def _of_those_who_wait(wait: Wait) -> Iterator[Prediction]:
+    topic, number = wait.place
+    for group in wait.groups:
+        if topic == OFFSETS:
+            yield from of(COMMIT_STANDS_STILL, LAG_GROWS, group=group)
+        else:
+            yield from of(COMMIT_STANDS_STILL, subject=Subject(group=group, topic=topic, partition=number))
+            yield from of(LAG_GROWS, group=group)
+
+
+def _open(course: Course) -> Iterator[Claim]:
+    """What readers wait for, of transactions that do not hang: their coordinators end them."""
+    hang = {each.place for each, _ in held_by(course.last.facts)}
+    by_holder: dict[object, list[Wait]] = {}
+    for place, wait in _waits(course).items():
+        if place not in hang and (wait.holder is not None or wait.groups):
+            by_holder.setdefault(wait.holder.producer.id if wait.holder is not None else place, []).append(wait)
+    claims = [_open_one_of(course, mine) for mine in by_holder.values()]
+    running = [claim for claim in claims if claim.severity is Severity.INFO]
+    yield from (claim for claim in claims if claim.severity is not Severity.INFO)
+    if len(running) <= NAMED_GROUPS:
+        yield from running
+        return
+    first = running[0]
+    yield replace(
+        first,
+        subject=CLUSTER,
+        title=f"{len(running):,} transactions are open: readers with read_committed wait for them",
+        evidence=(*(each.evidence[0] for each in running[:NAMED_GROUPS]),),
+        predicted=tuple(each for claim in running for each in claim.predicted),
+        since=None,
+    )
+
+
+def _open_one_of(course: Course, mine: list[Wait]) -> Claim:
+    """One transaction, in the partitions that it holds."""
+    first = max(mine, key=lambda each: len(each.groups))
+    topic, number = first.place
+    more = f" and {plural(len(mine) - 1, 'more partition')}" if mine[1:] else ""
+    at_ms = course.last.facts.transactions.at_ms
+    name, lasts = _described(first, at_ms)
+    quiet = first.holder is not None and at_ms - first.holder.producer.last_timestamp > QUIET_MS
+    stand = any(
+        (COMMIT_STANDS_STILL, Subject(group=g, topic=topic, partition=number)) in course.seen for g in first.groups
+    )
+    readers = "groups" if topic == OFFSETS else "readers"
+    return Claim(
+        cause="transaction-open",
+        subject=Subject(topic=topic, partition=number),
+        severity=Severity.WARNING if quiet and stand else Severity.INFO,
+        certainty=Certainty.CERTAIN if first.holder is not None else Certainty.LIKELY,
+        title=f"read_committed {readers} of {topic}/{number}{more} wait for {name}{lasts}",
+        evidence=(
+            Evidence(
+                f"{topic}/{number} is stable up to {first.offsets.stable:,}, and ends at {first.offsets.end:,}",
+                "ListOffsets",
+            ),
+            *((Evidence(_open_one(first.holder, at_ms), "DescribeProducers"),) if first.holder is not None else ()),
+            *_who_waits(first),
+        ),
+        predicted=tuple(each for wait in mine for each in _of_those_who_wait(wait)),
+        next=(Next("look at its producer: it commits or aborts; else its coordinator does, at its timeout"),),
+    )
+
+
+def _described(wait: Wait, at_ms: int) -> tuple[str, str]:
+    """What is waited for, and how long yet."""
+    if wait.holder is None:
+        return "an open transaction", ""
+    known = wait.known
+    if known is None:
+        return f"the open transaction of producer {wait.holder.producer.id}", ""
+    if known.start_ms < 0:
+        return f"transaction {known.id}", f", which is {known.state}"
+    lasted = f", open for {minutes(at_ms - known.start_ms)}"
+    if known.timeout_ms <= 0 or known.state != "Ongoing":
+        return f"transaction {known.id}", lasted
+    ends = datetime.fromtimestamp((known.start_ms + known.timeout_ms) / 1000, UTC)
+    return f"transaction {known.id}", f"{lasted}; it ends by itself at {time_of_day(ends)}"
 
 
 def _none_hangs(course: Course) -> str:
@@ -180,6 +297,7 @@ _LATEST = 253_402_300_799.0
 
 CAUSES = (
     CauseRule("transaction-hanging", _hanging, _none_hangs),
+    CauseRule("transaction-open", _open),
     CauseRule("records-deleted", _deleted),
     CauseRule("future-records", _future),
 )
