@@ -418,6 +418,11 @@ class GroupLag(Struct, frozen=True):
         unknown = bool(self.failures or self.partitions) and all(p.lag < 0 for p in self.partitions)
         return None if unknown else self.total
 
+    @property
+    def is_part(self) -> bool:
+        """Whether `known_total` is known, and not of all partitions: the whole may be more."""
+        return self.known_total is not None and (bool(self.failures) or any(p.lag < 0 for p in self.partitions))
+
 
 class CommittedOffset(NamedTuple):
     """An offset that a group committed. leader_epoch: -1 if unknown; metadata: the committing client's text."""
