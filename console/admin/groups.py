@@ -20,7 +20,8 @@ from console.admin.errors import (
 )
 from console.admin.link import Link
 from console.admin.routing import broker, until_settled
-from console.model.cluster import Group, GroupListing, GroupMember, Places, StreamsTasks
+from console.model.cluster import Group, GroupListing, GroupMember, Places, StreamsTasks, Topic
+from console.model.coordinators import OFFSETS
 from console.model.failure import Failure
 
 SETTLE_SECONDS = 10.0
@@ -41,6 +42,7 @@ COORDINATOR_MOVES = frozenset(
 """Errors of a coordinator that loads or moves: asked again."""
 _NOT_OF_THIS_KIND = frozenset({ErrorCode.group_id_not_found, ErrorCode.unsupported_version})
 _DEAD = "Dead"
+_NAMED = 3
 
 T = TypeVar("T")
 
@@ -168,6 +170,12 @@ async def _describe_some(link: Link, broker_id: int, names: Sequence[str], types
                     groups[name] = protocol.group(described, broker_id)
     failures.update(dict.fromkeys(left, failure(ErrorCode.group_id_not_found)))
     return GroupListing(groups, failures)
+
+
+def dead_group(name: str, coordinator: int) -> Group:
+    """A group that its coordinator calls Dead, as one that does not exist, and that has offsets: as some servers say of
+    groups without members."""
+    return Group(name, _DEAD, "classic", coordinator=coordinator, members=())
 
 
 async def _describe_by(link: Link, protocol: _Protocol, broker_id: int, names: Sequence[str]) -> Sequence[Any]:
@@ -352,17 +360,40 @@ _PROTOCOLS = (
 
 
 async def list_groups(link: Link, states: Sequence[str] = ()) -> GroupListing:
-    """All groups of all brokers (KIP-518, KIP-848). A broker that can't be reached is the failure ``broker N``.
+    """All groups of all brokers (KIP-518, KIP-848). A broker that can't be reached is the failure ``broker N``; groups
+    whose coordinator's partition has no leader are in no list, and the failure is that of the topic.
 
     states: only groups in one of these states, by Kafka's names; brokers before 2.6 list all.
     Raises AdminError if the cluster can't be reached at all, and the first broker's error if no broker can list: that
     is not an empty list.
     """
     ids = sorted((await link.refresh()).brokers)
-    answers = await asyncio.gather(*(_groups_at(link, broker_id, tuple(states)) for broker_id in ids))
+    asked = asyncio.gather(*(_groups_at(link, broker_id, tuple(states)) for broker_id in ids))
+    answers, topic = await asyncio.gather(asked, _topic_of_offsets(link))
     parts, failures = of_all_brokers(dict(zip(ids, answers, strict=True)))
     groups = {group.name: group for part in parts for group in part}
-    return GroupListing(dict(sorted(groups.items())), failures)
+    return GroupListing(dict(sorted(groups.items())), {**failures, **_unled(topic)}, topic)
+
+
+async def _topic_of_offsets(link: Link) -> Topic | None:
+    """The topic of the coordinators; None where there is none, or it may not be described."""
+    from console.admin.topics import describe_topics
+
+    try:
+        return (await describe_topics(link, [OFFSETS])).topics.get(OFFSETS)
+    except AdminError as error:
+        log.info("%s: %s", OFFSETS, error.failure)
+        return None
+
+
+def _unled(topic: Topic | None) -> dict[str, Failure]:
+    """Why some groups are in no broker's list."""
+    down = [each.number for each in topic.partitions if each.leader < 0] if topic is not None else []
+    if topic is None or not down:
+        return {}
+    few = ", ".join(map(str, down[:_NAMED])) + (f" and {len(down) - _NAMED} more" if down[_NAMED:] else "")
+    text = f"{len(down)} of {len(topic.partitions)} partitions have no leader ({few}): their groups can't be listed"
+    return {OFFSETS: Failure("COORDINATOR_NOT_AVAILABLE", text, "Bring back a replica of them.")}
 
 
 async def _groups_at(link: Link, broker_id: int, states: tuple[str, ...]) -> list[Group] | AdminError:

@@ -380,10 +380,12 @@ class Group(Struct, frozen=True):
 
 
 class GroupListing(Struct, frozen=True):
-    """Groups by name, and what could not be read: a group's name, or ``broker N`` -> why."""
+    """Groups by name, and what could not be read: a group's name, ``broker N`` or the coordinators' topic -> why.
+    offsets: that topic as it was then, None where it is unknown."""
 
     groups: Mapping[str, Group]
     failures: Mapping[str, Failure] = field(default_factory=dict)
+    offsets: Topic | None = None
 
 
 class PartitionLag(NamedTuple):

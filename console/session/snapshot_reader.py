@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from console.model import snapshot as refresh
 from console.model.acl import AclFilter
-from console.model.cluster import Group, Silence
+from console.model.cluster import Group, GroupListing, Silence
 from console.model.config import ConfigListing, ConfigResource
 from console.model.coordinators import OFFSETS, partition_of
 from console.model.failure import Failure
@@ -345,7 +345,7 @@ class SnapshotReader:
 
         listing = await self._part("groups", self.client.run(groups.list_groups))
         if listing is not None:
-            found = {**_of_silent(self.snapshot.groups, listing.failures), **listing.groups}
+            found = {**_unlisted(self.snapshot.groups, listing), **listing.groups}
             known = refresh.with_groups(self.snapshot, found, whole=True, at=self.clock.now())
             known = refresh.with_failures(known, "groups", listing.failures.items())
             self._learn(known, "groups")
@@ -501,9 +501,16 @@ class SnapshotReader:
         self._learn(refresh.with_failures(self.snapshot, part, failures), part)
 
 
-def _of_silent(groups: Mapping[str, Group], failures: Mapping[str, Failure]) -> dict[str, Group]:
-    """The known groups of brokers that did not answer (``broker 2``): they may still exist."""
-    return {name: group for name, group in groups.items() if f"broker {group.coordinator}" in failures}
+def _unlisted(groups: Mapping[str, Group], listing: GroupListing) -> dict[str, Group]:
+    """The known groups of brokers that did not answer (``broker 2``), or of partitions without a leader: they may still
+    exist."""
+    partitions = listing.offsets.partitions if listing.offsets is not None else ()
+    down = {each.number for each in partitions if each.leader < 0}
+    return {
+        name: group
+        for name, group in groups.items()
+        if f"broker {group.coordinator}" in listing.failures or (down and partition_of(name, len(partitions)) in down)
+    }
 
 
 def _once(results: Iterable[object]) -> list[tuple[str, Failure]]:

@@ -229,6 +229,8 @@ def _assigned_consumers(edit: GroupOffsetEdit, judged: Judged) -> Iterator[str]:
     group = position.group if position is not None else None
     if position is None or group is None or group.type != "classic" or group.protocol or not position.committed:
         return
+    if group.state == "Dead":
+        return  # a server that says no more of a group without members
     if judged.draft.begins(edit, edit.group):
         yield (
             f"group {edit.group} never had members: its offsets are committed by tools or by consumers that assign() "
