@@ -25,6 +25,8 @@ from tests.support.triage_watch import watching
 def cluster() -> Iterator[ThreadedCluster]:
     with run_in_thread(ClusterSpec(brokers=3)) as running:
         running.call(lambda c: c.state.put_topic(new_topic("orders", striped([1, 2, 3], 6, 3), [1, 2, 3])))
+        # Two brokers could not make it.
+        running.call(lambda c: c.state.put_topic(new_topic("__consumer_offsets", [(1, 2)], [1, 2, 3], internal=True)))
         yield running
 
 
@@ -132,3 +134,15 @@ async def test_a_broker_that_does_not_take_in_what_was_decided(monkeypatch: pyte
             named = await it.names("metadata-behind", Subject(broker=3))
             assert "orders/0 is leader epoch 0, while others know epoch 1" in named.claim.evidence[0].fact
             assert [each.claim.subject for each in (await it.look()).causes] == [Subject(broker=3)]
+
+
+@pytest.mark.parametrize(("factor", "code"), [("3", 4), ("1", 0)])
+def test_a_broker_that_can_not_make_the_topic_of_offsets(
+    factor: str, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A single one, with Kafka's default or with a file for one broker."""
+    spec = ClusterSpec(brokers=1, static_configs={"offsets.topic.replication.factor": factor})
+    with run_in_thread(spec) as running:
+        running.call(lambda c: c.state.put_topic(new_topic("orders", striped([1], 3, 1), [1])))
+        assert triage(running) == code
+        assert ("no group can work" in capsys.readouterr().out) is (code == 4)

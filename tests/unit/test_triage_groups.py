@@ -16,9 +16,16 @@ from console.model.cluster import (
     GroupLag,
     GroupMember,
     GroupOffset,
+    LogDir,
     LogRange,
+    Partition,
     PartitionLag,
+    ReplicaSize,
+    ReplicaSizes,
+    Topic,
 )
+from console.model.codes import ConfigSource
+from console.model.config import ConfigEntry, ConfigSet, broker_resource
 from console.model.lag_trend import look_again
 from console.model.snapshot import Snapshot, with_groups
 from console.plan.group_forecast import forecast
@@ -233,3 +240,66 @@ def test_what_was_read_once_is_read_for_ever(looks: list[tuple[int, bool]]) -> N
         seen |= member or (before is not None and committed != before and committed <= 20)
         before = committed
         assert trend.standing["orders", 0].read is seen
+
+
+# -- coordinators ------------------------------------------------------------------------------------------------------
+
+FACTOR, SHARE_FACTOR = "offsets.topic.replication.factor", "share.coordinator.state.topic.replication.factor"
+
+
+def small(brokers: int, factor: int, key: str = FACTOR, held: str = "orders") -> Snapshot:
+    """So many brokers, which hold replicas of a topic, and are to make a coordinator's topic with so many replicas."""
+    base = healthy()
+    alive = base.cluster.brokers[:brokers]
+    entries = ConfigSet((ConfigEntry(key, str(factor), ConfigSource(5)),))
+    dirs = (LogDir("/data", ReplicaSizes([ReplicaSize(held, 0, 100, 0, False)]), 1_000, 900),)
+    partition = Partition(0, 1, (1,), (1,))
+    return replace(
+        base,
+        cluster=replace(base.cluster, brokers=alive),
+        topics={"orders": Topic("orders", (partition,), topic_id="id")},
+        configs={broker_resource(each.id): entries for each in alive},
+        log_dirs=dict.fromkeys([each.id for each in alive], dirs),
+        groups={},
+        lags={},
+        quorum=None,
+    )
+
+
+def test_groups_that_no_coordinator_can_be_made_for_are_a_trouble() -> None:
+    """One broker with Kafka's defaults: consumers wait for a coordinator for ever."""
+    verdict = diagnose(watched(lambda s, _: s, before=small(1, 3)))
+    (only,) = verdict.causes
+    assert (only.claim.cause, only.claim.subject) == ("coordinator-unavailable", Subject(topic="__consumer_offsets"))
+    assert (only.claim.severity, only.claim.title) == (
+        Severity.HIGH,
+        "__consumer_offsets can't be made: no group can work",
+    )
+    assert only.claim.evidence[0].fact == f"{FACTOR} is 3, and 1 broker can take replicas"
+
+
+@pytest.mark.parametrize(
+    ("what", "snapshot"),
+    [
+        ("it can be made", small(2, 2)),
+        ("it is there, and this console may not see it", small(1, 3, held="__consumer_offsets")),
+        ("nobody shares", small(1, 3, SHARE_FACTOR)),
+        ("disks were not read", replace(small(1, 3), read_at={"cluster": START, "topics": START, "configs": START})),
+        ("no disk answered", replace(small(1, 3), log_dirs={})),
+    ],
+)
+def test_a_coordinators_topic_that_is_not_there_yet_is_no_trouble(what: str, snapshot: Snapshot) -> None:
+    verdict = diagnose(watched(lambda s, _: s, before=snapshot))
+    assert not [each for each in verdict.causes if each.claim.cause == "coordinator-unavailable"], what
+
+
+def test_share_groups_need_their_own_topic() -> None:
+    offsets = Topic("__consumer_offsets", (Partition(0, 1, (1,), (1,)),), internal=True)
+    base = small(1, 3, SHARE_FACTOR)
+    sharing = replace(
+        base,
+        topics={**base.topics, offsets.name: offsets},
+        groups={"s": Group("s", "Stable", "share", coordinator=1)},
+    )
+    (only,) = diagnose(watched(lambda s, _: s, before=sharing)).causes
+    assert only.claim.title == "__share_group_state can't be made: no share group can read"

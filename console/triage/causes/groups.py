@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
 from console.model.cluster import Group, PartitionLag
+from console.model.config import ConfigSet, broker_resource
+from console.model.coordinators import OFFSETS, SHARES
 from console.model.lag_trend import STUCK_ALONE, LagTrend, Place
-from console.model.numbers import plural
+from console.model.numbers import long_number, plural
+from console.model.snapshot import Snapshot
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, of
 from console.triage.causes.settings import CONSUMERS, limit_of_reading
 from console.triage.course import Course
@@ -387,11 +391,80 @@ def _coordinators(course: Course) -> Iterator[Claim]:
     for symptom in course.of(COORDINATOR_LEADERLESS):
         if symptom.subject.topic is not None:
             by_topic.setdefault(symptom.subject.topic, []).append(symptom)
+    yield from _not_made(course)
     for topic, some in by_topic.items():
         if len(some) <= FEW:
             yield from (_coordinator(course, [symptom], symptom.subject) for symptom in some)
         else:
             yield _coordinator(course, some, Subject(topic=topic))
+
+
+class _StateTopic(NamedTuple):
+    """A topic that brokers make when it is first needed. factor: the broker's key of how many replicas; title: what
+    can't work without it."""
+
+    topic: str
+    factor: str
+    title: str
+    is_needed: Callable[[Snapshot], bool]
+
+
+_STATE_TOPICS = (
+    _StateTopic(OFFSETS, "offsets.topic.replication.factor", "no group can work", lambda _snapshot: True),
+    _StateTopic(
+        SHARES,
+        "share.coordinator.state.topic.replication.factor",
+        "no share group can read",
+        lambda snapshot: any(group.type == "share" for group in snapshot.groups.values()),
+    ),
+)
+
+
+def _not_made(course: Course) -> Iterator[Claim]:
+    """Topics of coordinators that there are not, and that can't be made: brokers make them with so many replicas, or
+    not at all."""
+    look = course.last
+    snapshot = look.snapshot
+    if not {"topics", "log_dirs", "configs"} <= snapshot.read_at.keys():
+        return
+    alive = {each.id for each in snapshot.cluster.brokers if not each.fenced} - look.refusing
+    for each in _STATE_TOPICS:
+        if each.topic in snapshot.topics or not alive or not each.is_needed(snapshot) or _is_held(snapshot, each.topic):
+            continue
+        values = [_whole(snapshot.configs.get(broker_resource(broker)), each.factor) for broker in sorted(alive)]
+        factor = max((value for value in values if value is not None), default=0)
+        if factor <= len(alive):
+            continue
+        yield Claim(
+            cause="coordinator-unavailable",
+            subject=Subject(topic=each.topic),
+            severity=Severity.HIGH,
+            certainty=Certainty.CERTAIN,
+            title=f"{each.topic} can't be made: {each.title}",
+            evidence=(
+                Evidence(
+                    f"{each.factor} is {factor}, and {plural(len(alive), 'broker')} can take replicas",
+                    "DescribeConfigs",
+                ),
+                Evidence("no broker holds a replica of it", "Metadata, DescribeLogDirs"),
+            ),
+            predicted=(),
+            next=(
+                Next(f"start {plural(factor - len(alive), 'more broker')}, or set {each.factor} in the brokers' files"),
+            ),
+        )
+
+
+def _is_held(snapshot: Snapshot, topic: str) -> bool:
+    """Whether a broker has replicas of a topic, or may have: Metadata leaves out topics that may not be described, and
+    log directories do not."""
+    answered = [log_dir for dirs in snapshot.log_dirs.values() for log_dir in dirs if log_dir.failure is None]
+    return not answered or any(topic in log_dir.sizes for log_dir in answered)
+
+
+def _whole(configs: ConfigSet | None, key: str) -> int | None:
+    entry = configs.get(key) if configs is not None else None
+    return long_number(entry.value) if entry is not None else None
 
 
 def _coordinator(course: Course, some: list[Symptom], subject: Subject) -> Claim:
