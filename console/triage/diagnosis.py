@@ -25,6 +25,7 @@ RULES: tuple[CauseRule, ...] = (
     *partitions.CAUSES,
     *records.CAUSES,
     *throttled.CAUSES,
+    *settings.QUOTAS,
     *groups.CAUSES,
     *load.CAUSES,
     *settings.CAUSES,

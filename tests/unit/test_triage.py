@@ -406,7 +406,7 @@ CASES: tuple[tuple[str, Subject, Change, dict[str, object]], ...] = (
         "quota-exceeded",
         Subject(group="billing", entity="client-id c"),
         _at_its_quota,
-        {"facts": _whole_logs, "beside": {("consumer-slow", Subject(group="billing"))}},
+        {"facts": _whole_logs},
     ),
     ("metadata-behind", BROKER[2], lambda s, _: s, {"facts": _old_leaders}),
     ("certificate-expiring", Subject(broker=1, listener="127.0.0.1:9001"), lambda s, _: s, {"facts": _ending}),

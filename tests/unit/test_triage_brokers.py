@@ -247,10 +247,16 @@ def test_a_lag_in_partitions_that_stand_still_is_possibly_slowness_until_they_ar
 
 
 @pytest.mark.parametrize(
-    ("quota", "certainty"), [(None, Certainty.LIKELY), (10**6, Certainty.LIKELY), (900, Certainty.POSSIBLE)]
+    ("quota", "cause", "certainty"),
+    [
+        (None, "consumer-stuck", Certainty.LIKELY),
+        (10**6, "consumer-stuck", Certainty.LIKELY),
+        (1_200, "consumer-stuck", Certainty.POSSIBLE),
+        (900, "quota-exceeded", Certainty.LIKELY),
+    ],
 )
-def test_who_is_written_more_than_its_quota_may_be_throttled_and_not_stuck(
-    quota: float | None, certainty: Certainty
+def test_who_is_written_more_than_its_quota_is_throttled_and_not_stuck(
+    quota: float | None, cause: str, certainty: Certainty
 ) -> None:
     """Fifty records of 100 bytes are written every 5 s."""
 
@@ -261,7 +267,7 @@ def test_who_is_written_more_than_its_quota_may_be_throttled_and_not_stuck(
         return replace(moved(sized, {0: (100, 100 + 50 * tick)}), quotas=limits)
 
     stuck = [each.claim for each in diagnose(watched(change, ticks=30, facts=_whole_logs)).causes]
-    assert [(each.cause, each.certainty) for each in stuck] == [("consumer-stuck", certainty)]
+    assert [(each.cause, each.certainty) for each in stuck] == [(cause, certainty)]
 
 
 @pytest.mark.parametrize(("commits", "is_slow"), [(True, True), (False, False)])

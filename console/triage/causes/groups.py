@@ -135,7 +135,7 @@ def _stuck_at(course: Course, group: Group, trend: LagTrend, row: PartitionLag, 
             *(
                 (
                     Evidence(
-                        f"{CONSUMERS} of client {limit[0]} is {limit[1]:,.0f}, and more is written: it may be "
+                        f"{CONSUMERS} of client {limit.client} is {limit.quota:,.0f}, and more is written: it may be "
                         "throttled",
                         "DescribeClientQuotas",
                     ),
