@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +18,7 @@ from console.model.coordinators import TRANSACTIONS as TRANSACTIONS_TOPIC
 from console.model.elections import partition_in
 from console.model.log_course import LogOffsets, Newest, Place, look_at_logs, without_logs
 from console.model.metadata_views import look_at_view, of_brokers
+from console.model.snapshot import with_acls
 from console.session.request_log_tail import RequestLogTails
 from console.triage.config_changes import config_differences
 from console.triage.facts import Facts, opened
@@ -25,6 +27,8 @@ from console.triage.symptoms import out_of_sync
 if TYPE_CHECKING:
     from console.model.snapshot import Snapshot
     from console.session.session import Session
+
+log = logging.getLogger(__name__)
 
 LOGS_EVERY, LOGS_AT_ONCE, LOGS_IN_TURN, LOGS_FIRST = 5.0, 4_000, 3_000, 1_000
 """Seconds between two reads of offsets, and the partitions of one; where there are more, those in turn, and those that
@@ -39,7 +43,7 @@ LISTENERS_EVERY, CERTIFICATES_AGAIN, UNREACHED_AGAIN = 10.0, 3_600.0, 60.0
 was not reached is."""
 LEADERLESS_EVERY, LEADERLESS_AT_ONCE = 2.0, 200
 """Seconds between two looks at what the replicas of partitions without a leader hold, and the partitions of one."""
-QUOTAS_EVERY = 30.0
+QUOTAS_EVERY, ACLS_EVERY = 30.0, 10.0
 REQUEST_LOGS_EVERY = 2.0
 AUTHORS_EVERY, AUTHORS = 1.0, 500
 """Seconds between two looks for settings that changed, and the changes whose authors are kept."""
@@ -91,10 +95,26 @@ class SlowLooks:
             SlowPart(CERTIFICATES, LISTENERS_EVERY, self._read_certificates),
             SlowPart("replicas without a leader", LEADERLESS_EVERY, self._read_leaderless),
             SlowPart("quotas", QUOTAS_EVERY, self._session.look_at_quotas),
+            SlowPart("acls", ACLS_EVERY, self._read_acls),
             SlowPart(VIEWS, VIEWS_EVERY, self._read_views),
             SlowPart("journal", AUTHORS_EVERY, self._read_authors),
             *((SlowPart("request logs", REQUEST_LOGS_EVERY, self._read_request_logs),) if request_logs else ()),
         )
+
+    async def _read_acls(self) -> None:
+        """Read the ACLs, for what changes in them. Clusters without an authorizer have none, and who may not read them
+        is told so where they are asked for."""
+        from console.admin import acls
+        from console.admin.errors import AdminError
+
+        try:
+            found = await self._session.client.run(acls.describe_acls)
+        except AdminError as error:
+            log.info("ACLs: %s", error.failure)
+            return
+        at = self._session.clock.now()
+        known = await asyncio.to_thread(with_acls, self._session.snapshot, found, at)
+        self._session.learn(lambda snapshot: with_acls(snapshot, known.acls, at), "acls")
 
     async def _read_authors(self) -> None:
         """Look into the journal for who changed the settings that were read again."""

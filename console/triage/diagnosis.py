@@ -13,7 +13,7 @@ from typing import NamedTuple
 from msgspec import Struct, field
 
 from console.triage.cause import CauseRule, Certainty, Claim, Severity
-from console.triage.causes import brokers, groups, load, partitions, records, settings, storage, throttled
+from console.triage.causes import access, brokers, groups, load, partitions, records, settings, storage, throttled
 from console.triage.course import Course, without_restarts
 from console.triage.folding import folded, one_of
 from console.triage.remembered import RememberedEach, remembered
@@ -29,6 +29,7 @@ RULES: tuple[CauseRule, ...] = (
     *groups.CAUSES,
     *load.CAUSES,
     *settings.CAUSES,
+    *access.CAUSES,
 )
 """All causes. Where two claims explain equally much, the one of the earlier rule is named."""
 

@@ -9,8 +9,10 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from console.model.acl import Acl
+from console.model.authorizer import pattern_of, patterns_on
 from console.model.cluster import Partition, Topic
-from console.model.codes import TOPIC
+from console.model.codes import TOPIC, Permission
 from console.model.config import ConfigResource, ConfigSet, is_override, topic_resource
 from console.model.log_course import Jump
 from console.model.numbers import long_number
@@ -23,6 +25,7 @@ KEPT = timedelta(minutes=30)
 MOST = 500
 """Of each kind, the latest."""
 RETENTION = ("retention.ms", "retention.bytes", "cleanup.policy")
+DENY = Permission.parse("DENY")
 NOTICED = 120.0
 """Seconds after a deletion in which a change of the retention is still looked for: configs are read each minute."""
 PURGED = "-repartition"
@@ -70,10 +73,22 @@ class Loss(NamedTuple):
     change: ConfigChange | None
 
 
+class AclChange(NamedTuple):
+    """An ACL that was added, or removed, between two reads. takes: whether someone may do less since: one that denies
+    was added, one that allows removed, or the first one on its resource added."""
+
+    acl: Acl
+    added: bool
+    takes: bool
+    after: datetime
+    at: datetime
+
+
 class Past(Struct, frozen=True):
     """What happened while it was looked, the earliest first."""
 
     changes: tuple[ConfigChange, ...] = ()
+    access: tuple[AclChange, ...] = ()
     unclean: tuple[Unclean, ...] = ()
     losses: tuple[Loss, ...] = ()
 
@@ -86,10 +101,15 @@ def past_after(past: Past, before: Look, now: Look) -> Past:
     oldest = now.at - KEPT
     changes = [each for each in past.changes if each.at > oldest]
     changes += _config_changes(before, now)
+    access = [each for each in past.access if each.at > oldest]
+    access += _acl_changes(before, now)
     unclean = [each for each in past.unclean if each.at > oldest]
     unclean += _elections(before, now)
     return Past(
-        tuple(changes[-MOST:]), tuple(unclean[-MOST:]), tuple(_losses(past.losses, before, now, changes)[-MOST:])
+        tuple(changes[-MOST:]),
+        tuple(access[-MOST:]),
+        tuple(unclean[-MOST:]),
+        tuple(_losses(past.losses, before, now, changes)[-MOST:]),
     )
 
 
@@ -108,6 +128,24 @@ def _config_changes(before: Look, now: Look) -> Iterator[ConfigChange]:
             continue
         values = [entry.value if entry is not None else None for entry in entries]
         yield ConfigChange(resource, key, was, became, after, now.at, *values)
+
+
+# -- rights ------------------------------------------------------------------------------------------------------------
+
+
+def _acl_changes(before: Look, now: Look) -> Iterator[AclChange]:
+    old, new = before.snapshot.acls, now.snapshot.acls
+    if new is old or "acls" not in before.snapshot.read_at:
+        return
+    was, became = frozenset(old), frozenset(new)
+    after = before.snapshot.read_at["acls"]
+    patterns = {pattern_of(each) for each in old}
+    for acl in sorted(was - became):
+        yield AclChange(acl, False, acl.permission != DENY, after, now.at)
+    for acl in sorted(became - was):
+        wider = patterns_on(acl.resource_type, acl.resource_name)
+        first = pattern_of(acl) not in patterns and not any(each in patterns for each in wider)
+        yield AclChange(acl, True, acl.permission == DENY or first, after, now.at)
 
 
 # -- leaders -----------------------------------------------------------------------------------------------------------

@@ -482,7 +482,14 @@ def test_a_trouble_is_named_and_nothing_else(
 
 
 def test_every_cause_has_a_case() -> None:
-    told = {"access-denied", "reassignment-running", "groups-without-members", "offsets-ahead", "transaction-open"}
+    told = {
+        "access-denied",
+        "reassignment-running",
+        "groups-without-members",
+        "offsets-ahead",
+        "transaction-open",
+        "access-changed",
+    }
     assert {rule.name for rule in RULES} - told == {case[0] for case in CASES}
 
 
