@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.faults.neighbours import Neighbour, groups
+from tests.faults.neighbours import Neighbour, clients, groups
 
-NEIGHBOURS: dict[str, Neighbour] = {each.name: each for each in (*groups.NEIGHBOURS,)}
+NEIGHBOURS: dict[str, Neighbour] = {each.name: each for each in (*groups.NEIGHBOURS, *clients.NEIGHBOURS)}

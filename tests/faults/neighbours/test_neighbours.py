@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from console.triage.diagnosis import RULES
 from tests.faults.catalogue import FAULTS
 from tests.faults.kept import NEIGHBOUR_RESULTS, trials
 from tests.faults.neighbours import ILL, WELL, Neighbour, tried, troubles
@@ -27,7 +28,7 @@ async def test_with_the_fact_that_decides_it_is_named(name: str) -> None:
 
 def test_each_is_of_a_known_fault() -> None:
     """The fault, or its cause, is in the catalogue; no two are decided by the same fact."""
-    causes = {name.cause for fault in FAULTS.values() for name in fault.named}
+    causes = {name.cause for fault in FAULTS.values() for name in fault.named} | {rule.name for rule in RULES}
     for each in NEIGHBOURS.values():
         assert each.fault in FAULTS or each.fault in causes, each.name
     facts = [(each.fault, each.decides) for each in NEIGHBOURS.values()]
