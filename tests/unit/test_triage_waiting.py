@@ -152,3 +152,47 @@ def test_many_transactions_at_work_are_one_line() -> None:
     assert verdict.is_healthy
     (only,) = verdict.causes
     assert only.claim.title == "6 transactions are open: readers with read_committed wait for them"
+
+
+def test_readers_of_a_topic_are_told_before_groups_whose_offsets_are_in_the_transaction() -> None:
+    """A transaction that reads and writes is in both; and its reader is not said to commit nothing."""
+    number = partition_of("billing", 50)
+    partitions = tuple(Partition(each, 1, (1, 2, 3), (1, 2, 3)) for each in range(50))
+    places = (PLACE, (OFFSETS, number))
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        topics = {**snapshot.topics, OFFSETS: Topic(OFFSETS, partitions, internal=True)}
+        return replace(moved(snapshot, {0: (100, 110 + 50 * tick)}), topics=topics)
+
+    def facts(tick: int) -> Facts:
+        logs = LogCourses()
+        for each in range(tick + 1):
+            found = {place: LogOffsets(0, 100, 110 + 50 * each) for place in places}
+            logs = look_at_logs(logs, found, (START + each * TICK).timestamp())
+        producer = Producer(77, 3, 9, now_ms(tick), 2, 100)
+        open_ = tuple(OpenTransaction(*place, producer, confirmed=True) for place in places)
+        known = Transaction("tx", 77, "Ongoing", 1, 3, 300_000, now_ms(0), frozenset(places))
+        offsets = {place: StableOffsets(100, 110 + 50 * tick) for place in places}
+        seen = Transactions(offsets, open_, {"tx": known}, at_ms=now_ms(tick))
+        return Facts(logs, seen, opened(seen))
+
+    verdict = diagnose(watched(change, 6, before=change(healthy(), 0), facts=facts))
+    (only,) = verdict.causes
+    assert only.claim.title.startswith(
+        "read_committed readers of orders/0 and 1 more partition wait for transaction tx"
+    )
+    assert not [each for each in verdict.unknowable if "billing" in each.what]
+    without = diagnose(watched(change, 6, before=change(healthy(), 0)))
+    assert [each for each in without.unknowable if "billing" in each.what]
+
+
+def test_a_stuck_group_is_not_explained_by_a_transaction_that_runs_where_its_offsets_are() -> None:
+    number = partition_of("billing", 50)
+    partitions = tuple(Partition(each, 1, (1, 2, 3), (1, 2, 3)) for each in range(50))
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        topics = {**snapshot.topics, OFFSETS: Topic(OFFSETS, partitions, internal=True)}
+        return replace(reads_committed(snapshot, tick), topics=topics)
+
+    verdict = diagnose(watched(change, TICKS, facts=lambda tick: held(tick, quiet_since=-1, place=(OFFSETS, number))))
+    assert [each.claim.cause for each in verdict.causes] == ["consumer-stuck", "transaction-open"]

@@ -33,7 +33,7 @@ from console.triage.symptoms import (
     grows,
     readings,
 )
-from console.triage.waiting import is_held
+from console.triage.waiting import is_held, waits
 
 OFTEN, NEAR = 3, timedelta(minutes=2)
 """Rebalances that are many, and the last minutes in which they are counted: a group that calmed down is well. A
@@ -158,7 +158,13 @@ def _stuck_at(course: Course, group: Group, trend: LagTrend, row: PartitionLag, 
 
 def _waits_for_commits(course: Course) -> Iterator[tuple[str, str]]:
     """Groups with members that committed nothing yet while records arrive."""
-    names = [each.subject.group for each in course.of(COMMITS_LATER)]
+    look = course.last
+    held = {
+        group
+        for wait in waits(look.facts, readings(look.snapshot), look.snapshot.topics).values()
+        for group in wait.groups
+    }
+    names = [each.subject.group for each in course.of(COMMITS_LATER) if each.subject.group not in held]
     if names:
         more = f" and {plural(len(names) - 1, 'more group')}" if names[1:] else ""
         yield (

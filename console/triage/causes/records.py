@@ -155,7 +155,8 @@ def _open(course: Course) -> Iterator[Claim]:
 
 def _open_one_of(course: Course, mine: list[Wait]) -> Claim:
     """One transaction, in the partitions that it holds."""
-    first = max(mine, key=lambda each: len(each.groups))
+    # Who reads the topic waits for sure; of the groups with offsets in it those in the transaction alone.
+    first = max(mine, key=lambda each: (each.place[0] != OFFSETS, len(each.groups)))
     topic, number = first.place
     more = f" and {plural(len(mine) - 1, 'more partition')}" if mine[1:] else ""
     at_ms = course.last.facts.transactions.at_ms
@@ -179,7 +180,8 @@ def _open_one_of(course: Course, mine: list[Wait]) -> Claim:
             *((Evidence(_open_one(first.holder, at_ms), "DescribeProducers"),) if first.holder is not None else ()),
             *_who_waits(first),
         ),
-        predicted=tuple(each for wait in mine for each in _of_those_who_wait(wait)),
+        # Applications that read and write have one open where their offsets are, nearly always.
+        predicted=tuple(each for wait in mine if wait.place[0] != OFFSETS for each in _of_those_who_wait(wait)),
         next=(Next("look at its producer: it commits or aborts; else its coordinator does, at its timeout"),),
     )
 
