@@ -239,6 +239,8 @@ class NowView(DetailsView[CauseRow]):
 
 def evidence_of(cause: str, subject: Subject) -> tuple[Place, Hashable | None]:
     """Where the evidence of a cause is, and the key of its row there; None for the top."""
+    if cause == "access-changed":
+        return pane_named(keymap.ACLS), None
     if subject.group is not None:
         row = (subject.topic, subject.partition) if subject.topic is not None else None
         return Place(keymap.GROUP, pane_named(keymap.GROUPS).pane, subject.group), row
