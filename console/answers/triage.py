@@ -34,8 +34,8 @@ def exit_code(verdict: Verdict) -> int:
 
 def text_lines(verdict: Verdict, watched: float) -> Iterator[str]:
     """The verdict for a terminal. watched: seconds from the first look to the last."""
-    if verdict.is_healthy and not verdict.causes:
-        yield f"healthy: no symptom in {plural(round(watched), 'second')}"
+    if verdict.is_healthy:
+        yield f"healthy: no {'trouble' if verdict.causes else 'symptom'} in {plural(round(watched), 'second')}"
     for named in verdict.causes:
         yield from _cause_lines(named)
     for each in verdict.unexplained:
