@@ -472,16 +472,6 @@ class GroupLooks(Struct, frozen=True):
         return frozenset((*self.groups, *self.lags, *self.failures, *self.lag_failures))
 
 
-class TopicReaders(NamedTuple):
-    """How far groups have read a topic. committed: (group, partition) -> offset. groups: how many there are; looked_at:
-    how many of them were asked for. problem: why some of these could not be read, ``""`` where all were."""
-
-    committed: Mapping[tuple[str, int], int]
-    groups: int
-    looked_at: int
-    problem: str = ""
-
-
 class ScramCredential(NamedTuple):
     """What a broker returns of a SCRAM user: never the password."""
 

@@ -1,8 +1,11 @@
-"""Which partition of a coordinator's topic a group or a transactional id is in. Pure."""
+"""Which partition of a coordinator's topic a group or a transactional id is in, and which groups no list has. Pure."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
+
+from console.model.cluster import Group, GroupListing
 
 OFFSETS, TRANSACTIONS, SHARES = "__consumer_offsets", "__transaction_state", "__share_group_state"
 """The topics that groups, transactions and share groups are coordinated by."""
@@ -23,3 +26,15 @@ def partition_of(name: str, partitions: int) -> int:
     """The partition for a group or a transactional id (Utils.abs of its hash)."""
     value = java_hash(name)
     return 0 if value == _MIN_INT else abs(value) % partitions
+
+
+def unlisted(groups: Mapping[str, Group], listing: GroupListing) -> dict[str, Group]:
+    """The known groups of brokers that did not answer (``broker 2``), or of partitions without a leader: they may still
+    exist."""
+    partitions = listing.offsets.partitions if listing.offsets is not None else ()
+    down = {each.number for each in partitions if each.leader < 0}
+    return {
+        name: group
+        for name, group in groups.items()
+        if f"broker {group.coordinator}" in listing.failures or (down and partition_of(name, len(partitions)) in down)
+    }

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct, field
 
-from console.model.cluster import TopicReaders
 from console.model.config import ConfigResource
 from console.model.snapshot import Snapshot
+from console.model.topic_readers import TopicReaders
 from console.plan.edits import Edit, Slot
 from console.plan.staged import Draft, Staged, Was
 

@@ -11,10 +11,11 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 
 from console.contexts.context import Context
-from console.model.cluster import LogDir, TopicReaders
+from console.model.cluster import LogDir
 from console.model.config import broker_resource, topic_resource
 from console.model.failure import Failure
 from console.model.snapshot import Snapshot
+from console.model.topic_readers import TopicReaders
 from console.plan.edits import Slot
 from console.plan.kinds.records import TrimLog
 from console.plan.retention import (

@@ -10,6 +10,7 @@ from console.language.needs import Needs, one_broker, one_topic
 from console.model.codes import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.snapshot import Snapshot, TopicPartition
+from console.session.group_reads import read_held_offsets
 
 if TYPE_CHECKING:
     from console.session.session import Session
@@ -98,7 +99,7 @@ async def _positions(session: Session, need: Needs) -> None:
     if places:
         reads.append(session.read_log_ranges(sorted(places)))
     if groups:
-        reads.append(session.read_held_offsets(sorted(groups)))
+        reads.append(read_held_offsets(session, sorted(groups)))
     await asyncio.gather(*reads)
 
 

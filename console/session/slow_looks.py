@@ -103,7 +103,7 @@ class SlowLooks:
 
     async def _read_acls(self) -> None:
         """Read the ACLs, for what changes in them. Clusters without an authorizer have none, and who may not read them
-        is told so where they are asked for."""
+        sees that where they are asked for."""
         from console.admin import acls
         from console.admin.errors import AdminError
 

@@ -7,7 +7,6 @@ one (console.admin.client).
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -18,9 +17,9 @@ from msgspec.structs import replace
 
 from console.model import snapshot as refresh
 from console.model.acl import AclFilter
-from console.model.cluster import Group, GroupListing, Silence
+from console.model.cluster import Silence
 from console.model.config import ConfigListing, ConfigResource
-from console.model.coordinators import OFFSETS, partition_of
+from console.model.coordinators import unlisted
 from console.model.failure import Failure
 from console.model.quota import CLIENT_ID, IP, USER, Match, QuotaFilter, QuotaMatch
 from console.model.rates import with_dirs
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
     from console.plan.plan import Plan
 
 T = TypeVar("T")
-
-log = logging.getLogger(__name__)
 
 PUBLISH_EVERY = 0.25
 """Seconds between snapshots during a long read: with 100,000 topics one for each chunk would copy them 1,000 times."""
@@ -345,7 +342,7 @@ class SnapshotReader:
 
         listing = await self._part("groups", self.client.run(groups.list_groups))
         if listing is not None:
-            found = {**_unlisted(self.snapshot.groups, listing), **listing.groups}
+            found = {**unlisted(self.snapshot.groups, listing), **listing.groups}
             known = refresh.with_groups(self.snapshot, found, whole=True, at=self.clock.now())
             known = refresh.with_failures(known, "groups", listing.failures.items())
             self._learn(known, "groups")
@@ -447,29 +444,6 @@ class SnapshotReader:
         look = await self._part("transactions", self.client.run(open_transactions.look_at_transactions, places))
         self._learn(refresh.with_transactions(self.snapshot, places, look, self.clock.now()), "transactions")
 
-    async def read_held_offsets(self, groups: Iterable[str]) -> None:
-        """Read the open transactions of the partitions that these groups' offsets are in, where any holds some. What
-        brokers refuse is left out: it is asked for the forecast alone."""
-        from console.admin import log_offsets, topics
-        from console.admin.errors import BrokerError
-
-        try:
-            listing = await self.client.run(topics.describe_topics, [OFFSETS])
-            known = listing.topics.get(OFFSETS)
-            if known is None or not known.partitions:
-                return
-            self._learn(refresh.with_topics(self.snapshot, listing, whole=False, at=self.clock.now()), "topics")
-            led: dict[int, list[TopicPartition]] = {}
-            for number in sorted({partition_of(group, len(known.partitions)) for group in groups}):
-                led.setdefault(known.partitions[number].leader, []).append((OFFSETS, number))
-            led.pop(-1, None)
-            held = sorted(await self.client.run(log_offsets.held_back, led))
-        except BrokerError as error:
-            log.info("whether a transaction holds offsets: %s", error.failure)
-            return
-        if held:
-            await self.read_transactions(held)
-
     async def read_reassignments(self) -> None:
         """Read the partitions that are being reassigned."""
         from console.admin import partitions
@@ -499,18 +473,6 @@ class SnapshotReader:
 
     def _fail(self, part: str, failures: list[tuple[str, Failure]]) -> None:
         self._learn(refresh.with_failures(self.snapshot, part, failures), part)
-
-
-def _unlisted(groups: Mapping[str, Group], listing: GroupListing) -> dict[str, Group]:
-    """The known groups of brokers that did not answer (``broker 2``), or of partitions without a leader: they may still
-    exist."""
-    partitions = listing.offsets.partitions if listing.offsets is not None else ()
-    down = {each.number for each in partitions if each.leader < 0}
-    return {
-        name: group
-        for name, group in groups.items()
-        if f"broker {group.coordinator}" in listing.failures or (down and partition_of(name, len(partitions)) in down)
-    }
 
 
 def _once(results: Iterable[object]) -> list[tuple[str, Failure]]:

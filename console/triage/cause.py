@@ -93,7 +93,7 @@ class Claim(Struct, frozen=True, kw_only=True):
     """A cause that has its evidence. predicted: the symptoms that it explains. since: UTC, None if it was there at the
     first look. times: how often, 0 where it is not counted.
     beside: it explains only what no other cause does, and is named beside the others. fold: what is said of one of many
-    groups, and of many of them, where equal claims are said as one; None where each stands for itself. idle: nobody
+    groups, and of many of them, where equal claims are said as one; None where each stands for itself. idle: no one
     works with it: of two alike it comes after what is at work."""
 
     cause: str

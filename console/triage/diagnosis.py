@@ -13,7 +13,18 @@ from typing import NamedTuple
 from msgspec import Struct, field
 
 from console.triage.cause import CauseRule, Certainty, Claim, Severity
-from console.triage.causes import access, brokers, groups, load, partitions, records, settings, storage, throttled
+from console.triage.causes import (
+    access,
+    brokers,
+    coordinators,
+    groups,
+    load,
+    partitions,
+    records,
+    settings,
+    storage,
+    throttled,
+)
 from console.triage.course import Course, without_restarts
 from console.triage.folding import folded, one_of
 from console.triage.remembered import RememberedEach, remembered
@@ -25,6 +36,7 @@ RULES: tuple[CauseRule, ...] = (
     *partitions.CAUSES,
     *records.CAUSES,
     *throttled.CAUSES,
+    *coordinators.CAUSES,
     *settings.QUOTAS,
     *groups.CAUSES,
     *load.CAUSES,

@@ -1,4 +1,4 @@
-"""Who reads what: offsets that nobody reads from are left from before, and no trouble of the cluster. Pure."""
+"""Who reads what: offsets that no one reads from are left from before, and no trouble of the cluster. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from console.triage.remembered import remembered
 
 
 def left_behind(group: Group, lag: GroupLag, trend: LagTrend | None, *, had_members: bool) -> frozenset[Place]:
-    """The partitions that no member has, of those in which nobody was seen to read since the first look. Of a group
+    """The partitions that no member has, of those in which no one was seen to read since the first look. Of a group
     whose members' partitions are unknown there are none. had_members: whether it was ever listed with some."""
     standing: Mapping[Place, Standing] = trend.standing if trend is not None else {}
     free = [where for each in lag.partitions if not each.member and not _was_read(standing, where := place(each))]
@@ -29,7 +29,7 @@ def _was_read(standing: Mapping[Place, Standing], where: Place) -> bool:
 
 
 def what_is_read(trend: LagTrend, left: frozenset[Place]) -> LagTrend:
-    """How the lag moves in the partitions that somebody reads. left: the others."""
+    """How the lag moves in the partitions that a reader reads. left: the others."""
     if not left:
         return trend
     partitions = {where: each for where, each in trend.partitions.items() if where not in left}
@@ -50,7 +50,7 @@ def what_is_read(trend: LagTrend, left: frozenset[Place]) -> LagTrend:
 
 
 class Reading(NamedTuple):
-    """A group's offsets. left: partitions that nobody reads; lag, trend: of the others, as far as they were read."""
+    """A group's offsets. left: partitions that no one reads; lag, trend: of the others, as far as they were read."""
 
     group: Group
     left: frozenset[Place]
@@ -59,7 +59,7 @@ class Reading(NamedTuple):
 
 
 def reading_of(group: Group, lag: GroupLag | None, trend: LagTrend | None, *, had_members: bool) -> Reading:
-    """What of a group's offsets somebody reads from."""
+    """What of a group's offsets a reader reads from."""
     left = left_behind(group, lag, trend, had_members=had_members) if lag is not None else frozenset[Place]()
     if lag is not None and left:
         lag = replace(lag, partitions=tuple(each for each in lag.partitions if place(each) not in left))
@@ -67,7 +67,7 @@ def reading_of(group: Group, lag: GroupLag | None, trend: LagTrend | None, *, ha
 
 
 class Sorted(NamedTuple):
-    """Readings of groups without members; of groups with some that stand still; and those with offsets that nobody
+    """Readings of groups without members; of groups with some that stand still; and those with offsets that no one
     reads from."""
 
     vacant: list[Reading]
@@ -93,7 +93,7 @@ def sorted_readings(known: Sequence[Reading]) -> Sorted:
 
 
 class Leftovers(NamedTuple):
-    """Offsets of a group that nobody reads from: rows below the beginning of the log, beyond its end, and within it
+    """Offsets of a group that no one reads from: rows below the beginning of the log, beyond its end, and within it
     where records wait."""
 
     group: Group

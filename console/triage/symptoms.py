@@ -8,17 +8,17 @@ from typing import NamedTuple
 
 from msgspec import Struct, field
 
-from console.model.cluster import Group, GroupLag, LogDir, LogRange, Partition, Quorum, Topic
+from console.model.cluster import Group, GroupLag, LogRange, Partition, Quorum, Topic
 from console.model.config import ConfigPlace, ConfigResource, ConfigSet, min_isr, topic_resource
 from console.model.coordinators import OFFSETS, SHARES, TRANSACTIONS
 from console.model.lag_trend import LagTrend, recovers
 from console.model.log_course import Newest
-from console.model.numbers import long_number
 from console.model.snapshot import Snapshot
 from console.model.transactions import OpenTransaction, Standing, Verdict, verdict
 from console.triage.facts import Facts
 from console.triage.readers import Reading, is_below, is_beyond, reading_of
 from console.triage.remembered import RememberedEach, remembered
+from console.triage.uncleaned import uncleaned
 
 BROKER_GONE = "broker-gone"
 BROKER_SILENT = "broker-silent"
@@ -67,9 +67,6 @@ SILENT_SECONDS = 5.0
 """The same while most of its voters do not answer."""
 FULL = 0.10
 """Share of a disk that is usable, under which it is nearly full."""
-UNCLEANED = 3.0
-"""A compacted replica is this many times as large as any other of its partition, and two segments, where no cleaner
-runs: a cleaner leaves at most half of a log dirty (min.cleanable.dirty.ratio)."""
 LATE_SECONDS = 8.0
 """Seconds for which a broker has to show what was: many fetches of the metadata log, and a round of asking."""
 AHEAD_MS = 3_600_000
@@ -279,64 +276,6 @@ def quorum_silence(look: Look) -> float:
     """Seconds for which the quorum was not described while brokers answered other questions."""
     at = look.snapshot.read_at
     return (at["cluster"] - at["quorum"]).total_seconds() if "cluster" in at and "quorum" in at else 0.0
-
-
-class Uncleaned(NamedTuple):
-    """Compacted replicas of a broker that are far larger than the others of their partitions. replicas: how many; size,
-    other: bytes of the largest, and of the largest other replica of that partition."""
-
-    broker: int
-    replicas: int
-    topic: str
-    partition: int
-    size: int
-    other: int
-
-
-def uncleaned(snapshot: Snapshot) -> Sequence[Uncleaned]:
-    """The broker of which that is so, and of no other broker."""
-    return _uncleaned(_compacted(snapshot.topics, snapshot.configs), snapshot.log_dirs)
-
-
-@remembered
-def _uncleaned(compacted: Mapping[str, int], dirs: Mapping[int, tuple[LogDir, ...]]) -> Sequence[Uncleaned]:
-    # Sizes by partition are looked at only where a broker has much of a topic.
-    large = {
-        topic
-        for topic, segment in compacted.items()
-        if len(dirs) > 1 and max(sum(each.sizes.get(topic, 0) for each in mine) for mine in dirs.values()) > 2 * segment
-    }
-    sizes: dict[tuple[str, int], dict[int, int]] = {}
-    for broker, mine in dirs.items():
-        for log_dir in mine if large else ():
-            for each in log_dir.replicas.of(large):
-                if not each.is_future:
-                    sizes.setdefault((each.topic, each.partition), {})[broker] = each.size
-    found = [each for place, held in sizes.items() for each in _larger(*place, held, compacted[place[0]])]
-    if len({each.broker for each in found}) != 1:
-        return ()
-    return (max(found, key=lambda each: each.size)._replace(replicas=len(found)),)
-
-
-@remembered
-def _compacted(topics: Mapping[str, Topic], configs: Mapping[ConfigResource, ConfigSet]) -> Mapping[str, int]:
-    """Topic -> its segment.bytes, of the compacted ones."""
-    found: dict[str, int] = {}
-    for topic in topics:
-        own = configs.get(topic_resource(topic))
-        policy = own.get("cleanup.policy") if own is not None else None
-        if own is not None and policy is not None and "compact" in (policy.value or ""):
-            segment = own.get("segment.bytes")
-            found[topic] = (long_number(segment.value) if segment is not None else None) or 2**30
-    return found
-
-
-def _larger(topic: str, partition: int, held: Mapping[int, int], segment: int) -> Iterator[Uncleaned]:
-    """held: broker -> bytes of its replica."""
-    broker = max(held, key=held.__getitem__)
-    other = max((size for each, size in held.items() if each != broker), default=-1)
-    if other >= 0 and held[broker] > UNCLEANED * other and held[broker] - other > 2 * segment:
-        yield Uncleaned(broker, 1, topic, partition, held[broker], other)
 
 
 def _of_quorum(look: Look) -> Iterator[Symptom]:

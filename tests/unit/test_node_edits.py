@@ -19,12 +19,12 @@ from console.model.cluster import (
     Quorum,
     QuorumReplica,
     Topic,
-    TopicReaders,
 )
 from console.model.codes import DYNAMIC_TOPIC_CONFIG, ConfigType
 from console.model.config import ConfigEntry, ConfigSet, topic_resource
 from console.model.failure import Failure
 from console.model.snapshot import Snapshot
+from console.model.topic_readers import TopicReaders
 from console.plan.current_state import moved, verdict
 from console.plan.edits import CreateTopic, DeleteTopic, Edit, SetConfig
 from console.plan.kinds.features import SetFeature

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec.structs import replace
 
 from console.model.changes import DeleteRecords, LogTarget
-from console.model.cluster import LogRange, TopicReaders
+from console.model.cluster import LogRange
 from console.model.config import topic_resource
 from console.model.elections import partition_in
 from console.model.inheritance import Inheritance
 from console.model.numbers import json_text
 from console.model.snapshot import Snapshot
+from console.model.topic_readers import TopicReaders
 from console.plan.edit_kind import Batch, EditKind, Json, Reversal
 from console.plan.edits import CreateTopic, DeleteTopic, Edit, Slot
 from console.plan.effective_values import DiffLine, EffectiveValue

@@ -30,9 +30,9 @@ from console.triage.symptoms import (
     gone,
     out_of_sync,
     quorum_silence,
-    uncleaned,
     voters_away,
 )
+from console.triage.uncleaned import uncleaned
 
 
 def _failed(course: Course) -> Iterator[Claim]:
