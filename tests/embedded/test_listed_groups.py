@@ -130,3 +130,13 @@ async def test_nothing_is_missing_where_the_coordinators_are_there() -> None:
             await link.close()
         assert not listing.failures
         assert set(listing.groups) == {"calm", "other"}
+
+
+async def test_configs_say_that_groups_are_missing(capsys: pytest.CaptureFixture[str]) -> None:
+    with run_in_thread(ClusterSpec(brokers=3)) as running:
+        running.call(seed)
+        running.run(lambda c: c.broker_down(3))
+        first = running.bootstrap.partition(",")[0]
+        arguments = ["configs", "--bootstrap-server", first, "--describe", "--entity-type", "groups"]
+        await asyncio.to_thread(cli.run, arguments)
+        assert f"not all groups are listed: {OFFSETS}: " in capsys.readouterr().err

@@ -26,6 +26,7 @@ from console.model.codes import GROUP
 from console.model.config import ConfigEntry, ConfigListing, ConfigResource, own_source
 from console.model.failure import Failure
 from console.model.quota import Match, QuotaEntity, QuotaFilter, QuotaMatch, QuotaValues
+from console.terminal import complain
 
 if TYPE_CHECKING:
     from console.model.cluster import ScramCredential
@@ -186,6 +187,8 @@ async def _all_names(client: Client, type_: str) -> tuple[str, ...]:
         found = await client.run(configs.list_config_resources, [CLIENT_METRICS_TYPE])
         return tuple(resource.name for resource in found)
     listed, known = await asyncio.gather(_group_resources(client), client.run(groups.list_groups))
+    for what, why in known.failures.items():
+        complain(f"not all groups are listed: {what}: {why}")
     return tuple(sorted({*known.groups, *(resource.name for resource in listed)}))
 
 
