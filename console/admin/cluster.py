@@ -237,7 +237,7 @@ async def describe_quorum(link: Link) -> Quorum:
         return kio.DescribeQuorumRequest(topics=(kio.TopicData(topic_name=QUORUM_TOPIC, partitions=(partition,)),))
 
     response = await until_settled(
-        lambda: link.call("describe_quorum", build),
+        lambda: link.ask_controller("describe_quorum", build),
         lambda answer: _quorum_error(answer)[0] in _QUORUM_UNSETTLED,
         within=_SETTLE_SECONDS,
     )

@@ -42,6 +42,30 @@ def forwards_to_controller(api_keys: Container[int]) -> bool:
     return any(key in api_keys for key in KRAFT_ONLY)
 
 
+FORWARDED = frozenset(
+    {
+        "alter_client_quotas",
+        "alter_configs",
+        "alter_partition_reassignments",
+        "alter_user_scram_credentials",
+        "create_acls",
+        "create_partitions",
+        "create_topics",
+        "delete_acls",
+        "delete_topics",
+        "describe_quorum",
+        "elect_leaders",
+        "incremental_alter_configs",
+        "list_partition_reassignments",
+        "unregister_broker",
+        "update_features",
+    }
+)
+"""APIs that brokers in KRaft mode hand on to the active controller (KafkaApis.forwardToController). While that one
+hangs they stay unanswered for half a minute, and so does all that comes after them on the same connection: a broker
+answers the requests of a connection one after another."""
+
+
 # Retries.
 
 T = TypeVar("T")

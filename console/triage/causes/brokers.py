@@ -121,6 +121,7 @@ def _down(course: Course) -> Iterator[Claim]:
             evidence=(
                 *((Evidence(_absence(course, broker), "DescribeCluster"),) if broker in away else ()),
                 *((Evidence(f"{_host(course, broker)} refuses connections", "a new connection"),) if refuses else ()),
+                *_controller_too(course, broker),
             ),
             predicted=_follows(broker),
             next=(
@@ -171,6 +172,16 @@ def _address(course: Course, broker: int) -> str:
     if found is None:
         return f"broker {broker}"
     return f"{found.host}:{found.port}" + (f" in rack {found.rack}" if found.rack else "")
+
+
+def _controller_too(course: Course, broker: int) -> Iterator[Evidence]:
+    """That the node of a broker is a controller, and which of them leads."""
+    quorum = course.last.snapshot.quorum
+    if quorum is None or broker not in {voter.id for voter in quorum.voters}:
+        return
+    leads = f"controller {quorum.leader_id} leads" if quorum.leader_id >= 0 else "none leads"
+    text = f"it led when last described, {len(quorum.voters)} vote" if quorum.leader_id == broker else leads
+    yield Evidence(f"node {broker} is a controller, too: {text}", "DescribeQuorum")
 
 
 def _flapping(course: Course) -> Iterator[Claim]:
@@ -229,7 +240,10 @@ def _unresponsive(course: Course) -> Iterator[Claim]:
             title=f"broker {broker} does not answer",
             since=course.since(symptom),
             times=course.times((symptom.name, symptom.subject)),
-            evidence=(Evidence(f"broker {broker} is registered, and {how}", "ApiVersions"),),
+            evidence=(
+                Evidence(f"broker {broker} is registered, and {how}", "ApiVersions"),
+                *_controller_too(course, broker),
+            ),
             predicted=_follows(broker),
             next=(Next(f"look at {_address(course, broker)}: a stopped process, garbage collection, a hanging disk"),),
         )
