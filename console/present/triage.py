@@ -6,7 +6,7 @@ It is imported for the first rows of the screen, long before there is a verdict:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from console.present.columns import SHOWN, Column, Columns, clock
@@ -29,6 +29,8 @@ _MEANINGS = {CRITICAL: "danger", "high": "failed", "warning": "pending", INFO: "
 _COUNTED = {CRITICAL: "critical", "high": "high", "warning": "warning"}
 """Severities that are trouble; what is only told is not counted."""
 MUTED = "  mute"
+MUTED_FOR = timedelta(hours=1)
+"""How long a cause is muted at a time."""
 AT_FIRST = "start"
 """Stands for the time of what was there at the first look."""
 MOST_FACTS, MOST_RULED_OUT, MOST_UNKNOWN, MOST_LEFT_OVER = 2, 4, 3, 3
@@ -56,13 +58,21 @@ class CauseRow(NamedTuple):
 
 def cause_rows(verdict: Verdict, muted: Mapping[str, datetime]) -> list[CauseRow]:
     """The causes, the worst first, and behind them those that are muted."""
-    rows = [CauseRow(named, muted.get(cause_id(named.claim))) for named in verdict.causes]
+    rows = [CauseRow(named, _muted_until(named.claim, muted)) for named in verdict.causes]
     return sorted(rows, key=lambda row: row.muted is not None)
 
 
+def _muted_until(claim: Claim, muted: Mapping[str, datetime]) -> datetime | None:
+    """Until when a cause is muted. A mute ends with what comes after it: that was never looked at."""
+    until = muted.get(cause_id(claim))
+    return None if until is None or (claim.latest is not None and claim.latest > until - MUTED_FOR) else until
+
+
 def cause_id(claim: Claim) -> str:
-    """A cause by its name and subject: the same one has the same id in each verdict."""
-    return f"{claim.cause}:{subject_text(claim.subject)}".rstrip(":").replace(" ", ":")
+    """A cause by its name and subject: the same one has the same id in each verdict, and no other has it."""
+    subject = claim.subject
+    rest = (clean(each) for each in (subject.entity, subject.key, subject.change) if each is not None)
+    return ":".join(filter(None, (claim.cause, subject_text(subject), *rest))).replace(" ", ":")
 
 
 def alarms(verdict: Verdict, muted: Mapping[str, datetime]) -> int:

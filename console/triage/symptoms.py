@@ -73,7 +73,8 @@ resign (controller.quorum.fetch.timeout.ms and its brothers)."""
 
 
 class Subject(Struct, frozen=True, omit_defaults=True, order=True, cache_hash=True):
-    """What a symptom or a cause is about. Fields that don't apply are left out of its JSON form."""
+    """What a symptom or a cause is about. Fields that don't apply are left out of its JSON form. change: the time at
+    which the change that is the cause was seen, as 10:31:05: of two changes of a key each is its own cause."""
 
     broker: int | None = None
     topic: str | None = None
@@ -84,6 +85,7 @@ class Subject(Struct, frozen=True, omit_defaults=True, order=True, cache_hash=Tr
     key: str | None = None
     listener: str | None = None
     entity: str | None = None
+    change: str | None = None
 
 
 CLUSTER = Subject()

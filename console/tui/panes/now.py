@@ -15,6 +15,7 @@ from console.present.columns import clock
 from console.present.text import Cell, Line
 from console.present.triage import (
     CAUSES,
+    MUTED_FOR,
     CauseRow,
     Staging,
     cause_id,
@@ -180,12 +181,10 @@ class NowView(DetailsView[CauseRow]):
 
     async def do_mute(self) -> None:
         """Do not count the cause for an hour; once more counts it again."""
-        from console.session.muted_causes import HOUR
-
         row = self.row()
         if row is None:
             return
-        until = None if row.muted is not None else datetime.now(UTC) + HOUR
+        until = None if row.muted is not None else datetime.now(UTC) + MUTED_FOR
         await self.host.triage.mute(cause_id(row.claim), until)
         self.host.say(f"muted until {clock(until)}; m ends it" if until is not None else "counted again", "muted")
 
