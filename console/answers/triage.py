@@ -61,13 +61,22 @@ def _cause_lines(named: Named) -> Iterator[str]:
 
 
 def _next_lines(step: Next) -> Iterator[str]:
-    command = step_command(step)
-    yield f"  next       {clean(step.text, 200)}" + (f": {command}" if command else "")
+    """A line for the step, and one for each edit of it after the first."""
+    first, *more = [clean(step.command, 400)] if step.command else [command_of(each) for each in step.edits] or [""]
+    yield f"  next       {clean(step.text, 200)}" + (f": {first}" if first else "")
+    yield from (f"             {each}" for each in more)
 
 
 def step_command(step: Next) -> str:
     """The statements of a step, ``""`` for one outside of Kafka."""
     return clean(step.command, 400) if step.command else "; ".join(command_of(edit) for edit in step.edits)
+
+
+def step_in_short(step: Next) -> str:
+    """The same for a line of the screen: of several edits the first, and how many more there are."""
+    if len(step.edits) < 2:
+        return step_command(step)
+    return f"{command_of(step.edits[0])}; and {len(step.edits) - 1} more"
 
 
 def _subjects(subjects: tuple[Subject, ...]) -> str:

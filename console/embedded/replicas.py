@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 
 from kio.schema.errors import ErrorCode
 
+from console.embedded.config_rules import topic_config
 from console.embedded.context import Cluster
 from console.embedded.partitions import replica_bytes
 from console.embedded.refusals import DONE, Refusal, topic_messages
@@ -389,6 +390,12 @@ def start_move(
     if target is None:
         if not is_moving(partition):
             return _nothing(state)
+        if state.release.kraft and not _may_be_cancelled(cluster, name, partition):
+            message = (
+                f"Unable to revert partition assignment for {name}:{index} because it would require an unclean leader "
+                "election."
+            )
+            return Refusal(ErrorCode.invalid_replica_assignment, message)
         _put(state, topic, index, cancelled(partition, state.alive()))
         return DONE
     refusal = move_refusal(target, partition.replicas, state)
@@ -401,6 +408,14 @@ def start_move(
         _put(state, topic, index, moved)
         _copy(cluster, topic, index, moved)
     return DONE
+
+
+def _may_be_cancelled(cluster: Cluster, topic: str, partition: Partition) -> bool:
+    """Whether a replica that was there before is in sync, or one may lead that is not (ReplicationControlManager)."""
+    if any(replica in partition.isr and replica not in partition.adding for replica in partition.replicas):
+        return True
+    brokers = sorted(cluster.state.alive())
+    return bool(brokers) and topic_config(cluster, brokers[0], topic, "unclean.leader.election.enable") == "true"
 
 
 def resume_moves(cluster: Cluster) -> None:

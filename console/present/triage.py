@@ -33,6 +33,7 @@ MUTED_FOR = timedelta(hours=1)
 """How long a cause is muted at a time."""
 AT_FIRST = "start"
 """Stands for the time of what was there at the first look."""
+MOST_OTHERS = 2
 MOST_FACTS, MOST_RULED_OUT, MOST_UNKNOWN, MOST_LEFT_OVER = 2, 4, 3, 3
 PARTS = {
     "cluster": "brokers",
@@ -153,12 +154,13 @@ CAUSES: Columns[CauseRow] = Columns(
 
 class Staging(NamedTuple):
     """What a key stages of a cause. command: its statements; is_change: False where they only show something, in the
-    command bar; risks: what they risk, each in a line."""
+    command bar; risks: what they risk, each in a line. others: what may be done instead, or after it."""
 
     text: str
     command: str
     is_change: bool
     risks: Sequence[str] = ()
+    others: Sequence[str] = ()
 
 
 def details(row: CauseRow, verdict: Verdict, staging: Staging | None, width: int) -> list[Line]:
@@ -181,6 +183,7 @@ def details(row: CauseRow, verdict: Verdict, staging: Staging | None, width: int
         word = "F stages" if staging.is_change else "F opens"
         lines.append([*_labelled(word, clean(staging.text, 200)), (f": {staging.command}", "strong")])
         lines += [[(" " * 11, ""), ("risk: ", "failed"), (clean(risk, 200), "")] for risk in staging.risks]
+        lines += [_labelled("Or", clean(each, 200)) for each in staging.others[:MOST_OTHERS]]
     outside = "; ".join(step.text for step in claim.next if not step.command and not step.edits)
     if outside:
         lines.append(_labelled("Look at", clean(outside.removeprefix("look at "), 300)))

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
 
-from console.model.cluster import ClusterInfo, LogDir, Reassignment, ReplicaLogs
+from console.model.cluster import ClusterInfo, LogDir, Partition, Reassignment, ReplicaLogs
 from console.model.codes import TOPIC
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, broker_resource, min_isr, topic_resource
 from console.model.elections import partition_in
 from console.model.numbers import LONG_MAX, long_number
 from console.model.snapshot import Snapshot
-from console.plan.kinds.moves import CancelMove
+from console.plan.kinds.moves import CancelMove, destination, is_unclean_to_cancel, original
 from console.plan.stale_throttles import StaleThrottle, stale_throttles
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, of
 from console.triage.course import Course
@@ -185,8 +185,12 @@ def _throttles(course: Course) -> Iterator[Claim]:
         times=len(found),
         evidence=tuple(Evidence(f"{_place(each)} = {each.value}: {each.why}", "DescribeConfigs") for each in found[:8]),
         predicted=(),
-        next=tuple(Next(f"remove the throttle of {_place(each)}", edits=(each.edit,)) for each in found),
+        next=(Next(_removal(found), edits=tuple(each.edit for each in found)),),
     )
+
+
+def _removal(found: Sequence[StaleThrottle]) -> str:
+    return f"remove the throttle of {_place(found[0])}" + (f", and {len(found) - 1} more" if found[1:] else "")
 
 
 def _broker_subject(names: list[str]) -> Subject:
@@ -207,8 +211,8 @@ def _moves(course: Course, *, stalled: bool) -> Iterator[Claim]:
 
 
 def _move(course: Course, move: Reassignment) -> Claim:
-    """A reassignment. It is stalled where a broker that it adds is not alive: then no byte can arrive; or where none
-    has arrived for a while though some are missing."""
+    """A reassignment. It is stalled where a broker that it adds is not alive: then no byte can arrive; where none has
+    arrived for a while though some are missing; or where all is copied, and a replica that stays is not in sync."""
     subject = Subject(topic=move.topic, partition=move.partition)
     snapshot = course.last.snapshot
     alive = {broker.id for broker in snapshot.cluster.brokers if not broker.fenced}
@@ -219,37 +223,84 @@ def _move(course: Course, move: Reassignment) -> Claim:
         if (copy := course.copies.get((move.topic, move.partition, broker))) is not None
     }
     still = [broker for broker, copy in copies.items() if copy.rests >= STALLS]
+    waits = _waited_for(course, move, alive)
     name = f"{move.topic}/{move.partition}"
     to = f"to {_list(move.adding)}, from {_list(move.removing)}"
     title = f"{name} moves {to}"
     if dead:
         title = f"{name} moves to {_list(dead)}, which is down"
+    elif waits:
+        title = f"{name}: all is copied, its move waits for broker {_list(waits)}, which stays and is not in sync"
     elif still:
         title = f"{name} moves to {_list(still)}, and no byte arrives"
+    stalled = dead or waits or still
+    isr = partition.isr if (partition := _partition(snapshot, move)) is not None else ()
     return Claim(
-        cause="reassignment-stalled" if dead or still else "reassignment-running",
+        cause="reassignment-stalled" if stalled else "reassignment-running",
         subject=subject,
-        severity=Severity.HIGH if dead or still else Severity.INFO,
-        certainty=Certainty.LIKELY if still and not dead else Certainty.CERTAIN,
+        severity=Severity.HIGH if stalled else Severity.INFO,
+        certainty=Certainty.LIKELY if still and not dead and not waits else Certainty.CERTAIN,
         title=title,
         since=course.since(Symptom(MOVING, subject)),
         evidence=(
             Evidence(f"moves {to}", "ListPartitionReassignments"),
             *((Evidence(f"broker {_list(dead)} is not alive", "DescribeCluster"),) if dead else ()),
+            *(
+                (Evidence(f"it is to be on {_list(destination(move))}; in sync are {_list(isr)}", "Metadata"),)
+                if waits
+                else ()
+            ),
             *(Evidence(_copied(broker, copy), "DescribeLogDirs") for broker, copy in copies.items()),
             *_limits(course, still),
         ),
         predicted=(
             *of(MOVING, subject=subject),
-            *of(UNDER_REPLICATED, subject=subject, brokers=frozenset(move.adding), only=True),
+            *of(UNDER_REPLICATED, subject=subject, brokers=frozenset((*move.adding, *waits)), only=True),
         ),
-        next=(
-            *_raises(course, () if dead else still),
-            Next("cancel it", edits=(CancelMove(move.topic, move.partition),)),
-        )
-        if dead or still
-        else (),
+        next=tuple(_steps_of(course, move, dead, waits, still)) if stalled else (),
     )
+
+
+def _partition(snapshot: Snapshot, move: Reassignment) -> Partition | None:
+    return partition_in(snapshot.topics.get(move.topic), move.partition)
+
+
+SETTLED = timedelta(seconds=10)
+"""For so long a replica has to be out of sync to be waited for: moves and topics are read at different times."""
+
+
+def _waited_for(course: Course, move: Reassignment, alive: Collection[int]) -> list[int]:
+    """The replicas that stay and are not in sync, once all that are added are: without them brokers before 4.3 end no
+    move, and none ends one whose replicas are all out of sync."""
+    partition = _partition(course.last.snapshot, move)
+    if partition is None or not set(move.adding) <= set(partition.isr):
+        return []
+    out = [broker for broker in destination(move) if broker not in partition.isr]
+    symptom = course.seen.get((UNDER_REPLICATED, Subject(topic=move.topic, partition=move.partition)))
+    lasts = symptom is not None and (course.since(symptom) or course.began) <= course.last.at - SETTLED
+    return out if lasts or any(broker not in alive for broker in out) else []
+
+
+def _steps_of(
+    course: Course, move: Reassignment, dead: list[int], waits: list[int], still: list[int]
+) -> Iterator[Next]:
+    """What mends a move that is stalled, what is to be done first before the others."""
+    back = original(move)
+    if is_unclean_to_cancel(move, course.last.snapshot):
+        down = sorted({*dead, *waits, *back})
+        yield Next(
+            f"bring back broker {' or '.join(map(str, down))}: cancelling it would lose what only the others have"
+        )
+        return
+    if waits:
+        ids = _list(waits)
+        yield Next(f"bring broker {ids} back into sync: look at its process, host, disk, network")
+        text = f"cancel it, and move to brokers without {ids}"
+    else:
+        text = "cancel it"
+    if not dead:
+        yield from _raises(course, still)
+    yield Next(text, edits=(CancelMove(move.topic, move.partition),))
 
 
 def _copied(broker: int, copy: Copy) -> str:

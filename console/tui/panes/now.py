@@ -197,18 +197,20 @@ class NowView(DetailsView[CauseRow]):
             await self.host.navigator.goto(events_of(row.claim.subject))
 
     def do_fix(self) -> None:
-        """Stage the next step of the cause; what only shows something goes into the command bar."""
+        """Stage the first step of the cause; what only shows something goes into the command bar."""
         row = self.row()
         if row is None:
             return
-        steps = row.claim.next
-        if edits := [edit for step in steps for edit in step.edits]:
-            self.host.stage(edits)
-        elif step := next((step for step in steps if step.command), None):
-            self.host.start(partial(self._carry_out, step), group="command", name="command")
-        else:
-            where = "; ".join(step.text for step in steps)
+        from console.session.staged_steps import first_step
+
+        step = first_step(row.claim.next)
+        if step is None:
+            where = "; ".join(each.text for each in row.claim.next)
             self.host.say(f"nothing to stage, what mends it is outside of Kafka: {where}", "muted")
+        elif step.edits:
+            self.host.stage(step.edits)
+        else:
+            self.host.start(partial(self._carry_out, step), group="command", name="command")
 
     async def _carry_out(self, step: Next) -> None:
         """Stage what a command changes. One that only shows something, or that can't be read, is for the operator to
