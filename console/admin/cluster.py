@@ -27,6 +27,7 @@ from console.model.cluster import (
     ReplicaSizes,
     Silence,
     VoterEndpoint,
+    is_disk,
 )
 from console.model.codes import AclOperation
 from console.model.failure import Failure
@@ -338,7 +339,8 @@ async def _log_dirs_of_broker(
 
 
 def log_dirs(response: Any) -> tuple[LogDir, ...]:
-    """The directories of a DescribeLogDirs response, any version, sorted by path. An offline one has a failure."""
+    """The directories of a DescribeLogDirs response, any version, sorted by path: those that are disks. An offline one
+    has a failure."""
     return tuple(
         LogDir(
             result.log_dir,
@@ -355,4 +357,5 @@ def log_dirs(response: Any) -> tuple[LogDir, ...]:
             getattr(result, "is_cordoned", False),
         )
         for result in sorted(response.results, key=lambda result: result.log_dir)
+        if is_disk(result.log_dir)
     )

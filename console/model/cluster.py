@@ -259,6 +259,13 @@ class TopicListing(Struct, frozen=True):
     failures: Mapping[str, Failure] = field(default_factory=dict)
 
 
+def is_disk(path: str) -> bool:
+    """Whether a path among a broker's log directories is one of its disks: brokers with storage elsewhere list that
+    beside, as ``remote://bucket``, and what it holds is on no disk and can't be moved to."""
+    scheme, found, _ = path.partition("://")
+    return not found or not all(each.isalnum() or each in "+.-" for each in scheme)
+
+
 class LogDir(Struct, frozen=True, dict=True):
     """One log directory of one broker. total and usable bytes are -1 if not reported (before v4). cordoned: it takes no
     new replicas (Kafka 4.3)."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -19,10 +20,11 @@ LEAST = 30.0
 
 
 class DirSample(Struct, frozen=True):
-    """The usable bytes of a log directory at a time."""
+    """The usable bytes of a log directory at a time. held: the bytes that its replicas hold, -1 if unknown."""
 
     at: datetime
     usable: int
+    held: int = -1
 
 
 def sampled(before: tuple[DirSample, ...], sample: DirSample) -> tuple[DirSample, ...]:
@@ -43,6 +45,20 @@ def seconds_left(samples: tuple[DirSample, ...]) -> float | None:
     seconds = (last.at - first.at).total_seconds()
     used = first.usable - last.usable
     return last.usable * seconds / used if seconds >= LEAST and used > 0 else None
+
+
+class Growth(NamedTuple):
+    """What was used up over some time, and by how much the replicas grew of that."""
+
+    used: int
+    held: int
+
+
+def growth(samples: tuple[DirSample, ...]) -> Growth | None:
+    """What was used up over the samples, None where that is unknown."""
+    if len(samples) < 2 or samples[0].held < 0 or samples[-1].held < 0:
+        return None
+    return Growth(samples[0].usable - samples[-1].usable, samples[-1].held - samples[0].held)
 
 
 def foreseen(samples: tuple[DirSample, ...]) -> float | None:
