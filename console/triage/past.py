@@ -118,14 +118,14 @@ def _config_changes(before: Look, now: Look) -> Iterator[ConfigChange]:
     old, new = before.snapshot.configs, now.snapshot.configs
     if new is old:
         return
-    after = before.snapshot.read_at.get("configs", before.at)
+    known, whole = before.snapshot.configs_at, before.snapshot.read_at.get("configs", before.at)
     for resource, key, was, became in config_differences(old, new):
         entries = [configs.get(key) for configs in (old[resource], new[resource])]
         # What its file sets changes by a restart alone, and sensitive values are not told.
         if HIDDEN in (was, became) or not any(entry is not None and is_override(entry, resource) for entry in entries):
             continue
         values = [entry.value if entry is not None else None for entry in entries]
-        yield ConfigChange(resource, key, was, became, after, now.at, *values)
+        yield ConfigChange(resource, key, was, became, known.get(resource, whole), now.at, *values)
 
 
 def is_over(change: ConfigChange, past: Past, snapshot: Snapshot) -> bool:

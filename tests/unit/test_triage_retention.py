@@ -205,3 +205,21 @@ def test_of_changes_of_which_none_is_in_force_none_is_to_mend(settings: Iterable
     logs = {tick: LogOffsets(10 * tick, 900, 900) for tick in range(1, 24)}
     for _, severity, staged in deletions(diagnose(course_of(states, logs, ticks=24))):
         assert (severity, staged) in ((Severity.INFO, []), (Severity.HIGH, []))
+
+
+def test_what_was_read_of_other_resources_does_not_move_the_time_of_a_change() -> None:
+    """A pane reads one topic again and again: the default was read a minute ago, and was changed since then."""
+    base, cut = configured(healthy(), {}), configured(healthy(), {CLUSTER_DEFAULT: {"log.retention.ms": "1"}})
+    minute = {resource: START for resource in base.configs}
+
+    def look(tick: int, configs: Snapshot) -> Look:
+        at = START + tick * TICK
+        read_at = {**configs.read_at, "configs": at}
+        known = replace(fresh(configs, tick), configs_at=minute, read_at=read_at)
+        return Look(at, known, facts=Facts(logs_at(tick, {0: LogOffsets(0, 900, 900), **CUT})))
+
+    course = begin(look(0, base))
+    for tick in range(1, 9):
+        course = after(course, look(tick, cut if tick >= 6 else base))
+    ((_, severity, staged),) = deletions(diagnose(course))
+    assert (severity, staged) == (Severity.HIGH, ["unset broker <default> log.retention.ms"])

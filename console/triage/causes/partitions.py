@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from console.model.cluster import ClusterInfo, LogDir, Partition, Reassignment, ReplicaLogs
 from console.model.codes import TOPIC
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, broker_resource, min_isr, topic_resource
 from console.model.elections import partition_in
-from console.model.numbers import LONG_MAX, long_number
+from console.model.numbers import LONG_MAX, long_number, time_of_day
 from console.model.snapshot import Snapshot
 from console.plan.kinds.moves import CancelMove, destination, is_unclean_to_cancel, original
 from console.plan.stale_throttles import StaleThrottle, stale_throttles
@@ -27,7 +27,11 @@ from console.triage.symptoms import (
     Look,
     Subject,
     Symptom,
+    gone,
 )
+
+STOPPED = 15.0
+"""Seconds without a new record after which a topic that was written to is not any more: three looks at its log."""
 
 
 def _min_isr(course: Course) -> Iterator[Claim]:
@@ -38,16 +42,18 @@ def _min_isr(course: Course) -> Iterator[Claim]:
             continue
         wanted, replication = min_isr(snapshot.configs, topic), snapshot.topics[topic].replication
         entry = snapshot.configs[topic_resource(topic)].get("min.insync.replicas")
+        since = course.since(symptom)
         yield Claim(
             cause="min-isr-impossible",
             subject=symptom.subject,
-            severity=Severity.WARNING,
+            severity=Severity.CRITICAL if _writes_stopped(course, topic, since) else Severity.HIGH,
             certainty=Certainty.CERTAIN,
-            title=f"{topic}: min ISR {wanted}, {replication} replica{'s' if replication > 1 else ''}",
-            since=course.since(symptom),
+            title=f"{topic}: min ISR {wanted}, {_replicas(replication)}: no acks=all write passes",
+            since=since,
             evidence=(
                 Evidence(f"min.insync.replicas={wanted}{_from(entry)}", "DescribeConfigs"),
-                Evidence(f"the topic has {replication} replica{'s' if replication > 1 else ''}", "Metadata"),
+                Evidence(f"the topic has {_replicas(replication)}", "Metadata"),
+                *_no_writes(course, topic, since),
             ),
             predicted=of(MIN_ISR_ABOVE_REPLICATION, UNDER_MIN_ISR, topic=topic),
             next=(
@@ -57,6 +63,88 @@ def _min_isr(course: Course) -> Iterator[Claim]:
                 ),
             ),
         )
+    yield from _min_isr_of_all(course)
+
+
+def _min_isr_of_all(course: Course) -> Iterator[Claim]:
+    """Topics that want every replica in sync, of partitions that have fewer alive: named once for all of them, beside
+    what is away."""
+    snapshot = course.last.snapshot
+    away = gone(snapshot) | course.last.silent
+    hit: dict[str, list[Symptom]] = {}
+    for symptom in course.of(UNDER_MIN_ISR):
+        topic = snapshot.topics.get(symptom.subject.topic or "")
+        partition = partition_in(topic, symptom.subject.partition or 0)
+        if (
+            topic is None
+            or partition is None
+            or not 1 < len(partition.replicas) == min_isr(snapshot.configs, topic.name)
+        ):
+            continue
+        if away.intersection(partition.replicas) or partition.offline:
+            hit.setdefault(topic.name, []).append(symptom)
+    if not hit:
+        return
+    first, *more = sorted(hit)
+    began = [course.since(each) for symptoms in hit.values() for each in symptoms]
+    known = [each for each in began if each is not None]
+    since = min(known) if len(known) == len(began) else None
+    stopped = [topic for topic in hit if _writes_stopped(course, topic, since)]
+    what = f"{first} and {len(more)} more topics" if more else first
+    wanted = snapshot.topics[first].replication
+    yield Claim(
+        cause="min-isr-impossible",
+        subject=Subject(key="min.insync.replicas") if more else Subject(topic=first),
+        severity=Severity.CRITICAL if stopped else Severity.HIGH,
+        certainty=Certainty.CERTAIN,
+        title=f"{what}: min ISR is the number of replicas, and not all are alive: no acks=all write passes",
+        since=since,
+        evidence=(
+            Evidence(
+                f"{first} has {_replicas(wanted)} and min.insync.replicas={wanted}"
+                f"{_from(snapshot.configs[topic_resource(first)].get('min.insync.replicas'))}",
+                "DescribeConfigs, Metadata",
+            ),
+            *(each for topic in stopped[:1] for each in _no_writes(course, topic, since)),
+        ),
+        predicted=tuple(
+            each for symptoms in hit.values() for some in symptoms for each in of(UNDER_MIN_ISR, subject=some.subject)
+        ),
+        next=(
+            Next(
+                "bring the broker back; or until then ask for fewer",
+                f"set topic {first} min.insync.replicas={wanted - 1}",
+            ),
+        ),
+        beside=True,
+    )
+
+
+def _replicas(number: int) -> str:
+    return f"{number} replica{'s' if number > 1 else ''}"
+
+
+def _writes_stopped(course: Course, topic: str, since: datetime | None) -> bool:
+    """Whether a topic was written to while it was watched, and not since about then."""
+    return since is not None and (grew := _grew_at(course, topic)) is not None and grew <= since.timestamp() + STOPPED
+
+
+def _grew_at(course: Course, topic: str) -> float | None:
+    """When a topic's logs grew last, Unix seconds, if that is so long ago that nobody writes any more; else None."""
+    known = course.last.snapshot.topics.get(topic)
+    places = [(topic, each.number) for each in known.partitions] if known is not None else []
+    logs = [course.last.facts.logs.logs.get(place) for place in places]
+    grown = [log.grew_at for log in logs if log is not None and log.grew_at is not None]
+    if not grown or max(grown) > course.last.facts.logs.at - STOPPED:
+        return None
+    return max(grown)
+
+
+def _no_writes(course: Course, topic: str, since: datetime | None) -> Iterator[Evidence]:
+    grew = _grew_at(course, topic)
+    if grew is not None and _writes_stopped(course, topic, since):
+        at = time_of_day(datetime.fromtimestamp(grew, UTC))
+        yield Evidence(f"{topic} was written to, and has no new record since {at}", "ListOffsets")
 
 
 def _from(entry: ConfigEntry | None) -> str:
