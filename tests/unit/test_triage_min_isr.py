@@ -89,3 +89,12 @@ def test_one_replica_is_a_partition_without_a_leader() -> None:
         return without_broker(wanting(known, 1), [2])
 
     assert min_isr_of(diagnose(watched(single, before=healthy()))) == []
+
+
+def test_what_passes_is_what_brokers_let_pass() -> None:
+    """All replicas in sync are enough for them, whatever is asked for; with one less nothing is."""
+    (whole,) = min_isr_of(diagnose(watched(lambda s, _: wanting(s, 9))))
+    assert "as soon as one is not in sync" in whole.title
+    (broken,) = min_isr_of(diagnose(watched(lambda s, _: without_broker(wanting(s, 9), [3]))))
+    assert broken.title.endswith("no acks=all write passes")
+    assert {whole.severity, broken.severity} == {Severity.HIGH}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
-from console.model.cluster import ClusterInfo, LogDir, Partition, Reassignment, ReplicaLogs
+from console.model.cluster import ClusterInfo, LogDir, Partition, Reassignment, ReplicaLogs, Topic
 from console.model.codes import TOPIC
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, broker_resource, min_isr, topic_resource
 from console.model.elections import partition_in
@@ -48,7 +48,7 @@ def _min_isr(course: Course) -> Iterator[Claim]:
             subject=symptom.subject,
             severity=Severity.CRITICAL if _writes_stopped(course, topic, since) else Severity.HIGH,
             certainty=Certainty.CERTAIN,
-            title=f"{topic}: min ISR {wanted}, {_replicas(replication)}: no acks=all write passes",
+            title=f"{topic}: min ISR {wanted}, {_replicas(replication)}: {_what_passes(snapshot.topics[topic])}",
             since=since,
             evidence=(
                 Evidence(f"min.insync.replicas={wanted}{_from(entry)}", "DescribeConfigs"),
@@ -64,6 +64,14 @@ def _min_isr(course: Course) -> Iterator[Claim]:
             ),
         )
     yield from _min_isr_of_all(course)
+
+
+def _what_passes(topic: Topic) -> str:
+    """What becomes of acks=all writes to a topic whose min ISR is above its replication: brokers ask for no more than
+    all replicas (Partition.effectiveMinIsr); before 3.0 they did."""
+    if any(len(each.isr) < len(each.replicas) for each in topic.partitions):
+        return "no acks=all write passes"
+    return "acks=all writes fail as soon as one is not in sync, before Kafka 3.0 always"
 
 
 def _min_isr_of_all(course: Course) -> Iterator[Claim]:
