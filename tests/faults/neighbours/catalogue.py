@@ -1,0 +1,7 @@
+"""All neighbours. Each module has those of one sort of faults, as `tests.faults` has the faults."""
+
+from __future__ import annotations
+
+from tests.faults.neighbours import Neighbour, groups
+
+NEIGHBOURS: dict[str, Neighbour] = {each.name: each for each in (*groups.NEIGHBOURS,)}
