@@ -27,7 +27,6 @@ from console.model.cluster import (
     ReplicaSizes,
     Silence,
     VoterEndpoint,
-    is_disk,
 )
 from console.model.codes import AclOperation
 from console.model.failure import Failure
@@ -336,6 +335,13 @@ async def _log_dirs_of_broker(
     for log_dir in found:
         _ = log_dir.size  # computed in this thread: with 100,000 topics it would block the screen
     return found
+
+
+def is_disk(path: str) -> bool:
+    """Whether a path among a broker's log directories is one of its disks: brokers with storage elsewhere list that
+    beside, as ``remote://bucket``, and what it holds is on no disk and can't be moved to."""
+    scheme, found, _ = path.partition("://")
+    return not found or not all(each.isalnum() or each in "+.-" for each in scheme)
 
 
 def log_dirs(response: Any) -> tuple[LogDir, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from types import ModuleType
@@ -46,8 +46,10 @@ from console.admin.routing import (
     Route,
     delays,
     forwards_to_controller,
+    refused_by_non_controller,
 )
 from console.admin.settings import Address, ConnectionSettings, show_address
+from console.admin.silence import silent_nodes
 from console.model.failure import Failure
 
 if TYPE_CHECKING:
@@ -67,9 +69,6 @@ ELSEWHERE_SECONDS, WAYS = 1.0, 4
 broker that waits for a controller that hangs does not see that there is a new one."""
 LONGEST_CHANGE = 3600.0
 """Seconds for which a connection that is out of use stays open for a change that is not answered."""
-OTHERS_SECONDS, OTHERS_TIMES = 2.5, 3
-"""The seconds, and the times what the first broker took to answer, in which the others have to once one has: logins
-over a slow line are slow for all."""
 
 
 class Nodes(Struct, frozen=True):
@@ -241,31 +240,7 @@ class Link:
                 self.begin_anew()  # what was asked there may never be answered
                 raise not_told(reached, within) from None
             raise no_answer(self.settings.bootstrap, within) from None
-        loop = asyncio.get_running_loop()
-        began = loop.time()
-        limits: dict[Address, asyncio.Timeout] = {}
-        limit = within
-
-        async def reason(address: Address) -> AdminError | None:
-            nonlocal limit
-            try:
-                async with asyncio.timeout_at(began + limit) as limits[address]:
-                    await self._connections.try_anew(address)
-            except TimeoutError:
-                return self._not_connected(address, no_answer([address], limit), limit)
-            except AdminError as error:
-                return error
-            finally:
-                del limits[address]
-            sooner = max(OTHERS_SECONDS, OTHERS_TIMES * (loop.time() - began))
-            if sooner < limit:
-                limit = sooner
-                for each in limits.values():
-                    each.reschedule(began + limit)
-            return None
-
-        reasons = await asyncio.gather(*map(reason, nodes.values()))
-        silent = {id_: why for id_, why in zip(nodes, reasons, strict=True) if why is not None}
+        silent = await silent_nodes(nodes, self._connections.try_anew, self._not_connected, within)
         for connections in (self._connections, self._forwarding):
             connections.retire_at(nodes[id_] for id_ in silent)
         if nodes and len(silent) == len(nodes):
@@ -518,28 +493,3 @@ def decode(raw: RawResponse) -> Any:
     except MalformedFrame as error:
         problem = Failure("BAD_ANSWER", f"the answer to {raw.api} can't be read: {error}", "Please report this.")
         raise BadAnswer(problem) from error
-
-
-def refused_by_non_controller(response: Any) -> bool:
-    """Whether the request as a whole, or each item, was refused with NOT_CONTROLLER: nothing was applied.
-
-    Kafka 2.8 refuses each partition of an election so, with 0 as the error of the whole.
-    """
-    from kio.schema.errors import ErrorCode
-
-    if getattr(response, "error_code", 0) == ErrorCode.not_controller:
-        return True
-    codes = list(_codes_of_items(response))
-    return bool(codes) and all(code == ErrorCode.not_controller for code in codes)
-
-
-def _codes_of_items(entity: Any) -> Iterator[int]:
-    for name in type(entity).__dataclass_fields__:
-        part = getattr(entity, name)
-        if not isinstance(part, tuple) or not part or not hasattr(part[0], "__dataclass_fields__"):
-            continue
-        for item in part:
-            if hasattr(item, "error_code"):
-                yield item.error_code
-            else:
-                yield from _codes_of_items(item)

@@ -6,7 +6,7 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable, Container, Iterator
 from enum import Enum, auto
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 
 class Destination(Enum):
@@ -64,6 +64,31 @@ FORWARDED = frozenset(
 """APIs that brokers in KRaft mode hand on to the active controller (KafkaApis.forwardToController). While that one
 hangs they stay unanswered for half a minute, and so does all that comes after them on the same connection: a broker
 answers the requests of a connection one after another."""
+
+
+def refused_by_non_controller(response: Any) -> bool:
+    """Whether the request as a whole, or each item, was refused with NOT_CONTROLLER: nothing was applied.
+
+    Kafka 2.8 refuses each partition of an election so, with 0 as the error of the whole.
+    """
+    from kio.schema.errors import ErrorCode
+
+    if getattr(response, "error_code", 0) == ErrorCode.not_controller:
+        return True
+    codes = list(_codes_of_items(response))
+    return bool(codes) and all(code == ErrorCode.not_controller for code in codes)
+
+
+def _codes_of_items(entity: Any) -> Iterator[int]:
+    for name in type(entity).__dataclass_fields__:
+        part = getattr(entity, name)
+        if not isinstance(part, tuple) or not part or not hasattr(part[0], "__dataclass_fields__"):
+            continue
+        for item in part:
+            if hasattr(item, "error_code"):
+                yield item.error_code
+            else:
+                yield from _codes_of_items(item)
 
 
 # Retries.

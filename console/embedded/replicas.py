@@ -391,11 +391,7 @@ def start_move(
         if not is_moving(partition):
             return _nothing(state)
         if state.release.kraft and not _may_be_cancelled(cluster, name, partition):
-            message = (
-                f"Unable to revert partition assignment for {name}:{index} because it would require an unclean leader "
-                "election."
-            )
-            return Refusal(ErrorCode.invalid_replica_assignment, message)
+            return Refusal(ErrorCode.invalid_replica_assignment, _UNCLEAN.format(name, index))
         _put(state, topic, index, cancelled(partition, state.alive()))
         return DONE
     refusal = move_refusal(target, partition.replicas, state)
@@ -410,12 +406,14 @@ def start_move(
     return DONE
 
 
+_UNCLEAN = "Unable to revert partition assignment for {}:{} because it would require an unclean leader election."
+
+
 def _may_be_cancelled(cluster: Cluster, topic: str, partition: Partition) -> bool:
-    """Whether a replica that was there before is in sync, or one may lead that is not (ReplicationControlManager)."""
-    if any(replica in partition.isr and replica not in partition.adding for replica in partition.replicas):
-        return True
-    brokers = sorted(cluster.state.alive())
-    return bool(brokers) and topic_config(cluster, brokers[0], topic, "unclean.leader.election.enable") == "true"
+    """Whether a replica of before is in sync, or one may lead that is not (ReplicationControlManager)."""
+    key, alive = "unclean.leader.election.enable", sorted(cluster.state.alive())[:1]
+    has_old = bool(set(partition.isr) & (set(partition.replicas) - set(partition.adding)))
+    return has_old or any(topic_config(cluster, each, topic, key) == "true" for each in alive)
 
 
 def resume_moves(cluster: Cluster) -> None:

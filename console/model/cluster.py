@@ -212,7 +212,8 @@ class ClusterFeatures(Struct, frozen=True):
 
 
 class Partition(NamedTuple):
-    """A partition. leader is -1 for no leader; `error` is Kafka's error name or ``""``."""
+    """A partition. leader is -1 for no leader; `error` is Kafka's error name or ``""``. observers: replicas that are
+    outside of the ISR by design (`model.observers`)."""
 
     number: int
     leader: int
@@ -221,11 +222,12 @@ class Partition(NamedTuple):
     offline: tuple[int, ...] = ()
     leader_epoch: int = -1
     error: str = ""
+    observers: tuple[int, ...] = ()
 
     @property
     def under_replicated(self) -> bool:
-        """Fewer in-sync replicas than replicas."""
-        return len(self.isr) < len(self.replicas)
+        """Fewer in-sync replicas than replicas, observers aside."""
+        return len(self.isr) + len(self.observers) < len(self.replicas)
 
 
 class Topic(Struct, frozen=True):
@@ -244,7 +246,7 @@ class Topic(Struct, frozen=True):
     @property
     def under_replicated(self) -> int:
         """How many partitions have fewer in-sync replicas than replicas."""
-        return sum(1 for p in self.partitions if len(p.isr) < len(p.replicas))
+        return sum(1 for p in self.partitions if len(p.isr) + len(p.observers) < len(p.replicas))
 
     @property
     def offline(self) -> int:
@@ -257,13 +259,6 @@ class TopicListing(Struct, frozen=True):
 
     topics: Mapping[str, Topic]
     failures: Mapping[str, Failure] = field(default_factory=dict)
-
-
-def is_disk(path: str) -> bool:
-    """Whether a path among a broker's log directories is one of its disks: brokers with storage elsewhere list that
-    beside, as ``remote://bucket``, and what it holds is on no disk and can't be moved to."""
-    scheme, found, _ = path.partition("://")
-    return not found or not all(each.isalnum() or each in "+.-" for each in scheme)
 
 
 class LogDir(Struct, frozen=True, dict=True):

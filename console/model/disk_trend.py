@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -62,7 +63,15 @@ def growth(samples: tuple[DirSample, ...]) -> Growth | None:
 
 
 def foreseen(samples: tuple[DirSample, ...]) -> float | None:
-    """As `seconds_left`; None also for what is too far off for so short a trend."""
-    left = seconds_left(samples)
+    """As `seconds_left`; None also for what is too far off for so short a trend, and for a disk that is emptied again
+    and again."""
+    left = seconds_left(samples) if _falls(samples) else None
     covered = (samples[-1].at - samples[0].at).total_seconds() if samples else 0.0
     return left if left is not None and left <= FORESIGHT * covered else None
+
+
+def _falls(samples: tuple[DirSample, ...]) -> bool:
+    """Whether usable bytes fall by more than they rise again: logs grow until segments are deleted."""
+    steps = [before.usable - after.usable for before, after in pairwise(samples)]
+    fell, rose = sum(step for step in steps if step > 0), -sum(step for step in steps if step < 0)
+    return fell > 2 * rose

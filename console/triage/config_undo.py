@@ -12,7 +12,7 @@ from console.triage.symptoms import Subject
 
 
 class ChangedPlace(NamedTuple):
-    """What has a key, as a subject and in words."""
+    """What has a key, as a subject and as text."""
 
     subject: Subject
     name: str

@@ -75,7 +75,8 @@ async def test_from_the_alarm_to_green(cluster: ThreadedCluster, title: str) -> 
             await it.shows(each)
         rows = [line for line in it.lines if "WARN" in line or "HIGH" in line]
         assert len(rows) == 3
-        await press(*"j" * next(number for number, line in enumerate(rows) if title in line))
+        at, wanted = (next(n for n, line in enumerate(rows) if part in line) for part in ("▸", title))
+        await press(*("j" if wanted > at else "k") * abs(wanted - at))
         await it.until(lambda: f"── {title}" in it.text)
         await it.shows("F stages")
         await press("F")

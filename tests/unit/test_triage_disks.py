@@ -13,8 +13,8 @@ from kio.schema.errors import ErrorCode
 from kio.static.primitive import i32Timedelta, i64
 from msgspec.structs import replace
 
-from console.admin.cluster import log_dirs
-from console.model.cluster import Broker, LogDir, ReplicaSize, ReplicaSizes, is_disk
+from console.admin.cluster import is_disk, log_dirs
+from console.model.cluster import Broker, LogDir, ReplicaSize, ReplicaSizes
 from console.model.disk_trend import DirSample, growth
 from console.model.snapshot import Snapshot
 from console.triage.cause import Claim

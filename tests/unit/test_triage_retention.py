@@ -210,7 +210,7 @@ def test_of_changes_of_which_none_is_in_force_none_is_to_mend(settings: Iterable
 def test_what_was_read_of_other_resources_does_not_move_the_time_of_a_change() -> None:
     """A pane reads one topic again and again: the default was read a minute ago, and was changed since then."""
     base, cut = configured(healthy(), {}), configured(healthy(), {CLUSTER_DEFAULT: {"log.retention.ms": "1"}})
-    minute = {resource: START for resource in base.configs}
+    minute = dict.fromkeys(base.configs, START)
 
     def look(tick: int, configs: Snapshot) -> Look:
         at = START + tick * TICK

@@ -242,6 +242,11 @@ def _move_effects(edit: MoveReplicas, seen: Described) -> tuple[str, ...]:
     dropped = [each for each in was.replicas if each not in edit.replicas]
     if dropped:
         lines.append(f"broker {commas(dropped)} drops its replica once the others are in sync")
+    partition = partition_in(seen.snapshot.topics.get(edit.topic), edit.partition)
+    if partition is not None and partition.observers:
+        lines.append(
+            f"broker {commas(partition.observers)} is an observer of it, and may become a replica like the others"
+        )
     if edit.replicas[0] != was.replicas[0]:
         lines.append(f"its preferred leader is broker {edit.replicas[0]} then, not {was.replicas[0]}")
     return tuple(lines)

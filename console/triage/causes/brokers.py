@@ -11,6 +11,7 @@ from statistics import median
 from console.model.certificates import WEEK
 from console.model.cluster import Partition, Topic
 from console.model.numbers import time_of_day
+from console.model.observers import not_in_sync
 from console.model.transactions import minutes
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Prediction, Severity, of
 from console.triage.course import Course, Spell
@@ -294,8 +295,7 @@ def _behind_alone(
     for topic, partition in out_of_sync(topics):
         if partition.leader < 0 or partition.leader in lonely:
             continue
-        behind = (broker for broker in partition.replicas if broker not in partition.isr)
-        missing = [broker for broker in behind if (topic, partition.number, broker) not in added]
+        missing = [broker for broker in not_in_sync(partition) if (topic, partition.number, broker) not in added]
         if len(missing) == 1 and missing[0] not in away and missing[0] not in partition.offline:
             partitions, names = found.setdefault(missing[0], ([], set()))
             partitions.append(partition)
@@ -313,7 +313,7 @@ def _lonely(topics: Mapping[str, Topic], away: frozenset[int]) -> dict[int, list
     followed = set(away)
     for topic, partition in out_of_sync(topics):
         leader, isr = partition.leader, partition.isr
-        up = set(partition.replicas) - {leader} - away
+        up = set(partition.replicas) - set(partition.observers) - {leader} - away
         if leader < 0 or not up or up <= set(isr):
             continue
         if isr != (leader,):

@@ -69,7 +69,7 @@ def _min_isr(course: Course) -> Iterator[Claim]:
 def _what_passes(topic: Topic) -> str:
     """What becomes of acks=all writes to a topic whose min ISR is above its replication: brokers ask for no more than
     all replicas (Partition.effectiveMinIsr); before 3.0 they did."""
-    if any(len(each.isr) < len(each.replicas) for each in topic.partitions):
+    if any(each.under_replicated for each in topic.partitions):
         return "no acks=all write passes"
     return "acks=all writes fail as soon as one is not in sync, before Kafka 3.0 always"
 
@@ -138,7 +138,7 @@ def _writes_stopped(course: Course, topic: str, since: datetime | None) -> bool:
 
 
 def _grew_at(course: Course, topic: str) -> float | None:
-    """When a topic's logs grew last, Unix seconds, if that is so long ago that nobody writes any more; else None."""
+    """When a topic's logs grew last, Unix seconds, if that is so long ago that no client writes any more; else None."""
     known = course.last.snapshot.topics.get(topic)
     places = [(topic, each.number) for each in known.partitions] if known is not None else []
     logs = [course.last.facts.logs.logs.get(place) for place in places]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
-from tests.faults.neighbours import Neighbour, groups
+from tests.faults.neighbours import Neighbour, groups, nodes, partitions, storage
 
-NEIGHBOURS: dict[str, Neighbour] = {each.name: each for each in (*groups.NEIGHBOURS,)}
+NEIGHBOURS: dict[str, Neighbour] = {
+    each.name: each for each in (*nodes.NEIGHBOURS, *storage.NEIGHBOURS, *partitions.NEIGHBOURS, *groups.NEIGHBOURS)
+}
