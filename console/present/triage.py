@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from console.present.columns import SHOWN, Column, Columns, clock
@@ -32,7 +33,7 @@ MUTED = "  mute"
 MUTED_FOR = timedelta(hours=1)
 """How long a cause is muted at a time."""
 AT_FIRST = "start"
-"""Stands for the time of what was there at the first look."""
+"""Stands for the time of what was there at the first look, where that is not known."""
 MOST_OTHERS = 2
 MOST_FACTS, MOST_RULED_OUT, MOST_UNKNOWN, MOST_LEFT_OVER = 2, 4, 3, 3
 PARTS = {
@@ -46,10 +47,11 @@ PARTS = {
 
 
 class CauseRow(NamedTuple):
-    """A row of the causes. muted: until when it is not counted, None where it is."""
+    """A row of the causes. muted: until when it is not counted, None where it is. first: when it was first seen."""
 
     named: Named
     muted: datetime | None = None
+    first: datetime | None = None
 
     @property
     def claim(self) -> Claim:
@@ -57,9 +59,14 @@ class CauseRow(NamedTuple):
         return self.named.claim
 
 
-def cause_rows(verdict: Verdict, muted: Mapping[str, datetime]) -> list[CauseRow]:
-    """The causes, the worst first, and behind them those that are muted."""
-    rows = [CauseRow(named, _muted_until(named.claim, muted)) for named in verdict.causes]
+def cause_rows(
+    verdict: Verdict, muted: Mapping[str, datetime], seen: Mapping[str, datetime] = MappingProxyType({})
+) -> list[CauseRow]:
+    """The causes, the worst first, and behind them those that are muted. seen: cause (`cause_id`) -> when it was first
+    seen, UTC."""
+    rows = [
+        CauseRow(named, _muted_until(named.claim, muted), seen.get(cause_id(named.claim))) for named in verdict.causes
+    ]
     return sorted(rows, key=lambda row: row.muted is not None)
 
 
@@ -134,7 +141,10 @@ CAUSES: Columns[CauseRow] = Columns(
     Column(
         "since",
         SHOWN,
-        cell=lambda row: (clock(row.claim.since) or AT_FIRST, "muted" if row.muted or not row.claim.since else ""),
+        cell=lambda row: (
+            clock(row.claim.since or row.first) or AT_FIRST,
+            "muted" if row.muted or not row.claim.since else "",
+        ),
         layout=ScreenColumn("since", "Since", width=8, priority=60),
     ),
     Column(
@@ -184,6 +194,8 @@ def details(row: CauseRow, verdict: Verdict, staging: Staging | None, width: int
         lines.append([*_labelled(word, clean(staging.text, 200)), (f": {staging.command}", "strong")])
         lines += [[(" " * 11, ""), ("risk: ", "failed"), (clean(risk, 200), "")] for risk in staging.risks]
         lines += [_labelled("Or", clean(each, 200)) for each in staging.others[:MOST_OTHERS]]
+    if claim.since is None and row.first is not None:
+        lines.append(_labelled("Since", f"unknown: first seen {clock(row.first)}"))
     outside = "; ".join(step.text for step in claim.next if not step.command and not step.edits)
     if outside:
         lines.append(_labelled("Look at", clean(outside.removeprefix("look at "), 300)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -240,3 +241,12 @@ def in_a_move(running: EmbeddedCluster) -> None:
     topic = running.state.topics["moved"]
     moving = topic.partitions[0]._replace(replicas=(1, 3, 2), adding=(3,), removing=(2,))
     running.state.put_topic(replace(topic, partitions=(moving,)))
+
+
+async def test_what_has_no_known_beginning_says_when_it_was_seen_first(cluster: ThreadedCluster) -> None:
+    cluster.call(throttled)
+    async with driven_on(cluster, start_pane="now") as it:
+        await it.shows("replication throttles")
+        first = re.search(r"WARN +(\d\d:\d\d:\d\d) ", it.line("replication throttles"))
+        assert first is not None, it.text
+        await it.shows(f"unknown: first seen {first[1]}")

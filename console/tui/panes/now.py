@@ -125,7 +125,7 @@ class NowView(DetailsView[CauseRow]):
     def rows(self) -> Sequence[CauseRow]:
         """The causes, and below them those that are muted."""
         watch = self.host.triage
-        return cause_rows(watch.verdict, watch.muted) if watch.verdict is not None else ()
+        return cause_rows(watch.verdict, watch.muted, watch.seen) if watch.verdict is not None else ()
 
     def key(self, row: CauseRow) -> Hashable:
         """The cause and its subject."""
