@@ -30,7 +30,7 @@ from console.triage.diagnosis import Verdict, diagnose
 from console.triage.facts import Facts
 from console.triage.past import _is_tighter
 from console.triage.symptoms import Look
-from tests.unit.test_triage import DAY_MS, START, TICK, fresh, healthy, logs_at
+from tests.unit.test_triage import DAY_MS, START, TICK, _unclean, fresh, healthy, logs_at, watched
 
 TOPIC, BROKER, DEFAULT, STATIC = (ConfigSource(n) for n in (1, 2, 3, 4))
 ORDERS = topic_resource("orders")
@@ -223,3 +223,17 @@ def test_what_was_read_of_other_resources_does_not_move_the_time_of_a_change() -
         course = after(course, look(tick, cut if tick >= 6 else base))
     ((_, severity, staged),) = deletions(diagnose(course))
     assert (severity, staged) == (Severity.HIGH, ["unset broker <default> log.retention.ms"])
+
+
+def test_a_mute_ends_with_the_next_unclean_election() -> None:
+    """Of two of one partition there is one row, which is the last one's."""
+    course = watched(_unclean)
+    (led,) = course.past.unclean
+    (row,) = [each for each in cause_rows(diagnose(course), {}) if each.claim.cause == "unclean-election"]
+    muted = {cause_id(row.claim): led.at + TICK + MUTED_FOR}
+    assert [each.muted is not None for each in cause_rows(diagnose(course), muted) if each.claim == row.claim] == [True]
+    second = led._replace(leader=3, epoch=9, at=led.at + 2 * TICK)
+    later = diagnose(replace(course, past=replace(course.past, unclean=(led, second))))
+    (again,) = [each for each in cause_rows(later, muted) if each.claim.cause == "unclean-election"]
+    assert (again.muted, again.claim.times, again.claim.since) == (None, 2, second.at)
+    assert cause_id(again.claim) == cause_id(row.claim)

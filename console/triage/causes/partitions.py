@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
@@ -205,9 +206,11 @@ def _held_by_replicas(logs: ReplicaLogs | None) -> Iterator[Evidence]:
 
 
 def _unclean(course: Course) -> Iterator[Claim]:
-    """A leader from outside of the ISR: what only the ISR had is lost. That the end of the log fell proves it too."""
+    """A leader from outside of the ISR: what only the ISR had is lost. That the end of the log fell proves it too. Of
+    several of a partition the last is named: who muted one does not know of the next."""
+    times = Counter(each.place for each in course.past.unclean)
     falls = {(each.topic, each.partition): each for each in course.last.facts.logs.falls}
-    for led in course.past.unclean:
+    for led in {each.place: each for each in course.past.unclean}.values():
         topic, number = led.topic, led.was.number
         subject = Subject(topic=topic, partition=number)
         fall = falls.get((topic, number))
@@ -224,6 +227,8 @@ def _unclean(course: Course) -> Iterator[Claim]:
             certainty=Certainty.CERTAIN,
             title=f"{topic}/{number}: broker {led.leader} was elected from outside of the ISR",
             since=led.at,
+            latest=led.at,
+            times=times[led.place],
             evidence=(
                 Evidence(f"{could}; broker {led.leader} leads now, {jump}", "Metadata, DescribeTopicPartitions"),
                 *((Evidence(f"its end was {fall.was:,}, and is {fall.end:,}", "ListOffsets"),) if fall else ()),
