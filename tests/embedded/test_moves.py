@@ -161,3 +161,29 @@ async def test_a_cancellation_with_a_replica_in_sync_has_no_risk(capsys: pytest.
             code, out, err = await ran(session, "cancel move topic orders partition 0; apply --yes", capsys)
             assert code == 0, out + err
             assert cluster.state.topics["orders"].partitions[0].replicas == (1, 4)
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (
+            "move topic orders partition 0 to 3,4",
+            "broker 3 stays and is not in sync: before Kafka 4.3 the move does not",
+        ),
+        ("move topic orders partition 0 to 3 resize", "broker 3 stays and is not in sync: the move does not end"),
+        ("move topic orders partition 0 to 3,1", ""),  # another order is taken at once
+        ("move topic orders partition 0 to 1,4", ""),
+    ],
+)
+async def test_a_replica_that_stays_and_is_down_is_said(
+    capsys: pytest.CaptureFixture[str], command: str, said: str
+) -> None:
+    async with EmbeddedCluster(ClusterSpec(brokers=4)) as cluster:
+        cluster.state.put_topic(new_topic("orders", [(1, 3)], (1, 2, 3, 4)))
+        await cluster.broker_down(3)
+        async with session_on(cluster) as session:
+            _, out, err = await ran(session, f"{command}; plan", capsys)
+            assert len(session.plan.staged) == 1, out + err
+            text = " ".join((out + err).split())
+            assert said in text
+            assert bool(said) is ("stays and is not in sync" in text)

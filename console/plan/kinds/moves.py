@@ -13,6 +13,7 @@ from console.model.config import topic_resource
 from console.model.elections import NOBODY, partition_in
 from console.model.inheritance import Inheritance
 from console.model.numbers import commas, json_text
+from console.model.observers import not_in_sync
 from console.model.snapshot import Snapshot, TopicPartition, replica_sizes
 from console.plan.amounts import byte_count
 from console.plan.edit_kind import Batch, EditKind, Json, Reversal
@@ -247,6 +248,11 @@ def _move_effects(edit: MoveReplicas, seen: Described) -> tuple[str, ...]:
         lines.append(
             f"broker {commas(partition.observers)} is an observer of it, and may become a replica like the others"
         )
+    out = [each for each in not_in_sync(partition) if each in edit.replicas] if partition is not None else []
+    if out and set(edit.replicas) != set(was.replicas):
+        alone = set(edit.replicas) == set(out)  # then it waits in every release
+        when = "the move does not end" if alone else "before Kafka 4.3 the move does not end"
+        lines.append(f"broker {commas(out)} stays and is not in sync: {when} until it is")
     if edit.replicas[0] != was.replicas[0]:
         lines.append(f"its preferred leader is broker {edit.replicas[0]} then, not {was.replicas[0]}")
     return tuple(lines)
