@@ -223,7 +223,8 @@ def _inherited_cuts(change: ConfigChange, key: str, before: Snapshot, now: Snaps
 def _is_tighter(key: str, held: str | None, holds: str | None) -> bool:
     """Whether a value of a topic's key keeps records for a shorter time than another."""
     if key == "cleanup.policy":
-        return "delete" in (holds or "") and "delete" not in (held or "delete")
+        # An empty policy deletes nothing; without one that is known it is Kafka's default.
+        return "delete" in (holds or "") and "delete" not in ("delete" if held is None else held)
     was, became = long_number(held), long_number(holds)
     return was is not None and became is not None and became >= 0 and (was < 0 or became < was)
 
