@@ -237,7 +237,7 @@ async def describe_quorum(link: Link) -> Quorum:
         return kio.DescribeQuorumRequest(topics=(kio.TopicData(topic_name=QUORUM_TOPIC, partitions=(partition,)),))
 
     response = await until_settled(
-        lambda: link.call("describe_quorum", build),
+        lambda: link.ask_controller("describe_quorum", build),
         lambda answer: _quorum_error(answer)[0] in _QUORUM_UNSETTLED,
         within=_SETTLE_SECONDS,
     )
@@ -337,8 +337,16 @@ async def _log_dirs_of_broker(
     return found
 
 
+def is_disk(path: str) -> bool:
+    """Whether a path among a broker's log directories is one of its disks: brokers with storage elsewhere list that
+    beside, as ``remote://bucket``, and what it holds is on no disk and can't be moved to."""
+    scheme, found, _ = path.partition("://")
+    return not found or not all(each.isalnum() or each in "+.-" for each in scheme)
+
+
 def log_dirs(response: Any) -> tuple[LogDir, ...]:
-    """The directories of a DescribeLogDirs response, any version, sorted by path. An offline one has a failure."""
+    """The directories of a DescribeLogDirs response, any version, sorted by path: those that are disks. An offline one
+    has a failure."""
     return tuple(
         LogDir(
             result.log_dir,
@@ -355,4 +363,5 @@ def log_dirs(response: Any) -> tuple[LogDir, ...]:
             getattr(result, "is_cordoned", False),
         )
         for result in sorted(response.results, key=lambda result: result.log_dir)
+        if is_disk(result.log_dir)
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from types import ModuleType
@@ -25,6 +25,7 @@ from console.admin.errors import (
     Unreachable,
     Unsupported,
 )
+from console.admin.happy_eyeballs import first_to_open
 from console.admin.link_errors import (
     TurnedAway,
     flood,
@@ -32,11 +33,23 @@ from console.admin.link_errors import (
     no_answer,
     no_such_broker,
     not_at_its_address,
+    not_told,
     timed_out,
     turned_away,
 )
-from console.admin.routing import ANY, ATTEMPTS, Destination, Route, delays, forwards_to_controller
+from console.admin.routing import (
+    ANY,
+    ATTEMPTS,
+    CONTROLLER,
+    FORWARDED,
+    Destination,
+    Route,
+    delays,
+    forwards_to_controller,
+    refused_by_non_controller,
+)
 from console.admin.settings import Address, ConnectionSettings, show_address
+from console.admin.silence import silent_nodes
 from console.model.failure import Failure
 
 if TYPE_CHECKING:
@@ -50,6 +63,12 @@ Ask = Callable[[str, Build], Awaitable[Any]]
 """Sends one request, of kio's name, and returns its decoded response."""
 Prepare = Callable[[str, int], object]
 """Prepares decoding, called with the API and its version."""
+
+ELSEWHERE_SECONDS, WAYS = 1.0, 4
+"""Seconds after which what the controller answers is asked for by way of another broker, too; and by how many ways: a
+broker that waits for a controller that hangs does not see that there is a new one."""
+LONGEST_CHANGE = 3600.0
+"""Seconds for which a connection that is out of use stays open for a change that is not answered."""
 
 
 class Nodes(Struct, frozen=True):
@@ -90,6 +109,9 @@ class Link:
         self.settings = settings
         self._tap = tap
         self._connections = connections or Connections(settings, record, tap)
+        # What waits for the controller holds up all that is sent after it on its connection.
+        self._forwarding = connections or Connections(settings, record, tap)
+        self._way = 0
         self._nodes = Nodes({})
         self._refreshing: asyncio.Task[Nodes] | None = None
         self._was_answered = False
@@ -125,6 +147,26 @@ class Link:
             await asyncio.sleep(wait)
             await self.refresh()
         return response
+
+    async def ask_controller(self, api: str, build: Build) -> Any:
+        """As `call`, for a read that brokers forward to the controller: by way of another broker where one does not
+        answer soon."""
+
+        async def ask(turn: int) -> Any:
+            if turn:
+                self._forwarding.retire_all(LONGEST_CHANGE)  # a change may wait there, which has its own limit
+                self._way += 1
+            return await self.call(api, build, to=CONTROLLER)
+
+        async def discard(_answer: Any) -> None:
+            """There are answers enough."""
+
+        found = await first_to_open(
+            range(WAYS), ask, discard, final=lambda error: not _is_of_the_way(error), stagger=ELSEWHERE_SECONDS
+        )
+        if isinstance(found, list):
+            raise found[-1]
+        return found
 
     async def call_raw(
         self,
@@ -183,7 +225,8 @@ class Link:
         return self._nodes if self._nodes.brokers else await self.refresh()
 
     async def silence(self, within: float) -> dict[int, AdminError]:
-        """The errors of known brokers that do not answer ApiVersions within so many seconds; empty if all do.
+        """The errors of known brokers that do not answer ApiVersions within so many seconds, or far sooner where
+        another has; empty if all do.
 
         All are asked at once, each on a new connection; of very many brokers only the first BREADTH, which is enough
         to see whether the cluster is up. Connections to silent brokers are taken out of use. Raises AdminError if the
@@ -193,21 +236,13 @@ class Link:
             async with asyncio.timeout(within):
                 nodes = dict(sorted((await self.nodes()).brokers.items())[:BREADTH])
         except TimeoutError:
+            if reached := self._connections.reached():
+                self.begin_anew()  # what was asked there may never be answered
+                raise not_told(reached, within) from None
             raise no_answer(self.settings.bootstrap, within) from None
-
-        async def reason(address: Address) -> AdminError | None:
-            try:
-                async with asyncio.timeout(within):
-                    await self._connections.try_anew(address)
-            except TimeoutError:
-                return self._not_connected(address, no_answer([address], within), within)
-            except AdminError as error:
-                return error
-            return None
-
-        reasons = await asyncio.gather(*map(reason, nodes.values()))
-        silent = {id_: why for id_, why in zip(nodes, reasons, strict=True) if why is not None}
-        self._connections.retire_at(nodes[id_] for id_ in silent)
+        silent = await silent_nodes(nodes, self._connections.try_anew, self._not_connected, within)
+        for connections in (self._connections, self._forwarding):
+            connections.retire_at(nodes[id_] for id_ in silent)
         if nodes and len(silent) == len(nodes):
             # An error that says more than a time-out comes first.
             raise min(silent.values(), key=lambda why: isinstance(why, RequestTimedOut))
@@ -225,6 +260,7 @@ class Link:
     def begin_anew(self) -> None:
         """Takes all connections out of use: later requests use new ones."""
         self._connections.retire_all()
+        self._forwarding.retire_all()
 
     async def refresh(self) -> Nodes:
         """Reads the brokers and the controller again. Concurrent callers share one request."""
@@ -238,6 +274,7 @@ class Link:
         if self._refreshing is not None:
             self._refreshing.cancel()
         await self._connections.close()
+        await self._forwarding.close()
 
     def _deadline(self, timeout: float | None) -> float:
         return asyncio.get_running_loop().time() + (self.settings.request_timeout if timeout is None else timeout)
@@ -300,7 +337,7 @@ class Link:
         began = time.monotonic()
         try:
             async with asyncio.timeout_at(request.deadline):
-                connection = await self._connection(to)
+                connection = await self._connection(to, api)
         except TimeoutError as error:
             where = (
                 f"broker {to.broker_id}" if to.where is Destination.BROKER else show_address(self.settings.bootstrap[0])
@@ -341,7 +378,8 @@ class Link:
                     request.prepare(api, encoded.version)
                 answer = await answering
         except TimeoutError as error:
-            self._connections.retire(connection)
+            for connections in (self._connections, self._forwarding):
+                connections.retire(connection)
             problem = timed_out(api, connection, change)
             raise (OutcomeUnknown(problem) if change else RequestTimedOut(problem)) from error
         except Exception as error:
@@ -381,24 +419,30 @@ class Link:
             self._tap.not_connected(address, error, took)
         return error
 
-    async def _connection(self, to: Route) -> Connection:
+    async def _connection(self, to: Route, api: str = "") -> Connection:
+        """The connection for an API; without one, for the versions that it supports."""
         if to.where is Destination.BROKER:
-            connection = await self._to_broker(to.broker_id)
-        else:
-            known = self._nodes.brokers.values()
-            connection = await self._connections.any_of(dict.fromkeys((*self.settings.bootstrap, *known)))
-            if to.where is Destination.CONTROLLER and not forwards_to_controller(connection.versions):
-                connection = await self._to_broker((await self.nodes()).controller_id)
+            connection = await self._to_broker(to.broker_id, self._connections)
+            if api in FORWARDED and forwards_to_controller(connection.versions):
+                connection = await self._to_broker(to.broker_id, self._forwarding)
+            return connection
+        addresses = list(dict.fromkeys((*self.settings.bootstrap, *self._nodes.brokers.values())))
+        connection = await self._connections.any_of(addresses)
+        if api in FORWARDED and forwards_to_controller(connection.versions):
+            turned = self._way % len(addresses)
+            connection = await self._forwarding.any_of((*addresses[turned:], *addresses[:turned]))
+        elif to.where is Destination.CONTROLLER and not forwards_to_controller(connection.versions):
+            connection = await self._to_broker((await self.nodes()).controller_id, self._connections)
         return connection
 
-    async def _to_broker(self, broker_id: int) -> Connection:
+    async def _to_broker(self, broker_id: int, connections: Connections) -> Connection:
         address = self._nodes.brokers.get(broker_id)
         if address is None:
             address = (nodes := await self.refresh()).brokers.get(broker_id)
             if address is None:
                 raise no_such_broker(broker_id, nodes.brokers)
         try:
-            return await self._connections.to(address)
+            return await connections.to(address)
         except Unreachable as error:
             raise not_at_its_address(broker_id, error.failure) from error
 
@@ -426,6 +470,11 @@ class Link:
             task.exception()  # the waiting callers have it
 
 
+def _is_of_the_way(error: BaseException) -> bool:
+    """Whether a request failed on the way, and not at the controller."""
+    return isinstance(error, Unreachable | Disconnected | RequestTimedOut)
+
+
 def _prepare_decoding(api: str, version: int) -> None:
     from console.wire.frames import prepare_decoding
     from console.wire.schemas import response_type
@@ -444,28 +493,3 @@ def decode(raw: RawResponse) -> Any:
     except MalformedFrame as error:
         problem = Failure("BAD_ANSWER", f"the answer to {raw.api} can't be read: {error}", "Please report this.")
         raise BadAnswer(problem) from error
-
-
-def refused_by_non_controller(response: Any) -> bool:
-    """Whether the request as a whole, or each item, was refused with NOT_CONTROLLER: nothing was applied.
-
-    Kafka 2.8 refuses each partition of an election so, with 0 as the error of the whole.
-    """
-    from kio.schema.errors import ErrorCode
-
-    if getattr(response, "error_code", 0) == ErrorCode.not_controller:
-        return True
-    codes = list(_codes_of_items(response))
-    return bool(codes) and all(code == ErrorCode.not_controller for code in codes)
-
-
-def _codes_of_items(entity: Any) -> Iterator[int]:
-    for name in type(entity).__dataclass_fields__:
-        part = getattr(entity, name)
-        if not isinstance(part, tuple) or not part or not hasattr(part[0], "__dataclass_fields__"):
-            continue
-        for item in part:
-            if hasattr(item, "error_code"):
-                yield item.error_code
-            else:
-                yield from _codes_of_items(item)

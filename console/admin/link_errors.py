@@ -51,6 +51,15 @@ def no_answer(addresses: Sequence[Address], within: float) -> RequestTimedOut:
     return RequestTimedOut(Failure("TIMED_OUT", f"no answer from {where} within {within:g} s", remedy))
 
 
+def not_told(reached: Sequence[Address], within: float) -> RequestTimedOut:
+    """Which brokers there are was not answered within so many seconds, on connections that are open."""
+    where = ", ".join(map(show_address, reached[:3])) + (f" and {len(reached) - 3} more" if len(reached) > 3 else "")
+    remedy = "It may be busy with a request before: it is asked again on a new connection."
+    return RequestTimedOut(
+        Failure("TIMED_OUT", f"{where} is connected, and did not answer Metadata within {within:g} s", remedy)
+    )
+
+
 def lost(api: str, connection: Connection, change: bool) -> Failure:
     """The connection ended before the answer came."""
     where = show_address((connection.host, connection.port))

@@ -160,7 +160,7 @@ async def list_reassignments(link: Link) -> tuple[Reassignment, ...]:
     def build(kio: ModuleType) -> Any:
         return kio.ListPartitionReassignmentsRequest(topics=None)
 
-    response = await link.call("list_partition_reassignments", build, to=CONTROLLER)
+    response = await link.ask_controller("list_partition_reassignments", build)
     if response.error_code:
         raise BrokerError(failure(response.error_code, response.error_message))
     return reassignments(response)

@@ -11,7 +11,7 @@ from console.language.interpret import command_of
 from console.model.numbers import Data
 from console.present.names import plural
 from console.present.text import clean
-from console.present.triage import cause_id, facts, since_text, subject_text
+from console.present.triage import cause_id, facts, part_names, since_text, subject_text
 from console.triage.cause import Next
 from console.triage.diagnosis import Named, Verdict
 from console.triage.symptoms import Subject
@@ -19,12 +19,12 @@ from console.triage.symptoms import Subject
 MOST_COMMANDS = 8
 """Next steps that the text names of one cause."""
 HEALTHY, NAMED, UNEXPLAINED = 0, 4, 5
-"""Exit codes: nothing is wrong; all symptoms have a cause; some have none."""
+"""Exit codes: nothing is wrong; all symptoms have a cause; some have none, or whether there are any is unknown."""
 
 
 def exit_code(verdict: Verdict) -> int:
     """The exit code of ``kac triage``."""
-    if verdict.unexplained:
+    if verdict.unexplained or (verdict.unread and verdict.is_quiet):
         return UNEXPLAINED
     return HEALTHY if verdict.is_healthy else NAMED
 
@@ -36,6 +36,8 @@ def text_lines(verdict: Verdict, watched: float) -> Iterator[str]:
     """The verdict for a terminal. watched: seconds from the first look to the last."""
     if verdict.is_healthy:
         yield f"healthy: no {'trouble' if verdict.causes else 'symptom'} in {plural(round(watched), 'second')}"
+    elif verdict.unread and verdict.is_quiet:
+        yield f"no verdict: {part_names(verdict.unread)} not answered in {plural(round(watched), 'second')}"
     for named in verdict.causes:
         yield from _cause_lines(named)
     for each in verdict.unexplained:
@@ -59,13 +61,22 @@ def _cause_lines(named: Named) -> Iterator[str]:
 
 
 def _next_lines(step: Next) -> Iterator[str]:
-    command = step_command(step)
-    yield f"  next       {clean(step.text, 200)}" + (f": {command}" if command else "")
+    """A line for the step, and one for each edit of it after the first."""
+    first, *more = [clean(step.command, 400)] if step.command else [command_of(each) for each in step.edits] or [""]
+    yield f"  next       {clean(step.text, 200)}" + (f": {first}" if first else "")
+    yield from (f"             {each}" for each in more)
 
 
 def step_command(step: Next) -> str:
     """The statements of a step, ``""`` for one outside of Kafka."""
     return clean(step.command, 400) if step.command else "; ".join(command_of(edit) for edit in step.edits)
+
+
+def step_in_short(step: Next) -> str:
+    """The same for a line of the screen: of several edits the first, and how many more there are."""
+    if len(step.edits) < 2:
+        return step_command(step)
+    return f"{command_of(step.edits[0])}; and {len(step.edits) - 1} more"
 
 
 def _subjects(subjects: tuple[Subject, ...]) -> str:
@@ -74,12 +85,18 @@ def _subjects(subjects: tuple[Subject, ...]) -> str:
 
 def markdown(verdict: Verdict, watched: float) -> str:
     """The verdict as a report to paste: the same lines, under headings."""
-    lines = [f"# Kafka: {'healthy' if verdict.is_healthy else 'what is wrong'}, {_moment(verdict.at)}", ""]
+    lines = [f"# Kafka: {_judged(verdict)}, {_moment(verdict.at)}", ""]
     lines += (
         f"- {line.strip()}" if line.startswith(" ") else f"\n## {' '.join(line.split())}\n"
         for line in text_lines(verdict, watched)
     )
     return "\n".join(lines) + "\n"
+
+
+def _judged(verdict: Verdict) -> str:
+    if verdict.is_healthy:
+        return "healthy"
+    return "no verdict" if verdict.is_quiet else "what is wrong"
 
 
 # -- JSON --------------------------------------------------------------------------------------------------------------

@@ -212,7 +212,8 @@ class ClusterFeatures(Struct, frozen=True):
 
 
 class Partition(NamedTuple):
-    """A partition. leader is -1 for no leader; `error` is Kafka's error name or ``""``."""
+    """A partition. leader is -1 for no leader; `error` is Kafka's error name or ``""``. observers: replicas that are
+    outside of the ISR by design (`model.observers`)."""
 
     number: int
     leader: int
@@ -221,11 +222,12 @@ class Partition(NamedTuple):
     offline: tuple[int, ...] = ()
     leader_epoch: int = -1
     error: str = ""
+    observers: tuple[int, ...] = ()
 
     @property
     def under_replicated(self) -> bool:
-        """Fewer in-sync replicas than replicas."""
-        return len(self.isr) < len(self.replicas)
+        """Fewer in-sync replicas than replicas, observers aside."""
+        return len(self.isr) + len(self.observers) < len(self.replicas)
 
 
 class Topic(Struct, frozen=True):
@@ -244,7 +246,7 @@ class Topic(Struct, frozen=True):
     @property
     def under_replicated(self) -> int:
         """How many partitions have fewer in-sync replicas than replicas."""
-        return sum(1 for p in self.partitions if len(p.isr) < len(p.replicas))
+        return sum(1 for p in self.partitions if len(p.isr) + len(p.observers) < len(p.replicas))
 
     @property
     def offline(self) -> int:

@@ -41,7 +41,7 @@ class Newest(NamedTuple):
 class LogCourse(NamedTuple):
     """A log as it was seen. at: of the last look, Unix seconds; first_at: of the first, first_end: its end then.
     stable_since: since when the last stable offset has been this one, and below the end; None where it is not. grew_at:
-    the look that last saw the end later than before, None for none."""
+    the last look that found a higher end, None where none has."""
 
     last: LogOffsets
     at: float

@@ -30,6 +30,7 @@ from console.model.cluster import (
 from console.model.codes import TOPIC
 from console.model.config import ConfigListing, ConfigResource, ConfigSet
 from console.model.failure import Failure
+from console.model.observers import Rules, observed, observer_rules
 from console.model.quota import Match, QuotaEntity, QuotaFilter, QuotaValues
 from console.model.rates import NOT_LOOKED, Rates, with_ends
 
@@ -58,6 +59,7 @@ class Snapshot(Struct, frozen=True):
     none, of those that were asked for.
     transactions: (topic, partition) -> the last look at it; a look is at many partitions.
     rates: what two looks at offsets and log dirs show; empty after one.
+    observer_rules: what topics say of replicas that are outside of the ISR by design, of those that do.
     quotas_sparse: there are so many quotas that users' clients are known only of those who were looked at.
     failures: (part, entity text, why) for what could not be read; a pane shows the rest.
     """
@@ -87,6 +89,7 @@ class Snapshot(Struct, frozen=True):
     features: ClusterFeatures | None = None
     replica_logs: Mapping[TopicPartition, ReplicaLogs] = field(default_factory=dict)
     rates: Rates = NOT_LOOKED
+    observer_rules: Mapping[str, Rules] = field(default_factory=dict)
     read_at: Mapping[str, datetime] = field(default_factory=dict)
     failures: tuple[ReadFailure, ...] = ()
 
@@ -219,6 +222,9 @@ def with_versions(snapshot: Snapshot, versions: Mapping[int, BrokerVersion], at:
 
 def with_topics(snapshot: Snapshot, listing: TopicListing, *, whole: bool, at: datetime) -> Snapshot:
     """A listing of all topics (`whole`) or of some. Topics that are gone take their configs with them."""
+    if snapshot.observer_rules:
+        found = observed(listing.topics, snapshot.observer_rules, snapshot.cluster.brokers)
+        listing = replace(listing, topics=found)
     if whole:
         topics = share(snapshot.topics, listing.topics)
         gone = snapshot.topics.keys() - listing.topics.keys() if topics is not snapshot.topics else set()
@@ -253,8 +259,11 @@ def with_configs(snapshot: Snapshot, listing: ConfigListing, at: datetime, *, de
         if failure.name in GONE:
             configs.pop(resource, None)
     topics = any(resource.type == TOPIC for resource in listing.sets)
+    rules = _with_rules(snapshot.observer_rules, listing)
     snapshot = replace(
         snapshot,
+        observer_rules=rules,
+        topics=observed(snapshot.topics, rules, snapshot.cluster.brokers) if rules else snapshot.topics,
         configs=share(snapshot.configs, configs),
         configs_from=described_by if topics else snapshot.configs_from,
         configs_at={**snapshot.configs_at, **dict.fromkeys(listing.sets, at)},
@@ -265,6 +274,20 @@ def with_configs(snapshot: Snapshot, listing: ConfigListing, at: datetime, *, de
     kept = [(f.entity, f.failure) for f in snapshot.failures if f.part == "configs" and f.entity not in asked]
     new = [(_label(resource), f) for resource, f in listing.failures.items() if f.name not in GONE]
     return with_failures(snapshot, "configs", kept + new)
+
+
+def _with_rules(known: Mapping[str, Rules], listing: ConfigListing) -> Mapping[str, Rules]:
+    """What topics say of observers, after these configs were read."""
+    of_set: dict[int, Rules] = {}  # few sets are different ones
+    changed: dict[str, Rules] = {}
+    for resource, entries in listing.sets.items():
+        if resource.type != TOPIC:
+            continue
+        if id(entries) not in of_set:
+            of_set[id(entries)] = observer_rules(entries)
+        if of_set[id(entries)] or resource.name in known:
+            changed[resource.name] = of_set[id(entries)]
+    return {**known, **changed} if changed else known
 
 
 def _label(resource: ConfigResource) -> str:

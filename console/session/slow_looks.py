@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from console.model.certificates import Listener, advertised_with_tls, speaks_tls
 from console.model.cluster import Topic
-from console.model.config import ConfigResource, broker_resource, topic_resource
+from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.coordinators import TRANSACTIONS as TRANSACTIONS_TOPIC
 from console.model.elections import partition_in
 from console.model.log_course import LogOffsets, Newest, Place, look_at_logs, without_logs
@@ -44,6 +44,8 @@ was not reached is."""
 LEADERLESS_EVERY, LEADERLESS_AT_ONCE = 2.0, 200
 """Seconds between two looks at what the replicas of partitions without a leader hold, and the partitions of one."""
 QUOTAS_EVERY, ACLS_EVERY = 30.0, 10.0
+JUMPED_AT_ONCE = 50
+"""Topics of which the beginning moved, and leaders of them, whose configs are read at once."""
 REQUEST_LOGS_EVERY = 2.0
 AUTHORS_EVERY, AUTHORS = 1.0, 500
 """Seconds between two looks for settings that changed, and the changes whose authors are kept."""
@@ -159,10 +161,13 @@ class SlowLooks:
         stable = TRANSACTIONS_TOPIC in topics or not any(topic.internal for topic in topics.values())
         found = await self._session.client.run(log_offsets.log_offsets, self._led(places), stable=stable)
         self.keep_logs(found)
-        jumped = {each.topic for each in self.facts.logs.jumps if each.at == self.facts.logs.at}
+        jumped = {(each.topic, each.partition) for each in self.facts.logs.jumps if each.at == self.facts.logs.at}
         if jumped:
-            # Whether the retention was changed is to be known with the jump.
-            await self._session.read_configs([topic_resource(name) for name in sorted(jumped)][:50])
+            # Whether the retention was changed is to be known with the jump, also where a topic has it from a broker.
+            names = sorted({name for name, _ in jumped})[:JUMPED_AT_ONCE]
+            leaders = sorted(self._led(jumped))[:JUMPED_AT_ONCE]
+            inherited = [CLUSTER_DEFAULT, *map(broker_resource, leaders)]
+            await self._session.read_configs([*map(topic_resource, names), *inherited])
 
     def keep_logs(self, found: Mapping[Place, LogOffsets]) -> None:
         """Keep what a read of offsets brought."""

@@ -94,7 +94,8 @@ class Claim(Struct, frozen=True, kw_only=True):
     first look. times: how often, 0 where it is not counted.
     beside: it explains only what no other cause does, and is named beside the others. fold: what is said of one of many
     groups, and of many of them, where equal claims are said as one; None where each stands for itself. idle: no one
-    works with it: of two alike it comes after what is at work."""
+    works with it: of two alike it comes after what is at work. latest: when the last of what it adds up happened, UTC,
+    of causes that add up: who muted it before does not know of that."""
 
     cause: str
     subject: Subject
@@ -109,6 +110,7 @@ class Claim(Struct, frozen=True, kw_only=True):
     beside: bool = False
     fold: tuple[str, str] | None = None
     idle: bool = False
+    latest: datetime | None = None
 
     def predicts(self, symptom: Symptom) -> bool:
         """Whether it explains a symptom."""

@@ -45,6 +45,8 @@ RULES: tuple[CauseRule, ...] = (
 )
 """All causes. Where two claims explain equally much, the one of the earlier rule is named."""
 
+ESSENTIAL = frozenset({"cluster", "silent", "topics"})
+"""Parts without which no cluster is called healthy: its brokers, whether each answers, and its partitions."""
 SHOWN = 5
 """Examples of what a cause explains."""
 _SEVERITIES = tuple(Severity)
@@ -82,17 +84,24 @@ class RuledOut(Struct, frozen=True):
 
 
 class Verdict(Struct, frozen=True):
-    """What is wrong, and why, the worst first. at: of the last look, UTC."""
+    """What is wrong, and why, the worst first. at: of the last look, UTC. unread: parts that were not answered yet and
+    without which nothing is said to be well."""
 
     at: datetime
     causes: tuple[Named, ...]
     unexplained: tuple[Unexplained, ...]
     ruled_out: tuple[RuledOut, ...]
     unknowable: tuple[Hidden, ...] = field(default=())
+    unread: tuple[str, ...] = ()
 
     @property
     def is_healthy(self) -> bool:
-        """Nothing is wrong: moves that run are work, not trouble."""
+        """Nothing is wrong, and that was seen: moves that run are work, not trouble."""
+        return not self.unread and self.is_quiet
+
+    @property
+    def is_quiet(self) -> bool:
+        """Nothing is wrong of what was read."""
         return not self.unexplained and all(each.claim.severity is Severity.INFO for each in self.causes)
 
 
@@ -132,6 +141,7 @@ def diagnose(course: Course, expected: Iterable[Subject] = ()) -> Verdict:
         _unexplained(symptoms[n] for n in sorted(open_)),
         _ruled_out(course, {each.claim.cause for each in found}, bool(remaining)),
         _hidden(course),
+        tuple(part for part in course.last.unread if part in ESSENTIAL),
     )
 
 

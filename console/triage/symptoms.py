@@ -13,6 +13,7 @@ from console.model.config import ConfigPlace, ConfigResource, ConfigSet, min_isr
 from console.model.coordinators import OFFSETS, SHARES, TRANSACTIONS
 from console.model.lag_trend import LagTrend, recovers
 from console.model.log_course import Newest
+from console.model.observers import not_in_sync
 from console.model.snapshot import Snapshot
 from console.model.transactions import OpenTransaction, Standing, Verdict, verdict
 from console.triage.facts import Facts
@@ -77,7 +78,8 @@ resign (controller.quorum.fetch.timeout.ms and its brothers)."""
 
 
 class Subject(Struct, frozen=True, omit_defaults=True, order=True, cache_hash=True):
-    """What a symptom or a cause is about. Fields that don't apply are left out of its JSON form."""
+    """What a symptom or a cause is about. Fields that don't apply are left out of its JSON form. change: the time at
+    which the change that is the cause was seen, as 10:31:05: of two changes of a key each is its own cause."""
 
     broker: int | None = None
     topic: str | None = None
@@ -88,6 +90,7 @@ class Subject(Struct, frozen=True, omit_defaults=True, order=True, cache_hash=Tr
     key: str | None = None
     listener: str | None = None
     entity: str | None = None
+    change: str | None = None
 
 
 CLUSTER = Subject()
@@ -190,7 +193,7 @@ def out_of_sync(topics: Mapping[str, Topic]) -> tuple[tuple[str, Partition], ...
         (name, partition)
         for name, topic in topics.items()
         for partition in topic.partitions
-        if len(partition.isr) < len(partition.replicas) or partition.leader < 0
+        if partition.under_replicated or partition.leader < 0
     )
 
 
@@ -223,7 +226,7 @@ def _partition_symptoms(topics: Mapping[str, Topic], configs: Mapping[ConfigReso
                 should[partition.replicas[0]] = should.get(partition.replicas[0], 0) + 1
                 if partition.leader == partition.replicas[0]:
                     led[partition.leader] = led.get(partition.leader, 0) + 1
-            if len(partition.isr) < len(partition.replicas) or partition.leader < 0:
+            if partition.under_replicated or partition.leader < 0:
                 yield from _of_partition(topic.name, partition, wanted)
     for broker, count in sorted(should.items()):
         missing = count - led.get(broker, 0)
@@ -233,7 +236,7 @@ def _partition_symptoms(topics: Mapping[str, Topic], configs: Mapping[ConfigReso
 
 def _of_partition(topic: str, partition: Partition, wanted: int | None) -> Iterator[Symptom]:
     subject = Subject(topic=topic, partition=partition.number)
-    missing = tuple(broker for broker in partition.replicas if broker not in partition.isr)
+    missing = not_in_sync(partition)
     if partition.leader < 0:
         yield Symptom(COORDINATOR_LEADERLESS if topic in COORDINATORS else LEADERLESS, subject, partition.replicas)
     if missing:

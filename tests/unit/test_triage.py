@@ -425,7 +425,7 @@ CASES: tuple[tuple[str, Subject, Change, dict[str, object]], ...] = (
     ),
     (
         "records-deleted",
-        Subject(topic="orders"),
+        Subject(topic="orders", key="retention.ms", change="03:00:25"),
         lambda s, t: kept_for(s, 60_000 if t >= 5 else DAY_MS),
         {"facts": lambda t: replace(_deleted(t), newest={}), "before": kept_for(healthy(), DAY_MS)},
     ),

@@ -12,8 +12,9 @@ from console.model.log_course import Place
 from console.model.numbers import plural, time_of_day
 from console.model.transactions import OpenTransaction, Standing, Verdict, minutes
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Prediction, Severity, of
+from console.triage.config_undo import changed_place, undo
 from console.triage.course import Course
-from console.triage.past import ConfigChange, Loss, lost_places
+from console.triage.past import ConfigChange, Loss, is_over, losses_by_change
 from console.triage.symptoms import (
     CLUSTER,
     COMMIT_STANDS_STILL,
@@ -211,57 +212,96 @@ def _none_hangs(course: Course) -> str:
 
 
 def _deleted(course: Course) -> Iterator[Claim]:
-    for topic, losses in lost_places(course.past).items():
-        yield _deletion(topic, losses)
+    for cause, losses in losses_by_change(course.past).items():
+        if isinstance(cause, str):
+            yield _unexplained_loss(cause, losses)
+        else:
+            yield _loss_by_change(cause, losses, is_past=is_over(cause, course.past, course.last.snapshot))
 
 
-def _deletion(topic: str, losses: tuple[Loss, ...]) -> Claim:
-    first = min(losses, key=lambda each: each.jump.at)
+def _unexplained_loss(topic: str, losses: tuple[Loss, ...]) -> Claim:
     worst = max(losses, key=lambda each: each.jump.start - each.jump.was)
-    change = next((each.change for each in losses if each.change is not None), None)
-    partitions = len({each.jump.partition for each in losses})
-    records = sum(each.jump.start - each.jump.was for each in losses)
-    jump = worst.jump
-    return Claim(
-        cause="records-deleted",
-        subject=Subject(topic=topic),
-        severity=Severity.HIGH,
-        certainty=Certainty.CERTAIN,
-        title=f"{topic}: {records:,} offsets were deleted before their time",
-        since=datetime.fromtimestamp(first.jump.at, UTC),
-        times=len({each.jump.at for each in losses}),
-        evidence=(
-            Evidence(
-                f"{topic}/{jump.partition} begins at {jump.start:,}, and began at {jump.was:,}"
-                + (f"; {partitions} partitions in all" if partitions > 1 else ""),
-                "ListOffsets",
-            ),
-            Evidence(
-                worst.why if change is None else first.why, "ListOffsets" if change is None else "DescribeConfigs"
-            ),
-            *(
-                (
-                    Evidence(
-                        f"changed between {time_of_day(change.after)} and {time_of_day(change.at)}", "DescribeConfigs"
-                    ),
-                )
-                if change
-                else ()
-            ),
-        ),
-        predicted=of(RECORDS_LOST, topic=topic),
-        next=(
-            Next("look for who deleted them: brokers' request logs have DeleteRecords with its principal")
-            if change is None
-            else Next("put the retention back before more is deleted", _as_before(topic, change)),
-        ),
+    return _loss(
+        Subject(topic=topic),
+        losses,
+        title=f"{topic}: {_lost(losses):,} offsets were deleted before their time",
+        evidence=(_first_lost(losses), Evidence(worst.why, "ListOffsets")),
+        next=(Next("look for who deleted them: brokers' request logs have DeleteRecords with its principal"),),
     )
 
 
-def _as_before(topic: str, change: ConfigChange) -> str:
-    if change.was is None:
-        return f"unset topic {topic} {change.key}"
-    return f"set topic {topic} {change.key}={change.was}"
+def _loss_by_change(change: ConfigChange, losses: tuple[Loss, ...], *, is_past: bool) -> Claim:
+    """What one change deleted. is_past: it was changed again: what is lost stays so, and nothing is left to mend."""
+    subject, name = changed_place(change.resource, change.key)
+    topics = sorted({each.jump.topic for each in losses})
+    first = min(losses, key=lambda each: each.jump.at)
+    title = f"{_list(topics)}: {_lost(losses):,} offsets were deleted before their time"
+    if subject.topic is None:
+        title += f" by {change.key} of {name}"
+    return _loss(
+        replace(subject, change=time_of_day(change.at)),
+        losses,
+        title=f"{title}; {change.key} was changed again since" if is_past else title,
+        evidence=(
+            _first_lost(losses),
+            Evidence(first.why, "DescribeConfigs"),
+            Evidence(f"changed between {time_of_day(change.after)} and {time_of_day(change.at)}", "DescribeConfigs"),
+        ),
+        severity=Severity.INFO if is_past else Severity.HIGH,
+        beside=True,  # of two changes that cut the same logs each is named
+        next=() if is_past else (Next("put the retention back before more is deleted", edits=(undo(change),)),),
+    )
+
+
+def _loss(
+    subject: Subject,
+    losses: tuple[Loss, ...],
+    *,
+    title: str,
+    evidence: tuple[Evidence, ...],
+    next: tuple[Next, ...],
+    severity: Severity = Severity.HIGH,
+    beside: bool = False,
+) -> Claim:
+    moments = sorted({each.jump.at for each in losses})
+    places = sorted({(each.jump.topic, each.jump.partition) for each in losses})
+    return Claim(
+        cause="records-deleted",
+        subject=subject,
+        severity=severity,
+        certainty=Certainty.CERTAIN,
+        title=title,
+        since=datetime.fromtimestamp(moments[0], UTC),
+        latest=datetime.fromtimestamp(moments[-1], UTC),
+        times=len(moments),
+        evidence=evidence,
+        predicted=tuple(
+            each
+            for topic, number in places
+            for each in of(RECORDS_LOST, subject=Subject(topic=topic, partition=number))
+        ),
+        next=next,
+        beside=beside,
+    )
+
+
+def _lost(losses: tuple[Loss, ...]) -> int:
+    return sum(each.jump.start - each.jump.was for each in losses)
+
+
+def _first_lost(losses: tuple[Loss, ...]) -> Evidence:
+    """Where most was lost."""
+    jump = max(losses, key=lambda each: each.jump.start - each.jump.was).jump
+    partitions = len({(each.jump.topic, each.jump.partition) for each in losses})
+    more = f"; {partitions} partitions in all" if partitions > 1 else ""
+    return Evidence(
+        f"{jump.topic}/{jump.partition} begins at {jump.start:,}, and began at {jump.was:,}{more}", "ListOffsets"
+    )
+
+
+def _list(topics: list[str]) -> str:
+    more = f" and {len(topics) - 3} more" if len(topics) > 3 else ""
+    return ", ".join(topics[:3]) + more
 
 
 # -- timestamps --------------------------------------------------------------------------------------------------------

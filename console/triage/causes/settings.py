@@ -10,7 +10,7 @@ from math import ceil
 from typing import NamedTuple
 
 from console.model.cluster import Group, PartitionLag, Topic
-from console.model.codes import BROKER, TOPIC
+from console.model.codes import TOPIC
 from console.model.config import ConfigResource, broker_resource
 from console.model.elections import partition_in
 from console.model.lag_trend import LagTrend
@@ -18,12 +18,13 @@ from console.model.numbers import long_number, time_of_day
 from console.model.quota import CLIENT_ID, USER, QuotaEntity, QuotaValues, effective
 from console.model.rates import WINDOW, Rates
 from console.model.snapshot import Snapshot
-from console.plan.edits import SetConfig, SetQuota, UnsetConfig
+from console.plan.edits import SetConfig, SetQuota
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, of
+from console.triage.config_undo import changed_place, undo
 from console.triage.course import Course
 from console.triage.facts import Author, ConfigKey
 from console.triage.odd_configs import odd_keys
-from console.triage.past import ConfigChange
+from console.triage.past import ConfigChange, is_over
 from console.triage.remembered import remembered
 from console.triage.symptoms import (
     COMMIT_STANDS_STILL,
@@ -105,6 +106,8 @@ def _changed(course: Course) -> Iterator[Claim]:
     """What was changed at once of a topic or a broker is one claim."""
     found: dict[tuple[ConfigResource, datetime], list[tuple[ConfigChange, list[Symptom]]]] = {}
     for change in course.past.changes:
+        if is_over(change, course.past, course.last.snapshot):
+            continue  # what is there still is not its doing, and nothing is left to take back
         names = _EFFECTS.get(change.key, frozenset()) if not _lets_go(change) else frozenset()
         hit = [each for name in sorted(names) for each in course.of(name) if _follows(course, change, each)]
         if hit:
@@ -143,13 +146,8 @@ def _is_near(snapshot: Snapshot, symptom: Symptom, broker: str) -> bool:
 
 
 def _change(changes: list[ConfigChange], hit: list[Symptom], authors: Mapping[ConfigKey, Author]) -> Claim:
-    resource, key, at = changes[0].resource, changes[0].key, changes[0].at
-    if resource.type == TOPIC:
-        subject, name = Subject(topic=resource.name, key=key), f"topic {resource.name}"
-    elif resource.type == BROKER and resource.name.isdecimal():
-        subject, name = Subject(broker=int(resource.name), key=key), f"broker {resource.name}"
-    else:
-        subject, name = Subject(entity="broker default", key=key), "broker default"
+    key, at = changes[0].key, changes[0].at
+    subject, name = changed_place(changes[0].resource, key)
     return Claim(
         cause="changed-lately",
         subject=subject,
@@ -171,7 +169,7 @@ def _change(changes: list[ConfigChange], hit: list[Symptom], authors: Mapping[Co
             if author is not None
         ),
         predicted=tuple(each for symptom in hit for each in of(symptom.name, subject=symptom.subject)),
-        next=(Next("take it back", edits=tuple(map(_undo, changes))),),
+        next=(Next("take it back", edits=tuple(map(undo, changes))),),
         beside=True,
     )
 
@@ -180,12 +178,6 @@ def _shown(own: str | None, held: str | None) -> str:
     if own is not None:
         return own or "empty"
     return f"not set ({held} applied)" if held else "not set"
-
-
-def _undo(change: ConfigChange) -> SetConfig | UnsetConfig:
-    if change.was is None:
-        return UnsetConfig(change.resource, change.key)
-    return SetConfig(change.resource, change.key, change.was)
 
 
 # -- quotas ------------------------------------------------------------------------------------------------------------

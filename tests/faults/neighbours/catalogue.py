@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
-from tests.faults.neighbours import Neighbour, clients, groups
+from tests.faults.neighbours import Neighbour, clients, groups, nodes, partitions, storage
 
-NEIGHBOURS: dict[str, Neighbour] = {each.name: each for each in (*groups.NEIGHBOURS, *clients.NEIGHBOURS)}
+NEIGHBOURS: dict[str, Neighbour] = {
+    each.name: each
+    for each in (
+        *nodes.NEIGHBOURS,
+        *storage.NEIGHBOURS,
+        *partitions.NEIGHBOURS,
+        *groups.NEIGHBOURS,
+        *clients.NEIGHBOURS,
+    )
+}
