@@ -10,7 +10,7 @@ from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 
-from console.admin.errors import AdminError, BadAnswer, BrokerError, NothingListens, failure
+from console.admin.errors import AdminError, BadAnswer, BrokerError, NothingListens, failure, names_no_broker
 from console.admin.gc_pause import gc_paused
 from console.admin.link import Link
 from console.admin.routing import broker, until_settled
@@ -120,10 +120,15 @@ async def describe_cluster(link: Link) -> ClusterInfo:
     DescribeCluster (KIP-700), or Metadata before Kafka 2.8. Raises AdminError.
     """
     if await link.version("describe_cluster") is None:
-        return cluster_from_metadata(await link.call("metadata", _metadata_of_no_topic))
+        found = cluster_from_metadata(await link.call("metadata", _metadata_of_no_topic))
+        if not found.brokers:
+            raise names_no_broker("metadata")
+        return found
     response = await link.call("describe_cluster", _describe_cluster)
     if response.error_code:
         raise BrokerError(failure(response.error_code, response.error_message))
+    if not response.brokers:
+        raise names_no_broker("describe_cluster")
     return cluster_info(response)
 
 
@@ -315,6 +320,13 @@ async def describe_log_dirs(
     )
 
 
+_NO_DIRS = Failure(
+    "NO_LOG_DIRS",
+    "the answer names no log directory",
+    "Brokers answer so without DESCRIBE on CLUSTER kafka-cluster, and services that keep their disks to themselves.",
+)
+
+
 async def _log_dirs_of_broker(
     link: Link, broker_id: int, topics: Mapping[str, Sequence[int]] | None
 ) -> tuple[LogDir, ...] | Failure:
@@ -329,6 +341,9 @@ async def _log_dirs_of_broker(
         code = getattr(response, "error_code", 0)
         if code:
             raise BrokerError(failure(code))
+        if not response.results:
+            # Every broker has a directory. Before v3 one without the right to see them is answered so.
+            raise BrokerError(_NO_DIRS)
     except AdminError as error:
         return error.failure
     found = log_dirs(response)

@@ -89,6 +89,28 @@ class BrokerError(AdminError):
     """A broker refused the request as a whole (missing right, no authorizer…). The connection stays usable."""
 
 
+def names_no_broker(api: str) -> BrokerError:
+    """The error for an answer that names no broker, not even the one that gave it: no state, whatever code is in it.
+    Metadata before v13 has no code for the whole."""
+    return BrokerError(
+        Failure(
+            "NO_BROKERS",
+            f"the answer to {api} names no broker, not even the one that gave it: it failed inside",
+            "Producers and consumers get the same answer: see that broker's server.log at this time.",
+        )
+    )
+
+
+NOT_ANSWERED = "NOT_ANSWERED"
+
+
+def not_answered(what: str) -> Failure:
+    """The failure of a member of a request that its answer leaves out: that says neither that it is nor what it is."""
+    return Failure(
+        NOT_ANSWERED, f"the answer leaves {what} out, without an error", "See the broker's server.log at this time."
+    )
+
+
 class ReadOnly(AdminError):
     """The client is read-only and the request was a change; nothing was sent."""
 

@@ -24,6 +24,7 @@ from console.admin.errors import (
     RequestTimedOut,
     Unreachable,
     Unsupported,
+    names_no_broker,
 )
 from console.admin.link_errors import (
     TurnedAway,
@@ -415,6 +416,8 @@ class Link:
             )
 
         response = await self.call("metadata", no_topics)
+        if not response.brokers:
+            raise names_no_broker("metadata")
         self._nodes = Nodes({b.node_id: (b.host, b.port) for b in response.brokers}, response.controller_id)
         if self._tap is not None:
             self._tap.name_nodes(self._nodes.brokers)

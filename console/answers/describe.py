@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from console.answers.results import Detail, Result, Table, table_of
+from console.answers.results import NOT_READ, Detail, Result, Table, table_of
 from console.language.errors import CommandError, did_you_mean
 from console.language.quoting import quote
 from console.language.statements import Key, Show, Subject
@@ -236,9 +236,9 @@ def _about_group(snapshot: Snapshot, subject: ConfigResource) -> About:
     if group.members is not None:
         parts["members"] = table_of("members", member_columns(group.members), group.members, empty="no members")
     if lag is not None:
-        parts["partitions"] = table_of(
-            "partitions", LAGS, map(partition_rows(group, trend), lag.partitions), empty="no offsets committed"
-        )
+        empty = NOT_READ if lag.failures else "no offsets committed"
+        rows = map(partition_rows(group, trend), lag.partitions)
+        parts["partitions"] = table_of("partitions", LAGS, rows, empty=empty)
     return (line,), GROUPS.detail(GroupRow(group, lag, trend)), parts
 
 

@@ -11,22 +11,24 @@ from console.language.interpret import command_of
 from console.model.numbers import Data
 from console.present.names import plural
 from console.present.text import clean
-from console.present.triage import cause_id, facts, since_text, subject_text
+from console.present.triage import cause_id, facts, part_names, since_text, subject_text
 from console.triage.cause import Next
 from console.triage.diagnosis import Named, Verdict
 from console.triage.symptoms import Subject
 
 MOST_COMMANDS = 8
 """Next steps that the text names of one cause."""
-HEALTHY, NAMED, UNEXPLAINED = 0, 4, 5
-"""Exit codes: nothing is wrong; all symptoms have a cause; some have none."""
+HEALTHY, UNKNOWN, NAMED, UNEXPLAINED = 0, 1, 4, 5
+"""Exit codes: nothing is wrong; what would show it was not read; all symptoms have a cause; some have none."""
 
 
 def exit_code(verdict: Verdict) -> int:
     """The exit code of ``kac triage``."""
     if verdict.unexplained:
         return UNEXPLAINED
-    return HEALTHY if verdict.is_healthy else NAMED
+    if not verdict.is_calm:
+        return NAMED
+    return UNKNOWN if verdict.blind else HEALTHY
 
 
 # -- text --------------------------------------------------------------------------------------------------------------
@@ -34,7 +36,9 @@ def exit_code(verdict: Verdict) -> int:
 
 def text_lines(verdict: Verdict, watched: float) -> Iterator[str]:
     """The verdict for a terminal. watched: seconds from the first look to the last."""
-    if verdict.is_healthy and not verdict.causes:
+    if verdict.blind:
+        yield f"unknown: {part_names(verdict.blind)} could not be read"
+    elif verdict.is_healthy and not verdict.causes:
         yield f"healthy: no symptom in {plural(round(watched), 'second')}"
     for named in verdict.causes:
         yield from _cause_lines(named)
@@ -74,12 +78,18 @@ def _subjects(subjects: tuple[Subject, ...]) -> str:
 
 def markdown(verdict: Verdict, watched: float) -> str:
     """The verdict as a report to paste: the same lines, under headings."""
-    lines = [f"# Kafka: {'healthy' if verdict.is_healthy else 'what is wrong'}, {_moment(verdict.at)}", ""]
+    lines = [f"# Kafka: {_heading(verdict)}, {_moment(verdict.at)}", ""]
     lines += (
         f"- {line.strip()}" if line.startswith(" ") else f"\n## {' '.join(line.split())}\n"
         for line in text_lines(verdict, watched)
     )
     return "\n".join(lines) + "\n"
+
+
+def _heading(verdict: Verdict) -> str:
+    if verdict.is_healthy:
+        return "healthy"
+    return "unknown" if verdict.is_calm else "what is wrong"
 
 
 # -- JSON --------------------------------------------------------------------------------------------------------------

@@ -319,7 +319,7 @@ def export_options(parser: argparse.ArgumentParser) -> None:
 
 def run_export(options: argparse.Namespace) -> int:
     """0 written whole, 1 written without what could not be read, or not at all, 2 no context."""
-    from console.files.wanted import wanted_of
+    from console.files.wanted import PARTS, wanted_of
     from console.files.writing import yaml_text
     from console.session.reading import read_everything
 
@@ -327,11 +327,13 @@ def run_export(options: argparse.Namespace) -> int:
         gc.disable()
         await read_everything(session)
         known = session.snapshot
-        missing = [f"{each.part} {each.entity}: {each.failure}".strip() for each in known.failures]
+        failures = [each for each in known.failures if each.part in PARTS]
+        missing = [f"{each.part} {each.entity}: {each.failure}".strip() for each in failures]
         for line in missing:
             complain(f"could not be read: {line}")
         title = f"cluster {known.cluster.cluster_id}" + (f"; {len(missing)} parts could not be read" if missing else "")
-        text = yaml_text(wanted_of(known), title)
+        unread = [each.part for each in failures if not each.entity]
+        text = yaml_text(wanted_of(known), title, unread)
         if options.output is None:
             put(text)
         elif not written(options.output, text, PRIVATE):
@@ -352,7 +354,7 @@ def snapshot_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run_snapshot(options: argparse.Namespace) -> int:
-    """0 printed, 1 failed, 2 no context."""
+    """0 printed, 1 failed, or printed without the topics, 2 no context."""
     from console.answers.snapshot_json import write_snapshot
     from console.session.reading import read_everything
 
@@ -365,6 +367,6 @@ def run_snapshot(options: argparse.Namespace) -> int:
         out.flush()
         if failures := session.snapshot.failures:
             complain(f"warning: {len(failures)} parts could not be read, see errors in the document")
-        return DONE
+        return FAILED if any(each.part == "topics" and not each.entity for each in failures) else DONE
 
     return with_session(options, "snapshot", work)

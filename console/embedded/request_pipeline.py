@@ -7,7 +7,7 @@ import pkgutil
 import struct
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import fields, replace
+from dataclasses import fields, is_dataclass, replace
 from datetime import timedelta
 from functools import cache
 from importlib import import_module
@@ -26,6 +26,7 @@ from console.embedded.faults import (
     Delay,
     Effect,
     Fail,
+    FailFor,
     FailSome,
     Faults,
     Garbage,
@@ -253,6 +254,8 @@ class RequestPipeline:
         for effect in effects:
             if isinstance(effect, Fail):
                 return _error(request, found, effect.code, effect.message)
+            if isinstance(effect, FailFor) and not effect.names.isdisjoint(_texts(request)):
+                return _error(request, found, effect.code, effect.message)
         cluster = self._cluster
         if not cluster.forwarding and found.api in CONTROLLER_APIS and context.broker_id != cluster.state.controller_id:
             return not_controller(request, found)
@@ -302,6 +305,18 @@ def _error(request: Any, found: Messages, code: int, message: str | None = None)
     if answer is None:
         raise CloseConnection(f"{found.api} has no response with an error code")
     return answer
+
+
+def _texts(part: Any) -> Iterator[str]:
+    """All texts in a request."""
+    if isinstance(part, str):
+        yield part
+    elif isinstance(part, tuple):
+        for each in part:
+            yield from _texts(each)
+    elif is_dataclass(part):
+        for field in fields(part):
+            yield from _texts(getattr(part, field.name))
 
 
 def _decoded(payload: Any, found: Messages) -> Any:

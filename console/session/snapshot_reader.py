@@ -23,6 +23,7 @@ from console.model.failure import Failure
 from console.model.quota import CLIENT_ID, IP, USER, Match, QuotaFilter, QuotaMatch
 from console.model.rates import with_dirs
 from console.model.snapshot import Snapshot, TopicPartition
+from console.model.visibility import unseen_groups, unseen_topics
 
 if TYPE_CHECKING:
     from console.contexts import Context
@@ -206,6 +207,10 @@ class SnapshotReader:
         from console.admin import topics
 
         listing = await self.client.run(topics.describe_topics, names)
+        if names is None and not listing.topics and not listing.failures:
+            await self.read_log_dirs()  # whether there is none, or none to see
+            if (unseen := unseen_topics(self.snapshot, self.context.kafka_principal)) is not None:
+                listing = replace(listing, failures={"": unseen})
         if len(listing.topics) > MANY:
             # Comparing 100,000 topics would block this loop.
             shared = await asyncio.to_thread(refresh.share, self.snapshot.topics, listing.topics)
@@ -342,9 +347,14 @@ class SnapshotReader:
         listing = await self._part("groups", self.client.run(groups.list_groups))
         if listing is not None:
             found = {**_of_silent(self.snapshot.groups, listing.failures), **listing.groups}
+            failures = dict(listing.failures)
+            if not found and not failures:
+                if "cluster" not in self.snapshot.read_at:
+                    await self.read_cluster()  # its answer has the rights
+                if (unseen := unseen_groups(self.snapshot, self.context.kafka_principal)) is not None:
+                    failures[""] = unseen
             known = refresh.with_groups(self.snapshot, found, whole=True, at=self.clock.now())
-            known = refresh.with_failures(known, "groups", listing.failures.items())
-            self._learn(known, "groups")
+            self._learn(refresh.with_failures(known, "groups", failures.items()), "groups")
 
     async def read_group(self, name: str) -> None:
         """Read the members and the lag of one group."""

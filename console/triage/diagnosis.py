@@ -16,7 +16,7 @@ from console.triage.cause import CauseRule, Certainty, Claim, Severity
 from console.triage.causes import brokers, groups, load, partitions, records, settings, storage, throttled
 from console.triage.course import Course, without_restarts
 from console.triage.remembered import RememberedEach, remembered
-from console.triage.symptoms import MOVING, REBALANCING, Key, Subject, Symptom
+from console.triage.symptoms import MOVING, REBALANCING, Key, Subject, Symptom, unread_parts
 
 RULES: tuple[CauseRule, ...] = (
     *brokers.CAUSES,
@@ -32,6 +32,8 @@ RULES: tuple[CauseRule, ...] = (
 
 WORK = frozenset({MOVING, REBALANCING})
 """Symptoms that are no trouble unless a cause claims them: moves run, and members join and leave."""
+VITAL = ("cluster", "topics")
+"""Parts without which nothing can be said: not even that nothing is wrong."""
 SHOWN = 5
 """Examples of what a cause explains."""
 _SEVERITIES = tuple(Severity)
@@ -69,18 +71,25 @@ class RuledOut(Struct, frozen=True):
 
 
 class Verdict(Struct, frozen=True):
-    """What is wrong, and why, the worst first. at: of the last look, UTC."""
+    """What is wrong, and why, the worst first. at: of the last look, UTC. blind: parts without which nothing can be
+    said, and that were not read."""
 
     at: datetime
     causes: tuple[Named, ...]
     unexplained: tuple[Unexplained, ...]
     ruled_out: tuple[RuledOut, ...]
     unknowable: tuple[Hidden, ...] = field(default=())
+    blind: tuple[str, ...] = ()
+
+    @property
+    def is_calm(self) -> bool:
+        """No trouble was seen: moves that run are work, not trouble."""
+        return not self.unexplained and all(each.claim.severity is Severity.INFO for each in self.causes)
 
     @property
     def is_healthy(self) -> bool:
-        """Nothing is wrong: moves that run are work, not trouble."""
-        return not self.unexplained and all(each.claim.severity is Severity.INFO for each in self.causes)
+        """Nothing is wrong, and what says so was read."""
+        return self.is_calm and not self.blind
 
 
 def diagnose(course: Course, expected: Iterable[Subject] = ()) -> Verdict:
@@ -119,6 +128,7 @@ def diagnose(course: Course, expected: Iterable[Subject] = ()) -> Verdict:
         _unexplained(symptoms[n] for n in sorted(open_)),
         _ruled_out(course, {each.claim.cause for each in found}, bool(remaining)),
         _hidden(course),
+        tuple(part for part in VITAL if part in unread_parts(course.last)),
     )
 
 

@@ -391,7 +391,7 @@ class TableView(View, Generic[Row]):
         if self.only_trouble:
             places = [place for place in places if self.in_trouble(self._all.rows[place])]
         shown = RowView(self._all, places) if self._filter or self.only_trouble else self._all
-        calm = self.only_trouble and self.known()
+        calm = self.only_trouble and self.known() and not self.unread()
         self.table.empty = self.trouble.calm(self.CALM, self._filter) if calm else self.empty_text()
         self.table.set_rows(shown)
 
@@ -403,7 +403,13 @@ class TableView(View, Generic[Row]):
         """What stands in an empty table."""
         if not self.known():
             return self.nothing_yet()
-        return f"no row passes /{clean(self._filter, 60)}  (Esc shows all)" if self._filter else self.EMPTY
+        if self._filter:
+            return f"no row passes /{clean(self._filter, 60)}  (Esc shows all)"
+        return "".join(text for text, _ in self.unread()) or self.EMPTY
+
+    def unread(self) -> Line:
+        """Why what the rows are made of could not be read: then no rows are not none."""
+        return unread(self.snapshot, {self.NEEDS})
 
     def status(self) -> Line:
         """How many rows are shown, of how many."""
