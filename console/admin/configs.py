@@ -378,7 +378,7 @@ async def replace_configs(link: Link, request: AlterConfigs, *, validate_only: b
         known = listing.sets.get(resource)
         if resource.type == BROKER_LOGGER:
             outcomes[resource] = refused(
-                resource, "UNSUPPORTED", "this broker can't alter its loggers", "It needs Kafka ≥ 2.4."
+                resource, "UNSUPPORTED", "this server can't alter loggers", "Alter its log4j file."
             )
         elif known is None:
             outcomes[resource] = Outcome(resource, Status.FAILED, listing.failures[resource])

@@ -40,6 +40,39 @@ RIGHTS = (
 )
 
 
+WITHOUT = (
+    # An API that the console asks for, and what there is not without it.
+    ("describe_cluster", "rights on the cluster, fenced brokers"),
+    ("describe_configs", "configs"),
+    ("incremental_alter_configs", "change of one key alone: a resource's overrides are replaced together"),
+    ("describe_log_dirs", "disks, sizes of replicas and topics, bytes of moves"),
+    ("describe_acls", "ACLs"),
+    ("create_acls", "new ACLs"),
+    ("delete_acls", "revoked ACLs"),
+    ("describe_client_quotas", "quotas"),
+    ("alter_client_quotas", "changes to quotas"),
+    ("describe_user_scram_credentials", "SCRAM users"),
+    ("alter_user_scram_credentials", "changes to SCRAM users"),
+    ("list_partition_reassignments", "moves that run"),
+    ("alter_partition_reassignments", "moves of replicas"),
+    ("alter_replica_log_dirs", "moves between a broker's disks"),
+    ("elect_leaders", "elections"),
+    ("create_topics", "new topics"),
+    ("delete_topics", "deletions of topics"),
+    ("create_partitions", "growing topics"),
+    ("delete_records", "deletions of records"),
+    ("list_groups", "groups"),
+    ("describe_groups", "members of groups"),
+    ("delete_groups", "deletions of groups"),
+    ("offset_delete", "deletions of committed offsets"),
+    ("describe_quorum", "the quorum, the active controller, its clock"),
+    ("describe_producers", "producers, and which transactions hang"),
+    ("list_transactions", "list of transactions"),
+    ("describe_transactions", "states of transactions"),
+    ("list_config_resources", "list of client metrics and of groups with configs"),
+)
+
+
 class _Step(NamedTuple):
     """How far an address was reached."""
 
@@ -246,8 +279,8 @@ async def _certificate(link: Link, address: Address) -> list[Check]:
 
 async def _kafka(address: Address, settings: ConnectionSettings) -> _Step:
     """ApiVersions and SASL, by a connection as the client opens it."""
-    from console.admin.cluster import release_of
     from console.admin.connections import Connections
+    from console.model.releases import proven_release, release_of
 
     where = show_address(address)
     connections = Connections(settings)
@@ -264,10 +297,12 @@ async def _kafka(address: Address, settings: ConnectionSettings) -> _Step:
         name = f"SASL {where}" if sasl else f"Kafka {where}"
         return _Step([_failed(name, error)], works=False, refused=isinstance(error, AuthenticationFailed))
     took = time.monotonic() - begun
-    release = release_of(connection.versions, {})
-    apis = len(connection.versions)
+    release, apis = proven_release(connection.versions, {}), len(connection.versions)
+    known = f"release {release} or near"
+    if not release:
+        known = f"the set of no Kafka release, nearest {release_of(connection.versions, {})}"
     await connection.close()
-    found = [Check(f"Kafka {where}", Health.OK, f"ApiVersions: {apis} APIs, release {release} or near, in {_ms(took)}")]
+    found = [Check(f"Kafka {where}", Health.OK, f"ApiVersions: {apis} APIs, {known}, in {_ms(took)}")]
     if settings.sasl is not None and settings.security_protocol.startswith("SASL_"):
         user = f" as {settings.sasl.username}" if settings.sasl.username else ""
         found.append(Check(f"SASL {where}", Health.OK, f"{settings.sasl.mechanism}{user}"))
@@ -283,9 +318,9 @@ async def _beyond(link: Link, context: Context) -> list[Check]:
     checks += await advertised_checks(link, cluster)
     checks.append(await _clock(link))
     checks += _rights(cluster)
-    checks.append(await _topics(link))
+    checks.append(await _topics(link, cluster, context))
     checks.append(await _quotas(link, context.settings))
-    return checks
+    return checks + await _missing_apis(link)
 
 
 def _cluster_id(cluster: ClusterInfo, wanted: str | None) -> Check:
@@ -357,7 +392,7 @@ async def _clock(link: Link) -> Check:
     after = time.time()
     theirs = next((each.last_caught_up_ms for each in quorum.voters if each.id == quorum.leader_id), -1)
     if theirs <= 0:
-        return Check("clock", Health.OK, "not compared: the quorum of this release gives no times")
+        return Check("clock", Health.OK, "not compared: this server gives no times")
     apart = theirs / 1000 - (before + after) / 2
     # The answer was made at some time between.
     unsure = (after - before) / 2
@@ -371,7 +406,7 @@ async def _clock(link: Link) -> Check:
 
 def _rights(cluster: ClusterInfo) -> Iterator[Check]:
     if cluster.operations is None:
-        yield Check("rights", Health.OK, "not told by this release")
+        yield Check("rights", Health.OK, "not told by this server")
         return
     held = cluster.operations
     for operation, needed_for in RIGHTS:
@@ -384,14 +419,39 @@ def _rights(cluster: ClusterInfo) -> Iterator[Check]:
             yield Check(name, Health.NOTE, f"missing; without it: no {needed_for}", remedy)
 
 
-async def _topics(link: Link) -> Check:
+async def _topics(link: Link, cluster: ClusterInfo, context: Context) -> Check:
+    from console.admin.cluster import describe_log_dirs
     from console.admin.topics import describe_topics
+    from console.model.snapshot import ReadFailure, Snapshot
+    from console.model.visibility import unseen_topics
 
     topics = await describe_topics(link)
-    count = len(topics.topics)
-    if count:
+    if count := len(topics.topics):
         return Check("topics", Health.OK, f"{count:,} are visible")
-    return Check("topics", Health.NOTE, "no topic is visible", "the cluster has none, or Describe on them is missing")
+    dirs = await describe_log_dirs(link)
+    failures = tuple(ReadFailure("log_dirs", str(broker), why) for broker, why in dirs.failures.items())
+    known = Snapshot(cluster=cluster, log_dirs=dirs.dirs, failures=failures)
+    if (unseen := unseen_topics(known, context.kafka_principal)) is None:
+        return Check("topics", Health.OK, "the cluster has none: its log directories are empty")
+    return Check("topics", Health.NOTE, unseen.message, unseen.remedy)
+
+
+async def _missing_apis(link: Link) -> list[Check]:
+    """What the server does not have, and what that costs."""
+    from console.admin.errors import Unsupported
+    from console.wire.schemas import FIRST_RELEASE, api_key
+
+    apis = await link.advertised()
+    return [
+        Check(
+            f"API {api}",
+            Health.NOTE,
+            f"missing; without it: no {costs}",
+            Unsupported(api, FIRST_RELEASE.get(api, ""), apis).failure.message,
+        )
+        for api, costs in WITHOUT
+        if api_key(api) not in apis
+    ]
 
 
 async def _quotas(link: Link, settings: ConnectionSettings) -> Check:

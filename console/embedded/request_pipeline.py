@@ -62,6 +62,8 @@ _BEFORE_AUTHENTICATION = (API_VERSIONS, _SASL_HANDSHAKE)
 _OLDEST_ADVERTISED = frozenset({_PRODUCE})
 """APIs whose lowest versions are advertised though they are not answered, as in Kafka 4: librdkafka compresses only if
 Produce v0 is advertised (KAFKA-18659)."""
+BETWEEN_BROKERS = frozenset({4, 5, 6, 7})
+"""What a controller asks brokers with ZooKeeper, and they it. They advertise it to clients too, who tell them by it."""
 _BY_A_FAULT = "a declared fault"
 _HEADER = 8
 """Bytes of length and correlation id at the start of a response frame."""
@@ -166,6 +168,8 @@ def advertised(release: Release, *, proposals: bool) -> dict[int, Range]:
             first, high = max(low, readable[0]), min(high, readable[1])
             if first <= high:
                 result[key] = (low if key in _OLDEST_ADVERTISED else first, high)
+        elif key in BETWEEN_BROKERS:
+            result[key] = (low, high)
     if proposals:
         from console.wire.proposals.table import PROPOSED
 
@@ -370,7 +374,7 @@ class Dispatcher:
 
     def _known(self, key: int, version: int) -> Messages:
         versions = self._cluster.advertised.get(key)
-        if versions is None:
+        if versions is None or key in BETWEEN_BROKERS:
             raise CloseConnection(f"API key {key} ({api_name(key) or 'unknown'}) is not served")
         found = messages(key, version) if versions[0] <= version <= versions[1] else None
         if found is None:

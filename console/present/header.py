@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from console.model.cluster import Topic
 from console.model.numbers import long_number
+from console.model.releases import runs_on_zookeeper
 from console.model.snapshot import Snapshot
 from console.present.names import plural
 from console.present.text import Line, Span, clean, fit
@@ -70,6 +71,13 @@ def controller(snapshot: Snapshot) -> int | None:
     if "quorum" in snapshot.read_at and snapshot.cluster.controller_id >= 0:
         return snapshot.cluster.controller_id
     return None
+
+
+def no_quorum_text(snapshot: Snapshot) -> str:
+    """Why there is no quorum to show."""
+    if any(runs_on_zookeeper(version.apis) for version in snapshot.versions.values()):
+        return "no KRaft quorum: it runs on ZooKeeper"
+    return "this server does not describe a quorum"
 
 
 def release(snapshot: Snapshot) -> str:

@@ -163,6 +163,8 @@ class SnapshotReader:
         except AdminError as error:
             self._fail("quorum", [("quorum", error.failure)])
             if isinstance(error, Unsupported):
+                if "versions" not in self.snapshot.read_at:
+                    await self.read_versions()  # they say whether ZooKeeper is in its place
                 self._learn(refresh.with_quorum(self.snapshot, None, self.clock.now()), "quorum")
             elif isinstance(error, BrokerError):
                 self._learn(refresh.without_quorum(self.snapshot), "quorum")

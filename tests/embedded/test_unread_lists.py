@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from kio.schema.errors import ErrorCode
 from console.admin import cluster as admin_cluster
 from console.admin import groups as admin_groups
 from console.cli import main as cli
-from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
 from console.embedded.faults import Fail, Fault, Meanwhile
 from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
@@ -36,7 +37,7 @@ READ_BY = {
     "scram": "describe_user_scram_credentials",
 }
 """Kind -> the API that says which there are."""
-CODES = sorted(int(code) for code in ErrorCode if code) + [999]
+CODES = [*sorted(int(code) for code in ErrorCode if code), 999]
 
 
 @pytest.fixture(scope="module")
@@ -103,6 +104,10 @@ def test_a_metadata_answer_without_a_broker_is_none(release: str, capsys: pytest
             assert "UNKNOWN_SERVER_ERROR" in written.err or "NO_BROKERS" in written.err
 
 
+def put(name: str, cluster: EmbeddedCluster) -> None:
+    cluster.state.put_topic(new_topic(name, striped([1, 2], 2, 2), [1, 2]))
+
+
 CLUSTER_DESCRIBE = Acl(
     AclResourceType(4),
     "kafka-cluster",
@@ -119,8 +124,7 @@ def hidden(request: pytest.FixtureRequest) -> Iterator[tuple[ThreadedCluster, bo
     """It has topics that ANONYMOUS may not see; DESCRIBE on the cluster, or not even that."""
     with run_in_thread(ClusterSpec(brokers=2, super_users=frozenset())) as running:
         for name in ("orders", "payments"):
-            topic = new_topic(name, striped([1, 2], 2, 2), [1, 2])
-            running.call(lambda c, topic=topic: c.state.put_topic(topic))
+            running.call(partial(put, name))
         if request.param == "the cluster":
             running.call(lambda c: c.state.add_acl(CLUSTER_DESCRIBE))
         yield running, request.param == "the cluster"
