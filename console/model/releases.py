@@ -78,7 +78,7 @@ def release_of(apis: Apis, supported_features: Mapping[str, tuple[int, int]]) ->
 
 
 _ADMINISTRATION = (
-    # Since which release all brokers of Kafka have these APIs, in either mode: by them another server is told.
+    # Since which release all brokers of Kafka have these APIs, in either mode: another server lacks some of them.
     ("2.0", (15, 16, 19, 20, 29, 30, 31, 32, 33, 34, 35, 37, 42)),
     ("2.2", (43,)),
     ("2.3", (44,)),

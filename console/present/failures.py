@@ -42,6 +42,12 @@ def unread(snapshot: Snapshot, parts: Collection[str]) -> Line:
     return []
 
 
+def nothing_text(snapshot: Snapshot, part: str, empty: str) -> str:
+    """What stands in a table without rows: why those of this part could not be read; else `empty`, that there are
+    none."""
+    return "".join(text for text, _ in unread(snapshot, {part})) or empty
+
+
 def left_out_text(names: Sequence[str]) -> str:
     """What follows the word on an edit of what is marked, where some of that is hidden and was left out; ``""`` where
     nothing was. names: harmless already."""

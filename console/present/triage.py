@@ -239,23 +239,22 @@ def looking_text(snapshot: Snapshot) -> str:
 
 def healthy_text(course: Course) -> str:
     """For a cluster without trouble: what was looked at; what was not yet, and what can't be, each with why."""
-    from console.triage.diagnosis import VITAL
-    from console.triage.symptoms import unread_parts
+    from console.triage.unread import VITAL, unread_parts
 
     snapshot, unread = course.last.snapshot, course.last.unread
     failed = unread_parts(course.last).difference(unread)
     counted = {"cluster": "broker", "topics": "topic", "groups": "group"}
     named = {"quorum": "the quorum", "log_dirs": "disks", "reassignments": "moves", "configs": "throttles"}
     numbers = {"cluster": snapshot.cluster.brokers, "topics": snapshot.topics, "groups": snapshot.groups}
-    words = {part: plural(len(numbers[part]), word) for part, word in counted.items()} | named
-    read = [word for part, word in words.items() if part not in failed and part not in unread]
+    names = {part: plural(len(numbers[part]), word) for part, word in counted.items()} | named
+    read = [name for part, name in names.items() if part not in failed and part not in unread]
     if unread:
         text = f"nothing wrong so far with {', '.join(read)}; still looking at {part_names(unread)}"
     else:
         *most, last = read or ["nothing"]
         calm = f"{', '.join(most)} and {last} were looked at" if most else f"{last} was looked at"
         text = calm if failed.intersection(VITAL) else f"healthy: {calm}"
-    return "\n".join([text, *(_unread_line(snapshot, part) for part in words if part in failed)])
+    return "\n".join([text, *(_unread_line(snapshot, part) for part in names if part in failed)])
 
 
 def _unread_line(snapshot: Snapshot, part: str) -> str:

@@ -33,7 +33,7 @@ from console.model.quota import QuotaEntity, QuotaValues, filter_for_entity
 from console.model.snapshot import Snapshot, TopicPartition
 from console.plan.edits import Edit
 from console.plan.kinds.registry import kind_of
-from console.session.snapshot_reader import replica_logs_of
+from console.session.replica_reading import replica_logs_of
 
 if TYPE_CHECKING:
     from console.session.session import Session

@@ -10,7 +10,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -23,7 +23,9 @@ from console.model.failure import Failure
 from console.model.quota import CLIENT_ID, IP, USER, Match, QuotaFilter, QuotaMatch
 from console.model.rates import with_dirs
 from console.model.snapshot import Snapshot, TopicPartition
-from console.model.visibility import unseen_groups, unseen_topics
+from console.session.client import Client
+from console.session.empty_lists import why_no_groups, why_no_topics
+from console.session.replica_reading import replica_logs_of
 
 if TYPE_CHECKING:
     from console.contexts import Context
@@ -71,14 +73,6 @@ class Progress(Struct, frozen=True):
 
 
 SessionEvent = SnapshotChanged | PlanChanged | Progress
-
-
-class Client(Protocol):
-    """Runs operations of `console.admin`."""
-
-    def run(self, operation: Callable[..., Awaitable[T]], *args: Any, **options: Any) -> Awaitable[T]:
-        """Run `operation(link, *args, **options)` on the client's loop. Cancelling cancels a read."""
-        ...
 
 
 class Refused(Exception):
@@ -210,9 +204,7 @@ class SnapshotReader:
 
         listing = await self.client.run(topics.describe_topics, names)
         if names is None and not listing.topics and not listing.failures:
-            await self.read_log_dirs()  # whether there is none, or none to see
-            if (unseen := unseen_topics(self.snapshot, self.context.kafka_principal)) is not None:
-                listing = replace(listing, failures={"": unseen})
+            listing = replace(listing, failures=await why_no_topics(self))
         if len(listing.topics) > MANY:
             # Comparing 100,000 topics would block this loop.
             shared = await asyncio.to_thread(refresh.share, self.snapshot.topics, listing.topics)
@@ -349,12 +341,7 @@ class SnapshotReader:
         listing = await self._part("groups", self.client.run(groups.list_groups))
         if listing is not None:
             found = {**_of_silent(self.snapshot.groups, listing.failures), **listing.groups}
-            failures = dict(listing.failures)
-            if not found and not failures:
-                if "cluster" not in self.snapshot.read_at:
-                    await self.read_cluster()  # its answer has the rights
-                if (unseen := unseen_groups(self.snapshot, self.context.kafka_principal)) is not None:
-                    failures[""] = unseen
+            failures = listing.failures if found or listing.failures else await why_no_groups(self)
             known = refresh.with_groups(self.snapshot, found, whole=True, at=self.clock.now())
             self._learn(refresh.with_failures(known, "groups", failures.items()), "groups")
 
@@ -494,18 +481,3 @@ def _of_silent(groups: Mapping[str, Group], failures: Mapping[str, Failure]) -> 
 def _once(results: Iterable[object]) -> list[tuple[str, Failure]]:
     """The failures among the results, equal ones (a missing right) once."""
     return [("", failure) for failure in dict.fromkeys(each for each in results if isinstance(each, Failure))]
-
-
-async def replica_logs_of(
-    client: Client, snapshot: Snapshot, places: Iterable[TopicPartition]
-) -> Callable[[Snapshot], Snapshot]:
-    """Ask what the replicas of partitions hold. Returns what puts it into a snapshot."""
-    from console.admin.replica_logs import replica_logs
-    from console.model.elections import partition_in
-
-    replicas: dict[TopicPartition, tuple[int, ...]] = {}
-    for topic, number in places:
-        partition = partition_in(snapshot.topics.get(topic), number)
-        replicas[topic, number] = partition.replicas if partition is not None else ()
-    found = await client.run(replica_logs, replicas) if replicas else {}
-    return lambda known: refresh.with_replica_logs(known, replicas, found)

@@ -16,7 +16,8 @@ from console.triage.cause import CauseRule, Certainty, Claim, Severity
 from console.triage.causes import brokers, groups, load, partitions, records, settings, storage, throttled
 from console.triage.course import Course, without_restarts
 from console.triage.remembered import RememberedEach, remembered
-from console.triage.symptoms import MOVING, REBALANCING, Key, Subject, Symptom, unread_parts
+from console.triage.symptoms import MOVING, REBALANCING, Key, Subject, Symptom
+from console.triage.unread import VITAL, unread_parts
 
 RULES: tuple[CauseRule, ...] = (
     *brokers.CAUSES,
@@ -32,8 +33,6 @@ RULES: tuple[CauseRule, ...] = (
 
 WORK = frozenset({MOVING, REBALANCING})
 """Symptoms that are no trouble unless a cause claims them: moves run, and members join and leave."""
-VITAL = ("cluster", "topics")
-"""Parts without which nothing can be said: not even that nothing is wrong."""
 SHOWN = 5
 """Examples of what a cause explains."""
 _SEVERITIES = tuple(Severity)

@@ -57,9 +57,10 @@ class AclsView(TableView[AclRow]):
 
     def empty_text(self) -> str:
         """What stands in an empty table."""
-        if self.place.topic is not None and self.known() and not self.filter_text and not self.unread():
+        text = super().empty_text()
+        if text == self.EMPTY and self.place.topic is not None:
             return "no ACL touches this topic: whether anybody may use it, the brokers' settings say"
-        return super().empty_text()
+        return text
 
     def key(self, row: AclRow) -> Hashable:
         """The binding."""

@@ -33,7 +33,7 @@ class QuorumView(TableView[QuorumRow]):
 
     def empty_text(self) -> str:
         """Why there is no quorum."""
-        if not self.known() or self.filter_text or (self.unread() and self.snapshot.quorum is not None):
+        if not self.known() or self.filter_text or self.snapshot.quorum is not None:
             return super().empty_text()
         return no_quorum_text(self.snapshot)
 

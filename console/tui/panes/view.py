@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widget import Widget
 
-from console.present.failures import unread
+from console.present.failures import nothing_text, unread
 from console.present.text import Cell, Line, clean
 from console.tui.keymap import keys_of
 from console.tui.places import Place, parts_of
@@ -391,7 +391,7 @@ class TableView(View, Generic[Row]):
         if self.only_trouble:
             places = [place for place in places if self.in_trouble(self._all.rows[place])]
         shown = RowView(self._all, places) if self._filter or self.only_trouble else self._all
-        calm = self.only_trouble and self.known() and not self.unread()
+        calm = self.only_trouble and self.known() and not unread(self.snapshot, {self.NEEDS})
         self.table.empty = self.trouble.calm(self.CALM, self._filter) if calm else self.empty_text()
         self.table.set_rows(shown)
 
@@ -401,15 +401,9 @@ class TableView(View, Generic[Row]):
 
     def empty_text(self) -> str:
         """What stands in an empty table."""
-        if not self.known():
-            return self.nothing_yet()
-        if self._filter:
-            return f"no row passes /{clean(self._filter, 60)}  (Esc shows all)"
-        return "".join(text for text, _ in self.unread()) or self.EMPTY
-
-    def unread(self) -> Line:
-        """Why what the rows are made of could not be read: then no rows are not none."""
-        return unread(self.snapshot, {self.NEEDS})
+        nothing = nothing_text(self.snapshot, self.NEEDS, self.EMPTY) if self.known() else self.nothing_yet()
+        is_filtered = self._filter and self.known()
+        return f"no row passes /{clean(self._filter, 60)}  (Esc shows all)" if is_filtered else nothing
 
     def status(self) -> Line:
         """How many rows are shown, of how many."""
