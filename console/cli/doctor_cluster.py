@@ -65,7 +65,7 @@ WITHOUT = (
     ("describe_groups", "members of groups"),
     ("delete_groups", "deletions of groups"),
     ("offset_delete", "deletions of committed offsets"),
-    ("describe_quorum", "the quorum, the active controller, its clock"),
+    ("describe_quorum", "quorum, active controller, and its clock"),
     ("describe_producers", "producers, and which transactions hang"),
     ("list_transactions", "list of transactions"),
     ("describe_transactions", "states of transactions"),

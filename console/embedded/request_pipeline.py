@@ -6,7 +6,7 @@ import logging
 import pkgutil
 import struct
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from datetime import timedelta
 from functools import cache
@@ -36,6 +36,7 @@ from console.embedded.faults import (
     MoveController,
     Throttle,
 )
+from console.embedded.profiles import Profile
 from console.embedded.sasl import SaslFailure
 from console.embedded.spec import Range, Release
 from console.embedded.throttling import Timed
@@ -50,7 +51,7 @@ from console.wire.frames import (
     read_head,
     response_frame,
 )
-from console.wire.schemas import Messages, api_name, messages, readable_versions
+from console.wire.schemas import Messages, api_key, api_name, messages, readable_versions
 
 log = logging.getLogger("console.embedded")
 
@@ -159,8 +160,9 @@ def handler_of(messages: Messages) -> Handle:
     return handler(messages.api, messages.proposed)
 
 
-def advertised(release: Release, *, proposals: bool) -> dict[int, Range]:
-    """API key -> versions for ApiVersions: those of the release that are implemented here, and the proposals' own."""
+def advertised(release: Release, *, proposals: bool, only: Mapping[str, Range] | None = None) -> dict[int, Range]:
+    """API key -> versions for ApiVersions: those of the release that are implemented here, and the proposals' own.
+    only: the APIs that another server has of them, by kio's names, with its versions."""
     result: dict[int, Range] = {}
     for key, (low, high) in release.apis.items():
         readable = readable_versions(key)
@@ -170,6 +172,14 @@ def advertised(release: Release, *, proposals: bool) -> dict[int, Range]:
                 result[key] = (low if key in _OLDEST_ADVERTISED else first, high)
         elif key in BETWEEN_BROKERS:
             result[key] = (low, high)
+    if only is not None:
+        theirs = {api_key(api): versions for api, versions in only.items()}
+        common = {
+            key: (max(low, theirs[key][0]), min(high, theirs[key][1]))
+            for key, (low, high) in result.items()
+            if key in theirs
+        }
+        result = {key: (low, high) for key, (low, high) in common.items() if low <= high}
     if proposals:
         from console.wire.proposals.table import PROPOSED
 
@@ -193,7 +203,8 @@ class RequestPipeline:
     recorder: None to record nothing.
     """
 
-    def __init__(self, cluster: Cluster, faults: Faults, counters: Counters) -> None:
+    def __init__(self, cluster: Cluster, faults: Faults, counters: Counters, profile: Profile | None = None) -> None:
+        self._profile = profile
         self.recorder: Recorder | None = None
         self._cluster = cluster
         self._faults = faults
@@ -270,6 +281,11 @@ class RequestPipeline:
         for effect in effects:
             if isinstance(effect, FailSome):
                 return await answer_partly(request, found, effect, decoded)
+        profile = self._profile
+        if profile is not None and found.api in profile.refused:
+            return _error(request, found, profile.refused[found.api])
+        if profile is not None and found.api in profile.answers:
+            return profile.answers[found.api](await decoded(request))
         return await handled(request, context, found)
 
     async def _before(self, effect: Effect, context: RequestContext) -> None:
