@@ -29,6 +29,7 @@ from console.admin.gc_pause import gc_paused
 from console.admin.halving import Halving
 from console.admin.link import Link
 from console.admin.routing import ANY, Route, broker
+from console.model.broker_keys import as_altered
 from console.model.changes import AlterConfigs, ConfigOp, Outcome, Status
 from console.model.codes import APPEND, BROKER, BROKER_LOGGER, CLIENT_METRICS, DELETE, SET, ResourceType
 from console.model.config import ConfigListing, ConfigResource, ConfigSet
@@ -292,7 +293,7 @@ async def _described(
         if resource not in asked:
             log.warning("broker %d describes %s, which was not in the request", broker_id, resource)
         elif isinstance(result, ConfigSet):
-            found[resource] = result
+            found[resource] = as_altered(result) if resource.type == BROKER else result
         else:
             found[resource] = failure(result.code, result.message)
     return found

@@ -101,7 +101,7 @@ def key_detail(
         beneath = Inheritance(snapshot).without_override(target, entry.name)
         data["without_override"] = _inherited_data(beneath) if beneath.known else None
     if target.type == BROKER:
-        data["update_mode"] = update_mode(target.type, entry.name, known=entry.type.known).name
+        data["update_mode"] = update_mode(target.type, entry.name, entry).name
     if by_broker:
         data["by_broker"] = [
             {"broker": broker, **_inherited_data(inherited)} for broker, inherited in sorted(by_broker.items())
