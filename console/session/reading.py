@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from console.language.needs import Needs, one_broker, one_topic
 from console.model.codes import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
+from console.model.nodes import is_broker
 from console.model.snapshot import Snapshot, TopicPartition
 
 if TYPE_CHECKING:
@@ -61,6 +62,8 @@ async def read_needs(session: Session, need: Needs, *, sparing: bool = False) ->
         first.append(session.read_transactions(sorted(need.transactions)))
     first.append(_configs(session, need.resources, need.documentation))
     await asyncio.gather(*first)
+    if any(_may_be_controller(session.snapshot, resource) for resource in need.resources):
+        await session.read_quorum()
     await _lags(session, need)
     await _positions(session, need)
     await session.read_replica_logs(_in_trouble(session.snapshot, need.replica_logs))
@@ -98,6 +101,12 @@ async def _positions(session: Session, need: Needs) -> None:
     if places:
         reads.append(session.read_log_ranges(sorted(places)))
     await asyncio.gather(*reads)
+
+
+def _may_be_controller(snapshot: Snapshot, resource: ConfigResource) -> bool:
+    """Whether the id of a broker is none's: a controller may have it."""
+    named = resource.type in (BROKER, BROKER_LOGGER) and resource.name.isdecimal()
+    return named and not is_broker(snapshot, resource.name)
 
 
 def _in_trouble(snapshot: Snapshot, topics: Iterable[str]) -> list[TopicPartition]:
