@@ -18,7 +18,6 @@ from console.admin.delivery import Answer, configs_verdict, deliver, list_items,
 from console.admin.errors import (
     AdminError,
     BadAnswer,
-    BrokerError,
     Disconnected,
     RequestTimedOut,
     UnknownBroker,
@@ -28,10 +27,11 @@ from console.admin.errors import (
 from console.admin.gc_pause import gc_paused
 from console.admin.halving import Halving
 from console.admin.link import Link
+from console.admin.link_errors import wrong_broker
 from console.admin.routing import ANY, Route, broker
 from console.model.broker_keys import as_altered
 from console.model.changes import AlterConfigs, ConfigOp, Outcome, Status
-from console.model.codes import APPEND, BROKER, BROKER_LOGGER, CLIENT_METRICS, DELETE, SET, ResourceType
+from console.model.codes import APPEND, BROKER, BROKER_LOGGER, DELETE, SET, ResourceType
 from console.model.config import ConfigListing, ConfigResource, ConfigSet
 from console.model.failure import Failure
 from console.model.numbers import long_number
@@ -295,39 +295,8 @@ async def _described(
         elif isinstance(result, ConfigSet):
             found[resource] = as_altered(result) if resource.type == BROKER else result
         else:
-            found[resource] = failure(result.code, result.message)
+            found[resource] = wrong_broker(broker_id, result.message) or failure(result.code, result.message)
     return found
-
-
-async def list_config_resources(link: Link, types: Iterable[ResourceType | int]) -> tuple[ConfigResource, ...]:
-    """The resources of these types that have configs (KIP-1142), sorted.
-
-    Before Kafka 4.1 brokers list client metrics only (KIP-714), so other types give no resources.
-    Raises Unsupported before Kafka 3.7, and other AdminErrors.
-    """
-    wanted = tuple(dict.fromkeys(map(ResourceType, types)))
-    version = await link.require("list_config_resources", 0, "3.7")
-    if version == 0 and CLIENT_METRICS not in wanted:
-        return ()
-
-    def build(kio: ModuleType) -> Any:
-        from console.wire.schemas import for_version
-
-        return for_version(kio.ListConfigResourcesRequest, resource_types=wanted)
-
-    response = await link.call("list_config_resources", build)
-    if response.error_code:
-        raise BrokerError(failure(response.error_code))
-    found = (
-        ConfigResource(ResourceType(getattr(item, "resource_type", CLIENT_METRICS)), item.resource_name)
-        for item in response.config_resources
-    )
-    return tuple(sorted(each for each in found if each.type not in (BROKER, BROKER_LOGGER) or _names_broker(each)))
-
-
-def _names_broker(resource: ConfigResource) -> bool:
-    """Whether a name from a broker is a broker's id, or that of the cluster default."""
-    return resource.is_cluster_default or named_broker(resource) is not None
 
 
 # Altering.

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from console.admin.errors import AdminError, AuthenticationFailed
 from console.admin.settings import Address, ConnectionSettings, SshHost, show_address
 from console.answers.checks import Check, Health
+from console.cli.doctor_brokers import answered_by_others, missing_apis, shared_address_checks
 from console.present.names import plural
 
 if TYPE_CHECKING:
@@ -37,39 +38,6 @@ RIGHTS = (
     ("ALTER_CONFIGS", "changes to configs of brokers and to quotas"),
     ("ALTER", "changes to ACLs and SCRAM users, moves, elections"),
     ("CREATE", "new topics"),
-)
-
-
-WITHOUT = (
-    # An API that the console asks for, and what there is not without it.
-    ("describe_cluster", "rights on the cluster, fenced brokers"),
-    ("describe_configs", "configs"),
-    ("incremental_alter_configs", "change of one key alone: a resource's overrides are replaced together"),
-    ("describe_log_dirs", "disks, sizes of replicas and topics, bytes of moves"),
-    ("describe_acls", "ACLs"),
-    ("create_acls", "new ACLs"),
-    ("delete_acls", "revoked ACLs"),
-    ("describe_client_quotas", "quotas"),
-    ("alter_client_quotas", "changes to quotas"),
-    ("describe_user_scram_credentials", "SCRAM users"),
-    ("alter_user_scram_credentials", "changes to SCRAM users"),
-    ("list_partition_reassignments", "moves that run"),
-    ("alter_partition_reassignments", "moves of replicas"),
-    ("alter_replica_log_dirs", "moves between a broker's disks"),
-    ("elect_leaders", "elections"),
-    ("create_topics", "new topics"),
-    ("delete_topics", "deletions of topics"),
-    ("create_partitions", "growing topics"),
-    ("delete_records", "deletions of records"),
-    ("list_groups", "groups"),
-    ("describe_groups", "members of groups"),
-    ("delete_groups", "deletions of groups"),
-    ("offset_delete", "deletions of committed offsets"),
-    ("describe_quorum", "quorum, active controller, and its clock"),
-    ("describe_producers", "producers, and which transactions hang"),
-    ("list_transactions", "list of transactions"),
-    ("describe_transactions", "states of transactions"),
-    ("list_config_resources", "list of client metrics and of groups with configs"),
 )
 
 
@@ -320,7 +288,7 @@ async def _beyond(link: Link, context: Context) -> list[Check]:
     checks += _rights(cluster)
     checks.append(await _topics(link, cluster, context))
     checks.append(await _quotas(link, context.settings))
-    return checks + await _missing_apis(link)
+    return checks + await missing_apis(link)
 
 
 def _cluster_id(cluster: ClusterInfo, wanted: str | None) -> Check:
@@ -358,6 +326,10 @@ async def advertised_checks(link: Link, cluster: ClusterInfo) -> list[Check]:
 
     results = await asyncio.gather(*(one(each.id, (each.host, each.port)) for each in brokers))
     checks = [check for check, _ in results if check is not None]
+    checks += shared_address_checks(brokers)
+    checks += await answered_by_others(
+        link, [each.id for each, (_, took) in zip(brokers, results, strict=True) if took]
+    )
     times = sorted(seconds for _, seconds in results if seconds is not None)
     if times:
         more = "" if len(brokers) == len(cluster.brokers) else f" of {len(cluster.brokers)}, some fenced or not asked"
@@ -434,24 +406,6 @@ async def _topics(link: Link, cluster: ClusterInfo, context: Context) -> Check:
     if (unseen := unseen_topics(known, context.kafka_principal)) is None:
         return Check("topics", Health.OK, "the cluster has none: its log directories are empty")
     return Check("topics", Health.NOTE, unseen.message, unseen.remedy)
-
-
-async def _missing_apis(link: Link) -> list[Check]:
-    """What the server does not have, and what that costs."""
-    from console.admin.errors import Unsupported
-    from console.wire.schemas import FIRST_RELEASE, api_key
-
-    apis = await link.advertised()
-    return [
-        Check(
-            f"API {api}",
-            Health.NOTE,
-            f"missing; without it: no {costs}",
-            Unsupported(api, FIRST_RELEASE.get(api, ""), apis).failure.message,
-        )
-        for api, costs in WITHOUT
-        if api_key(api) not in apis
-    ]
 
 
 async def _quotas(link: Link, settings: ConnectionSettings) -> Check:

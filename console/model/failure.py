@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+WRONG_BROKER = "WRONG_BROKER"
+"""The name of the failure of a request that another broker got than the one that was meant."""
+
 
 class Failure(Struct, frozen=True):
     """An error of a broker or of the way to it: its name, its own words, and what an operator does about it.

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
+from console.model.cluster import Broker
 from console.model.snapshot import Snapshot
 
 ITS_OWN = "What is a controller's own, its configs and loggers, kafka-configs --bootstrap-controller reads and sets."
@@ -25,3 +28,17 @@ def controllers(snapshot: Snapshot) -> frozenset[int]:
     found = {each.id for each in quorum.voters} if quorum is not None else set()
     found |= {each.id for each in features.nodes if each.controller} if features is not None else set()
     return frozenset(found - {broker.id for broker in snapshot.cluster.brokers})
+
+
+def address_of(broker: Broker) -> str:
+    """Where a broker says that it is."""
+    return f"[{broker.host}]:{broker.port}" if ":" in broker.host else f"{broker.host}:{broker.port}"
+
+
+def shared_addresses(brokers: Iterable[Broker]) -> Mapping[str, tuple[int, ...]]:
+    """Address -> the brokers that advertise it, of addresses that more than one does that is up."""
+    found: dict[str, list[int]] = {}
+    for broker in brokers:
+        if not broker.fenced:
+            found.setdefault(address_of(broker), []).append(broker.id)
+    return {address: tuple(sorted(ids)) for address, ids in found.items() if len(ids) > 1}

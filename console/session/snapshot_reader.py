@@ -452,9 +452,9 @@ class SnapshotReader:
 
     async def list_resources(self, types: Iterable[int]) -> tuple[ConfigResource, ...]:
         """Return resources that Metadata does not list: groups and client metrics with configs."""
-        from console.admin import configs
+        from console.admin.config_resources import list_config_resources
 
-        found = await self._part("resources", self.client.run(configs.list_config_resources, tuple(types)))
+        found = await self._part("resources", self.client.run(list_config_resources, tuple(types)))
         return found or ()
 
     async def _part(self, part: str, read: Awaitable[T]) -> T | None:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from msgspec import Struct, field
 
 from console.triage.cause import CauseRule, Certainty, Claim, Severity
-from console.triage.causes import brokers, groups, load, partitions, records, settings, storage, throttled
+from console.triage.causes import addresses, brokers, groups, load, partitions, records, settings, storage, throttled
 from console.triage.course import Course, without_restarts
 from console.triage.remembered import RememberedEach, remembered
 from console.triage.symptoms import MOVING, REBALANCING, Key, Subject, Symptom
@@ -21,6 +21,7 @@ from console.triage.unread import VITAL, unread_parts
 
 RULES: tuple[CauseRule, ...] = (
     *brokers.CAUSES,
+    *addresses.CAUSES,
     *storage.CAUSES,
     *partitions.CAUSES,
     *records.CAUSES,

@@ -13,7 +13,7 @@ import console
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
 from console.cli import main as cli
-from console.cli.doctor_cluster import WITHOUT
+from console.cli.doctor_brokers import WITHOUT
 from console.contexts.console_settings import ConsoleSettings
 from console.contexts.context import Context, parse_bootstrap
 from console.embedded.brokers import ThreadedCluster, run_in_thread
