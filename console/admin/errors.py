@@ -24,7 +24,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
 
-from console.model.failure import Failure
+from console.model.failure import Failure, without_objects
 from console.model.releases import Apis, proven_release, release_number
 
 if TYPE_CHECKING:
@@ -279,11 +279,11 @@ def _known(code: int) -> ErrorCode | None:
 
 
 def failure(code: int, message: str | None = None) -> Failure:
-    """The failure for a broker's error code. message: the broker's own text, unchanged."""
+    """The failure for a broker's error code. message: the broker's own text, without printed requests."""
     name = error_name(code)
     remedy = REMEDIES.get(name, "")
     if not remedy and is_retriable(code):
         remedy = _PASSES
     if not remedy and name.startswith("UNKNOWN("):
         remedy = "This console does not know the error: the brokers are newer. See their documentation."
-    return Failure(name, message or "", remedy)
+    return Failure(name, without_objects(message or ""), remedy)

@@ -8,6 +8,7 @@ from datetime import datetime
 import msgspec
 
 from console.language.interpret import command_of
+from console.model.failure import sentences
 from console.model.numbers import Data
 from console.present.names import plural
 from console.present.text import clean
@@ -47,7 +48,7 @@ def text_lines(verdict: Verdict, watched: float) -> Iterator[str]:
     for ruled in verdict.ruled_out:
         yield f"ruled out    {ruled.cause}: {ruled.why}"
     for hidden in verdict.unknowable:
-        yield f"unknown      {clean(hidden.what, 300)}. {clean(hidden.where, 200)}"
+        yield f"unknown      {sentences(clean(hidden.what, 300), clean(hidden.where, 200))}"
 
 
 def _cause_lines(named: Named) -> Iterator[str]:

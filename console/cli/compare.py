@@ -115,7 +115,7 @@ def _side(text: str, options: argparse.Namespace) -> _Side | int:
     try:
         asyncio.run(read_everything(session))
     except (AdminError, Refused) as error:
-        complain(f"{text}: {error.failure}. {error.failure.remedy}".rstrip(". ") + ".")
+        complain(f"{text}: {error.failure.told}".rstrip(". ") + ".")
         return FAILED
     finally:
         client.close()

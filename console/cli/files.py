@@ -285,6 +285,7 @@ async def _stage_plan(session: Session, kept: PlanFile, output: str, *, force: b
     from console.answers.plan_results import conflict_table
     from console.answers.results import Printer
     from console.files.plan_file import moved_since
+    from console.model.failure import sentences
     from console.plan.plan import without
     from console.present import names
     from console.session.reading import read_everything
@@ -295,7 +296,7 @@ async def _stage_plan(session: Session, kept: PlanFile, output: str, *, force: b
         return FAILED
     report = session.stage([staged_.edit for staged_ in kept.staged])
     for refused in report.refused:
-        complain(f"{refused.reason}. {refused.remedy}".rstrip(". ") + ".")
+        complain(sentences(refused.reason, refused.remedy).rstrip(". ") + ".")
     moved = moved_since(kept, session.plan, session.snapshot)
     if moved:
         Printer(output)(conflict_table("moved", moved, "changed since the plan was made:"))

@@ -1,4 +1,4 @@
-"""What an id stands for: a broker, a controller that is none, or nothing. Pure."""
+"""What an id stands for: a broker, or a controller that is not one as well. Pure."""
 
 from __future__ import annotations
 

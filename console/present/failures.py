@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from console.model.failure import Failure
+from console.model.failure import Failure, sentences
 from console.model.snapshot import Snapshot
 from console.plan.plan import StageReport
 from console.present.names import plural, target
@@ -22,7 +22,7 @@ _MANY = {"configs": "entities", "log_dirs": "brokers' disks"}
 def failure_text(failure: Failure) -> str:
     """The name, the broker's words, and what to do."""
     text = clean(str(failure), 400)
-    return f"{text.rstrip('.')}. {clean(failure.remedy, 300)}" if failure.remedy else text
+    return sentences(text, clean(failure.remedy, 300))
 
 
 def unread(snapshot: Snapshot, parts: Collection[str]) -> Line:
@@ -71,7 +71,7 @@ def staged_text(report: StageReport) -> tuple[str, str]:
     if report.refused:
         refused = report.refused[0]
         more = f" and {len(report.refused) - 1} more" if len(report.refused) > 1 else ""
-        said.append(f"refused{more}: {clean(refused.reason, 300)}. {clean(refused.remedy, 300)}".rstrip())
+        said.append(f"refused{more}: {sentences(clean(refused.reason, 300), clean(refused.remedy, 300))}")
     return "; ".join(said) or "nothing to stage", "failed" if report.refused else "pending" if report.added else "muted"
 
 

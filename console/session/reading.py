@@ -104,7 +104,7 @@ async def _positions(session: Session, need: Needs) -> None:
 
 
 def _may_be_controller(snapshot: Snapshot, resource: ConfigResource) -> bool:
-    """Whether the id of a broker is none's: a controller may have it."""
+    """Whether no broker that is up has this id: a controller may have it."""
     named = resource.type in (BROKER, BROKER_LOGGER) and resource.name.isdecimal()
     return named and not is_broker(snapshot, resource.name)
 

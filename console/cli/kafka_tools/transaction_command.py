@@ -12,7 +12,7 @@ from console.cli.kafka_tools.aligned import safe, tabbed
 from console.cli.kafka_tools.reset_offsets import Place
 from console.cli.noun import OptionsError, Running
 from console.language.quoting import quote
-from console.model.failure import Failure
+from console.model.failure import Failure, sentences
 from console.model.numbers import Data
 from console.model.transactions import OpenTransaction, Producer, ProducerListing, Transaction, verdict
 
@@ -78,7 +78,7 @@ def _fail(command: Running, what: str, failure: Failure) -> int:
     if command.is_kafka:
         command.lines((), (f"{text}. Enable debug logging for additional detail.",))
     else:
-        command.complain(f"{text}. {failure.remedy}".rstrip())
+        command.complain(sentences(text, failure.remedy))
     return FAILED
 
 
