@@ -30,7 +30,6 @@ from console.model.cluster import (
 )
 from console.model.codes import AclOperation
 from console.model.failure import Failure
-from console.model.releases import likely_release
 
 _SHOWS_FENCED = 2
 """The version of DescribeCluster that describes fenced brokers (KIP-1073)."""
@@ -157,6 +156,8 @@ async def begin_anew(link: Link) -> None:
 
 def broker_version(response: Any) -> BrokerVersion:
     """The versions of an ApiVersions response, any version."""
+    from console.model.releases import likely_release
+
     apis = {key.api_key: (key.min_version, key.max_version) for key in response.api_keys}
     supported = {f.name: (f.min_version, f.max_version) for f in getattr(response, "supported_features", ())}
     finalized = {f.name: f.max_version_level for f in getattr(response, "finalized_features", ())}

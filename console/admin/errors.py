@@ -25,10 +25,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
 
 from console.model.failure import Failure, without_objects
-from console.model.releases import Apis, proven_release, release_number
 
 if TYPE_CHECKING:
     from kio.schema.errors import ErrorCode
+
+    from console.model.releases import Apis
 
 
 class AdminError(Exception):
@@ -142,6 +143,7 @@ class Unsupported(BrokerError):
             message = f"this broker's {api} ({newer[0]} to {newer[1]}) is newer than this kac"
             super().__init__(Failure("UNSUPPORTED", message, "Update kac to use it; everything else works."))
             return
+        from console.model.releases import proven_release, release_number
         from console.wire.schemas import api_key
 
         release = proven_release(apis, {})

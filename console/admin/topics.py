@@ -25,7 +25,6 @@ from console.admin.errors import (
     names_no_broker,
 )
 from console.admin.gc_pause import gc_paused
-from console.admin.halving import Halving
 from console.admin.link import Link
 from console.admin.routing import ANY, CONTROLLER, Route, delays
 from console.model.changes import CreatePartitions, CreateTopics, DeleteTopics, NewTopic, Outcome, Status, TopicTarget
@@ -49,6 +48,8 @@ async def describe_topics(
     """
     if names is None:
         return await _listed(link, None, to, within)
+
+    from console.admin.halving import Halving
 
     async def ask(some: Sequence[str]) -> Mapping[str, Topic | Failure]:
         listing = await _listed(link, some, to, within)

@@ -30,12 +30,6 @@ from console.model.codes import (
     ResourceType,
 )
 from console.model.config import ConfigEntry, ConfigSet, Synonym
-from console.model.dynamic_keys import (
-    CLUSTER_WIDE_KEYS,
-    CLUSTER_WIDE_LISTENER_KEYS,
-    PER_BROKER_KEYS,
-    PER_LISTENER_KEYS,
-)
 
 PRECEDENCE = (DYNAMIC_BROKER_CONFIG, DYNAMIC_DEFAULT_BROKER_CONFIG, STATIC_BROKER_CONFIG, DEFAULT_CONFIG)
 """The sources of a broker's key, the strongest first."""
@@ -199,6 +193,13 @@ def update_mode(resource_type: ResourceType, key: str, entry: ConfigEntry | None
     plug-in's."""
     if resource_type != BROKER:
         return UpdateMode.AT_ONCE
+    from console.model.dynamic_keys import (
+        CLUSTER_WIDE_KEYS,
+        CLUSTER_WIDE_LISTENER_KEYS,
+        PER_BROKER_KEYS,
+        PER_LISTENER_KEYS,
+    )
+
     under_prefix = _LISTENER_NAME.fullmatch(key)
     if under_prefix:
         return UpdateMode.CLUSTER_WIDE if under_prefix[1] in CLUSTER_WIDE_LISTENER_KEYS else UpdateMode.PER_BROKER

@@ -10,7 +10,6 @@ from msgspec import Struct
 
 from console.model.cluster import Topic
 from console.model.numbers import long_number
-from console.model.releases import runs_on_zookeeper
 from console.model.snapshot import Snapshot
 from console.present.names import plural
 from console.present.text import Line, Span, clean, fit
@@ -75,6 +74,8 @@ def controller(snapshot: Snapshot) -> int | None:
 
 def no_quorum_text(snapshot: Snapshot) -> str:
     """Why there is no quorum to show."""
+    from console.model.releases import runs_on_zookeeper
+
     if any(runs_on_zookeeper(version.apis) for version in snapshot.versions.values()):
         return "no KRaft quorum: it runs on ZooKeeper"
     return "this server does not describe a quorum"
@@ -104,7 +105,9 @@ class Facts(Struct, frozen=True):
 
 def facts(snapshot: Snapshot) -> Facts:
     """Count what the header shows."""
-    read = "topics" in snapshot.read_at
+    # None that is shown is not none that is there.
+    unseen = not snapshot.topics and any(each.part == "topics" for each in snapshot.failures)
+    read = "topics" in snapshot.read_at and not unseen
     return Facts(
         len(snapshot.cluster.brokers),
         topic_count(snapshot) if read else None,

@@ -290,7 +290,7 @@ async def _leaders(session: Session, targets: Sequence[PartitionTarget | MoveTar
     now = refresh.with_topics(session.snapshot, listing, whole=False, at=datetime.now(UTC))
     places = [(target.topic, target.number) for target in targets if isinstance(target, PartitionTarget)]
     lost = [place for place in places if (found := _found(now, place)) is not None and found.leader < 0]
-    with_logs = await replica_logs_of(session.client, now, lost)
+    with_logs = await replica_logs_of(session.client.run, now, lost)
     return lambda snapshot: with_logs(refresh.with_topics(snapshot, listing, whole=False, at=datetime.now(UTC)))
 
 

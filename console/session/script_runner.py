@@ -43,10 +43,9 @@ from console.model.numbers import is_natural
 from console.model.secret import Secret
 from console.present.text import clean
 from console.safe_files import read_stdin, read_text
-from console.session.client import Client
 from console.session.reading import read_needs
 from console.session.session import Session
-from console.session.snapshot_reader import Refused
+from console.session.snapshot_reader import Client, Refused
 from console.session.terminal_front import Operator, Terminal, TerminalFront
 from console.terminal import complain, stderr
 

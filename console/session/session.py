@@ -18,8 +18,7 @@ from console.model.failure import Failure
 from console.plan import plan as planning
 from console.plan.edits import Edit
 from console.plan.plan import EMPTY, Plan, StageReport
-from console.session.client import Client
-from console.session.snapshot_reader import WALL, Clock, PlanChanged, Progress, Refused, SnapshotReader
+from console.session.snapshot_reader import WALL, Client, Clock, PlanChanged, Progress, Refused, SnapshotReader
 
 if TYPE_CHECKING:
     from console.contexts import Context

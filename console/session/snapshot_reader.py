@@ -10,7 +10,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -23,9 +23,6 @@ from console.model.failure import Failure
 from console.model.quota import CLIENT_ID, IP, USER, Match, QuotaFilter, QuotaMatch
 from console.model.rates import with_dirs
 from console.model.snapshot import Snapshot, TopicPartition
-from console.session.client import Client
-from console.session.empty_lists import why_no_groups, why_no_topics
-from console.session.replica_reading import replica_logs_of
 
 if TYPE_CHECKING:
     from console.contexts import Context
@@ -73,6 +70,14 @@ class Progress(Struct, frozen=True):
 
 
 SessionEvent = SnapshotChanged | PlanChanged | Progress
+
+
+class Client(Protocol):
+    """Runs operations of `console.admin`."""
+
+    def run(self, operation: Callable[..., Awaitable[T]], *args: Any, **options: Any) -> Awaitable[T]:
+        """Run `operation(link, *args, **options)` on the client's loop. Cancelling cancels a read."""
+        ...
 
 
 class Refused(Exception):
@@ -204,6 +209,8 @@ class SnapshotReader:
 
         listing = await self.client.run(topics.describe_topics, names)
         if names is None and not listing.topics and not listing.failures:
+            from console.session.empty_lists import why_no_topics
+
             listing = replace(listing, failures=await why_no_topics(self))
         if len(listing.topics) > MANY:
             # Comparing 100,000 topics would block this loop.
@@ -341,7 +348,11 @@ class SnapshotReader:
         listing = await self._part("groups", self.client.run(groups.list_groups))
         if listing is not None:
             found = {**_of_silent(self.snapshot.groups, listing.failures), **listing.groups}
-            failures = listing.failures if found or listing.failures else await why_no_groups(self)
+            failures = listing.failures
+            if not found and not failures:
+                from console.session.empty_lists import why_no_groups
+
+                failures = await why_no_groups(self)
             known = refresh.with_groups(self.snapshot, found, whole=True, at=self.clock.now())
             self._learn(refresh.with_failures(known, "groups", failures.items()), "groups")
 
@@ -369,7 +380,9 @@ class SnapshotReader:
 
     async def read_replica_logs(self, places: Sequence[TopicPartition]) -> None:
         """Read what the replicas of partitions hold; what their brokers don't answer is missing."""
-        self.learn(await replica_logs_of(self.client, self.snapshot, places), "replica_logs")
+        from console.session.replica_reading import replica_logs_of
+
+        self.learn(await replica_logs_of(self.client.run, self.snapshot, places), "replica_logs")
 
     async def read_group_positions(self, names: Sequence[str]) -> None:
         """Read the members and offsets of groups; a group that does not exist is known as such."""

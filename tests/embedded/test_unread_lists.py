@@ -15,13 +15,20 @@ from kio.schema.errors import ErrorCode
 
 from console.admin import cluster as admin_cluster
 from console.admin import groups as admin_groups
+from console.admin.client import AdminClient
+from console.admin.settings import ConnectionSettings
 from console.cli import main as cli
+from console.contexts.console_settings import ConsoleSettings
+from console.contexts.context import Context, parse_bootstrap
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
 from console.embedded.faults import Fail, Fault, Meanwhile
 from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
 from console.model.acl import Acl
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
+from console.session.session import Session
+from console.tui.app import Console
+from tests.tui.console_app import Driven
 
 READ_BY = {
     "topics": "metadata",
@@ -205,3 +212,24 @@ def test_what_was_not_answered_was_not_looked_at() -> None:
     first, *rest = text.splitlines()
     assert first == "healthy: 1 broker, 1 topic, 0 groups and throttles were looked at"
     assert [line.partition(":")[0] for line in rest] == ["unknown quorum", "unknown disks", "unknown moves"]
+
+
+@pytest.mark.parametrize("size", [(80, 24), (200, 60)])
+async def test_the_screen_offers_nothing_for_what_is_not_shown(
+    hidden: tuple[ThreadedCluster, bool], size: tuple[int, int]
+) -> None:
+    settings_ = ConnectionSettings(parse_bootstrap(hidden[0].bootstrap))
+    with AdminClient(settings_) as client:
+        app = Console(Session(client, Context("hidden", "test", settings_)), ConsoleSettings(start_pane="now"))
+        async with app.run_test(size=size) as pilot:
+            it = Driven(app, pilot, client)
+            await it.shows("topics unknown")
+            assert "no trouble" not in it.text
+            assert "healthy" not in it.text
+            await it.press("2")
+            await it.shows("none is visible to User:ANONYMOUS")
+            assert "`n` makes one" not in it.text
+            assert "0 topics" not in it.text
+            await it.press("5")
+            await it.shows("CLUSTER_AUTHORIZATION_FAILED" if not hidden[1] else "DESCRIBE   *")
+            assert "no ACLs" not in it.text

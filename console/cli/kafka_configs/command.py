@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from console.contexts import Context
     from console.model.changes import Outcome
     from console.plan.settle import ApplyReport
-    from console.session.client import Client
     from console.session.script_runner import Closing
     from console.session.session import Session
+    from console.session.snapshot_reader import Client
     from console.session.terminal_front import Operator
 
 

@@ -29,7 +29,7 @@ from console.model.quota import Match, QuotaEntity, QuotaFilter, QuotaMatch, Quo
 
 if TYPE_CHECKING:
     from console.model.cluster import ScramCredential
-    from console.session.client import Client
+    from console.session.snapshot_reader import Client
 
 
 class ResourceConfigs(Struct, frozen=True):
