@@ -40,7 +40,9 @@ def sentences(text: str, remedy: str) -> str:
     return f"{text} {remedy}" if text.endswith((".", "!", "?")) else f"{text}. {remedy}"
 
 
-_OBJECT = re.compile(r"\b[A-Z][A-Za-z0-9]{0,60}(?:Request|Response)(?:Data)?\(")
+_OBJECT = re.compile(r"\b[A-Za-z0-9]{0,60}(?:Request|Response)(?:Data)?\(")
+_A_REQUEST = "Request Request(…)"
+"""What is left of the refusal of an authorizer's broker (AuthHelper.authorizeClusterOperation)."""
 
 
 def without_objects(text: str) -> str:
@@ -56,4 +58,4 @@ def without_objects(text: str) -> str:
             end += 1
         parts += [text[at : found.end()], "…)"]
         at = end
-    return "".join((*parts, text[at:]))
+    return "".join((*parts, text[at:])).replace(_A_REQUEST, "the request")

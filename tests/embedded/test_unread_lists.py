@@ -177,6 +177,19 @@ def test_topics_that_are_not_shown_are_unknown(
     assert bool(groups["errors"]) is not sees_disks
 
 
+@pytest.mark.parametrize(
+    "words",
+    [("groups", "--list"), ("groups", "--list", "--output", "kafka"), ("groups", "--describe", "--all-groups")],
+)
+def test_groups_that_are_not_shown_are_unknown(
+    hidden: tuple[ThreadedCluster, bool], capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    cluster, sees_groups = hidden
+    code, out, err = kac(capsys, words[0], "-b", cluster.bootstrap, *words[1:])
+    assert (code == 0) is sees_groups
+    assert ("none is visible to User:ANONYMOUS" in out + err) is not sees_groups
+
+
 def test_a_topic_that_goes_away_while_it_is_listed_is_no_secret(
     empty: ThreadedCluster, capsys: pytest.CaptureFixture[str]
 ) -> None:

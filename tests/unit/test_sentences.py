@@ -52,3 +52,11 @@ def test_printed_requests_are_left_out(message: str, told: str) -> None:
 def test_a_long_message_is_passed_once() -> None:
     text = "FetchRequest(" * 5_000 + ")" * 5_000
     assert without_objects(text) == "FetchRequest(…)"
+
+
+def test_an_authorizers_refusal_reads_as_a_sentence() -> None:
+    said = (
+        "Request Request(processor=0, connectionId=10.0.0.1:9092-10.0.0.2:5-0, listenerName=ListenerName(IN), "
+        "securityProtocol=PLAINTEXT, buffer=null, envelope=None) needs ALTER permission."
+    )
+    assert failure(31, said).message == "the request needs ALTER permission."
