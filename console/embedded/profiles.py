@@ -27,6 +27,13 @@ class Profile:
     answers: Mapping[str, Answer] = field(default_factory=dict)
 
 
+def _no_features(answer: Any) -> Any:
+    """Features are Kafka's own: no other server has its metadata.version."""
+    if not hasattr(answer, "supported_features"):
+        return answer
+    return replace(answer, supported_features=(), finalized_features=(), finalized_features_epoch=-1)
+
+
 def _dead_groups(answer: Any) -> Any:
     """Groups are described as Dead and without members, whatever they do."""
     return replace(answer, groups=tuple(replace(each, group_state="Dead", members=()) for each in answer.groups))
@@ -90,7 +97,7 @@ PROFILES: Mapping[str, Profile] = {
             "describe_transactions": (0, 0),
             "list_transactions": (0, 0),
         },
-        answers={"describe_log_dirs": _bucket},
+        answers={"api_versions": _no_features, "describe_log_dirs": _bucket},
     ),
     # A client's log of its ApiVersions (github.com/Azure/azure-event-hubs-for-kafka/issues/209 for keys 24 to 44,
     # github.com/MicrosoftDocs/azure-docs/issues/29970 for Produce and Fetch, Metadata up to version 5). Its groups are
@@ -121,7 +128,7 @@ PROFILES: Mapping[str, Profile] = {
             "create_partitions": (0, 1),
             "delete_groups": (0, 0),
         },
-        answers={"describe_groups": _dead_groups},
+        answers={"api_versions": _no_features, "describe_groups": _dead_groups},
     ),
     # kafka-broker-api-versions against a cluster (github.com/tchiotludo/akhq/pull/1113, keys 0 to 25;
     # github.com/segmentio/topicctl/issues/69: moves are listed and not made; github.com/provectus/kafka-ui/issues/3331:
@@ -160,6 +167,7 @@ PROFILES: Mapping[str, Profile] = {
             "list_partition_reassignments": (0, 0),
             "offset_delete": (0, 0),
         },
+        answers={"api_versions": _no_features},
     ),
     # It has Kafka's APIs; what concerns brokers is not the customer's, and is refused as a missing right
     # (github.com/kafbat/kafka-ui/issues/1809 and github.com/tchiotludo/akhq/issues/111 for the log directories).

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Collection, Sequence
 
 from console.model.failure import Failure, sentences
@@ -42,10 +43,15 @@ def unread(snapshot: Snapshot, parts: Collection[str]) -> Line:
     return []
 
 
-def nothing_text(snapshot: Snapshot, part: str, empty: str) -> str:
+def nothing_text(snapshot: Snapshot, part: str, empty: str, width: int) -> str:
     """What stands in a table without rows: why those of this part could not be read; else `empty`, that there are
-    none."""
-    return "".join(text for text, _ in unread(snapshot, {part})) or empty
+    none. width: of the screen."""
+    return wrapped("".join(text for text, _ in unread(snapshot, {part})), width) or empty
+
+
+def wrapped(text: str, width: int) -> str:
+    """A text for an empty table: its lines, none longer than the screen."""
+    return "\n".join(part for line in text.splitlines() for part in textwrap.wrap(line, max(20, width - 6)))
 
 
 def left_out_text(names: Sequence[str]) -> str:

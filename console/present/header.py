@@ -63,20 +63,25 @@ def alike(snapshot: Snapshot) -> list[tuple[Topic, int]]:
 def controller(snapshot: Snapshot) -> int | None:
     """The active controller: the quorum's leader in KRaft, what Metadata names with ZooKeeper, None while unknown.
 
-    In KRaft, Metadata names any alive broker, so it is believed only once the cluster said that it has no quorum.
+    In KRaft, Metadata names any alive broker, so it is believed only where the brokers show that ZooKeeper is in the
+    quorum's place.
     """
     if snapshot.quorum is not None:
         return snapshot.quorum.leader_id
-    if "quorum" in snapshot.read_at and snapshot.cluster.controller_id >= 0:
+    if "quorum" in snapshot.read_at and snapshot.cluster.controller_id >= 0 and _on_zookeeper(snapshot):
         return snapshot.cluster.controller_id
     return None
 
 
-def no_quorum_text(snapshot: Snapshot) -> str:
-    """Why there is no quorum to show."""
+def _on_zookeeper(snapshot: Snapshot) -> bool:
     from console.model.releases import runs_on_zookeeper
 
-    if any(runs_on_zookeeper(version.apis) for version in snapshot.versions.values()):
+    return any(runs_on_zookeeper(version.apis) for version in snapshot.versions.values())
+
+
+def no_quorum_text(snapshot: Snapshot) -> str:
+    """Why there is no quorum to show."""
+    if _on_zookeeper(snapshot):
         return "no KRaft quorum: it runs on ZooKeeper"
     return "this server does not describe a quorum"
 

@@ -89,6 +89,8 @@ def test_doctor_lists_what_is_missing(
     checks = json.loads(out)["checks"]
     assert code == 0
     assert [each for each in checks if each["health"] == "bad"] == []
+    (kafka,) = {each["found"].partition(", in ")[0] for each in checks if each["name"].startswith("Kafka ")}
+    assert ("the set of no Kafka release" in kafka) is (PROFILES[name].apis is not None)
     missing = {each["name"].removeprefix("API ") for each in checks if each["name"].startswith("API ")}
     assert missing == {api for api, _ in WITHOUT if api_key(api) not in keys_of(name)}
 
@@ -120,6 +122,7 @@ async def test_the_walk(walk: Driven, server: tuple[str, ThreadedCluster]) -> No
         await walk.shows(part)
         for text in FALSE_HERE:
             assert text not in walk.text
+    assert ("kafka ~" in walk.text) is (PROFILES[server[0]].apis is not None)
     for pane in ("acls", "quotas", "moves", "features", "quorum"):
         await walk.command(f":{pane}")
         for text in FALSE_HERE:

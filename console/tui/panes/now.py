@@ -12,6 +12,7 @@ from textual.app import ComposeResult
 
 from console.model.config import ConfigResource, topic_resource
 from console.present.columns import clock
+from console.present.failures import wrapped
 from console.present.text import Cell, Line
 from console.present.triage import (
     CAUSES,
@@ -135,7 +136,7 @@ class NowView(DetailsView[CauseRow]):
         course = self.host.triage.course
         if course is None or self.filter_text:
             return super().empty_text()
-        return healthy_text(course)
+        return wrapped(healthy_text(course), self.host.size.width)
 
     def crumbs(self) -> Line:
         """How many troubles there are."""

@@ -401,9 +401,9 @@ class TableView(View, Generic[Row]):
 
     def empty_text(self) -> str:
         """What stands in an empty table."""
-        nothing = nothing_text(self.snapshot, self.NEEDS, self.EMPTY) if self.known() else self.nothing_yet()
-        is_filtered = self._filter and self.known()
-        return f"no row passes /{clean(self._filter, 60)}  (Esc shows all)" if is_filtered else nothing
+        filtered = f"no row passes /{clean(self._filter, 60)}  (Esc shows all)" if self._filter else ""
+        empty = filtered or nothing_text(self.snapshot, self.NEEDS, self.EMPTY, self.host.size.width)
+        return empty if self.known() else self.nothing_yet()
 
     def status(self) -> Line:
         """How many rows are shown, of how many."""
