@@ -27,6 +27,7 @@ from console.admin.groups import (
     find_coordinators,
     parts,
 )
+from console.admin.halving import Halving
 from console.admin.link import Link
 from console.admin.partitions import LATEST, Place, offsets_of
 from console.admin.routing import broker, until_settled
@@ -223,10 +224,14 @@ async def _positions_at(link: Link, broker_id: int, names: Sequence[str], is_sha
     try:
         several = is_share or (await link.version("offset_fetch", broker(broker_id)) or 0) >= _SEVERAL_GROUPS
         few = asyncio.Semaphore(1 if several else SINGLE_AT_ONCE)
+        halving = Halving()
+
+        async def settled(some: Sequence[str]) -> _Positions:
+            return await _settled(link, broker_id, some, ask)
 
         async def read(some: Sequence[str]) -> _Positions:
             async with few:
-                return await _settled(link, broker_id, some, ask)
+                return await halving.read(some, settled)
 
         for answer in await asyncio.gather(*map(read, parts(names, FETCHED_AT_ONCE if several else 1))):
             found |= answer

@@ -24,6 +24,7 @@ from console.admin.errors import (
     RequestTimedOut,
     Unreachable,
     Unsupported,
+    names_no_broker,
 )
 from console.admin.happy_eyeballs import first_to_open
 from console.admin.link_errors import (
@@ -209,15 +210,20 @@ class Link:
         """The version that `call` would use with this destination; None if either side lacks the API."""
         return (await self._reached(api, to)).version(api)
 
+    async def advertised(self, to: Route = ANY) -> Mapping[int, tuple[int, int]]:
+        """API key -> lowest and highest version, as the destination has them."""
+        return (await self._reached("api_versions", to)).versions
+
     async def proposes(self, api: str, version: int, to: Route = ANY) -> bool:
         """Whether the destination supports a proposal's version of an API (console.wire.proposals)."""
         return (await self._reached(api, to)).proposes(api, version)
 
     async def require(self, api: str, min_version: int, needs: str, to: Route = ANY) -> int:
         """The version in use, if it is at least this one. Raises Unsupported with the Kafka release needed."""
-        version = await self.version(api, to)
+        connection = await self._reached(api, to)
+        version = connection.version(api)
         if version is None or version < min_version:
-            raise Unsupported(api, needs)
+            raise Unsupported(api, needs, connection.versions)
         return version
 
     async def nodes(self) -> Nodes:
@@ -351,7 +357,7 @@ class Link:
         if request.proposed is not None:
             version = request.proposed if connection.proposes(api, request.proposed) else None
         if version is None:
-            raise Unsupported(api, FIRST_RELEASE.get(api, ""), connection.newer(api))
+            raise Unsupported(api, FIRST_RELEASE.get(api, ""), connection.versions, connection.newer(api))
         try:
             encoded = connection.prepare(api, version, request.build)
         except Unencodable as error:
@@ -398,7 +404,7 @@ class Link:
         """The decoded response to one request. Raises AdminError and TimeoutError."""
         version = connection.version(api)
         if version is None:
-            raise Unsupported(api, "")
+            raise Unsupported(api, "", connection.versions)
         request = connection.prepare(api, version, build)
         began = time.monotonic()
         try:
@@ -459,6 +465,8 @@ class Link:
             )
 
         response = await self.call("metadata", no_topics)
+        if not response.brokers:
+            raise names_no_broker("metadata")
         self._nodes = Nodes({b.node_id: (b.host, b.port) for b in response.brokers}, response.controller_id)
         if self._tap is not None:
             self._tap.name_nodes(self._nodes.brokers)

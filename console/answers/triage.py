@@ -8,6 +8,7 @@ from datetime import datetime
 import msgspec
 
 from console.language.interpret import command_of
+from console.model.failure import sentences
 from console.model.numbers import Data
 from console.present.names import plural
 from console.present.text import clean
@@ -18,15 +19,17 @@ from console.triage.symptoms import Subject
 
 MOST_COMMANDS = 8
 """Next steps that the text names of one cause."""
-HEALTHY, NAMED, UNEXPLAINED = 0, 4, 5
-"""Exit codes: nothing is wrong; all symptoms have a cause; some have none, or whether there are any is unknown."""
+HEALTHY, UNKNOWN, NAMED, UNEXPLAINED = 0, 1, 4, 5
+"""Exit codes: nothing is wrong; what would show it was not read; all symptoms have a cause; some have none."""
 
 
 def exit_code(verdict: Verdict) -> int:
     """The exit code of ``kac triage``."""
-    if verdict.unexplained or (verdict.unread and verdict.is_quiet):
+    if verdict.unexplained:
         return UNEXPLAINED
-    return HEALTHY if verdict.is_healthy else NAMED
+    if not verdict.is_calm:
+        return NAMED
+    return UNKNOWN if verdict.blind else HEALTHY
 
 
 # -- text --------------------------------------------------------------------------------------------------------------
@@ -34,10 +37,10 @@ def exit_code(verdict: Verdict) -> int:
 
 def text_lines(verdict: Verdict, watched: float) -> Iterator[str]:
     """The verdict for a terminal. watched: seconds from the first look to the last."""
-    if verdict.is_healthy:
+    if verdict.blind:
+        yield f"unknown: {part_names(verdict.blind)} could not be read"
+    elif verdict.is_healthy:
         yield f"healthy: no {'trouble' if verdict.causes else 'symptom'} in {plural(round(watched), 'second')}"
-    elif verdict.unread and verdict.is_quiet:
-        yield f"no verdict: {part_names(verdict.unread)} not answered in {plural(round(watched), 'second')}"
     for named in verdict.causes:
         yield from _cause_lines(named)
     for each in verdict.unexplained:
@@ -45,7 +48,7 @@ def text_lines(verdict: Verdict, watched: float) -> Iterator[str]:
     for ruled in verdict.ruled_out:
         yield f"ruled out    {ruled.cause}: {ruled.why}"
     for hidden in verdict.unknowable:
-        yield f"unknown      {clean(hidden.what, 300)}. {clean(hidden.where, 200)}"
+        yield f"unknown      {sentences(clean(hidden.what, 300), clean(hidden.where, 200))}"
 
 
 def _cause_lines(named: Named) -> Iterator[str]:
@@ -85,7 +88,7 @@ def _subjects(subjects: tuple[Subject, ...]) -> str:
 
 def markdown(verdict: Verdict, watched: float) -> str:
     """The verdict as a report to paste: the same lines, under headings."""
-    lines = [f"# Kafka: {_judged(verdict)}, {_moment(verdict.at)}", ""]
+    lines = [f"# Kafka: {_heading(verdict)}, {_moment(verdict.at)}", ""]
     lines += (
         f"- {line.strip()}" if line.startswith(" ") else f"\n## {' '.join(line.split())}\n"
         for line in text_lines(verdict, watched)
@@ -93,10 +96,10 @@ def markdown(verdict: Verdict, watched: float) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _judged(verdict: Verdict) -> str:
+def _heading(verdict: Verdict) -> str:
     if verdict.is_healthy:
         return "healthy"
-    return "no verdict" if verdict.is_quiet else "what is wrong"
+    return "unknown" if verdict.is_calm else "what is wrong"
 
 
 # -- JSON --------------------------------------------------------------------------------------------------------------

@@ -63,7 +63,7 @@ def follow_until(options: argparse.Namespace, stop: threading.Event) -> int:
             followed.append(MetadataLogFollowed(lake, client, controllers, cluster_id))
         follow(followed, _say, stop=stop)
     except AdminError as error:
-        complain(f"{error.failure}. {error.failure.remedy}".strip())
+        complain(error.failure.told)
         return FAILED
     except KeyboardInterrupt:
         return DONE

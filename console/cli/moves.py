@@ -271,9 +271,9 @@ async def _list(session: Session, output: str) -> int:
     owners = {place: each.number for each in known.open for place in each.running(session.snapshot)}
     problems = tuple(each for each in session.snapshot.failures if each.part in parts)
     tell(running_moves_table(session.snapshot, owners, problems))
-    copies = dir_copies_table(
-        session.snapshot, {place: each.number for each in known.open for place in each.copying(session.snapshot)}
-    )
+    copying = {place: each.number for each in known.open for place in each.copying(session.snapshot)}
+    unread = tuple(each for each in problems if each.part == "log_dirs")
+    copies = dir_copies_table(session.snapshot, copying, unread)
     if copies.rows or output == "json":
         tell(copies)
     return WAITING if known.open and known.open[0].progress and known.open[0].progress.waits else DONE

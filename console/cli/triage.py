@@ -89,7 +89,7 @@ def _expected(text: str) -> Subject:
 
 
 def run_triage(options: argparse.Namespace) -> int:
-    """0 healthy, 4 causes are named, 5 a symptom has no cause, 1 no broker answered, 2 usage."""
+    """0 healthy, 4 causes are named, 5 a symptom has no cause, 1 no broker answered or topics are unknown, 2 usage."""
     if options.replay is not None and options.request_logs:
         complain("--request-log is of now: a flight record of the past can't be judged with it")
         return USAGE

@@ -96,6 +96,14 @@ class Context(Struct, frozen=True):
             return "certificate"
         return "ANONYMOUS"
 
+    @property
+    def kafka_principal(self) -> str:
+        """The same as brokers name it, ``User:admin``; ``""`` where the settings do not say it."""
+        sasl, tls = self.settings.sasl, self.settings.tls
+        if sasl is not None:
+            return f"User:{sasl.username}" if sasl.username else ""
+        return "" if tls is not None and tls.key_store is not None else "User:ANONYMOUS"
+
 
 class BrokenContext(Struct, frozen=True):
     """A context that can't be used. problem: one line, why and what to do."""

@@ -21,6 +21,7 @@ from console.embedded.config_alter import begin_configs
 from console.embedded.context import CloseConnection, Cluster, Session
 from console.embedded.faults import Fault, Faults
 from console.embedded.group_coordinator import drop_offsets_of_deleted_topics
+from console.embedded.profiles import PROFILES
 from console.embedded.replica_dirs import resume_copies
 from console.embedded.replicas import broker_back, broker_lost, resume_moves
 from console.embedded.request_pipeline import Counters, Dispatcher, RequestPipeline, advertised
@@ -182,11 +183,16 @@ class EmbeddedCluster(Cluster):
     def __init__(self, spec: ClusterSpec | None = None, clock: Clock | None = None) -> None:
         """Raises ValueError for an unknown release or scenario, and StateFileError for an unreadable state file."""
         spec = spec or ClusterSpec()
-        apis = advertised(release(spec.versions), proposals=spec.proposals)
+        profile = PROFILES[spec.profile] if spec.profile is not None else None
+        if profile is not None:
+            spec = replace(spec, versions=profile.release, proposals=False)
+        apis = advertised(
+            release(spec.versions), proposals=spec.proposals, only=profile.apis if profile is not None else None
+        )
         super().__init__(spec, clock or SystemClock(), spec.cluster_id or _cluster_id(), apis)
         self.counters = Counters()
         self.faults = Faults()
-        self.pipeline = RequestPipeline(self, self.faults, self.counters)
+        self.pipeline = RequestPipeline(self, self.faults, self.counters, profile)
         self._listeners: dict[int, Listener] = {}
         for broker_id in range(1, spec.brokers + 1):
             port = spec.port + broker_id - 1 if spec.port else 0

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from console.files.reading import Read
-from console.files.wanted import HIDDEN, Value, Wanted, WantedTopic, wanted_of
+from console.files.wanted import HIDDEN, PARTS, Value, Wanted, WantedTopic, wanted_of
 from console.files.writing import DEFAULT
 from console.language.quoting import quote_beside_equals
 from console.language.sensitive import looks_sensitive
@@ -194,7 +194,9 @@ async def stage_files(session: Session, read: Read, prune: Iterable[Prune] = ())
     problems += [
         _problem(read, subject(each.edit.target), each.edit.key, each.reason, each.remedy) for each in report.refused
     ]
-    unread = tuple(f"{each.part} {each.entity}: {each.failure}".strip() for each in session.snapshot.failures)
+    unread = tuple(
+        f"{each.part} {each.entity}: {each.failure}".strip() for each in session.snapshot.failures if each.part in PARTS
+    )
     secrets = tuple(_problem(read, each.target, each.key, each.message) for each in found.obstacles if each.secret)
     return Staging(report, tuple(problems), secrets, unread)
 

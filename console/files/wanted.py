@@ -6,6 +6,7 @@ Inherited values are no part of it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from enum import Enum
 from typing import Final
 
@@ -18,6 +19,10 @@ from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
 
 # What a cluster is wanted to be: topics, overrides, quotas and ACLs. What is inherited is no part of it.
+
+
+PARTS = frozenset({"topics", "configs", "quotas", "acls", "resources"})
+"""Parts of a snapshot that a wanted state is made of."""
 
 
 class Hidden(Enum):
@@ -49,6 +54,16 @@ class Wanted(Struct, frozen=True):
     configs: Mapping[ConfigResource, Mapping[str, Value]] = field(default_factory=dict)
     quotas: Mapping[QuotaEntity, Mapping[str, float]] = field(default_factory=dict)
     acls: frozenset[Acl] = frozenset()
+
+
+def without(wanted: Wanted, parts: AbstractSet[str]) -> Wanted:
+    """The state without some of its `PARTS`. Without topics it has no configs of theirs either."""
+    return Wanted(
+        {} if "topics" in parts else wanted.topics,
+        {} if parts & {"configs", "resources"} else wanted.configs,
+        {} if "quotas" in parts else wanted.quotas,
+        frozenset() if "acls" in parts else wanted.acls,
+    )
 
 
 # What a cluster is, as a wanted state.

@@ -23,9 +23,11 @@ _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
 _WORDS = frozenset({"true", "false", "yes", "no", "on", "off", "null", "y", "n", "nan", "inf"})
 
 
-def yaml_text(wanted: Wanted, title: str) -> str:
-    """The document. title: a comment at its top, a line of any text."""
-    lines = [f"# {clean(title)}", f"version: {VERSION}"]
+def yaml_text(wanted: Wanted, title: str, unread: Iterable[str] = ()) -> str:
+    """The document. title: a comment at its top, a line of any text. unread: parts that were not read as a whole: that
+    the document has none of them says nothing."""
+    lines = [f"# {clean(title)}", *(f"# unknown {clean(part)}: they could not be read" for part in unread)]
+    lines.append(f"version: {VERSION}")
     for section in (_topics(wanted.topics), *_configs(wanted.configs), _quotas(wanted.quotas), _acls(wanted.acls)):
         lines += section
     return "\n".join(lines) + "\n"

@@ -27,7 +27,7 @@ from console.model.cluster import (
     Topic,
     TopicListing,
 )
-from console.model.codes import TOPIC
+from console.model.codes import GROUP, TOPIC
 from console.model.config import ConfigListing, ConfigResource, ConfigSet
 from console.model.failure import Failure
 from console.model.observers import Rules, observed, observer_rules
@@ -113,6 +113,8 @@ MANY_QUOTAS = 20_000
 
 GONE = frozenset({"UNKNOWN_TOPIC_OR_PARTITION", "GROUP_ID_NOT_FOUND"})
 """Errors that say an entity is no more: it leaves the snapshot and is no failure to show."""
+_GONE: Mapping[int, str] = {TOPIC: "UNKNOWN_TOPIC_OR_PARTITION", GROUP: "GROUP_ID_NOT_FOUND"}
+"""The one of them that says so of a resource of this type."""
 
 
 def share(old: Mapping[K, V], new: Mapping[K, V]) -> Mapping[K, V]:
@@ -256,7 +258,7 @@ def with_configs(snapshot: Snapshot, listing: ConfigListing, at: datetime, *, de
                 documentation[int(resource.type), entry.name] = entry.documentation
     configs = {**snapshot.configs, **share(snapshot.configs, listing.sets)}
     for resource, failure in listing.failures.items():
-        if failure.name in GONE:
+        if _is_gone(resource, failure):
             configs.pop(resource, None)
     topics = any(resource.type == TOPIC for resource in listing.sets)
     rules = _with_rules(snapshot.observer_rules, listing)
@@ -272,7 +274,7 @@ def with_configs(snapshot: Snapshot, listing: ConfigListing, at: datetime, *, de
     )
     asked = {_label(resource) for resource in (*listing.sets, *listing.failures)}
     kept = [(f.entity, f.failure) for f in snapshot.failures if f.part == "configs" and f.entity not in asked]
-    new = [(_label(resource), f) for resource, f in listing.failures.items() if f.name not in GONE]
+    new = [(_label(resource), f) for resource, f in listing.failures.items() if not _is_gone(resource, f)]
     return with_failures(snapshot, "configs", kept + new)
 
 
@@ -288,6 +290,11 @@ def _with_rules(known: Mapping[str, Rules], listing: ConfigListing) -> Mapping[s
         if of_set[id(entries)] or resource.name in known:
             changed[resource.name] = of_set[id(entries)]
     return {**known, **changed} if changed else known
+
+
+def _is_gone(resource: ConfigResource, failure: Failure) -> bool:
+    """Whether the error says that this is no more: a broker is not gone for a missing topic."""
+    return failure.name == _GONE.get(resource.type)
 
 
 def _label(resource: ConfigResource) -> str:

@@ -9,6 +9,7 @@ from msgspec import structs
 from console.model.broker_keys import listener_base
 from console.model.codes import BROKER, BROKER_LOGGER, GROUP, TOPIC, ConfigType
 from console.model.config import ConfigEntry, ConfigResource, is_override
+from console.model.nodes import ITS_OWN, controller_named, is_broker
 from console.plan.edits import (
     AppendConfig,
     ConfigEdit,
@@ -44,13 +45,15 @@ def _place(edit: ConfigEdit, draft: Draft) -> Refused | None:
     if not resource.name and not resource.is_cluster_default:
         return Refused(edit, "the entity has no name", "Name it; only brokers have a default.")
     if resource.type in (BROKER, BROKER_LOGGER) and resource.name:
-        ids = [str(broker.id) for broker in snapshot.cluster.brokers]
         if not resource.name.isdecimal():
             return Refused(edit, f"{resource.name} is no broker id", "Give the broker's number, or <default>.")
-        if ids and resource.name not in ids:
+        if not is_broker(snapshot, resource.name):
+            if what := controller_named(snapshot, resource.name):
+                return Refused(edit, what, ITS_OWN)
+            ids = ", ".join(str(broker.id) for broker in snapshot.cluster.brokers)
             return Refused(
                 edit,
-                f"broker {resource.name} is not among the brokers that are up ({', '.join(ids)})",
+                f"broker {resource.name} is not among the brokers that are up ({ids})",
                 "Its configs go to the broker itself: start it, or use the cluster default.",
             )
     return None

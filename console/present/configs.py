@@ -287,7 +287,7 @@ def headline(resource: ConfigResource, row: ConfigRow) -> Line:
         about.append("sensitive")
     if entry is not None and entry.read_only:
         about.append("read-only, as the broker says")
-    mode = update_mode(resource.type, row.key, known=entry is None or entry.type.known)
+    mode = update_mode(resource.type, row.key, entry)
     about.append(_MODES.get(mode, ""))
     if words := ", ".join(word for word in about if word):
         spans.append((f"   {words}", "muted"))

@@ -231,6 +231,8 @@ def counts(verdict: Verdict, muted: Mapping[str, datetime]) -> Line:
     rows = cause_rows(verdict, muted)
     total = alarms(verdict, muted)
     line: Line = [(plural(total, "trouble"), "strong") if total else ("no trouble", "muted")]
+    if verdict.blind:
+        line = [(f"{part_names(verdict.blind)} unknown", "failed")] + ([(f"  {line[0][0]}", "strong")] if total else [])
     for severity, word in _COUNTED.items():
         if count := sum(row.muted is None and row.claim.severity == severity for row in rows):
             line.append((f"  {count} {word}", _MEANINGS[severity]))
@@ -261,14 +263,26 @@ def looking_text(snapshot: Snapshot) -> str:
 
 
 def healthy_text(course: Course) -> str:
-    """For a cluster without trouble: what was looked at, and what was not yet."""
+    """For a cluster without trouble: what was looked at; what was not yet, and what can't be, each with why."""
+    from console.triage.unread import VITAL, unread_parts
+
     snapshot, unread = course.last.snapshot, course.last.unread
-    parts = [plural(len(snapshot.cluster.brokers), "broker"), plural(len(snapshot.topics), "topic")]
-    if "groups" not in unread:
-        parts.append(plural(len(snapshot.groups), "group"))
-    more = {"quorum": "the quorum", "log_dirs": "disks", "reassignments": "moves", "configs": "throttles"}
+    failed = unread_parts(course.last).difference(unread)
+    counted = {"cluster": "broker", "topics": "topic", "groups": "group"}
+    named = {"quorum": "the quorum", "log_dirs": "disks", "reassignments": "moves", "configs": "throttles"}
+    numbers = {"cluster": snapshot.cluster.brokers, "topics": snapshot.topics, "groups": snapshot.groups}
+    names = {part: plural(len(numbers[part]), word) for part, word in counted.items()} | named
+    read = [name for part, name in names.items() if part not in failed and part not in unread]
     if unread:
-        read = [*parts, *(word for part, word in more.items() if part not in unread)]
-        return f"nothing wrong so far with {', '.join(read)}; still looking at {part_names(unread)}"
-    *most, last = more.values()
-    return f"healthy: {', '.join((*parts, *most))} and {last} were looked at"
+        text = f"nothing wrong so far with {', '.join(read)}; still looking at {part_names(unread)}"
+    else:
+        *most, last = read or ["nothing"]
+        calm = f"{', '.join(most)} and {last} were looked at" if most else f"{last} was looked at"
+        text = calm if failed.intersection(VITAL) else f"healthy: {calm}"
+    return "\n".join([text, *(_unread_line(snapshot, part) for part in names if part in failed)])
+
+
+def _unread_line(snapshot: Snapshot, part: str) -> str:
+    """``unknown topics: …``, with why."""
+    why = next((str(each.failure) for each in snapshot.failures if each.part == part), "not answered")
+    return f"unknown {part_names((part,))}: {clean(why, 300)}"

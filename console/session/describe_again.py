@@ -33,7 +33,7 @@ from console.model.quota import QuotaEntity, QuotaValues, filter_for_entity
 from console.model.snapshot import Snapshot, TopicPartition
 from console.plan.edits import Edit
 from console.plan.kinds.registry import kind_of
-from console.session.snapshot_reader import replica_logs_of
+from console.session.replica_reading import replica_logs_of
 
 if TYPE_CHECKING:
     from console.session.session import Session
@@ -290,7 +290,7 @@ async def _leaders(session: Session, targets: Sequence[PartitionTarget | MoveTar
     now = refresh.with_topics(session.snapshot, listing, whole=False, at=datetime.now(UTC))
     places = [(target.topic, target.number) for target in targets if isinstance(target, PartitionTarget)]
     lost = [place for place in places if (found := _found(now, place)) is not None and found.leader < 0]
-    with_logs = await replica_logs_of(session.client, now, lost)
+    with_logs = await replica_logs_of(session.client.run, now, lost)
     return lambda snapshot: with_logs(refresh.with_topics(snapshot, listing, whole=False, at=datetime.now(UTC)))
 
 

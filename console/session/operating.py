@@ -30,7 +30,7 @@ from console.journal.segments import JournalError
 from console.language.needs import Needs
 from console.model.changes import Status
 from console.model.codes import BROKER, TOPIC
-from console.model.failure import Failure
+from console.model.failure import Failure, sentences
 from console.model.journal_lines import Origin
 from console.model.numbers import time_of_day
 from console.operations.goals import Goal, Restore
@@ -333,7 +333,7 @@ class _Course:
         session, step = self._session, decision.step
         session.discard()
         staged = session.stage(decision.edits)
-        refused = tuple(f"{each.reason}. {each.remedy}" for each in staged.refused)
+        refused = tuple(sentences(each.reason, each.remedy) for each in staged.refused)
         if any(isinstance(each.edit, SetConfig | UnsetConfig) for each in staged.refused) or not session.plan:
             session.discard()
             return refused or ("nothing of the step is left to do",)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from console.language.needs import Needs, one_broker, one_topic
 from console.model.codes import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
+from console.model.nodes import is_broker
 from console.model.snapshot import Snapshot, TopicPartition
 from console.session.group_reads import read_held_offsets
 
@@ -62,6 +63,8 @@ async def read_needs(session: Session, need: Needs, *, sparing: bool = False) ->
         first.append(session.read_transactions(sorted(need.transactions)))
     first.append(_configs(session, need.resources, need.documentation))
     await asyncio.gather(*first)
+    if any(_may_be_controller(session.snapshot, resource) for resource in need.resources):
+        await session.read_quorum()
     await _lags(session, need)
     await _positions(session, need)
     await session.read_replica_logs(_in_trouble(session.snapshot, need.replica_logs))
@@ -101,6 +104,12 @@ async def _positions(session: Session, need: Needs) -> None:
     if groups:
         reads.append(read_held_offsets(session, sorted(groups)))
     await asyncio.gather(*reads)
+
+
+def _may_be_controller(snapshot: Snapshot, resource: ConfigResource) -> bool:
+    """Whether no broker that is up has this id: a controller may have it."""
+    named = resource.type in (BROKER, BROKER_LOGGER) and resource.name.isdecimal()
+    return named and not is_broker(snapshot, resource.name)
 
 
 def _in_trouble(snapshot: Snapshot, topics: Iterable[str]) -> list[TopicPartition]:

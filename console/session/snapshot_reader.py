@@ -163,6 +163,8 @@ class SnapshotReader:
         except AdminError as error:
             self._fail("quorum", [("quorum", error.failure)])
             if isinstance(error, Unsupported):
+                if "versions" not in self.snapshot.read_at:
+                    await self.read_versions()  # they say whether ZooKeeper is in its place
                 self._learn(refresh.with_quorum(self.snapshot, None, self.clock.now()), "quorum")
             elif isinstance(error, BrokerError):
                 self._learn(refresh.without_quorum(self.snapshot), "quorum")
@@ -207,6 +209,10 @@ class SnapshotReader:
         from console.admin import topics
 
         listing = await self.client.run(topics.describe_topics, names)
+        if names is None and not listing.topics and not listing.failures:
+            from console.session.empty_lists import why_no_topics
+
+            listing = replace(listing, failures=await why_no_topics(self))
         if len(listing.topics) > MANY:
             # Comparing 100,000 topics would block this loop.
             shared = await asyncio.to_thread(refresh.share, self.snapshot.topics, listing.topics)
@@ -343,9 +349,13 @@ class SnapshotReader:
         listing = await self._part("groups", self.client.run(groups.list_groups))
         if listing is not None:
             found = {**unlisted(self.snapshot.groups, listing), **listing.groups}
+            failures = listing.failures
+            if not found and not failures:
+                from console.session.empty_lists import why_no_groups
+
+                failures = await why_no_groups(self)
             known = refresh.with_groups(self.snapshot, found, whole=True, at=self.clock.now())
-            known = refresh.with_failures(known, "groups", listing.failures.items())
-            self._learn(known, "groups")
+            self._learn(refresh.with_failures(known, "groups", failures.items()), "groups")
 
     async def read_group(self, name: str) -> None:
         """Read the members and the lag of one group."""
@@ -371,7 +381,9 @@ class SnapshotReader:
 
     async def read_replica_logs(self, places: Sequence[TopicPartition]) -> None:
         """Read what the replicas of partitions hold; what their brokers don't answer is missing."""
-        self.learn(await replica_logs_of(self.client, self.snapshot, places), "replica_logs")
+        from console.session.replica_reading import replica_logs_of
+
+        self.learn(await replica_logs_of(self.client.run, self.snapshot, places), "replica_logs")
 
     async def read_group_positions(self, names: Sequence[str]) -> None:
         """Read the members and offsets of groups; a group that does not exist is known as such."""
@@ -454,9 +466,9 @@ class SnapshotReader:
 
     async def list_resources(self, types: Iterable[int]) -> tuple[ConfigResource, ...]:
         """Return resources that Metadata does not list: groups and client metrics with configs."""
-        from console.admin import configs
+        from console.admin.config_resources import list_config_resources
 
-        found = await self._part("resources", self.client.run(configs.list_config_resources, tuple(types)))
+        found = await self._part("resources", self.client.run(list_config_resources, tuple(types)))
         return found or ()
 
     async def _part(self, part: str, read: Awaitable[T]) -> T | None:
@@ -478,18 +490,3 @@ class SnapshotReader:
 def _once(results: Iterable[object]) -> list[tuple[str, Failure]]:
     """The failures among the results, equal ones (a missing right) once."""
     return [("", failure) for failure in dict.fromkeys(each for each in results if isinstance(each, Failure))]
-
-
-async def replica_logs_of(
-    client: Client, snapshot: Snapshot, places: Iterable[TopicPartition]
-) -> Callable[[Snapshot], Snapshot]:
-    """Ask what the replicas of partitions hold. Returns what puts it into a snapshot."""
-    from console.admin.replica_logs import replica_logs
-    from console.model.elections import partition_in
-
-    replicas: dict[TopicPartition, tuple[int, ...]] = {}
-    for topic, number in places:
-        partition = partition_in(snapshot.topics.get(topic), number)
-        replicas[topic, number] = partition.replicas if partition is not None else ()
-    found = await client.run(replica_logs, replicas) if replicas else {}
-    return lambda known: refresh.with_replica_logs(known, replicas, found)

@@ -15,6 +15,7 @@ from msgspec import Struct, field
 from console.triage.cause import CauseRule, Certainty, Claim, Severity
 from console.triage.causes import (
     access,
+    addresses,
     brokers,
     coordinators,
     groups,
@@ -29,9 +30,11 @@ from console.triage.course import Course, without_restarts
 from console.triage.folding import folded, one_of
 from console.triage.remembered import RememberedEach, remembered
 from console.triage.symptoms import WORK, Key, Subject, Symptom
+from console.triage.unread import VITAL, unread_parts
 
 RULES: tuple[CauseRule, ...] = (
     *brokers.CAUSES,
+    *addresses.CAUSES,
     *storage.CAUSES,
     *partitions.CAUSES,
     *records.CAUSES,
@@ -45,8 +48,6 @@ RULES: tuple[CauseRule, ...] = (
 )
 """All causes. Where two claims explain equally much, the one of the earlier rule is named."""
 
-ESSENTIAL = frozenset({"cluster", "silent", "topics"})
-"""Parts without which no cluster is called healthy: its brokers, whether each answers, and its partitions."""
 SHOWN = 5
 """Examples of what a cause explains."""
 _SEVERITIES = tuple(Severity)
@@ -84,25 +85,25 @@ class RuledOut(Struct, frozen=True):
 
 
 class Verdict(Struct, frozen=True):
-    """What is wrong, and why, the worst first. at: of the last look, UTC. unread: parts that were not answered yet and
-    without which nothing is said to be well."""
+    """What is wrong, and why, the worst first. at: of the last look, UTC. blind: parts without which nothing can be
+    said, and that were not read."""
 
     at: datetime
     causes: tuple[Named, ...]
     unexplained: tuple[Unexplained, ...]
     ruled_out: tuple[RuledOut, ...]
     unknowable: tuple[Hidden, ...] = field(default=())
-    unread: tuple[str, ...] = ()
+    blind: tuple[str, ...] = ()
+
+    @property
+    def is_calm(self) -> bool:
+        """No trouble was seen: moves that run are work, not trouble."""
+        return not self.unexplained and all(each.claim.severity is Severity.INFO for each in self.causes)
 
     @property
     def is_healthy(self) -> bool:
-        """Nothing is wrong, and that was seen: moves that run are work, not trouble."""
-        return not self.unread and self.is_quiet
-
-    @property
-    def is_quiet(self) -> bool:
-        """Nothing is wrong of what was read."""
-        return not self.unexplained and all(each.claim.severity is Severity.INFO for each in self.causes)
+        """Nothing is wrong, and what says so was read."""
+        return self.is_calm and not self.blind
 
 
 def diagnose(course: Course, expected: Iterable[Subject] = ()) -> Verdict:
@@ -141,7 +142,7 @@ def diagnose(course: Course, expected: Iterable[Subject] = ()) -> Verdict:
         _unexplained(symptoms[n] for n in sorted(open_)),
         _ruled_out(course, {each.claim.cause for each in found}, bool(remaining)),
         _hidden(course),
-        tuple(part for part in course.last.unread if part in ESSENTIAL),
+        tuple(part for part in VITAL if part in unread_parts(course.last)),
     )
 
 

@@ -16,7 +16,7 @@ from console.admin.client import AdminClient
 from console.admin.errors import RequestTimedOut
 from console.admin.link import Link
 from console.admin.settings import Address, ConnectionSettings
-from console.answers.triage import UNEXPLAINED, exit_code, text_lines
+from console.answers.triage import UNKNOWN, exit_code, text_lines
 from console.cli.triage import watch_verdicts
 from console.contexts.context import Context, parse_bootstrap
 from console.embedded.brokers import ThreadedCluster, run_in_thread
@@ -27,7 +27,8 @@ from console.model.changes import CreateTopics, NewTopic
 from console.session.session import Session
 from console.session.triage_looks import Looker
 from console.triage.course import Course, after, begin
-from console.triage.diagnosis import ESSENTIAL, diagnose
+from console.triage.diagnosis import diagnose
+from console.triage.unread import VITAL
 from tests.support.patience import PATIENCE
 
 NEVER = Delay(3600)
@@ -135,11 +136,11 @@ async def test_without_an_answer_about_its_brokers_no_cluster_is_healthy(three: 
         async with Looker(Session(client, Context("test", "tests", client.settings))) as looker:
             whole = await looker.look(whole=True)
             assert diagnose(begin(whole)).is_healthy
-    for part in ESSENTIAL:
+    for part in VITAL:
         verdict = diagnose(begin(whole.__class__(whole.at, whole.snapshot, unread=(part,))))
         assert not verdict.is_healthy
-        assert exit_code(verdict) == UNEXPLAINED
-        assert next(iter(text_lines(verdict, 3))).startswith("no verdict: ")
+        assert exit_code(verdict) == UNKNOWN
+        assert next(iter(text_lines(verdict, 3))).startswith("unknown: ")
     assert diagnose(begin(whole.__class__(whole.at, whole.snapshot, unread=("log_dirs",)))).is_healthy
 
 

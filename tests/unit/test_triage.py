@@ -36,7 +36,7 @@ from console.model.cluster import (
 from console.model.codes import ConfigSource
 from console.model.config import ConfigEntry, ConfigSet, broker_resource, topic_resource
 from console.model.disk_trend import DirSample, seconds_left
-from console.model.failure import Failure
+from console.model.failure import WRONG_BROKER, Failure
 from console.model.log_course import LogCourses, LogOffsets, Newest, look_at_logs
 from console.model.metadata_views import Views, look_at_view
 from console.model.quota import QuotaEntity
@@ -370,6 +370,17 @@ def _hot(snapshot: Snapshot, tick: int, times: int = 10) -> Snapshot:
     return replace(snapshot, rates=rates)
 
 
+def at_one_address(snapshot: Snapshot) -> Snapshot:
+    first, second, *others = snapshot.cluster.brokers
+    brokers = (first, replace(second, host=first.host, port=first.port), *others)
+    return replace(snapshot, cluster=replace(snapshot.cluster, brokers=brokers))
+
+
+def answered_by_another(snapshot: Snapshot) -> Snapshot:
+    why = Failure(WRONG_BROKER, "broker 1 answers at the address that is advertised by broker 3", "")
+    return with_failures(snapshot, "configs", [("broker 3", why)])
+
+
 CASES: tuple[tuple[str, Subject, Change, dict[str, object]], ...] = (
     ("broker-down", BROKER[3], lambda s, _: without_broker(s, [3]), {}),
     ("broker-down", BROKER[3], lambda s, _: without_broker(s, [3], fenced=False), {}),
@@ -408,6 +419,8 @@ CASES: tuple[tuple[str, Subject, Change, dict[str, object]], ...] = (
         _at_its_quota,
         {"facts": _whole_logs},
     ),
+    ("address-of-another", Subject(broker=2, listener="127.0.0.1:9001"), lambda s, _: at_one_address(s), {}),
+    ("address-of-another", Subject(broker=3, listener="127.0.0.1:9003"), lambda s, _: answered_by_another(s), {}),
     ("metadata-behind", BROKER[2], lambda s, _: s, {"facts": _old_leaders}),
     ("certificate-expiring", Subject(broker=1, listener="127.0.0.1:9001"), lambda s, _: s, {"facts": _ending}),
     (

@@ -109,7 +109,7 @@ class ConfigsCommand(Struct):
         if arguments.has("bootstrap-controller"):
             raise UsageError(
                 "--bootstrap-controller is unsupported",
-                "name brokers with --bootstrap-server: they forward to the controller",
+                "name brokers with --bootstrap-server; for a controller's own configs and loggers take kafka-configs",
             )
 
     def _changes(self, request: ConfigsRequest) -> tuple[dict[str, str], tuple[str, ...]]:

@@ -116,26 +116,24 @@ def _locks_out_by_removal(edit: RemoveAcl, judged: Judged) -> Iterator[str]:
 
 
 def _is_first(edit: AddAcl, judged: Judged) -> Iterator[str]:
-    """Without any ACL everyone has access; the first ACL locks out all others."""
-    if not _is_open(judged):
+    """Without any ACL everyone may have access; the first ACL locks out all others then."""
+    values = _open_values(judged)
+    if not values & {"true", None}:
         return
     if any(_overlaps(each, edit.acl) for each in judged.before.acls):
         return
     unread = "" if "acls" in judged.before.read_at else ", as far as could be read"
-    yield (
-        f"no ACL is on it yet{unread}, and {_OPEN} is set: everyone has access now, and after it only those whom "
-        "an ACL allows, super users aside"
-    )
+    now = f"{_OPEN} is set: everyone has access now"
+    if "true" not in values:
+        now = f"{_OPEN} is in a broker's file with a value that brokers hide: if it is true, everyone has access now"
+    yield f"no ACL is on it yet{unread}, and {now}, and after it only those whom an ACL allows, super users aside"
 
 
-def _is_open(judged: Judged) -> bool:
-    """Whether a broker's file sets it. Brokers hide the value, as of every key that they do not know; only where they
-    show that it is false it is taken for that."""
-    for resource, configs in judged.before.configs.items():
-        entry = configs.get(_OPEN) if resource.type == BROKER else None
-        if entry is not None and (entry.value is None or entry.value.lower() == "true"):
-            return True
-    return False
+def _open_values(judged: Judged) -> set[str | None]:
+    """What brokers' files have for it; None for a value that the broker hides, as of every key that it does not
+    know."""
+    entries = (configs.get(_OPEN) for resource, configs in judged.before.configs.items() if resource.type == BROKER)
+    return {entry.value and entry.value.lower() for entry in entries if entry is not None}
 
 
 def _who(acl: Acl, me: str) -> str:

@@ -221,9 +221,18 @@ def _effects(edit: ConfigEdit, seen: Described) -> tuple[str, ...]:
     return topic_risks.inheriting(edit.resource, edit.key, seen.snapshot) if edit.resource.type == BROKER else ()
 
 
-def _needs_restart(edit: SetConfig, _judged: Judged) -> Iterator[str]:
-    if edit.resource.type == BROKER and update_mode(edit.resource.type, edit.key) is UpdateMode.RESTART:
+def _needs_restart(edit: SetConfig, judged: Judged) -> Iterator[str]:
+    if edit.resource.type == BROKER and update_mode(BROKER, edit.key, _described(edit, judged)) is UpdateMode.RESTART:
         yield "brokers read it from their file, when they start; as a dynamic config most refuse it"
+
+
+def _described(edit: SetConfig, judged: Judged) -> ConfigEntry | None:
+    """The key as the broker describes it; that of the cluster default has only what is set there, so any broker's."""
+    configs = judged.before.configs
+    own = configs.get(edit.resource)
+    if own is not None and (entry := own.get(edit.key)) is not None:
+        return entry
+    return Inheritance(judged.before).sample(BROKER, edit.key)
 
 
 _RISKS = (

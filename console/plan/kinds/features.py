@@ -60,7 +60,7 @@ def _unsupported(edit: SetFeature, features: ClusterFeatures) -> Refused | None:
     known = {node.id: node.supported.get(edit.name) for node in features.nodes if node.failure is None}
     if not any(known.values()) and edit.name not in features.finalized:
         names = sorted({name for node in features.nodes for name in node.supported})
-        there = f"There are {', '.join(names)}." if names else "Features are from Kafka 2.7 on."
+        there = f"There are {', '.join(names)}." if names else "This server reports no features."
         return Refused(edit, f"no node has a feature {edit.name}", there)
     lacking = {
         node: levels

@@ -13,6 +13,7 @@ from textual.events import Key
 
 from console.model.config import ConfigResource, topic_resource
 from console.present.columns import clock
+from console.present.failures import wrapped
 from console.present.text import Cell, Line, clean
 from console.present.triage import (
     CAUSES,
@@ -155,7 +156,7 @@ class NowView(DetailsView[CauseRow]):
         course = self.host.triage.course
         if course is None or self.filter_text:
             return super().empty_text()
-        return healthy_text(course)
+        return wrapped(healthy_text(course), self.host.size.width)
 
     def crumbs(self) -> Line:
         """How many troubles there are."""
