@@ -14,9 +14,10 @@ from console.admin.settings import (
     Store,
     TlsSettings,
 )
+from console.contexts.config_providers import PROVIDERS
 from console.contexts.context import ContextError, parse_bootstrap
 from console.contexts.jaas import LoginModule, parse_jaas
-from console.contexts.properties import Values, whole_reference
+from console.contexts.properties import Values
 from console.contexts.secret_sources import LOCKED
 from console.model.numbers import is_natural
 from console.model.secret import Secret
@@ -204,10 +205,8 @@ def _login_module(values: Values) -> LoginModule | None:
     entry = values.raw(_JAAS)
     if entry is None or not entry.text.strip():
         return None
-    # A reference that is the whole value is the config; one inside is the value of an option, quotes included.
-    text = values.untrimmed(_JAAS) if whole_reference(entry.text) else entry.text
     try:
-        modules = parse_jaas(text or "")
+        modules = parse_jaas(values.config(_JAAS) or "")
     except ValueError as error:
         raise values.error(_JAAS, str(error)) from None
     if len(modules) > 1:
@@ -317,7 +316,7 @@ def _oauthbearer(values: Values, options: Values) -> SaslSettings:
 
 def _token_command(values: Values) -> str:
     """The command, which no other user may have written."""
-    text = values.text(TOKEN_COMMAND) or ""
+    text = values.command(TOKEN_COMMAND) or ""
     try:
         arguments = shlex.split(text)
     except ValueError:
@@ -440,14 +439,15 @@ def _not_applied(values: Values, key: str) -> str | None:
         return (
             None if "TLSv1.2" in text or "TLSv1.3" in text else "has neither TLSv1.2 nor TLSv1.3; they are used anyway"
         )
+    if key == PROVIDERS:
+        warning = "names Java code, which kac can't run: ${env:NAME}, ${file:PATH} and ${exec:COMMAND} are resolved"
+        return warning if values.foreign_providers() else None
+    if key not in NOT_APPLIED:
+        return None
     entry = values.raw(key)
     if entry is None or LOCKED.search(entry.text):
         return None
     if not values.text(key) or (values.text(key) or "").endswith(f".{_AWS_HANDLER}"):
         return None
-    if key == "config.providers":
-        others = [name for name in (values.text(key) or "").replace(" ", "").split(",") if name not in ("env", "file")]
-        warning = "names Java code, which kac can't run: ${env:NAME}, ${file:PATH} and ${exec:COMMAND} are resolved"
-        return warning if others else None
     applied: Mapping[str, str] = NOT_APPLIED
     return applied.get(key)

@@ -27,6 +27,7 @@ from msgspec.structs import replace
 
 from console.admin.settings import SshHost
 from console.contexts.client_files import read_entries, read_file
+from console.contexts.config_providers import is_provider_key
 from console.contexts.console_settings import ConsoleSettings, read_settings, unknown_key
 from console.contexts.context import (
     OWN,
@@ -271,7 +272,7 @@ class _OwnFileReader:
             if "." not in key and key not in JAVA_KEYS:
                 # A misspelt safeguard must not be off: the context is refused.
                 raise ContextError(f"{place}: {unknown_key(key, _OWN_KEYS)}")
-            if key not in JAVA_KEYS:
+            if key not in JAVA_KEYS and not is_provider_key(key):
                 warnings.append(printable(f"{place}: {unknown_key(key, tuple(sorted(JAVA_KEYS)))}"))
                 continue
             found[key] = Entry(_property_text(key, value, place), place)

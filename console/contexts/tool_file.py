@@ -11,6 +11,7 @@ from typing import Any
 
 from console.admin.settings import SaslSettings, Store, TlsSettings
 from console.contexts.client_files import read_file
+from console.contexts.config_providers import placeholder
 from console.contexts.context import (
     BrokenContext,
     Context,
@@ -102,7 +103,26 @@ class Part:
             return ""
         if isinstance(value, dict | list):
             raise self.error(f"{key} is not a text")
-        return str(value).lower() if isinstance(value, bool) else str(value)
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        self._check(key, text)
+        return text
+
+    def _check(self, key: str, text: str) -> None:
+        """Refuses what a template left, which would be sent as it stands: no tool resolves a reference here."""
+        if (left := placeholder(text)) is not None:
+            place = Place(self.file, self._line_of(text))
+            raise ContextError(
+                f"{place}: {self.name}: {key}: nothing resolves {left} here; write the value, or a context in kac's "
+                "own file, where ${env:NAME}, ${file:PATH} and ${exec:COMMAND} are resolved"
+            )
+
+    def _line_of(self, text: str) -> int | None:
+        """The line of the file where the text stands first: no reader of these files keeps lines. None if it is not
+        there as it is read: it is escaped, or of the environment."""
+        if not self.file.is_file():
+            return None
+        lines = read_file(self.file).decode("utf-8", "replace").split("\n")
+        return next((number for number, line in enumerate(lines, start=1) if text in line), None)
 
     def flag(self, key: str) -> bool:
         """True or false, also as a text."""
@@ -117,7 +137,10 @@ class Part:
         """A list of texts, or one text with commas or blanks between."""
         value = self.table.get(key.lower())
         if isinstance(value, list):
-            return tuple(str(item) for item in value if item not in _NULL)
+            found = tuple(str(item) for item in value if item not in _NULL)
+            for text in found:
+                self._check(key, text)
+            return found
         return tuple(re.split(r"[,\s]+", self.text(key).strip())) if self.text(key).strip() else ()
 
     def secret(self, key: str) -> Secret | None:
