@@ -105,7 +105,7 @@ def is_provider_key(key: str) -> bool:
 
 
 def declared(entries: Mapping[str, str]) -> dict[str, Provider]:
-    """The providers of a file, by their names. As in Kafka, one without a class is none.
+    """The providers of a file, by their names. As in Kafka, one without a class is left out.
 
     Raises ValueError, starting with the key, for what Kafka refuses too, and for a name of our own sources of secrets.
     """

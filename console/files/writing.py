@@ -8,7 +8,7 @@ from itertools import groupby
 
 from console.files.wanted import HIDDEN, Value, Wanted, WantedTopic
 from console.model.acl import Acl
-from console.model.codes import BROKER, CLIENT_METRICS, GROUP
+from console.model.codes import BROKER, CLIENT_METRICS, GROUP, AclResourceType
 from console.model.config import ConfigResource
 from console.model.numbers import json_text
 from console.model.quota import QuotaEntity
@@ -116,7 +116,11 @@ def _acls(acls: Iterable[Acl]) -> Iterator[str]:
     for (permission, principal, host, type_, name, pattern), group in groupby(ordered, key=_subject):
         yield f"  - {permission.lower()}: {_quoted(principal)}"
         yield f"    operations: [{', '.join(acl.operation.name for acl in group)}]"
-        yield f"    {type_.lower().replace('_', '-')}: {_quoted(name)}"
+        if AclResourceType.parse(type_).known:
+            yield f"    {type_.lower().replace('_', '-')}: {_quoted(name)}"
+        else:
+            yield f"    type: {type_}"
+            yield f"    name: {_quoted(name)}"
         if pattern != "LITERAL":
             yield f"    pattern: {pattern.lower()}"
         if host != "*":

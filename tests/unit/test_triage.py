@@ -14,6 +14,7 @@ from console.answers.triage import exit_code, prometheus_text, text_lines, verdi
 from console.language.grammar import parse
 from console.language.interpret import command_of
 from console.language.verbs import Where
+from console.model.acl import Acl
 from console.model.certificates import Certificate, Listener, advertised_with_tls
 from console.model.cluster import (
     Broker,
@@ -33,7 +34,7 @@ from console.model.cluster import (
     Topic,
     TopicListing,
 )
-from console.model.codes import ConfigSource
+from console.model.codes import AclOperation, AclResourceType, ConfigSource, PatternType, Permission
 from console.model.config import ConfigEntry, ConfigSet, broker_resource, topic_resource
 from console.model.disk_trend import DirSample, seconds_left
 from console.model.failure import Failure
@@ -55,6 +56,11 @@ PARTS = ("cluster", "quorum", "topics", "groups", "reassignments", "log_dirs", "
 TICK = timedelta(seconds=5)
 
 Change = Callable[[Snapshot, int], Snapshot]
+
+
+def of_whom(principal: str) -> Acl:
+    where = AclResourceType.parse("TOPIC"), "orders", PatternType.parse("LITERAL")
+    return Acl(*where, principal, "*", AclOperation.parse("READ"), Permission.parse("ALLOW"))
 
 
 def healthy(brokers: int = 3, racks: int = 3) -> Snapshot:
@@ -409,6 +415,12 @@ CASES: tuple[tuple[str, Subject, Change, dict[str, object]], ...] = (
         {"facts": _whole_logs, "beside": {("consumer-slow", Subject(group="billing"))}},
     ),
     ("metadata-behind", BROKER[2], lambda s, _: s, {"facts": _old_leaders}),
+    (
+        "acl-without-type",
+        Subject(entity="ACLs of 'alice' and 1 more"),
+        lambda s, _: replace(s, acls=(of_whom("alice"), of_whom("bob"), of_whom("User:bob"), of_whom(":c"))),
+        {},
+    ),
     ("certificate-expiring", Subject(broker=1, listener="127.0.0.1:9001"), lambda s, _: s, {"facts": _ending}),
     (
         "future-records",

@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from console.model.acl import CLUSTER_NAME, Acl, beyond_one
+from console.model.acl import CLUSTER_NAME, Acl, beyond_one, has_type
 from console.model.changes import CreateAcls, DeleteAcls, Target
 from console.model.codes import BROKER, AclOperation, AclResourceType, PatternType, Permission
 from console.model.inheritance import Inheritance
@@ -279,12 +279,30 @@ _ACL_OPTIONS = {
 
 def _add_commands(_target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
     for acl in _acls_of(line.edit for line in lines):
-        yield Command(("kafka-acls", "--add", *_binding_options(acl)))
+        yield _command(acl, "--add")
 
 
 def _removal_commands(_target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
     for acl in _acls_of(line.edit for line in lines):
-        yield Command(("kafka-acls", "--remove", "--force", *_binding_options(acl)))
+        yield _command(acl, "--remove", "--force")
+
+
+def _command(acl: Acl, *action: str) -> Command:
+    if why := _beyond_kafka_acls(acl):
+        return Command((), note=f"kafka-acls can't name this ACL: {why}")
+    return Command(("kafka-acls", *action, *_binding_options(acl)))
+
+
+def _beyond_kafka_acls(acl: Acl) -> str:
+    """What of an ACL kafka-acls has no word for, or refuses; ``""`` if it can name it."""
+    if not has_type(acl.principal):
+        return f"the principal {acl.principal or '(empty)'} has no type"
+    if not acl.operation.known:
+        return f"the operation {acl.operation.name} is of a newer release"
+    if acl.resource_type.name not in (*_ACL_OPTIONS, "CLUSTER"):
+        return f"the type {acl.resource_type.name} is of a newer release"
+    empty = {"resource name": acl.resource_name, "host": acl.host}
+    return next((f"its {what} is empty" for what, text in empty.items() if not text), "")
 
 
 def _binding_options(acl: Acl) -> tuple[str, ...]:
