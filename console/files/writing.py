@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
+from types import MappingProxyType
 
 from console.files.wanted import HIDDEN, Value, Wanted, WantedTopic
 from console.model.acl import Acl
@@ -23,10 +24,19 @@ _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
 _WORDS = frozenset({"true", "false", "yes", "no", "on", "off", "null", "y", "n", "nan", "inf"})
 
 
-def yaml_text(wanted: Wanted, title: str) -> str:
+Notes = Mapping[tuple[ConfigResource, str], str]
+"""What is said beside values, by resource and key."""
+
+
+def yaml_text(wanted: Wanted, title: str, notes: Notes | None = None) -> str:
     """The document. title: a comment at its top, a line of any text."""
     lines = [f"# {clean(title)}", f"version: {VERSION}"]
-    for section in (_topics(wanted.topics), *_configs(wanted.configs), _quotas(wanted.quotas), _acls(wanted.acls)):
+    for section in (
+        _topics(wanted.topics),
+        *_configs(wanted.configs, notes or {}),
+        _quotas(wanted.quotas),
+        _acls(wanted.acls),
+    ):
         lines += section
     return "\n".join(lines) + "\n"
 
@@ -49,14 +59,15 @@ def _topics(topics: Mapping[str, WantedTopic]) -> Iterator[str]:
             yield from block
 
 
-def _configs(configs: Mapping[ConfigResource, Mapping[str, Value]]) -> Iterator[list[str]]:
+def _configs(configs: Mapping[ConfigResource, Mapping[str, Value]], notes: Notes) -> Iterator[list[str]]:
     for type_, section in SECTIONS.items():
         resources = sorted((each for each in configs if each.type == type_), key=_order)
         if resources:
             lines = [f"{section}:"]
             for resource in resources:
                 name = DEFAULT if resource.is_cluster_default else resource.name
-                lines += _block(_word(name), configs[resource], "  ")
+                beside = {key: text for (noted, key), text in notes.items() if noted == resource}
+                lines += _block(_word(name), configs[resource], "  ", beside)
             yield lines
 
 
@@ -64,12 +75,16 @@ def _order(resource: ConfigResource) -> tuple[int, str]:
     return (int(resource.name) if resource.name.isdecimal() and len(resource.name) < 10 else -1, resource.name)
 
 
-def _block(name: str, values: Mapping[str, Value], indent: str) -> Iterator[str]:
+def _block(
+    name: str, values: Mapping[str, Value], indent: str, notes: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[str]:
     if not values:
         yield f"{indent}{name}: {{}}"
         return
     yield f"{indent}{name}:"
     for key in sorted(values):
+        if key in notes:
+            yield f"{indent}  # {clean(notes[key])}"
         yield f"{indent}  {_word(key)}: {_value(key, values[key])}"
 
 

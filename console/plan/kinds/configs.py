@@ -44,6 +44,7 @@ from console.plan.kafka_tools import (
     needs_file,
     property_line,
 )
+from console.plan.kinds import features
 from console.plan.predict_configs import predict_configs
 from console.plan.risk_rules import (
     ISR_ABOVE_REPLICATION,
@@ -341,6 +342,15 @@ def _needs_file(pair: tuple[str, str]) -> bool:
 # -- records -----------------------------------------------------------------------------------------------------------
 
 CONFIGS = Batch(steps=config_steps, predict=_predict, commands=_commands)
+BY_LEVEL = Batch(
+    steps=config_steps,
+    predict=_predict,
+    commands=_commands,
+    waits_for=features.FEATURES,
+    why="brokers take it once the level of the feature is as planned",
+    refused_before=True,
+)
+"""Configs whose feature is at another level in the same plan."""
 
 
 _SHARED: dict[str, Any] = {
