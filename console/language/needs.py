@@ -151,7 +151,8 @@ def _records(statement: DeleteRecords) -> Needs:
     name = statement.topic.text or ""
     times = frozenset() if statement.at_ms is None else frozenset({(name, statement.at_ms)})
     topics, resources = frozenset({name}), frozenset({topic_resource(name)})
-    return Needs(topics=topics, resources=resources, log_ranges=topics, offsets_at=times)
+    # Their documentation of cleanup.policy says what brokers make of an empty one.
+    return Needs(topics=topics, resources=resources, log_ranges=topics, offsets_at=times, documentation=True)
 
 
 def _access(statement: Access) -> Needs:

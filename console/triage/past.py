@@ -172,7 +172,8 @@ def _tightens(change: ConfigChange) -> bool:
     if change.resource.type != TOPIC or change.key not in RETENTION:
         return False
     if change.key == "cleanup.policy":
-        return "delete" in (change.holds or "") and "delete" not in (change.held or "delete")
+        # An empty policy deletes nothing; without one that is known it is Kafka's default.
+        return "delete" in (change.holds or "") and "delete" not in ("delete" if change.held is None else change.held)
     was, became = long_number(change.held), long_number(change.holds)
     return was is not None and became is not None and became >= 0 and (was < 0 or became < was)
 
@@ -204,9 +205,10 @@ def _too_early(jump: Jump, look: Look) -> str:
     configs = look.snapshot.configs.get(topic_resource(jump.topic))
     if topic is None or topic.internal or configs is None:
         return ""
-    policy, time_limit, size_limit = (_value(configs, key) for key in ("cleanup.policy", *RETENTION[:2]))
-    if policy and "delete" not in policy:
-        return f"cleanup.policy is {policy}: only a request deletes from the beginning of the log"
+    policy = configs.get("cleanup.policy")
+    time_limit, size_limit = (_value(configs, key) for key in RETENTION[:2])
+    if policy is not None and policy.value is not None and "delete" not in policy.value:
+        return f"cleanup.policy is {policy.value or 'empty'}: only a request deletes from the beginning of the log"
     limit = long_number(time_limit)
     if limit is None or long_number(size_limit) != -1:
         return ""

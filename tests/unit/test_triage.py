@@ -493,6 +493,21 @@ def test_a_trouble_is_named_and_nothing_else(
     assert any(mine.claim.title in line for line in text_lines(verdict, 40))
 
 
+def test_no_retention_applies_to_an_empty_cleanup_policy() -> None:
+    """Records older than retention.ms go: only a request deletes them where cleanup.policy is empty."""
+
+    def gone(policy: str) -> set[tuple[str, Subject]]:
+        entries = {"cleanup.policy": policy, "retention.bytes": "-1", "retention.ms": "1000"}
+        configs = ConfigSet(
+            tuple(ConfigEntry(key, value, ConfigSource(TOPIC_CONFIG)) for key, value in entries.items())
+        )
+        before = replace(healthy(), configs={topic_resource("orders"): configs})
+        return named(diagnose(watched(lambda s, _: moved(s, {0: (50, 100)}), facts=_deleted, before=before)))
+
+    assert ("records-deleted", Subject(topic="orders")) in gone("")
+    assert ("records-deleted", Subject(topic="orders")) not in gone("delete")
+
+
 def test_every_cause_has_a_case() -> None:
     assert {rule.name for rule in RULES} - {"access-denied", "reassignment-running"} == {case[0] for case in CASES}
 

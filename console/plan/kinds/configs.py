@@ -219,7 +219,18 @@ def _takes_away(edit: ConfigEdit) -> bool:
 
 
 def _effects(edit: ConfigEdit, seen: Described) -> tuple[str, ...]:
-    return topic_risks.inheriting(edit.resource, edit.key, seen.snapshot) if edit.resource.type == BROKER else ()
+    inheriting = topic_risks.inheriting(edit.resource, edit.key, seen.snapshot) if edit.resource.type == BROKER else ()
+    return (*_kept_for_ever(edit, seen), *inheriting)
+
+
+def _kept_for_ever(edit: ConfigEdit, seen: Described) -> Iterator[str]:
+    """An empty cleanup.policy, of a topic or of what topics inherit."""
+    if topic_risks.topic_key(edit) != topic_risks.POLICY or isinstance(edit, UnsetConfig):
+        return
+    configs = seen.snapshot.configs.get(edit.resource)
+    value = result_of(edit, configs.get(edit.key) if configs is not None else None, seen.inheritance)
+    if value is not None and (text := topic_risks.keeps_all(value)):
+        yield text
 
 
 def _needs_restart(edit: SetConfig, _judged: Judged) -> Iterator[str]:
