@@ -30,7 +30,7 @@ from console.plan.edits import (
 )
 from console.plan.kinds.features import SetFeature
 from console.plan.staged import UNREAD, Draft, Dropped, Refused, Staged, Verdict, Was, shown
-from console.plan.values import LIST, appended, canonical, own_text, parse_value, parts_of, subtracted
+from console.plan.values import LIST, appended, as_compared, own_text, parse_value, parts_of, subtracted
 
 ROOT_LOGGER = "root"
 LOG_LEVELS = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
@@ -166,7 +166,7 @@ def judge_set(edit: SetConfig, draft: Draft) -> Verdict:
             edit = SetConfig(resource, key, value)
     was = _was(edit, draft)
     if isinstance(was, ConfigEntry) and isinstance(value, str) and _is_own(was, value, resource):
-        return Dropped(edit, f"{key} is already {shown(value) or 'empty'}")
+        return Dropped(edit, f"{key} is already {shown(own_text(was, resource) or value) or 'empty'}")
     return Staged(edit, was)
 
 
@@ -197,7 +197,7 @@ def _is_own(was: ConfigEntry, value: str, resource: ConfigResource) -> bool:
     own = own_text(was, resource)
     if own is None or resource.type == BROKER_LOGGER or (resource.type == BROKER and "store." in was.name):
         return False
-    return canonical(was.type, own) == canonical(was.type, value)
+    return as_compared(was.name, was.type, own) == as_compared(was.name, was.type, value)
 
 
 def judge_unset(edit: UnsetConfig, draft: Draft) -> Verdict:

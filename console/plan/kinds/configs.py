@@ -57,7 +57,7 @@ from console.plan.risk_rules import (
     RiskRule,
 )
 from console.plan.staged import UNREAD, Described, Was
-from console.plan.values import appended, canonical, own_text, parts_of, result_of, same_value, subtracted
+from console.plan.values import appended, as_compared, canonical, own_text, parts_of, result_of, same_value, subtracted
 
 # -- what is there -----------------------------------------------------------------------------------------------------
 
@@ -88,7 +88,7 @@ def _own_moved(edit: ConfigEdit, was: ConfigEntry | None, now: ConfigEntry | Non
 
 def _parsed(entry: ConfigEntry, type_: ConfigType) -> str | None:
     """The value as brokers write what they parsed: some describe it so, others as it was given."""
-    return entry.value if entry.value is None else canonical(type_, entry.value)
+    return entry.value if entry.value is None else as_compared(entry.name, type_, entry.value)
 
 
 def _is_own(was: ConfigEntry | None, resource: ConfigResource) -> bool:
