@@ -24,6 +24,7 @@ QUOTA_NEAR_ZERO = "quota-near-zero"
 NEEDS_RESTART = "needs-restart"
 ACL_LOCKS_OUT = "acl-locks-out"
 FIRST_ACL = "first-acl"
+ACL_MATCHES_NOTHING = "acl-matches-nothing"
 TRANSACTION_ABORTED = "transaction-aborted"
 UNCLEAN_LOSS = "unclean-loss"
 RECORDS_DELETED = "records-deleted"
@@ -42,6 +43,7 @@ NAMES = (
     NEEDS_RESTART,
     ACL_LOCKS_OUT,
     FIRST_ACL,
+    ACL_MATCHES_NOTHING,
     TRANSACTION_ABORTED,
     UNCLEAN_LOSS,
     RECORDS_DELETED,

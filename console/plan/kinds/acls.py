@@ -12,6 +12,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from console.model.acl import CLUSTER_NAME, Acl, beyond_one, has_type
+from console.model.authorizer import address_as_compared
 from console.model.changes import CreateAcls, DeleteAcls, Target
 from console.model.codes import BROKER, AclOperation, AclResourceType, PatternType, Permission
 from console.model.inheritance import Inheritance
@@ -22,7 +23,7 @@ from console.plan.edits import AclEdit, AddAcl, RemoveAcl
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, option
 from console.plan.requests import RECORD_LIMIT, Facts, Step, acl_removals, singly, steps_of
-from console.plan.risk_rules import ACL_LOCKS_OUT, FIRST_ACL, Judged, RiskNeeds, RiskRule
+from console.plan.risk_rules import ACL_LOCKS_OUT, ACL_MATCHES_NOTHING, FIRST_ACL, Judged, RiskNeeds, RiskRule
 from console.plan.staged import Described, Draft, Dropped, Refused, Staged, Verdict, Was
 
 # -- what may be staged ------------------------------------------------------------------------------------------------
@@ -126,6 +127,26 @@ def _is_first(edit: AddAcl, judged: Judged) -> Iterator[str]:
         f"no ACL is on it yet{unread}, and {_OPEN} is set: everyone has access now, and after it only those whom "
         "an ACL allows, super users aside"
     )
+
+
+def _matches_nothing(edit: AddAcl, _judged: Judged) -> Iterator[str]:
+    """A ``*`` that is no wildcard: it is one as the whole of a literal name, of a user or of a host alone."""
+    acl = edit.acl
+    kind, name = acl.resource_type.name.lower().replace("_", "-"), acl.resource_name
+    if acl.pattern_type == _PREFIXED and _ANY in name:
+        instead = "leave out prefixed for all of them" if name == _ANY else f"the prefix is {name.split(_ANY)[0]}"
+        yield f"in a prefix * is no wildcard: no {kind} begins with {name}, unless one is called so; {instead}"
+    elif _ANY in name and name != _ANY:
+        prefix = name.split(_ANY)[0]
+        instead = f"{prefix} prefixed is what begins so" if prefix else "name them, or a prefix"
+        yield f"in a name * is no wildcard: no {kind} is called {name}; {instead}"
+    type_, _, who = acl.principal.partition(":")
+    if _ANY in who and acl.principal != ANYBODY:
+        yield f"in a principal * is no wildcard: {ANYBODY} is everybody, and {type_}:{who} is one that is called so"
+    if acl.host != _ANY and address_as_compared(acl.host) != acl.host:
+        written = address_as_compared(acl.host)
+        instead = f"brokers write that address {written}" if written else "brokers compare it with a client's address"
+        yield f"from {acl.host} no client comes: {instead}"
 
 
 def _is_open(judged: Judged) -> bool:
@@ -357,6 +378,7 @@ KINDS = (
         risks=(
             RiskRule(ACL_LOCKS_OUT, _locks_out_by_denial, _needs_acls_and_broker),
             RiskRule(FIRST_ACL, _is_first, _needs_acls_and_broker),
+            RiskRule(ACL_MATCHES_NOTHING, _matches_nothing),
         ),
         **_SHARED,
     ),
