@@ -159,6 +159,14 @@ _ENDPOINT_OPTIONS = {
     "connect.timeout.ms": "sasl.login.connect.timeout.ms",
     "read.timeout.ms": "sasl.login.read.timeout.ms",
 }
+_AWS_OPTIONS = {
+    "awsProfileName": "aws.profile",
+    "awsRoleArn": "aws.role.arn",
+    "awsRoleSessionName": "aws.role.session",
+    "awsRoleExternalId": "aws.role.external.id",
+    "awsStsRegion": "aws.role.region",
+}
+"""Options of aws-msk-iam-auth -> those of SaslSettings."""
 _UNSECURED_SUBJECT = "unsecuredLoginStringClaim_sub"
 _AWS_TOKENS, _AWS_HANDLER = "IAMOAuthBearerLoginCallbackHandler", "IAMClientCallbackHandler"
 """Of Amazon's aws-msk-iam-auth, for OAUTHBEARER and for AWS_MSK_IAM."""
@@ -271,12 +279,13 @@ def _gssapi(values: Values, options: Values) -> SaslSettings:
 
 def _aws(options: Values, mechanism: str) -> SaslSettings:
     """IAM of Amazon MSK: options of aws-msk-iam-auth."""
-    if options.text("awsRoleArn"):
-        remedy = "give awsProfileName of a profile whose credential_process is aws configure export-credentials"
-        raise options.error("awsRoleArn", f"another role is not assumed; {remedy}")
     settings = {"aws": "iam"}
-    if profile := options.text("awsProfileName"):
-        settings["aws.profile"] = profile
+    for option, name in _AWS_OPTIONS.items():
+        if text := options.text(option):
+            settings[name] = text
+    if "aws.role.arn" not in settings and (alone := sorted({*settings} & {*_AWS_OPTIONS.values()} - {"aws.profile"})):
+        option = next(option for option, name in _AWS_OPTIONS.items() if name == alone[0])
+        raise options.error(option, "it is of a role, and awsRoleArn is missing")
     return SaslSettings(mechanism, options=settings)
 
 
