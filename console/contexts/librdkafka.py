@@ -147,8 +147,8 @@ def _oauthbearer(values: Values) -> SaslSettings:
     if method != "oidc":
         raise values.error(
             "sasl.oauthbearer.method",
-            f"only oidc is supported: client credentials for a token endpoint; in a file of Java's names {TOKEN_COMMAND} "
-            "is a command that writes the token",
+            "only oidc is supported: client credentials for a token endpoint; in a file of Java's names "
+            f"{TOKEN_COMMAND} is a command that writes the token",
         )
     options = {"token.endpoint.url": _needed(values, "sasl.oauthbearer.token.endpoint.url")}
     if scope := values.text("sasl.oauthbearer.scope"):

