@@ -67,6 +67,10 @@ def run_due(options: argparse.Namespace) -> int:
             complain(f"{kept} edits of change {options.forget} are to stay")
             return DONE if kept else FAILED
         if options.apply:
+            now = datetime.now(UTC)
+            if all(due.until > now for due in (await read_open(session)).expiring()):
+                complain("nothing is due")
+                return DONE
             accept = [name for name in options.accept.split(",") if name]
             return DONE if await take_back(session, tell, Terminal(), accept) else FAILED
         past = await read_open(session)
