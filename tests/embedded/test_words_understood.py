@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import pytest
 
 from console.cli import main as cli
 from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.embedded.scenarios.seed import add_topic
 from console.embedded.spec import ClusterSpec
 from console.language.errors import ParseError
 from console.language.grammar import parse
@@ -78,6 +80,31 @@ def test_history_of_the_journal_has_a_time(cluster: ThreadedCluster, capsys: pyt
     assert "no changes" in shown("--until", "2h")
     assert cli.run(["history", "-b", cluster.bootstrap, "--journal", "--since", "yesterday-ish"]) == 2
     assert cli.run(["history", "-b", cluster.bootstrap, "--journal", "--key", "x"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("added", "hint"),
+    [
+        ("retention.ms=7d", "retention.ms takes no unit here: write retention.ms=604800000"),
+        ("segment.bytes=64MiB", "segment.bytes takes no unit here: write segment.bytes=67108864"),
+        ("retention.ms=soon", "Check the key's name"),
+    ],
+)
+def test_an_amount_with_a_unit_is_named_as_kafka_takes_it(
+    cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str], added: str, hint: str
+) -> None:
+    cluster.call(lambda each: each.state.topics.get("units") or add_topic(each.state, "units", 1, 1))
+    words = ["configs", "-b", cluster.bootstrap, "--alter", "--topic", "units", "--add-config", added]
+    assert cli.run(words) == 1
+    assert hint in capsys.readouterr().err
+
+
+def test_doctor_counts_what_failed_and_what_it_warns_of(
+    cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cli.run(["doctor", "-b", cluster.bootstrap])
+    first = capsys.readouterr().out.splitlines()[0]
+    assert re.fullmatch(r"\d+ checks: \d+ failed, (1 warning|\d+ warnings)", first), first
 
 
 def test_nothing_due_is_said(cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> None:
