@@ -320,9 +320,10 @@ def sasl_login(settings: ConnectionSettings) -> Login | None:
         )
     mechanism, username, password = sasl.mechanism, sasl.username, sasl.password
     if "aws" in sasl.options:
-        from console.admin.aws import AwsLogin, AwsTokens, IamAuthenticator
+        from console.admin.aws import AwsLogin, AwsTokens, IamAuthenticator, role_in
 
-        aws = AwsLogin(sasl.options.get("aws.profile"), TOKEN_SHARE * settings.connect_timeout)
+        limit = TOKEN_SHARE * settings.connect_timeout
+        aws = AwsLogin(sasl.options.get("aws.profile"), limit, role=role_in(sasl.options))
         if mechanism == "OAUTHBEARER":
             return Login(mechanism, lambda host: BearerAuthenticator(AwsTokens(aws, host)))
         return Login(mechanism, lambda host: IamAuthenticator(aws, host))

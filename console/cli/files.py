@@ -320,13 +320,18 @@ def export_options(parser: argparse.ArgumentParser) -> None:
 
 def run_export(options: argparse.Namespace) -> int:
     """0 written whole, 1 written without what could not be read, or not at all, 2 no context."""
-    from console.files.wanted import PARTS, wanted_of
+    from console.admin.errors import AdminError
+    from console.files.wanted import PARTS, by_levels, wanted_of
     from console.files.writing import yaml_text
     from console.session.reading import read_everything
 
     async def work(session: Session) -> int:
         gc.disable()
         await read_everything(session)
+        try:
+            await session.read_features()
+        except AdminError as error:
+            complain(f"could not be read: features: {error.failure}")
         known = session.snapshot
         failures = [each for each in known.failures if each.part in PARTS]
         missing = [f"{each.part} {each.entity}: {each.failure}".strip() for each in failures]
@@ -334,7 +339,7 @@ def run_export(options: argparse.Namespace) -> int:
             complain(f"could not be read: {line}")
         title = f"cluster {known.cluster.cluster_id}" + (f"; {len(missing)} parts could not be read" if missing else "")
         unread = [each.part for each in failures if not each.entity]
-        text = yaml_text(wanted_of(known), title, unread)
+        text = yaml_text(wanted_of(known), title, unread, by_levels(known))
         if options.output is None:
             put(text)
         elif not written(options.output, text, PRIVATE):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
+import os
 import resource
 import struct
 import threading
@@ -102,6 +104,18 @@ async def _frame(reader: asyncio.StreamReader, session: Session, login_by: float
         raise CloseConnection(why) from error
 
 
+async def _listening(listener: Listener, brokers: int) -> None:
+    """Start it. Raises OSError, with what it takes where the process may open no more files."""
+    try:
+        await listener.start()
+    except OSError as error:
+        if error.errno not in (errno.EMFILE, errno.ENFILE):
+            raise
+        may = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        text = f"{brokers} brokers need a file each, and one for each connection: ulimit -n is {may:,}; raise it"
+        raise OSError(error.errno, text) from error
+
+
 class Listener:
     """A broker's listening socket and its open connections.
 
@@ -138,6 +152,9 @@ class Listener:
     async def start(self) -> None:
         """Listen. Port 0 is replaced by a free one, which is kept. Raises OSError if the port is in use."""
         self._server = await asyncio.start_server(self._accepted, self.host, self.port, backlog=512)
+        if not self._server.sockets:
+            # asyncio passes over a socket that it can't make.
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:
@@ -231,13 +248,14 @@ class EmbeddedCluster(Cluster):
             self._scenario.seed(self)
 
     async def start(self) -> None:
-        """Listen on every broker's socket. Raises OSError and StateFileError; then no socket stays open."""
+        """Listen on every broker's socket. Raises OSError and StateFileError; then no socket stays open. With too few
+        files for that the error says how many it takes."""
         if self.spec.alter_config_policy is not None:
             self._policy = self.spec.alter_config_policy
             self._policy.configure(self.spec.static_configs)
         try:
             for broker_id, listener in self._listeners.items():
-                await listener.start()
+                await _listening(listener, len(self._listeners))
                 self._register_port(broker_id, listener.port)
             if self.spec.state_file:
                 self._keeper = StateKeeper(self.state, self.spec.state_file, self.spec.scenario)

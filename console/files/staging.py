@@ -32,7 +32,7 @@ from console.plan.edits import (
 )
 from console.plan.plan import StageReport
 from console.plan.staged import subject
-from console.plan.values import canonical
+from console.plan.values import as_compared
 from console.present.names import quota_entity
 from console.session.reading import read_everything
 from console.session.session import Session
@@ -131,7 +131,10 @@ def _sent(key: str, value: str, entry: ConfigEntry | None) -> str | Secret:
 
 
 def _is_that(entry: ConfigEntry | None, value: str) -> bool:
-    return entry is not None and entry.value is not None and canonical(entry.type, entry.value) == value
+    if entry is None or entry.value is None:
+        return False
+    mine = as_compared(entry.name, entry.type, entry.value)
+    return mine == value or mine == as_compared(entry.name, entry.type, value)
 
 
 def _secret(resource: ConfigResource, key: str) -> Obstacle:

@@ -14,7 +14,8 @@ from msgspec import Struct, field
 
 from console.model.acl import Acl
 from console.model.codes import BROKER, CLIENT_METRICS, GROUP
-from console.model.config import ConfigEntry, ConfigResource, ConfigSet, topic_resource
+from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigResource, ConfigSet, topic_resource
+from console.model.feature_levels import ELR_VERSION, MIN_ISR
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
 
@@ -108,3 +109,12 @@ class _Overrides:
 
 def _values(entries: Iterable[ConfigEntry]) -> Mapping[str, Value]:
     return {entry.name: HIDDEN if entry.value is None else entry.value for entry in entries}
+
+
+def by_levels(snapshot: Snapshot) -> Mapping[tuple[ConfigResource, str], str]:
+    """What levels of features make of overrides, by resource and key."""
+    features = snapshot.features
+    if features is None or not features.finalized.get(ELR_VERSION):
+        return {}
+    why = f"while {ELR_VERSION} is on it can't be taken away, and brokers have none of their own"
+    return {(CLUSTER_DEFAULT, MIN_ISR): why}

@@ -229,10 +229,16 @@ async def apply_plan(session: Session, options: ApplyOptions = DEFAULTS) -> Appl
 
 async def _check(session: Session, plan: Plan) -> ApplyReport:
     steps = compile_plan(plan, await facts_of(session, plan))
-    outcomes = await asyncio.gather(*(send(session, step, validate_only=True) for step in steps))
+    outcomes = await asyncio.gather(*(_validated(session, step) for step in steps))
     results = tuple(StepResult(step, found) for step, found in zip(steps, outcomes, strict=True))
     session.replan(record_check(session.plan, [(r.step, r.outcomes) for r in results]))
     return ApplyReport(results, sent=False)
+
+
+async def _validated(session: Session, step: Step) -> tuple[Outcome, ...]:
+    if step.unchecked:
+        return tuple(Outcome(target, Status.UNCHECKED) for target in dict.fromkeys(s.edit.target for s in step.staged))
+    return await send(session, step, validate_only=True)
 
 
 async def _apply(session: Session, options: ApplyOptions) -> ApplyReport:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 
 from console.model.cluster import LogDir
-from console.model.config import broker_resource, topic_resource
+from console.model.config import CLUSTER_DEFAULT, broker_resource, topic_resource
 from console.model.failure import Failure
 from console.model.snapshot import Snapshot
 from console.model.topic_readers import TopicReaders
@@ -75,7 +75,7 @@ def facts_so_far(session: Session) -> RiskFacts:
 
 async def _read_needs(session: Session, needs: RiskNeeds, staged: Sequence[Staged]) -> Mapping[str, int]:
     first = []
-    if needs.a_broker:
+    if needs.a_broker or needs.every_broker:
         first.append(session.read_cluster())
     if needs.every_topic:
         first.append(session.read_topics())
@@ -92,6 +92,8 @@ async def _read_needs(session: Session, needs: RiskNeeds, staged: Sequence[Stage
     resources = [topic_resource(name) for name in topics]
     if needs.a_broker:
         resources += [broker_resource(broker.id) for broker in session.snapshot.cluster.brokers[:1]]
+    if needs.every_broker:
+        resources += [CLUSTER_DEFAULT, *(broker_resource(broker.id) for broker in session.snapshot.cluster.brokers)]
     await session.read_configs(resources)
     return await _topic_sizes(session, topics) if needs.sizes else {}
 

@@ -320,9 +320,10 @@ def _too_early(jump: Jump, look: Look) -> str:
     configs = look.snapshot.configs.get(topic_resource(jump.topic))
     if topic is None or topic.internal or configs is None:
         return ""
-    policy, time_limit, size_limit = (_value(configs, key) for key in ("cleanup.policy", *RETENTION[:2]))
-    if policy and "delete" not in policy:
-        return f"cleanup.policy is {policy}: only a request deletes from the beginning of the log"
+    policy = configs.get("cleanup.policy")
+    time_limit, size_limit = (_value(configs, key) for key in RETENTION[:2])
+    if policy is not None and policy.value is not None and "delete" not in policy.value:
+        return f"cleanup.policy is {policy.value or 'empty'}: only a request deletes from the beginning of the log"
     limit = long_number(time_limit)
     if limit is None or long_number(size_limit) != -1:
         return ""

@@ -14,6 +14,7 @@ from console.answers.triage import exit_code, prometheus_text, text_lines, verdi
 from console.language.grammar import parse
 from console.language.interpret import command_of
 from console.language.verbs import Where
+from console.model.acl import Acl
 from console.model.certificates import Certificate, Listener, advertised_with_tls
 from console.model.cluster import (
     Broker,
@@ -33,7 +34,7 @@ from console.model.cluster import (
     Topic,
     TopicListing,
 )
-from console.model.codes import ConfigSource
+from console.model.codes import AclOperation, AclResourceType, ConfigSource, PatternType, Permission
 from console.model.config import ConfigEntry, ConfigSet, broker_resource, topic_resource
 from console.model.disk_trend import DirSample, seconds_left
 from console.model.failure import WRONG_BROKER, Failure
@@ -55,6 +56,11 @@ PARTS = ("cluster", "quorum", "topics", "groups", "reassignments", "log_dirs", "
 TICK = timedelta(seconds=5)
 
 Change = Callable[[Snapshot, int], Snapshot]
+
+
+def of_whom(principal: str) -> Acl:
+    where = AclResourceType.parse("TOPIC"), "orders", PatternType.parse("LITERAL")
+    return Acl(*where, principal, "*", AclOperation.parse("READ"), Permission.parse("ALLOW"))
 
 
 def healthy(brokers: int = 3, racks: int = 3) -> Snapshot:
@@ -422,6 +428,12 @@ CASES: tuple[tuple[str, Subject, Change, dict[str, object]], ...] = (
     ("address-of-another", Subject(broker=2, listener="127.0.0.1:9001"), lambda s, _: at_one_address(s), {}),
     ("address-of-another", Subject(broker=3, listener="127.0.0.1:9003"), lambda s, _: answered_by_another(s), {}),
     ("metadata-behind", BROKER[2], lambda s, _: s, {"facts": _old_leaders}),
+    (
+        "acl-without-type",
+        Subject(entity="ACLs of 'alice' and 1 more"),
+        lambda s, _: replace(s, acls=(of_whom("alice"), of_whom("bob"), of_whom("User:bob"), of_whom(":c"))),
+        {},
+    ),
     ("certificate-expiring", Subject(broker=1, listener="127.0.0.1:9001"), lambda s, _: s, {"facts": _ending}),
     (
         "future-records",
@@ -492,6 +504,21 @@ def test_a_trouble_is_named_and_nothing_else(
     assert data["healthy"] is False
     assert 'cause="' + cause + '"' in prometheus_text(verdict)
     assert any(mine.claim.title in line for line in text_lines(verdict, 40))
+
+
+def test_no_retention_applies_to_an_empty_cleanup_policy() -> None:
+    """Records older than retention.ms go: only a request deletes them where cleanup.policy is empty."""
+
+    def gone(policy: str) -> set[tuple[str, Subject]]:
+        entries = {"cleanup.policy": policy, "retention.bytes": "-1", "retention.ms": "1000"}
+        configs = ConfigSet(
+            tuple(ConfigEntry(key, value, ConfigSource(TOPIC_CONFIG)) for key, value in entries.items())
+        )
+        before = replace(healthy(), configs={topic_resource("orders"): configs})
+        return named(diagnose(watched(lambda s, _: moved(s, {0: (50, 100)}), facts=_deleted, before=before)))
+
+    assert ("records-deleted", Subject(topic="orders")) in gone("")
+    assert ("records-deleted", Subject(topic="orders")) not in gone("delete")
 
 
 def test_every_cause_has_a_case() -> None:

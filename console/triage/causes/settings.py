@@ -9,6 +9,7 @@ from itertools import chain
 from math import ceil
 from typing import NamedTuple
 
+from console.model.acl import Acl, has_type
 from console.model.cluster import Group, PartitionLag, Topic
 from console.model.codes import TOPIC
 from console.model.config import ConfigResource, broker_resource
@@ -18,7 +19,7 @@ from console.model.numbers import long_number, time_of_day
 from console.model.quota import CLIENT_ID, USER, QuotaEntity, QuotaValues, effective
 from console.model.rates import WINDOW, Rates
 from console.model.snapshot import Snapshot
-from console.plan.edits import SetConfig, SetQuota
+from console.plan.edits import RemoveAcl, SetConfig, SetQuota
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, of
 from console.triage.config_undo import changed_place, undo
 from console.triage.course import Course
@@ -50,6 +51,7 @@ records is a mean too."""
 CONSUMERS, PRODUCERS = "consumer_byte_rate", "producer_byte_rate"
 LONG_ENOUGH = 15.0
 """Seconds over which more is written than a quota allows to read, before the quota is what holds a reader back."""
+_ACLS_SHOWN, _ACLS_REVOKED = 3, 100
 _MANY = 1_000
 """Quotas of producers that are compared."""
 
@@ -414,9 +416,39 @@ def _denied(course: Course) -> Iterator[Claim]:
         )
 
 
+def _untyped(course: Course) -> Iterator[Claim]:
+    """ACLs that brokers took before 3.9 and can't compare with any principal: each decision that meets one fails."""
+    wrong = [acl for acl in course.last.snapshot.acls if not has_type(acl.principal)]
+    if not wrong:
+        return
+    principals = sorted({acl.principal for acl in wrong})
+    who = f"'{principals[0]}'" + (f" and {len(principals) - 1} more" if len(principals) > 1 else "")
+    yield Claim(
+        cause="acl-without-type",
+        subject=Subject(entity=f"ACLs of {who}"),
+        severity=Severity.HIGH,
+        certainty=Certainty.CERTAIN,
+        title=f"ACLs of {who} have no TYPE:NAME: requests that meet one fail, super users aside",
+        evidence=tuple(Evidence(_said(acl), "DescribeAcls") for acl in wrong[:_ACLS_SHOWN]),
+        predicted=(),
+        next=(
+            Next(
+                "revoke them; allow User:NAME instead where a user is meant",
+                edits=tuple(RemoveAcl(acl) for acl in wrong[:_ACLS_REVOKED]),
+            ),
+        ),
+    )
+
+
+def _said(acl: Acl) -> str:
+    where = f"{acl.resource_type.name.lower()} {acl.resource_name}"
+    return f"{acl.permission.name.lower()} '{acl.principal}' {acl.operation.name} on {where}"
+
+
 QUOTAS = (CauseRule("quota-exceeded", _limited, hides=_written_at_a_limit),)
 """Before what a group that is held back looks like."""
 CAUSES = (
+    CauseRule("acl-without-type", _untyped),
     CauseRule("config-odd", _odd),
     CauseRule("changed-lately", _changed),
     CauseRule("access-denied", _denied),
