@@ -14,6 +14,8 @@ from console.terminal import indented
 INTERNAL = "something went wrong in kac itself: $XDG_STATE_HOME/kac/kac.log has it; please report it"
 MAX_BYTES = 2_000_000
 KEPT = 3
+LONGEST_RECORD = 64 << 10
+"""Characters of a record, its traceback included."""
 
 
 def state_directory(environ: Mapping[str, str]) -> Path:
@@ -29,7 +31,7 @@ class WithoutSecrets(logging.Formatter):
         """The record's lines."""
         from console.language.sensitive import without_secrets
 
-        return without_secrets(indented(super().format(record)), "…")
+        return without_secrets(indented(super().format(record)[:LONGEST_RECORD]), "…")
 
 
 class PrivateLog(logging.Handler):

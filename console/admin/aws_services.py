@@ -228,10 +228,13 @@ def _answered(url: str, headers: Mapping[str, str], limit: float, form: bytes | 
         raise OSError(str(error)) from error
 
 
+_ELEMENT = re.compile(rb"<([A-Za-z]{1,64})>([^<&]*+)</\1>")
+
+
 def _element(body: bytes, name: str) -> str:
     """The text of the first element of this name in XML whose texts are plain words; "" if there is none."""
-    found = re.search(rf"<{name}>\s*([^<&]*?)\s*</{name}>".encode("ascii"), body)
-    return found[1].decode("ascii", "replace") if found else ""
+    texts = (found[2] for found in _ELEMENT.finditer(body) if found[1] == name.encode("ascii"))
+    return next(texts, b"").strip().decode("ascii", "replace")
 
 
 def of_container(ask: Ask, limit: float) -> AwsKeys | None:

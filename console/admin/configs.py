@@ -25,7 +25,7 @@ from console.admin.errors import (
     failure,
 )
 from console.admin.gc_pause import gc_paused
-from console.admin.link import Link
+from console.admin.link import Link, aside
 from console.admin.routing import ANY, Route, broker
 from console.model.changes import AlterConfigs, ConfigOp, Outcome, Status
 from console.model.codes import APPEND, BROKER, BROKER_LOGGER, CLIENT_METRICS, DELETE, SET, ResourceType
@@ -48,10 +48,12 @@ OnChunk = Callable[[ConfigListing], None]
 
 
 class _LinkMemory:
-    """What a link keeps between listings: decoders with their caches, and the broker that describes topics."""
+    """What a link keeps between listings: decoders with their caches, of which one is used at a time, and the broker
+    that describes topics."""
 
     def __init__(self) -> None:
         self.decoders: dict[int, ConfigDecoder] = {}
+        self.turn = asyncio.Lock()
         self.describer: int | None = None
 
     def decoder(self, version: int) -> ConfigDecoder:
@@ -251,7 +253,8 @@ async def _describe_chunk(
     )
     asked: Mapping[tuple[int, str], ConfigResource] = {resource: resource for resource in resources}
     try:
-        described = memory.decoder(raw.version).decode(raw.body, asked)
+        async with memory.turn:
+            described = await aside(len(raw.body), lambda: memory.decoder(raw.version).decode(raw.body, asked))
     except MalformedFrame as error:
         unread = Failure(
             "BAD_ANSWER", f"broker {broker_id}: {error}", "Its server.log may say why; try another broker."

@@ -277,7 +277,7 @@ def _kerberos_error(cause: BaseException, where: str) -> AdminError:
     """Kerberos refused on this side, before the broker was asked."""
     text = str(cause)
     # Paths may have any words in them.
-    said = re.sub(r"\S*/\S*", "", text)
+    said = re.sub(r"\S++", lambda word: "" if "/" in word[0] else word[0], text)
     remedy = next((remedy for part, remedy in _KERBEROS_REMEDIES if part in said), "Try kinit and kvno by hand.")
     return AuthenticationFailed(Failure("AUTHENTICATION_FAILED", f"{where} was not asked: Kerberos: {text}", remedy))
 

@@ -245,12 +245,21 @@ def _known(code: int) -> ErrorCode | None:
         return None
 
 
+MOST_WORDS = 4_000
+"""Characters of a broker's own message that are kept."""
+
+
+def in_bounds(message: str) -> str:
+    """A broker's own message, cut where it is longer than any that Kafka writes."""
+    return message if len(message) <= MOST_WORDS else message[:MOST_WORDS] + "…"
+
+
 def failure(code: int, message: str | None = None) -> Failure:
-    """The failure for a broker's error code. message: the broker's own text, unchanged."""
+    """The failure for a broker's error code. message: the broker's own text."""
     name = error_name(code)
     remedy = REMEDIES.get(name, "")
     if not remedy and is_retriable(code):
         remedy = _PASSES
     if not remedy and name.startswith("UNKNOWN("):
         remedy = "This console does not know the error: the brokers are newer. See their documentation."
-    return Failure(name, message or "", remedy)
+    return Failure(name, in_bounds(message or ""), remedy)

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from msgspec import Struct
 
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from console.wire.aiokafka_request import AiokafkaRequest, Exchange, RawResponse
     from console.wire.connection import Connection
 
+T = TypeVar("T")
 Build = Callable[[ModuleType], Any]
 Ask = Callable[[str, Build], Awaitable[Any]]
 """Sends one request, of kio's name, and returns its decoded response."""
@@ -117,7 +118,8 @@ class Link:
         waits = delays()
         for attempt in range(1, ATTEMPTS + 1):
             request = _Request(api, build, to, deadline, change, proposed, _prepare_decoding)
-            response = decode(await self._send(request))
+            raw = await self._send(request)
+            response = await aside(len(raw.body), partial(decode, raw))
             moved = to.where is Destination.CONTROLLER and refused_by_non_controller(response)
             wait = next(waits)
             if not moved or attempt == ATTEMPTS or loop.time() + wait > deadline:
@@ -374,7 +376,7 @@ class Link:
 
             sent = Sent((connection.host, connection.port), api, version, request.body)
             self._tap.answered(sent, answer.body, time.monotonic() - began)
-        return decode(answer)
+        return await aside(len(answer.body), partial(decode, answer))
 
     def _not_connected(self, address: Address, error: AdminError, took: float) -> AdminError:
         if self._tap is not None:
@@ -431,6 +433,15 @@ def _prepare_decoding(api: str, version: int) -> None:
     from console.wire.schemas import response_type
 
     prepare_decoding(response_type(api, version))
+
+
+LONG = 1 << 20
+"""Bytes of an answer that is decoded in a thread of its own: the client's other requests go on meanwhile."""
+
+
+async def aside(size: int, decoding: Callable[[], T]) -> T:
+    """What is decoded of so many bytes."""
+    return decoding() if size < LONG else await asyncio.to_thread(decoding)
 
 
 def decode(raw: RawResponse) -> Any:

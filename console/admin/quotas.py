@@ -11,7 +11,7 @@ from typing import Any
 from console.admin.delivery import Answer, deliver, refused
 from console.admin.errors import BadAnswer, BrokerError, Unsupported, failure
 from console.admin.gc_pause import gc_paused
-from console.admin.link import Link
+from console.admin.link import Link, aside
 from console.admin.routing import CONTROLLER
 from console.model.changes import AlterQuotas, Outcome, Status
 from console.model.failure import Failure
@@ -43,7 +43,7 @@ async def describe_quotas(
 
     with gc_paused():
         try:
-            quotas = decode_quotas(raw.version, raw.body)
+            quotas = await aside(len(raw.body), lambda: decode_quotas(raw.version, raw.body))
         except MalformedFrame as error:
             raise BadAnswer(Failure("BAD_ANSWER", str(error), "")) from error
     if isinstance(quotas, QuotaError):

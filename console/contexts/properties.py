@@ -109,7 +109,7 @@ def _join_surrogates(text: str, number: int) -> str:
 
 # ``${env:NAME}`` and ``${file:PATH}`` in values, the syntax of Kafka's config providers (KIP-297, KIP-887).
 
-_REFERENCE = re.compile(r"\$\{(env|file):([^}]*)\}")
+_REFERENCE = re.compile(r"\$\{(env|file):([^}]*+)(\}|\Z)")
 MAX_SECRET_FILE = 1 << 20
 """Bytes. A secret is not longer, and a device file never ends."""
 
@@ -130,9 +130,11 @@ class References(Struct):
             return text
         if LOCKED.search(text):
             raise ValueError("${exec:…}, ${keyring:…} and ${prompt} stand for passwords and keys alone")
-        return _REFERENCE.sub(lambda match: self._one(match[1], match[2]), text)
+        return _REFERENCE.sub(lambda match: self._one(*match.groups()), text)
 
-    def _one(self, provider: str, target: str) -> str:
+    def _one(self, provider: str, target: str, closed: str) -> str:
+        if not closed:
+            raise ValueError(f"${{{provider}:… has no end; write }} after it")
         if provider == "file":
             return self._file(target)
         if target not in self.surroundings.environ:

@@ -26,7 +26,7 @@ from console.model.secret import Secret
 from console.model.yaml_places import UnsafeYaml, events, expanded
 
 _SCRAM = {"plain": "PLAIN", "plaintext": "PLAIN", "scramsha256": "SCRAM-SHA-256", "scramsha512": "SCRAM-SHA-512"}
-_DURATION = re.compile(r"(?:([0-9]+(?:\.[0-9]+)?)(ms|s|m|h))")
+_DURATION = re.compile(r"([0-9]{1,18}+(?:\.[0-9]{1,18}+)?)(ms|s|m|h)")
 _NULL = (None, "", "~", "null", "Null", "NULL")
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
