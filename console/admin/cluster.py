@@ -117,14 +117,18 @@ _SETTLE_SECONDS = 10.0
 async def describe_cluster(link: Link) -> ClusterInfo:
     """Identity, brokers (fenced ones too, if the cluster reports them) and the operations that the principal may do.
 
-    DescribeCluster (KIP-700), or Metadata before Kafka 2.8. Raises AdminError.
+    DescribeCluster (KIP-700), or Metadata before Kafka 2.8. The link changes no other cluster from then on. Raises
+    AdminError.
     """
     if await link.version("describe_cluster") is None:
-        return cluster_from_metadata(await link.call("metadata", _metadata_of_no_topic))
-    response = await link.call("describe_cluster", _describe_cluster)
-    if response.error_code:
-        raise BrokerError(failure(response.error_code, response.error_message))
-    return cluster_info(response)
+        info = cluster_from_metadata(await link.call("metadata", _metadata_of_no_topic))
+    else:
+        response = await link.call("describe_cluster", _describe_cluster)
+        if response.error_code:
+            raise BrokerError(failure(response.error_code, response.error_message))
+        info = cluster_info(response)
+    link.cluster_id = link.cluster_id or info.cluster_id
+    return info
 
 
 def _describe_cluster(kio: ModuleType) -> Any:

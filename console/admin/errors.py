@@ -12,6 +12,7 @@ AdminError                 everything below; `.failure` has the text for an oper
 ├── OutcomeUnknown         a change was sent and its answer never came: it may have been applied
 ├── BrokerError            a broker refused the request as a whole; the connection stays usable
 │   └── Unsupported        it does not have the API, or not the version needed
+├── WrongCluster           another cluster answers at a broker's address; the change was not sent
 ├── UnknownBroker          no broker of this id is in the cluster
 ├── ReadOnly               the client is read-only; nothing was sent
 ├── NotSendable            a value does not fit the request's format; nothing was sent
@@ -67,6 +68,10 @@ class RequestTimedOut(AdminError):
 
 class Disconnected(AdminError):
     """The connection was lost before a read was answered."""
+
+
+class WrongCluster(AdminError):
+    """A broker of another cluster answers at this one's address; the change was not sent."""
 
 
 class OutcomeUnknown(AdminError):

@@ -24,6 +24,7 @@ from console.admin.errors import (
     RequestTimedOut,
     Unreachable,
     Unsupported,
+    WrongCluster,
 )
 from console.admin.link_errors import (
     TurnedAway,
@@ -37,6 +38,7 @@ from console.admin.link_errors import (
 )
 from console.admin.routing import ANY, ATTEMPTS, Destination, Route, delays, forwards_to_controller
 from console.admin.settings import Address, ConnectionSettings, show_address
+from console.model.cluster import same_cluster
 from console.model.failure import Failure
 
 if TYPE_CHECKING:
@@ -94,6 +96,8 @@ class Link:
         self._nodes = Nodes({})
         self._refreshing: asyncio.Task[Nodes] | None = None
         self._was_answered = False
+        self.cluster_id: str | None = None
+        """Of the cluster that was described first: a change is sent to no other."""
 
     async def call(
         self,
@@ -321,6 +325,8 @@ class Link:
             encoded = connection.prepare(api, version, request.build)
         except Unencodable as error:
             raise NotSendable(Failure("NOT_SENDABLE", str(error), "Nothing was sent; correct the value.")) from error
+        if request.change and self.cluster_id and connection.version("metadata") is not None:
+            await self._refuse_another_cluster(connection, request)
         if self._tap is None:
             return await self._answer(request, connection, encoded)
         from console.flight.tap import Sent
@@ -333,6 +339,24 @@ class Link:
             raise
         self._tap.answered(sent, answer.body, time.monotonic() - began)
         return answer
+
+    async def _refuse_another_cluster(self, connection: Connection, request: _Request) -> None:
+        """Ask who is at the end of the connection that a change is about to take. Raises AdminError."""
+        try:
+            async with asyncio.timeout_at(request.deadline):
+                found = getattr(await self._asked(connection, "metadata", _no_topics), "cluster_id", None)
+        except TimeoutError as error:
+            self._connections.retire(connection)
+            raise RequestTimedOut(timed_out("metadata", connection, change=False)) from error
+        if not same_cluster(found, self.cluster_id):
+            where = show_address((connection.host, connection.port))
+            answers = f"cluster {found}" if found else "a server without an id"
+            problem = Failure(
+                "WRONG_CLUSTER",
+                f"{answers} answers at {where}, an address of cluster {self.cluster_id}",
+                "It was not sent. Find out which cluster this address leads to.",
+            )
+            raise WrongCluster(problem)
 
     async def _answer(self, request: _Request, connection: Connection, encoded: AiokafkaRequest) -> RawResponse:
         api, change = request.api, request.change
@@ -405,18 +429,7 @@ class Link:
             raise not_at_its_address(broker_id, error.failure) from error
 
     async def _read_nodes(self) -> Nodes:
-        from console.wire.schemas import for_version
-
-        def no_topics(kio: ModuleType) -> Any:
-            return for_version(
-                kio.MetadataRequest,
-                topics=(),
-                allow_auto_topic_creation=False,
-                include_cluster_authorized_operations=False,
-                include_topic_authorized_operations=False,
-            )
-
-        response = await self.call("metadata", no_topics)
+        response = await self.call("metadata", _no_topics)
         self._nodes = Nodes({b.node_id: (b.host, b.port) for b in response.brokers}, response.controller_id)
         if self._tap is not None:
             self._tap.name_nodes(self._nodes.brokers)
@@ -426,6 +439,18 @@ class Link:
         self._refreshing = None
         if not task.cancelled():
             task.exception()  # the waiting callers have it
+
+
+def _no_topics(kio: ModuleType) -> Any:
+    from console.wire.schemas import for_version
+
+    return for_version(
+        kio.MetadataRequest,
+        topics=(),
+        allow_auto_topic_creation=False,
+        include_cluster_authorized_operations=False,
+        include_topic_authorized_operations=False,
+    )
 
 
 def _prepare_decoding(api: str, version: int) -> None:

@@ -82,9 +82,7 @@ def principal_of(context: Context) -> str:
 
 
 async def _read_needs(session: Session, needs: RiskNeeds, staged: Sequence[Staged]) -> Mapping[str, int]:
-    first = []
-    if needs.a_broker:
-        first.append(session.read_cluster())
+    first = [session.read_cluster()]
     if needs.every_topic:
         first.append(session.read_topics())
     elif needs.topics:

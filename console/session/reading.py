@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 async def read_needs(session: Session, need: Needs, *, sparing: bool = False) -> None:
     """Read what is needed. What can't be read is in the snapshot's failures.
 
-    sparing: of many quotas, only those that are needed. Raises AdminError if the cluster is lost.
+    sparing: of many quotas, only those that are needed. Raises AdminError if the cluster is lost, Refused if it is not
+    the one that is expected.
     """
     parts = set(need.parts)
     if sparing and "quotas" in parts:
@@ -26,10 +27,7 @@ async def read_needs(session: Session, need: Needs, *, sparing: bool = False) ->
         await session.look_at_quotas(sorted(need.quotas_of, key=repr))
         if session.snapshot.quotas_sparse and not need.quotas_of:
             await session.read_quotas()
-    if (need.every & {BROKER, BROKER_LOGGER}) or need.a_broker:
-        parts.add("cluster")
-    if session.context.cluster_id:
-        parts.add("cluster")  # its id is checked: another cluster's answers must not be taken for this one's
+    parts.add("cluster")  # its id is checked: another cluster's answers must not be taken for this one's
     if TOPIC in need.every:
         parts.add("topics")
     readers: dict[str, Callable[[], Awaitable[None]]] = {

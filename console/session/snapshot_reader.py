@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from console.model import snapshot as refresh
 from console.model.acl import AclFilter
-from console.model.cluster import Group, Silence
+from console.model.cluster import Group, Silence, same_cluster
 from console.model.config import ConfigListing, ConfigResource
 from console.model.failure import Failure
 from console.model.quota import CLIENT_ID, IP, USER, Match, QuotaFilter, QuotaMatch
@@ -136,17 +136,32 @@ class SnapshotReader:
             self.notify(SnapshotChanged(frozenset(parts), old, snapshot))
 
     async def read_cluster(self) -> None:
-        """Read the brokers and the cluster id. Raises Refused if the context expects another cluster id."""
+        """Read the brokers and the cluster id. Raises Refused if it is not the one that the context expects, or that
+        answered before."""
         from console.admin import cluster
 
         info = await self.client.run(cluster.describe_cluster)
         wanted = self.context.cluster_id
-        if wanted and info.cluster_id != wanted:
+        answered = f"{info.cluster_id} answered" if info.cluster_id else "a server without an id answered"
+        if wanted and not same_cluster(info.cluster_id, wanted):
             raise Refused(
                 Failure(
                     "WRONG_CLUSTER",
-                    f"context {self.context.name} is for cluster {wanted}, but {info.cluster_id} answered",
+                    f"context {self.context.name} is for cluster {wanted}, but {answered}",
                     "Check bootstrap.servers of the context, or correct its cluster_id.",
+                )
+            )
+        known = self.snapshot.cluster.cluster_id
+        # Two answers without an id are let pass: nothing can tell such servers apart, and `apply_flow` says so.
+        is_read = "cluster" in self.snapshot.read_at
+        if is_read and (known or info.cluster_id) and not same_cluster(known, info.cluster_id):
+            raise Refused(
+                Failure(
+                    "WRONG_CLUSTER",
+                    f"{answered} at the addresses of "
+                    + (f"cluster {known}" if known else "a server without an id, which answered before"),
+                    "Find out which cluster these addresses lead to. To work on this one, begin anew: what was read "
+                    "and staged is of the other.",
                 )
             )
         self._learn(refresh.with_cluster(self.snapshot, info, self.clock.now()), "cluster")
