@@ -294,13 +294,16 @@ def of_instance(ask: Ask) -> AwsKeys | None:
 
 
 def _fetched(url: str, headers: Mapping[str, str], limit: float, method: str = "GET") -> bytes:
-    """The answer, never by way of a proxy: it would get the credentials. Raises OSError."""
+    """The answer, never by way of a proxy or from where a redirect leads: they would get the credentials. Raises
+    OSError."""
     from http.client import HTTPException
     from urllib.request import ProxyHandler, Request, build_opener
 
+    from console.admin.token_endpoint import no_redirects
+
     request = Request(url, headers=dict(headers), method=method)  # noqa: S310 checked, or AWS' own
     try:
-        with build_opener(ProxyHandler({})).open(request, timeout=limit) as answer:
+        with build_opener(ProxyHandler({}), no_redirects()).open(request, timeout=limit) as answer:
             body: bytes = answer.read(LARGEST_ANSWER)
             return body
     except ValueError:

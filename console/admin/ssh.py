@@ -236,7 +236,7 @@ class SshWay:
             with suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(finish, error)
 
-        threading.Thread(target=work, name=f"ssh {self._host.host}", daemon=True).start()
+        threading.Thread(target=work, name="ssh", daemon=True).start()
         error = await done
         if error is not None:
             raise error
