@@ -56,7 +56,7 @@ def pem_private_key(text: str) -> PemBlock | None:
 
 
 def _pem_blocks(text: str) -> Iterator[tuple[str, str]]:
-    """Label and body of each block. One that does not end is none, and is searched for its end once."""
+    """Label and body of each block. One without an end is left out; it is looked for once."""
     endless: set[str] = set()
     at = 0
     while begin := _PEM_BEGIN.search(text, at):

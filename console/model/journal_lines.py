@@ -278,7 +278,7 @@ def origin_of(data: Mapping[str, Any]) -> Origin:
     origin = Origin(**data)
     texts = (origin.host, origin.door, origin.started)
     if not all(isinstance(text, str) for text in texts) or type(origin.pid) is not int or not 0 <= origin.pid < 1 << 31:
-        raise BadLine("a process that is none")
+        raise BadLine("a process that can't be")
     return origin
 
 

@@ -118,7 +118,7 @@ def json_text(data: object, **options: Any) -> str:
 
 def json_of(text: str | bytes) -> Any:
     """What JSON of a file says. Raises ValueError for anything else: also where it is nested too deep, and for numbers
-    that JSON does not have (``NaN``, ``Infinity``) or that are none here (``1e400``)."""
+    that JSON does not have (``NaN``, ``Infinity``) or that are too large (``1e400``)."""
     import json
 
     try:

@@ -160,8 +160,8 @@ class SnapshotReader:
                     "WRONG_CLUSTER",
                     f"{answered} at the addresses of "
                     + (f"cluster {known}" if known else "a server without an id, which answered before"),
-                    "Find out which cluster these addresses lead to. To work on this one, begin anew: what was read "
-                    "and staged is of the other.",
+                    "Find out which cluster these addresses lead to. To work on this one, start kac again: what was "
+                    "read and staged is of the other.",
                 )
             )
         self._learn(refresh.with_cluster(self.snapshot, info, self.clock.now()), "cluster")
