@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from console.session.session import Session
 
 
+NOTHING_NEEDED = Needs()
+
+
 async def read_needs(session: Session, need: Needs, *, sparing: bool = False) -> None:
     """Read what is needed. What can't be read is in the snapshot's failures.
 
@@ -27,7 +30,8 @@ async def read_needs(session: Session, need: Needs, *, sparing: bool = False) ->
         await session.look_at_quotas(sorted(need.quotas_of, key=repr))
         if session.snapshot.quotas_sparse and not need.quotas_of:
             await session.read_quotas()
-    parts.add("cluster")  # its id is checked: another cluster's answers must not be taken for this one's
+    if session.context.cluster_id or need != NOTHING_NEEDED:
+        parts.add("cluster")  # its id is checked: another cluster's answers must not be taken for this one's
     if TOPIC in need.every:
         parts.add("topics")
     readers: dict[str, Callable[[], Awaitable[None]]] = {
