@@ -19,6 +19,7 @@ from console.admin.errors import (
     SshFailed,
     TlsFailed,
     Unreachable,
+    in_bounds,
 )
 from console.admin.settings import Address, ConnectionSettings, show_address
 from console.model.failure import Failure
@@ -226,7 +227,8 @@ def _sasl_error(cause: BaseException, where: str, settings: ConnectionSettings, 
         remedy = "Check the credentials; the broker's own log says why."
     else:
         when = " at re-authentication, after it had accepted them" if again else ""
-        message = f"{where} refused the {mechanism} credentials{when}" + (f": {cause}" if str(cause) else "")
+        message = f"{where} refused the {mechanism} credentials{when}"
+        message += f": {in_bounds(str(cause))}" if str(cause) else ""
         remedy = "Check user name and password."
         if settings.sasl is not None and "tokenauth" in settings.sasl.options:
             remedy = (
