@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from console.admin.aside import aside
 from console.admin.delivery import Answer, configs_verdict, deliver, list_items, refused
 from console.admin.errors import (
     AdminError,
@@ -25,7 +26,7 @@ from console.admin.errors import (
     failure,
 )
 from console.admin.gc_pause import gc_paused
-from console.admin.link import Link, aside
+from console.admin.link import Link
 from console.admin.routing import ANY, Route, broker
 from console.model.changes import AlterConfigs, ConfigOp, Outcome, Status
 from console.model.codes import APPEND, BROKER, BROKER_LOGGER, CLIENT_METRICS, DELETE, SET, ResourceType

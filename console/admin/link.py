@@ -8,10 +8,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct
 
+from console.admin.aside import aside
 from console.admin.connections import BREADTH, Connections
 from console.admin.errors import (
     AdminError,
@@ -33,13 +34,14 @@ from console.admin.link_errors import (
     no_answer,
     no_such_broker,
     not_at_its_address,
+    of_another_cluster,
     timed_out,
     turned_away,
 )
 from console.admin.routing import ANY, ATTEMPTS, Destination, Route, delays, forwards_to_controller
 from console.admin.settings import Address, ConnectionSettings, show_address
-from console.model.cluster import same_cluster
 from console.model.failure import Failure
+from console.model.identity import same_cluster
 
 if TYPE_CHECKING:
     from console.flight.answer import Shown
@@ -47,7 +49,6 @@ if TYPE_CHECKING:
     from console.wire.aiokafka_request import AiokafkaRequest, Exchange, RawResponse
     from console.wire.connection import Connection
 
-T = TypeVar("T")
 Build = Callable[[ModuleType], Any]
 Ask = Callable[[str, Build], Awaitable[Any]]
 """Sends one request, of kio's name, and returns its decoded response."""
@@ -349,14 +350,7 @@ class Link:
             self._connections.retire(connection)
             raise RequestTimedOut(timed_out("metadata", connection, change=False)) from error
         if not same_cluster(found, self.cluster_id):
-            where = show_address((connection.host, connection.port))
-            answers = f"cluster {found}" if found else "a server without an id"
-            problem = Failure(
-                "WRONG_CLUSTER",
-                f"{answers} answers at {where}, an address of cluster {self.cluster_id}",
-                "It was not sent. Find out which cluster this address leads to.",
-            )
-            raise WrongCluster(problem)
+            raise WrongCluster(of_another_cluster(connection, found, self.cluster_id))
 
     async def _answer(self, request: _Request, connection: Connection, encoded: AiokafkaRequest) -> RawResponse:
         api, change = request.api, request.change
@@ -458,15 +452,6 @@ def _prepare_decoding(api: str, version: int) -> None:
     from console.wire.schemas import response_type
 
     prepare_decoding(response_type(api, version))
-
-
-LONG = 1 << 20
-"""Bytes of an answer that is decoded in a thread of its own: the client's other requests go on meanwhile."""
-
-
-async def aside(size: int, decoding: Callable[[], T]) -> T:
-    """What is decoded of so many bytes."""
-    return decoding() if size < LONG else await asyncio.to_thread(decoding)
 
 
 def decode(raw: RawResponse) -> Any:

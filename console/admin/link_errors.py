@@ -81,3 +81,11 @@ def no_such_broker(broker_id: int, alive: Iterable[int]) -> UnknownBroker:
         return UnknownBroker(Failure("UNKNOWN_BROKER", "the cluster has no controller just now", "Try again soon."))
     message = f"no broker {broker_id} is alive: there are {', '.join(map(str, sorted(alive)))}"
     return UnknownBroker(Failure("UNKNOWN_BROKER", message, "Check the id, and whether that broker is down."))
+
+
+def of_another_cluster(connection: Connection, found: str | None, expected: str | None) -> Failure:
+    """The failure of a change whose connection leads to another cluster."""
+    where = show_address((connection.host, connection.port))
+    answers = f"cluster {found}" if found else "a server without an id"
+    message = f"{answers} answers at {where}, an address of cluster {expected}"
+    return Failure("WRONG_CLUSTER", message, "It was not sent. Find out which cluster this address leads to.")

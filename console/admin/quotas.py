@@ -8,10 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
+from console.admin.aside import aside
 from console.admin.delivery import Answer, deliver, refused
 from console.admin.errors import BadAnswer, BrokerError, Unsupported, failure
 from console.admin.gc_pause import gc_paused
-from console.admin.link import Link, aside
+from console.admin.link import Link
 from console.admin.routing import CONTROLLER
 from console.model.changes import AlterQuotas, Outcome, Status
 from console.model.failure import Failure

@@ -285,7 +285,7 @@ async def _stage_plan(session: Session, kept: PlanFile, output: str, *, force: b
     from console.answers.plan_results import conflict_table
     from console.answers.results import Printer
     from console.files.plan_file import moved_since
-    from console.model.cluster import same_cluster
+    from console.model.identity import same_cluster
     from console.plan.plan import without
     from console.present import names
     from console.session.reading import read_everything

@@ -131,11 +131,6 @@ class Silence(NamedTuple):
     refusing: frozenset[int] = frozenset()
 
 
-def same_cluster(one: str | None, other: str | None) -> bool:
-    """Whether two ids are those of one cluster: a server without an id is the same as no other."""
-    return bool(one) and one == other
-
-
 class ClusterInfo(Struct, frozen=True):
     """Who the cluster is.
 

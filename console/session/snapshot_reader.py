@@ -17,9 +17,10 @@ from msgspec.structs import replace
 
 from console.model import snapshot as refresh
 from console.model.acl import AclFilter
-from console.model.cluster import Group, Silence, same_cluster
+from console.model.cluster import Group, Silence
 from console.model.config import ConfigListing, ConfigResource
 from console.model.failure import Failure
+from console.model.identity import not_expected, not_the_one_before
 from console.model.quota import CLIENT_ID, IP, USER, Match, QuotaFilter, QuotaMatch
 from console.model.rates import with_dirs
 from console.model.snapshot import Snapshot, TopicPartition
@@ -141,29 +142,12 @@ class SnapshotReader:
         from console.admin import cluster
 
         info = await self.client.run(cluster.describe_cluster)
-        wanted = self.context.cluster_id
-        answered = f"{info.cluster_id} answered" if info.cluster_id else "a server without an id answered"
-        if wanted and not same_cluster(info.cluster_id, wanted):
-            raise Refused(
-                Failure(
-                    "WRONG_CLUSTER",
-                    f"context {self.context.name} is for cluster {wanted}, but {answered}",
-                    "Check bootstrap.servers of the context, or correct its cluster_id.",
-                )
-            )
-        known = self.snapshot.cluster.cluster_id
-        # Two answers without an id are let pass: nothing can tell such servers apart, and `apply_flow` says so.
-        is_read = "cluster" in self.snapshot.read_at
-        if is_read and (known or info.cluster_id) and not same_cluster(known, info.cluster_id):
-            raise Refused(
-                Failure(
-                    "WRONG_CLUSTER",
-                    f"{answered} at the addresses of "
-                    + (f"cluster {known}" if known else "a server without an id, which answered before"),
-                    "Find out which cluster these addresses lead to. To work on this one, start kac again: what was "
-                    "read and staged is of the other.",
-                )
-            )
+        wanted, known = self.context.cluster_id, self.snapshot.cluster.cluster_id
+        other = not_expected(self.context.name, wanted, info.cluster_id) if wanted else None
+        if other is None and "cluster" in self.snapshot.read_at:
+            other = not_the_one_before(known, info.cluster_id)
+        if other is not None:
+            raise Refused(other)
         self._learn(refresh.with_cluster(self.snapshot, info, self.clock.now()), "cluster")
 
     async def read_quorum(self) -> None:

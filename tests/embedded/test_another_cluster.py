@@ -23,8 +23,8 @@ from console.embedded.spec import ClusterSpec
 from console.embedded.state import ClusterState
 from console.log_file import state_directory
 from console.model.changes import AlterConfigs, ConfigOp
-from console.model.cluster import same_cluster
 from console.model.codes import SET
+from console.model.identity import same_cluster
 from console.operations.goals import Drain
 from console.operations.operation import State
 from console.session.operating import Pace, begin, read_operations, work_on
