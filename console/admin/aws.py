@@ -26,7 +26,10 @@ USER_AGENT = "kac"
 RENEWED_BEFORE = 300.0
 """Seconds before their end by which temporary credentials are asked for again."""
 
-_REGION = re.compile(r"\.kafka(?:-serverless)?\.([a-z]{2,}(?:-[a-z]+)+-\d+)\.amazonaws\.com(?:\.cn)?")
+_REGION = re.compile(
+    r"[a-z0-9.-]+\.kafka(?:-serverless)?\.([a-z]{2,8}(?:-[a-z]{1,16}){1,3}-\d{1,2})\.amazonaws\.com(?:\.cn)?"
+)
+"""Of a whole host name: what stands within another one says nothing."""
 
 
 def signed_query(keys: AwsKeys, region: str, host: str, now: float) -> dict[str, str]:
@@ -101,7 +104,7 @@ class AwsLogin:
         return f"signed with access key {self._keys.access_key} of {self._keys.source}, for region {self._region}"
 
     def _region_for(self, host: str) -> str:
-        found = _REGION.search(host)
+        found = _REGION.fullmatch(host.lower().removesuffix("."))
         region = found[1] if found else region_of(self._ask, self._profile)
         if not region:
             raise no_token(f"the AWS region of {host} is unknown", "Set AWS_REGION, or region in the profile.")

@@ -49,19 +49,22 @@ _SETTLE_SECONDS = 10.0
 async def describe_cluster(link: Link) -> ClusterInfo:
     """Identity, brokers (fenced ones too, if the cluster reports them) and the operations that the principal may do.
 
-    DescribeCluster (KIP-700), or Metadata before Kafka 2.8. Raises AdminError.
+    DescribeCluster (KIP-700), or Metadata before Kafka 2.8. The link changes no other cluster from then on. Raises
+    AdminError.
     """
     if await link.version("describe_cluster") is None:
-        found = cluster_from_metadata(await link.call("metadata", _metadata_of_no_topic))
-        if not found.brokers:
-            raise names_no_broker("metadata")
-        return found
-    response = await link.call("describe_cluster", _describe_cluster)
-    if response.error_code:
-        raise BrokerError(failure(response.error_code, response.error_message))
-    if not response.brokers:
-        raise names_no_broker("describe_cluster")
-    return cluster_info(response)
+        api = "metadata"
+        info = cluster_from_metadata(await link.call(api, _metadata_of_no_topic))
+    else:
+        api = "describe_cluster"
+        response = await link.call(api, _describe_cluster)
+        if response.error_code:
+            raise BrokerError(failure(response.error_code, response.error_message))
+        info = cluster_info(response)
+    if not info.brokers:
+        raise names_no_broker(api)
+    link.cluster_id = link.cluster_id or info.cluster_id
+    return info
 
 
 def _describe_cluster(kio: ModuleType) -> Any:

@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from console.admin.aside import aside
 from console.admin.delivery import Answer, configs_verdict, deliver, list_items, refused
 from console.admin.errors import (
     AdminError,
@@ -51,10 +52,12 @@ OnChunk = Callable[[ConfigListing], None]
 
 
 class _LinkMemory:
-    """What a link keeps between listings: decoders with their caches, and the broker that describes topics."""
+    """What a link keeps between listings: decoders with their caches, of which one is used at a time, and the broker
+    that describes topics."""
 
     def __init__(self) -> None:
         self.decoders: dict[int, ConfigDecoder] = {}
+        self.turn = asyncio.Lock()
         self.describer: int | None = None
 
     def decoder(self, version: int) -> ConfigDecoder:
@@ -282,7 +285,8 @@ async def _described(
     )
     asked: Mapping[tuple[int, str], ConfigResource] = {resource: resource for resource in resources}
     try:
-        described = memory.decoder(raw.version).decode(raw.body, asked)
+        async with memory.turn:
+            described = await aside(len(raw.body), lambda: memory.decoder(raw.version).decode(raw.body, asked))
     except MalformedFrame as error:
         unread = Failure(
             "BAD_ANSWER", f"broker {broker_id}: {error}", "Its server.log may say why; try another broker."

@@ -12,6 +12,7 @@ AdminError                 everything below; `.failure` has the text for an oper
 ├── OutcomeUnknown         a change was sent and its answer never came: it may have been applied
 ├── BrokerError            a broker refused the request as a whole; the connection stays usable
 │   └── Unsupported        it does not have the API, or not the version needed
+├── WrongCluster           another cluster answers at a broker's address; the change was not sent
 ├── UnknownBroker          no broker of this id is in the cluster
 ├── ReadOnly               the client is read-only; nothing was sent
 ├── NotSendable            a value does not fit the request's format; nothing was sent
@@ -70,6 +71,10 @@ class RequestTimedOut(AdminError):
 
 class Disconnected(AdminError):
     """The connection was lost before a read was answered."""
+
+
+class WrongCluster(AdminError):
+    """A broker of another cluster answers at this one's address; the change was not sent."""
 
 
 class OutcomeUnknown(AdminError):
@@ -280,6 +285,15 @@ def _known(code: int) -> ErrorCode | None:
         return None
 
 
+MOST_WORDS = 4_000
+"""Characters of a broker's own message that are kept."""
+
+
+def in_bounds(message: str) -> str:
+    """A broker's own message, cut where it is longer than any that Kafka writes."""
+    return message if len(message) <= MOST_WORDS else message[:MOST_WORDS] + "…"
+
+
 def failure(code: int, message: str | None = None) -> Failure:
     """The failure for a broker's error code. message: the broker's own text, without printed requests."""
     name = error_name(code)
@@ -288,4 +302,4 @@ def failure(code: int, message: str | None = None) -> Failure:
         remedy = _PASSES
     if not remedy and name.startswith("UNKNOWN("):
         remedy = "This console does not know the error: the brokers are newer. See their documentation."
-    return Failure(name, without_objects(message or ""), remedy)
+    return Failure(name, without_objects(in_bounds(message or "")), remedy)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct
 
+from console.admin.aside import aside
 from console.admin.connections import BREADTH, Connections
 from console.admin.errors import (
     AdminError,
@@ -24,6 +25,7 @@ from console.admin.errors import (
     RequestTimedOut,
     Unreachable,
     Unsupported,
+    WrongCluster,
     names_no_broker,
 )
 from console.admin.happy_eyeballs import first_to_open
@@ -35,6 +37,7 @@ from console.admin.link_errors import (
     no_such_broker,
     not_at_its_address,
     not_told,
+    of_another_cluster,
     timed_out,
     turned_away,
 )
@@ -52,6 +55,7 @@ from console.admin.routing import (
 from console.admin.settings import Address, ConnectionSettings, show_address
 from console.admin.silence import silent_nodes
 from console.model.failure import Failure
+from console.model.identity import same_cluster
 
 if TYPE_CHECKING:
     from console.flight.answer import Shown
@@ -116,6 +120,8 @@ class Link:
         self._nodes = Nodes({})
         self._refreshing: asyncio.Task[Nodes] | None = None
         self._was_answered = False
+        self.cluster_id: str | None = None
+        """Of the cluster that was described first: a change is sent to no other."""
 
     async def call(
         self,
@@ -140,7 +146,8 @@ class Link:
         waits = delays()
         for attempt in range(1, ATTEMPTS + 1):
             request = _Request(api, build, to, deadline, change, proposed, _prepare_decoding)
-            response = decode(await self._send(request))
+            raw = await self._send(request)
+            response = await aside(len(raw.body), partial(decode, raw))
             moved = to.where is Destination.CONTROLLER and refused_by_non_controller(response)
             wait = next(waits)
             if not moved or attempt == ATTEMPTS or loop.time() + wait > deadline:
@@ -362,6 +369,8 @@ class Link:
             encoded = connection.prepare(api, version, request.build)
         except Unencodable as error:
             raise NotSendable(Failure("NOT_SENDABLE", str(error), "Nothing was sent; correct the value.")) from error
+        if request.change and self.cluster_id and connection.version("metadata") is not None:
+            await self._refuse_another_cluster(connection, request)
         if self._tap is None:
             return await self._answer(request, connection, encoded)
         from console.flight.tap import Sent
@@ -374,6 +383,17 @@ class Link:
             raise
         self._tap.answered(sent, answer.body, time.monotonic() - began)
         return answer
+
+    async def _refuse_another_cluster(self, connection: Connection, request: _Request) -> None:
+        """Ask who is at the end of the connection that a change is about to take. Raises AdminError."""
+        try:
+            async with asyncio.timeout_at(request.deadline):
+                found = getattr(await self._asked(connection, "metadata", _no_topics), "cluster_id", None)
+        except TimeoutError as error:
+            self._connections.retire(connection)
+            raise RequestTimedOut(timed_out("metadata", connection, change=False)) from error
+        if not same_cluster(found, self.cluster_id):
+            raise WrongCluster(of_another_cluster(connection, found, self.cluster_id))
 
     async def _answer(self, request: _Request, connection: Connection, encoded: AiokafkaRequest) -> RawResponse:
         api, change = request.api, request.change
@@ -418,7 +438,7 @@ class Link:
 
             sent = Sent((connection.host, connection.port), api, version, request.body)
             self._tap.answered(sent, answer.body, time.monotonic() - began)
-        return decode(answer)
+        return await aside(len(answer.body), partial(decode, answer))
 
     def _not_connected(self, address: Address, error: AdminError, took: float) -> AdminError:
         if self._tap is not None:
@@ -453,18 +473,7 @@ class Link:
             raise not_at_its_address(broker_id, error.failure) from error
 
     async def _read_nodes(self) -> Nodes:
-        from console.wire.schemas import for_version
-
-        def no_topics(kio: ModuleType) -> Any:
-            return for_version(
-                kio.MetadataRequest,
-                topics=(),
-                allow_auto_topic_creation=False,
-                include_cluster_authorized_operations=False,
-                include_topic_authorized_operations=False,
-            )
-
-        response = await self.call("metadata", no_topics)
+        response = await self.call("metadata", _no_topics)
         if not response.brokers:
             raise names_no_broker("metadata")
         self._nodes = Nodes({b.node_id: (b.host, b.port) for b in response.brokers}, response.controller_id)
@@ -481,6 +490,18 @@ class Link:
 def _is_of_the_way(error: BaseException) -> bool:
     """Whether a request failed on the way, and not at the controller."""
     return isinstance(error, Unreachable | Disconnected | RequestTimedOut)
+
+
+def _no_topics(kio: ModuleType) -> Any:
+    from console.wire.schemas import for_version
+
+    return for_version(
+        kio.MetadataRequest,
+        topics=(),
+        allow_auto_topic_creation=False,
+        include_cluster_authorized_operations=False,
+        include_topic_authorized_operations=False,
+    )
 
 
 def _prepare_decoding(api: str, version: int) -> None:

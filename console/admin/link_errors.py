@@ -109,3 +109,11 @@ def wrong_broker(broker_id: int, message: str | None) -> Failure | None:
         f"broker {found[1]} answers at the address that is advertised by broker {broker_id}; the bootstrap answered",
         f"Correct advertised.listeners of broker {broker_id}, or what its name leads to from here.",
     )
+
+
+def of_another_cluster(connection: Connection, found: str | None, expected: str | None) -> Failure:
+    """The failure of a change whose connection leads to another cluster."""
+    where = show_address((connection.host, connection.port))
+    answers = f"cluster {found}" if found else "a server without an id"
+    message = f"{answers} answers at {where}, an address of cluster {expected}"
+    return Failure("WRONG_CLUSTER", message, "It was not sent. Find out which cluster this address leads to.")

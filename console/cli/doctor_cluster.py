@@ -292,6 +292,9 @@ async def _beyond(link: Link, context: Context) -> list[Check]:
 
 
 def _cluster_id(cluster: ClusterInfo, wanted: str | None) -> Check:
+    if not cluster.cluster_id:
+        remedy = "nothing shows whether another cluster answers at these addresses: look before you apply"
+        return Check("cluster", Health.BAD if wanted else Health.NOTE, "the server gives no id", remedy)
     if wanted is None:
         remedy = f'cluster_id = "{cluster.cluster_id}" in the context refuses any other'
         return Check("cluster", Health.OK, f"{cluster.cluster_id}, not pinned", remedy)

@@ -286,13 +286,16 @@ async def _stage_plan(session: Session, kept: PlanFile, output: str, *, force: b
     from console.answers.results import Printer
     from console.files.plan_file import moved_since
     from console.model.failure import sentences
+    from console.model.identity import same_cluster
     from console.plan.plan import without
     from console.present import names
     from console.session.reading import read_everything
 
     await read_everything(session)
-    if session.snapshot.cluster.cluster_id != kept.cluster_id:
-        complain(f"the plan was made for cluster {kept.cluster_id}; this is {session.snapshot.cluster.cluster_id}")
+    now = session.snapshot.cluster.cluster_id
+    if (now or kept.cluster_id) and not same_cluster(now, kept.cluster_id):
+        of, this = (each or "a server without an id" for each in (kept.cluster_id, now))
+        complain(f"the plan was made for cluster {of}; this is {this}")
         return FAILED
     report = session.stage([staged_.edit for staged_ in kept.staged])
     for refused in report.refused:

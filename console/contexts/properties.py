@@ -171,7 +171,15 @@ class References(Struct):
                 )
             parts += (text[at : each.start], value)
             at = each.end
+        self._check_end(text[text.rfind("}") + 1 :])
         return "".join((*parts, text[at:]))
+
+    def _check_end(self, rest: str) -> None:
+        """Raise ValueError where what follows the last reference begins another."""
+        _, begun, inner = rest.partition("${")
+        provider, colon, _ = inner.partition(":")
+        if begun and colon and self._knows(provider):
+            raise ValueError(f"${{{provider}:… has no end; write }} after it")
 
     def _knows(self, provider: str) -> bool:
         return provider in self.providers or provider in _OWN_SOURCES

@@ -33,7 +33,7 @@ _OAUTH_LINES = (
     '"COMMAND", which writes a token (for Azure: az account get-access-token --resource '
     "https://NAMESPACE.servicebus.windows.net --query accessToken -o tsv), or sasl.oauthbearer.token.endpoint.url"
 )
-_DURATION = re.compile(r"(?:([0-9]+(?:\.[0-9]+)?)(ms|s|m|h))")
+_DURATION = re.compile(r"([0-9]{1,18}+(?:\.[0-9]{1,18}+)?)(ms|s|m|h)")
 _NULL = (None, "", "~", "null", "Null", "NULL")
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 

@@ -52,7 +52,7 @@ class MutedCauses:
     def _read(self) -> _File:
         try:
             file = msgspec.json.decode(self._path.read_bytes(), type=_File)
-        except (OSError, msgspec.DecodeError):  # a ValidationError is one, too
+        except (OSError, msgspec.DecodeError, RecursionError):  # a ValidationError is one, too
             return _File()
         now = datetime.now(UTC)
         file.clusters = {

@@ -346,6 +346,8 @@ class _Course:
             if count:
                 self._tell(f"step {len(operation.steps) + 1}: {count:,} {what}")
         session.former_told = True
+        # Looking and planning took time: another process may work on it by now.
+        await self._work.renew()
         try:
             reports = await apply_flow(session, Unattended(), DEFAULTS, _ASKS, Flags())
         except NotApplied as error:

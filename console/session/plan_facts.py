@@ -74,9 +74,7 @@ def facts_so_far(session: Session) -> RiskFacts:
 
 
 async def _read_needs(session: Session, needs: RiskNeeds, staged: Sequence[Staged]) -> Mapping[str, int]:
-    first = []
-    if needs.a_broker or needs.every_broker:
-        first.append(session.read_cluster())
+    first = [session.read_cluster()]
     if needs.every_topic:
         first.append(session.read_topics())
     elif needs.topics:

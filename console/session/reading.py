@@ -17,10 +17,14 @@ if TYPE_CHECKING:
     from console.session.session import Session
 
 
+NOTHING_NEEDED = Needs()
+
+
 async def read_needs(session: Session, need: Needs, *, sparing: bool = False) -> None:
     """Read what is needed. What can't be read is in the snapshot's failures.
 
-    sparing: of many quotas, only those that are needed. Raises AdminError if the cluster is lost.
+    sparing: of many quotas, only those that are needed. Raises AdminError if the cluster is lost, Refused if it is not
+    the one that is expected.
     """
     parts = set(need.parts)
     if sparing and "quotas" in parts:
@@ -28,9 +32,7 @@ async def read_needs(session: Session, need: Needs, *, sparing: bool = False) ->
         await session.look_at_quotas(sorted(need.quotas_of, key=repr))
         if session.snapshot.quotas_sparse and not need.quotas_of:
             await session.read_quotas()
-    if (need.every & {BROKER, BROKER_LOGGER}) or need.a_broker:
-        parts.add("cluster")
-    if session.context.cluster_id:
+    if session.context.cluster_id or need != NOTHING_NEEDED:
         parts.add("cluster")  # its id is checked: another cluster's answers must not be taken for this one's
     if TOPIC in need.every:
         parts.add("topics")

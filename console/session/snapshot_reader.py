@@ -21,6 +21,7 @@ from console.model.cluster import Silence
 from console.model.config import ConfigListing, ConfigResource
 from console.model.coordinators import unlisted
 from console.model.failure import Failure
+from console.model.identity import not_expected, not_the_one_before
 from console.model.quota import CLIENT_ID, IP, USER, Match, QuotaFilter, QuotaMatch
 from console.model.rates import with_dirs
 from console.model.snapshot import Snapshot, TopicPartition
@@ -137,19 +138,17 @@ class SnapshotReader:
             self.notify(SnapshotChanged(frozenset(parts), old, snapshot))
 
     async def read_cluster(self) -> None:
-        """Read the brokers and the cluster id. Raises Refused if the context expects another cluster id."""
+        """Read the brokers and the cluster id. Raises Refused if it is not the one that the context expects, or that
+        answered before."""
         from console.admin import cluster
 
         info = await self.client.run(cluster.describe_cluster)
-        wanted = self.context.cluster_id
-        if wanted and info.cluster_id != wanted:
-            raise Refused(
-                Failure(
-                    "WRONG_CLUSTER",
-                    f"context {self.context.name} is for cluster {wanted}, but {info.cluster_id} answered",
-                    "Check bootstrap.servers of the context, or correct its cluster_id.",
-                )
-            )
+        wanted, known = self.context.cluster_id, self.snapshot.cluster.cluster_id
+        other = not_expected(self.context.name, wanted, info.cluster_id) if wanted else None
+        if other is None and "cluster" in self.snapshot.read_at:
+            other = not_the_one_before(known, info.cluster_id)
+        if other is not None:
+            raise Refused(other)
         self._learn(refresh.with_cluster(self.snapshot, info, self.clock.now()), "cluster")
 
     async def read_quorum(self) -> None:

@@ -43,7 +43,7 @@ DEFAULT_ITERATIONS, LEAST_ITERATIONS = 4096, 4096
 """ConfigCommand.DefaultScramIterations; ScramMechanism.minIterations of both."""
 
 _CREDENTIAL = re.compile(r"(?:iterations=(-?[0-9]*),)?password=(.*)")
-_DOUBLE = re.compile(r"[+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFdD]?)")
+_DOUBLE = re.compile(r"[+-]?(?:NaN|Infinity|(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]+)?[fFdD]?)")
 _TWICE = "Error due to duplicate config keys"
 
 

@@ -148,7 +148,7 @@ class ConfigsCommand(Struct):
 
         session = Session(client, context, "configs")
         try:
-            if context.cluster_id:
+            if request.alter or context.cluster_id:
                 await session.read_cluster()
             if request.alter:
                 return await self._alter(session, request, added, deleted)
