@@ -150,6 +150,6 @@ async def test_an_export_marks_what_the_level_holds(session: Session, cluster: E
     assert all(o.status is Status.APPLIED for r in (await applied(session)).results for o in r.outcomes)
     await read_everything(session)
     await session.read_features()
-    text = yaml_text(wanted_of(session.snapshot), "x", by_levels(session.snapshot))
+    text = yaml_text(wanted_of(session.snapshot), "x", notes=by_levels(session.snapshot))
     mark = f"    # while {ELR} is on it can't be taken away, and brokers have none of their own\n"
     assert f'{mark}    min.insync.replicas: "1"\n' in text

@@ -93,6 +93,8 @@ def test_a_provider_may_give_the_whole_login(folder: Path) -> None:
         ("", "${env:TEMPLATE}", "is a reference itself, and is not looked up again"),
         ("", "${KAFKA_PASSWORD}", r"a variable of the environment is \$\{env:NAME\}"),
         ("", "a${KAFKA_PASSWORD:-changeit}", r"nothing resolves \$\{KAFKA_PASSWORD:…\}"),
+        ("", "${env:HOME", r"\$\{env:… has no end; write \} after it"),
+        (provider("f", "FileConfigProvider"), "${env:HOME}${f:FOLDER/logins.properties:pw", r"\$\{f:… has no end"),
     ],
 )
 def test_what_is_not_resolved_is_an_error_with_its_line(
