@@ -1,4 +1,4 @@
-"""ARCHITECTURE.md names files that are there, and every file of the product is small enough to be one subject."""
+"""ARCHITECTURE.md names files that are there."""
 
 from __future__ import annotations
 
