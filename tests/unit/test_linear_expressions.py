@@ -34,17 +34,8 @@ _OF_MODULE: dict[str, list[Expression]] = defaultdict(list)
 for _each in _KNOWN:
     _OF_MODULE[_each.place.partition(":")[0]].append(_each)
 
-_LEFT = {"console.history.requests.lines"}
-"""Modules whose expressions are not linear yet."""
 
-
-@pytest.mark.parametrize(
-    "module",
-    [
-        pytest.param(name, marks=pytest.mark.xfail(strict=True, reason="not linear yet")) if name in _LEFT else name
-        for name in sorted(_OF_MODULE)
-    ],
-)
+@pytest.mark.parametrize("module", sorted(_OF_MODULE))
 def test_twice_the_text_takes_at_most_threefold_the_time(module: str) -> None:
     slow = {each.place: text for each in _OF_MODULE[module] if (text := slow_text(each))}
     assert not slow
@@ -95,7 +86,10 @@ _OPERATORS = {
     _own("console.history.transforms.policy_violation", "policy.acl or policy.attrs.pattern"),
     _own("console.history.transforms.policy_violation", "expected.matches"),
     _own("console.history.transforms.policy_violation", "expected.matches_not"),
-    _own("console.history.store.s3", "pattern"),
+    # Of a store's answers a few thousand characters are looked at.
+    _own("console.history.s3", "pattern"),
+    _own("console.contexts.config_providers", "pattern or ''"),
+    _own("console.contexts.config_providers", "self.pattern"),
     # Of a client, for an embedded cluster: a pattern of its metrics is compiled alone, one of transactions is matched.
     _own("console.embedded.config_rules", "expression.strip()"),
     _own("console.embedded.handlers.list_transactions", "getattr(request, 'transactional_id_pattern', None) or ''"),
