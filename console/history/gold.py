@@ -159,11 +159,6 @@ class Touched(NamedTuple):
         """All of which anything is made."""
         return self.whole | {each[0] for each in self.entities}
 
-    @property
-    def of_few(self) -> frozenset[str]:
-        """The clusters of which some entities are made."""
-        return self.clusters - self.whole
-
 
 class PollTimes(NamedTuple):
     """The polls of some entity types of a cluster. before: the last one before those that are new; sure: the last one
