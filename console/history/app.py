@@ -36,6 +36,7 @@ from console.history.runs import (
     Report,
     begin_of,
     begins,
+    begun,
     ended,
     in_words,
     is_of_another,
@@ -87,6 +88,7 @@ class Application:
         self._keep_days = keep_days
         self._topics = {each.stream: each for each in topics}
         self._told: Callable[[str], None] = lambda _: None
+        self._again: int | None = None
         self.tables = Tables(spark, lake, root, dict(note))
         self._known = Known(self.tables)
         self._alone = threading.Lock()
@@ -159,6 +161,7 @@ class Application:
     def _begin(self, name: str, **trigger: Any) -> StreamingQuery:
         do: Callable[[str, DataFrame, Batch], None] = self._put
         if name == GOLD:
+            self._again = begun(self._lake, GOLD)
             rows, do = new_keys(self.tables), self._make
         elif name in self._topics:
             begin = begin_of(self._lake, name, REQUEST.name)
@@ -249,6 +252,9 @@ class Application:
         news = news_of(keys)
         if not news.clusters:
             return
+        if batch.number == self._again:
+            # Some of it may be there: what was before it is not known any more.
+            news = news._replace(whole=news.clusters)
         many = bool(news.whole) or len(news.entities) > MANY or not self.tables.exists(HISTORY)
         (for_many_rows if many else for_few_rows)(self.tables.spark)
         touched = Renewal(self.tables, self._known, batch).renew(news)

@@ -73,6 +73,13 @@ def committed(lake: Lake, stream: str) -> list[Offset] | None:
     return None if last is None or last != max(ended, default=None) else offsets(lake, stream, last)
 
 
+def begun(lake: Lake, stream: str) -> int | None:
+    """The batch of a stream that was begun and not ended; None: there is none."""
+    logs = (lake.files.entries(lake.path(f"checkpoints/{stream}/{log}")) for log in ("offsets", "commits"))
+    planned, done = (max((int(each.name) for each in log if each.name.isdigit()), default=None) for log in logs)
+    return None if planned == done else planned
+
+
 def offsets(lake: Lake, stream: str, batch: int) -> list[Offset]:
     """Where a batch of a stream ends, by source. Spark writes it before the batch is made."""
     text = lake.files.read(lake.path(f"checkpoints/{stream}/offsets/{batch}")).decode()
