@@ -99,9 +99,9 @@ def test_a_wrong_zone_is_refused_with_the_one_that_fits(
     monkeypatch.setattr(
         Filesystem, "remove", lambda files, path: (dead if Path(path).exists() else remove)(files, path)
     )
-    with pytest.raises(SparkFailed) as died:
+    with pytest.raises(LakeError) as refused:
         update_as("UTC")
-    assert "died with the checkpoint still there" in str(died.value.__cause__)
+    assert "died with the checkpoint still there" in str(refused.value.__cause__)
     monkeypatch.undo()
     assert held(lake, "request") == []
     assert update_as("Europe/Berlin").taken["request_log"] == {"good": 24, "bad": 0}
