@@ -1,5 +1,5 @@
-"""A lake from a metadata log: `kac lake update` from the shell on all of it, then five changes at a time, from the shell
-and while `kac lake run` goes on, and nothing new.
+"""A lake from a metadata log: `kac lake update` from the shell on all of it, then five changes at a time, from the
+shell and while `kac lake run` goes on, and nothing new.
 
 ``python -m benchmarks.build [--megabytes 10] [--rounds 5] [--folder DIR]``: needs Java. The log is that of
 `benchmarks.metadata_log` (10 MB are 157,000 records), kept in DIR; changes are appended to a copy of its file. The
@@ -92,7 +92,7 @@ def until(is_so: Callable[[], bool], running: Watched) -> None:
     deadline = time.monotonic() + PATIENCE
     while not is_so():
         if running.process.poll() is not None:
-            raise SystemExit(f"{running.process.args} ended with {running.process.returncode}")
+            raise SystemExit(f"kac lake run ended with {running.process.returncode}")
         if time.monotonic() > deadline:
             raise TimeoutError(f"not in {PATIENCE:g} s")
         time.sleep(_LOOK_SECONDS)

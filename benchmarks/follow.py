@@ -1,7 +1,7 @@
 """From the controller's log to the lake, and to the screen: changes of a real cluster while `kac lake run` goes on.
 
-``python -m benchmarks.follow [--changes 20]``: needs Java and Kafka's jars. A broker of its own, `kac lake run` with its
-controller's log as a source, the console without a terminal on its pane History. Each change is timed from the time
+``python -m benchmarks.follow [--changes 20]``: needs Java and Kafka's jars. A broker of its own, `kac lake run` with
+its controller's log as a source, the console without a terminal on its pane History. Each change is timed from the time
 that the controller wrote into its record: until a reader sees the row in the lake, and until it is on the screen. The
 clock is one machine's; what looks at the lake is part of the load.
 """

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -18,6 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from benchmarks.figures import load
 
@@ -31,8 +33,8 @@ _LOOKS_TO_MEMORY = 5
 
 @dataclass(frozen=True)
 class Cost:
-    """Of a command with all below it. wall: seconds. cpu: the processor's, java_cpu: of these, those of Java. own, java,
-    worker: the most MiB that the command itself, Java and the largest Python worker of Java had; a worker has its part
+    """Of a command with all below it. wall: seconds. cpu: the processor's, java_cpu: of these, those of Java. own,
+    java, worker: the most MiB that the command itself, Java and the largest Python worker of Java had; a worker has its part
     of what it shares with others. Without Java `java` is 0."""
 
     wall: float
@@ -69,51 +71,34 @@ class _Process:
     most: float = 0.0
 
 
-class Watched:
-    """A command that runs, and what it has cost up to now."""
+class Tree:
+    """A process with all below it, watched for a context, and what it has cost up to now."""
 
-    def __init__(self, command: Sequence[str], environ: Mapping[str, str] | None) -> None:
-        self._output = tempfile.TemporaryFile("w+")
+    def __init__(self, root: int) -> None:
+        self._root = root
         self._began = time.perf_counter()
-        self.process = subprocess.Popen(
-            command, cwd=ROOT, env=environ, stdin=subprocess.DEVNULL, stdout=self._output, stderr=subprocess.STDOUT
-        )
         self._seen: dict[tuple[int, str], _Process] = {}
         self._looks = 0
         self._alone = threading.Lock()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> Tree:
         self._thread.start()
+        return self
 
-    def cost(self) -> Cost:
-        """Until now."""
-        self._look()
-        return self._cost(time.perf_counter())
-
-    def wait(self) -> Cost:
-        """Until it ends. Raises SystemExit, with the end of what it wrote, where it fails."""
-        _, status, used = os.wait4(self.process.pid, 0)
-        ended = time.perf_counter()
-        self.process.returncode = os.waitstatus_to_exitcode(status)
-        self.end()
-        if self.process.returncode:
-            self._output.seek(0)
-            raise SystemExit(f"{self.process.args} ended with {status}: {self._output.read()[-3000:]}")
-        return self._cost(ended, used.ru_utime + used.ru_stime)
-
-    def end(self) -> None:
-        """Kill it, where it still runs."""
+    def __exit__(self, *_: object) -> None:
         self._ended.set()
         self._thread.join()
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
 
-    def _cost(self, now: float, waited_for: float = 0.0) -> Cost:
+    def cost(self, waited_for: float = 0.0) -> Cost:
+        """Until now. waited_for: what the parent of one that has ended is told of its CPU seconds."""
+        now = time.perf_counter()
+        self._look()
         with self._alone:
             every = list(self._seen.values())
-            javas = [each for each in every if each.name == JAVA]
-            own = next((each.most for (pid, _), each in self._seen.items() if pid == self.process.pid), 0.0)
+            own = next((each.most for (pid, _), each in self._seen.items() if pid == self._root), 0.0)
+        javas = [each for each in every if each.name == JAVA]
         return Cost(
             now - self._began,
             max(waited_for, sum(each.ticks for each in every) / _TICKS),
@@ -131,23 +116,49 @@ class Watched:
         found = dict(_processes())
         with self._alone:
             self._looks += 1
-            # One whose parents have ended is below the command still.
+            # One whose parents have ended is below the root still.
             known = {pid: each for (pid, begun), each in self._seen.items() if pid in found and found[pid][19] == begun}
             for pid, fields in found.items():
                 above = _above(pid, found)
-                if self.process.pid not in (pid, *above) and pid not in known and not known.keys() & set(above):
+                if self._root not in (pid, *above) and pid not in known and not known.keys() & set(above):
                     continue
                 seen = self._seen.setdefault((pid, fields[19]), _Process())
+                seen.ticks = int(fields[11]) + int(fields[12])
                 with suppress(OSError):
                     seen.name = Path(f"/proc/{pid}/comm").read_text().strip()
-                    seen.is_worker = seen.name != JAVA and any(
-                        known[each].name == JAVA for each in above if each in known
-                    )
+                    below_java = any(known[each].name == JAVA for each in above if each in known)
+                    seen.is_worker = below_java and seen.name != JAVA
                     if not seen.is_worker:
-                        seen.most = _kib(pid, "status", "VmHWM") / 1024
+                        seen.most = max(seen.most, _kib(pid, "status", "VmHWM") / 1024)
                     elif self._looks % _LOOKS_TO_MEMORY == 0:
                         seen.most = max(seen.most, _kib(pid, "smaps_rollup", "Pss") / 1024)
-                seen.ticks = int(fields[11]) + int(fields[12])
+
+
+class Watched:
+    """A command that runs, and what it has cost up to now."""
+
+    def __init__(self, command: Sequence[str], environ: Mapping[str, str] | None, output: IO[str]) -> None:
+        self._output = output
+        self._command = shlex.join(command)
+        self.process = subprocess.Popen(
+            command, cwd=ROOT, env=environ, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
+        )
+        self.tree = Tree(self.process.pid)
+
+    def cost(self) -> Cost:
+        """Until now."""
+        return self.tree.cost()
+
+    def wait(self) -> Cost:
+        """Until it ends. Raises SystemExit, with the end of what it wrote, where it fails."""
+        _, status, used = os.wait4(self.process.pid, 0)
+        cost = self.tree.cost(used.ru_utime + used.ru_stime)
+        self.process.returncode = os.waitstatus_to_exitcode(status)
+        if self.process.returncode:
+            self._output.seek(0)
+            said = self._output.read()[-3000:]
+            raise SystemExit(f"{self._command} ended with {self.process.returncode}: {said}")
+        return cost
 
 
 def _processes() -> Iterator[tuple[int, list[str]]]:
@@ -175,12 +186,16 @@ def _kib(pid: int, file: str, field: str) -> int:
 
 @contextmanager
 def watched(command: Sequence[str], environ: Mapping[str, str] | None = None) -> Iterator[Watched]:
-    """Run a command in this checkout for the context."""
-    it = Watched(command, environ)
-    try:
-        yield it
-    finally:
-        it.end()
+    """Run a command in this checkout for the context; one that runs still is killed then."""
+    with tempfile.TemporaryFile("w+") as output:
+        it = Watched(command, environ, output)
+        try:
+            with it.tree:
+                yield it
+        finally:
+            if it.process.returncode is None:
+                it.process.kill()
+                it.process.wait()
 
 
 def cost_of(command: Sequence[str], environ: Mapping[str, str] | None = None) -> Cost:

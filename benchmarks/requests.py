@@ -63,8 +63,8 @@ def check_equal(lake: Lake, peers: Mapping[str, Path]) -> None:
     files = [f"{lake.folder(REQUEST)}/{path}" for path in lake.table(REQUEST).files]
     with duckdb.connect() as database:
         database.execute(
-            "CREATE TABLE ours AS SELECT epoch(second)::BIGINT AS second, * EXCLUDE (second) FROM (SELECT unnest(second) "
-            "FROM read_parquet(?, hive_partitioning = false) WHERE second IS NOT NULL)",
+            "CREATE TABLE ours AS SELECT epoch(second)::BIGINT AS second, * EXCLUDE (second) "
+            "FROM (SELECT unnest(second) FROM read_parquet(?, hive_partitioning = false) WHERE second IS NOT NULL)",
             [files],
         )
         ours = f"SELECT {_KEY}, {_SUMS} FROM ours GROUP BY ALL"

@@ -1,5 +1,5 @@
-"""The peer of `benchmarks.requests` that is Spark's own: `from_json` of each line of a request log, to Parquet of requests
-by the second.
+"""The peer of `benchmarks.requests` that is Spark's own: `from_json` of each line of a request log, to Parquet of
+requests by the second.
 
 ``python -m benchmarks.peers.request_log_spark LOG OUT``, in a session as that of `kac lake`.
 """
