@@ -34,8 +34,8 @@ _LOOKS_TO_MEMORY = 5
 @dataclass(frozen=True)
 class Cost:
     """Of a command with all below it. wall: seconds. cpu: the processor's, java_cpu: of these, those of Java. own,
-    java, worker: the most MiB that the command itself, Java and the largest Python worker of Java had; a worker has its part
-    of what it shares with others. Without Java `java` is 0."""
+    java, worker: the most MiB that the command itself, Java and the largest Python worker of Java had. A worker has its
+    part of what it shares with others. Without Java `java` is 0."""
 
     wall: float
     cpu: float

@@ -1,5 +1,5 @@
-"""One worker of a standalone Spark cluster against two, each on a core of its own: `update` by `spark-submit` of a request
-log and of a metadata log.
+"""One worker of a standalone Spark cluster against two, each on a core of its own: `update` by `spark-submit` of a
+request log and of a metadata log.
 
 ``python -m benchmarks.workers [--lines 8000000] [--megabytes 64] [--rounds 1] [--folder DIR]``: needs Java, and two
 processors. 64 MB of metadata log are a million records. Each worker, with its executor and its Python workers, is bound
