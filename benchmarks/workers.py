@@ -17,7 +17,7 @@ import re
 import statistics
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -86,7 +86,9 @@ def run(inputs: Inputs, workers: int, folder: Path) -> Stages:
     return stages(events, driver, spent)
 
 
-def _submit(cluster: SparkCluster, script: Path, inputs: Inputs, folder: Path, package: Path, jars: list[Path]) -> None:
+def _submit(
+    cluster: SparkCluster, script: Path, inputs: Inputs, folder: Path, package: Path, jars: Sequence[Path]
+) -> None:
     given = ["update", str(folder / "lake"), msgspec.json.encode(inputs).decode()]
     done = cluster.submit(script, given, zips=package, jars=jars)
     if done.returncode:
