@@ -70,7 +70,7 @@ def check_equal(lake: Lake, peers: Mapping[str, Path]) -> None:
         ours = f"SELECT {_KEY}, {_SUMS} FROM ours GROUP BY ALL"
         for who, out in peers.items():
             place = f"{out}/*.parquet" if out.is_dir() else str(out)
-            theirs = f"SELECT {_KEY}, {_SUMS} FROM '{place}' WHERE api IS NOT NULL GROUP BY ALL"
+            theirs = f"SELECT {_KEY}, {_SUMS} FROM read_parquet('{place}') WHERE api IS NOT NULL GROUP BY ALL"
             for first, second in ((ours, theirs), (theirs, ours)):
                 (differs,) = _answer(database, f"SELECT count(*) FROM (({first}) EXCEPT ALL ({second}))")
                 if differs:
