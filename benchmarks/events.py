@@ -1,6 +1,7 @@
-"""From records of the metadata log and requests to who changed what since when: 1 million records and 100,000 requests.
+"""From records of the metadata log and requests to who changed what since when: 1 million records and 100,000 requests,
+in one batch of the lake's application, from bronze to gold.
 
-``python -m benchmarks.events [--records N] [--rounds N] [--growth]``. The answer is known from how the records were
+``python -m benchmarks.events [--records N] [--growth]``: needs Java. The answer is known from how the records were
 made: every change is a row of the history, and each that was asked for has its author. --growth: 1 : 4 : 16 in one
 session.
 """
@@ -9,25 +10,29 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import sys
 import tempfile
-import time
-from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from benchmarks.figures import load, report, report_ratio, report_times
+from benchmarks.figures import load, report, report_ratio
+from benchmarks.processes import Tree
+from console.history.kraft.decoder import ROW_SCHEMA
+from console.history.lake import Lake
+from console.history.reader.tables import Tables, Where
+from console.history.runs import GOLD
+from console.history.schema import ALTER_REQUEST, CHANGE_EVENT, HISTORY, KRAFT_RECORD, REQUEST, arrow_schema
+from console.history.transforms.change_event import tagged
+from tests.support import delta_lake
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-    from console.history.transforms.change_event import Bronze
+    from pyspark.sql import SparkSession
 
 SEED = 1
 LINEAR = 1.15
@@ -91,7 +96,7 @@ def told(count: int) -> Told:
 def _record(made: Told, offset: int, at: datetime, type_: str, fields: dict[str, Any]) -> None:
     row = {"cluster_id": "c", "log_offset": offset, "record_index": 0, "in_snapshot": False, "leader_epoch": 1}
     more = {"record_ts": at, "record_type": type_, "api_key": 0, "version": 0, "payload": json.dumps(fields)}
-    _add(made.records, {**row, **more, "value_hmac": None, "file": "log", "run_id": "r"})
+    _add(made.records, {**row, **more, "value_hmac": None, "file": "log"})
 
 
 def _request(made: Told, offset: int, at: datetime, api: str, place: tuple[str, str, str], value: str | None) -> None:
@@ -115,7 +120,6 @@ def _request(made: Told, offset: int, at: datetime, api: str, place: tuple[str, 
         "error_code": 0,
         "file": "log",
         "byte_pos": offset,
-        "run_id": "r",
     }
     _add(made.requests, row)
 
@@ -126,113 +130,58 @@ def _add(columns: dict[str, list[Any]], row: dict[str, Any]) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Prints lines of JSON; 0 where the answer is right and, with --growth, time grows as the input does."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.events", description=__doc__)
     parser.add_argument("--records", type=int, default=1_000_000)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--growth", action="store_true")
+    parser.add_argument("--growth", action="store_true", help="1 : 4 : 16 in one session")
     asked = parser.parse_args(arguments)
-    from console.history.jobs.session import session
+    from console.lake.spark_session import lake_session
 
-    with tempfile.TemporaryDirectory() as temporary, (Path(temporary) / "spark.log").open("wb") as log:
-        settings = {
-            "spark.master": "local[2]",
-            "spark.driver.memory": "2g",
-            "spark.sql.shuffle.partitions": "4",
-            "spark.local.dir": temporary,
-        }
-        with session(settings, log) as spark:
-            report("change events and history", records=asked.records, **load())
-            if not asked.growth:
-                return 0 if measured(spark, Path(temporary), asked.records, asked.rounds)[0] else 1
-            return growth(spark, Path(temporary), asked.records, asked.rounds)
-
-
-def growth(spark: SparkSession, folder: Path, records: int, rounds: int) -> int:
-    """A sixteenth, a fourth, and all of the records."""
-    sizes = [records // 16, records // 4, records]
-    found = [measured(spark, folder, size, rounds) for size in sizes]
-    taken = [milliseconds for _, milliseconds in found]
-    ok = all(right for right, _ in found)
-    for smaller, larger, size in zip(taken, taken[1:], sizes[1:], strict=False):
-        share = larger / (4 * smaller)
-        ok &= share <= LINEAR
-        report_ratio(f"{size} records / 4 × those before", share, LINEAR)
-    return 0 if ok else 1
+    sizes = [asked.records // 16, asked.records // 4, asked.records] if asked.growth else [asked.records]
+    report("change events and history", records=asked.records, **load())
+    ok = True
+    with tempfile.TemporaryDirectory() as folder, lake_session(os.environ, master="local[2]") as spark:
+        # The first batch of a session takes seconds that no other does.
+        measured(spark, Path(folder, "first"), 1_000)
+        taken = [measured(spark, Path(folder, str(size)), size) for size in sizes]
+        for (_, smaller), (_, larger), size in zip(taken, taken[1:], sizes[1:], strict=False):
+            share = larger / (4 * smaller)
+            ok &= share <= LINEAR
+            report_ratio(f"{size} records / 4 × those before", share, LINEAR)
+    return 0 if ok and all(right for right, _ in taken) else 1
 
 
-def measured(spark: SparkSession, folder: Path, records: int, rounds: int) -> tuple[bool, float]:
-    """Whether the answer is right, and the median of both jobs together in milliseconds, warm."""
-    bronze, expected = tables(folder / str(records), records)
-    events = str(folder / str(records) / "change_event")
-    run = partial(_run, spark, bronze, events)
-    rows = run(None)
-    by_log = rows.where("source = 'kraft_log'")
-    counts = by_log.selectExpr("count(*) AS changes", "count(principal) AS with_author").first()
-    right = counts is not None and tuple(counts) == (expected.changes, expected.with_author) == (
-        rows.count(),
-        expected.with_author,
-    )
-    report("rows", records=records, changes=expected.changes, with_author=expected.with_author, ok=right)
-    times: dict[str, list[float]] = defaultdict(list)
-    for _ in range(rounds):
-        run(times)
-    medians = report_times(f"{records} records, {records // _ASKED} asked for, warm", times)
-    return right, sum(taken for name, taken in medians.items() if name.endswith("Spark"))
+def measured(spark: SparkSession, where: Path, records: int) -> tuple[bool, float]:
+    """Whether the answer is right, and the CPU seconds of the batch that makes gold of all."""
+    from tests.history.worlds_on_spark import application
+
+    asked = told(records)
+    app = application(spark, where)
+    fill(Lake.open(str(where)), asked)
+    with Tree(os.getpid()) as tree:
+        before = tree.cost()
+        app.take(GOLD)
+        cost = tree.cost() - before
+    tables = Tables(str(where))
+    by_log = Where().add("source = 'kraft_log'")
+    ((events,),) = tables.select("count(*)", CHANGE_EVENT, where=by_log)
+    ((rows, with_author),) = tables.select("count(*), count(principal)", HISTORY, where=by_log)
+    tables.close()
+    right = (rows, with_author) == (asked.changes, asked.with_author)
+    report("rows", records=records, events=events, changes=rows, with_author=with_author, ok=right)
+    each = {name: round(getattr(cost, name) / records * 1e6, 1) for name in ("wall", "cpu")}
+    report(f"{records} records, {records // _ASKED} asked for", microseconds_each=each, **cost.shown())
+    return right, cost.cpu
 
 
-def tables(folder: Path, records: int) -> tuple[Bronze, Told]:
-    """The four bronze tables, two of them empty, in memory and as Parquet."""
-    import pyarrow.parquet as pq
-
-    from console.history.schema import TABLES, arrow_schema
-    from console.history.transforms.change_event import Bronze
-
-    made = told(records)
-    read = []
-    columns_of = {"kraft_record": made.records, "alter_request": made.requests}
-    for name in Bronze._fields:
-        schema = arrow_schema(TABLES[name])
-        columns = columns_of.get(name)
-        read.append(pa.table(columns, schema=schema) if columns else schema.empty_table())
-        (folder / name).mkdir(parents=True)
-        pq.write_table(read[-1], folder / name / "rows.parquet")
-    return Bronze(*read), made
-
-
-def _run(spark: SparkSession, bronze: Bronze, events: str, times: dict[str, list[float]] | None) -> DataFrame:
-    """Both jobs as `kac lake build` does them on Spark: the second reads what the first wrote."""
-    import pyarrow.parquet as pq
-
-    from console.history.jobs.by_entity import events_of, history_of
-    from console.history.transforms.change_event import covers_of, epochs_of, polls_of
-
-    start = time.perf_counter()
-    polls = polls_of(bronze.snapshot)
-    frames = {name: spark.read.parquet(f"{events}/../{name}") for name in bronze._fields}
-    events_of(frames, epochs_of(bronze.kraft_record), polls).write.mode("overwrite").parquet(events)
-    between = time.perf_counter()
-    covers = covers_of(pq.read_table(events))
-    rows = history_of(spark.read.parquet(events), polls, covers)
-    rows.write.mode("overwrite").parquet(f"{events}-history")
-    if times is not None:
-        times["change_event, Spark"].append((between - start) * 1000)
-        times["history, Spark"].append((time.perf_counter() - between) * 1000)
-        _here(bronze, times)
-    return spark.read.parquet(f"{events}-history")
-
-
-def _here(bronze: Bronze, times: dict[str, list[float]]) -> None:
-    """The same in this process."""
-    from console.history.transforms.change_event import change_event, covers_of, polls_of
-    from console.history.transforms.history import history
-
-    start = time.perf_counter()
-    made = change_event(bronze)
-    between = time.perf_counter()
-    history(made, polls_of(bronze.snapshot), covers_of(made))
-    times["change_event, here"].append((between - start) * 1000)
-    times["history, here"].append((time.perf_counter() - between) * 1000)
+def fill(lake: Lake, asked: Told) -> None:
+    """Write the two bronze tables, as their sources do."""
+    records = tagged(pa.RecordBatch.from_pydict({name: asked.records[name] for name in ROW_SCHEMA.names}, ROW_SCHEMA))
+    delta_lake.put(lake, KRAFT_RECORD, pa.Table.from_batches([records]))
+    names = [column.name for column in ALTER_REQUEST.columns]
+    alters = [dict(zip(names, row, strict=True)) for row in zip(*(asked.requests[name] for name in names), strict=True)]
+    rows = [{"cluster_id": row["cluster_id"], "lines": 0, "damaged": 0, "alter": row} for row in alters]
+    delta_lake.put(lake, REQUEST, pa.Table.from_pylist(rows, schema=arrow_schema(REQUEST)))
 
 
 if __name__ == "__main__":

@@ -36,9 +36,9 @@ def report_times(what: str, taken: Mapping[str, list[float]]) -> dict[str, float
     return medians
 
 
-def report_ratio(what: str, value: float, limit: float) -> None:
-    """A ratio, or any figure, against the most that it may be."""
-    report(what, ratio=round(value, 3), limit=limit, ok=value <= limit)
+def report_ratio(what: str, value: float, limit: float, *, at_least: bool = False) -> None:
+    """A ratio, or any figure, against the most that it may be; `at_least`: against the least."""
+    report(what, ratio=round(value, 3), limit=limit, ok=value >= limit if at_least else value <= limit)
 
 
 def load() -> dict[str, object]:

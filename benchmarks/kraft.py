@@ -12,19 +12,24 @@ from __future__ import annotations
 import argparse
 import collections
 import json
+import os
 import re
+import shlex
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from benchmarks.figures import Measure, interleaved, load, report, report_ratio, report_times
+import msgspec
+
+from benchmarks.figures import load, report, report_ratio
 from benchmarks.metadata_log import Day, idle, write_log
+from benchmarks.processes import Cost, cost_of
 from tests.support.kafka_jars import KAFKA_4_3, jars, java
 
 KEY = b"key of the lake"
@@ -37,51 +42,60 @@ _RECORD = re.compile(r'\| offset: (\d+) .* payload: (\{"type":"(\w+)".*\})$')
 
 
 def decode(log: str) -> dict[str, float]:
-    """Read a log to its end: seconds, records, and the most memory that the process had, in MiB. As the processes do
-    that read logs for a job, it leaves pandas out."""
-    from console.history.jobs.processes import without_pandas
+    """Read a log to its end: seconds, the processor's, records, and the most memory that the process had, in MiB."""
     from tests.support.metadata_log import read_log
 
-    without_pandas()
-    start = time.perf_counter()
+    start = time.perf_counter(), time.process_time()
     _, batches = read_log([log], KEY, _no_trouble)
     records = sum(batch.num_rows for batch in batches)
-    seconds = time.perf_counter() - start
-    return {"seconds": seconds, "records": records, "memory": _most_memory()}
+    return {**_since(*start), "records": records, "memory": _most_memory()}
 
 
 def through_spark(log: str) -> dict[str, float]:
-    """The same as a DataFrame with all its columns, from when the session is there."""
-    from console.history.jobs.session import session
-    from console.history.spark_sources import KraftLog
+    """The same as a stream of `kac lake`, all its columns into nothing, from when the session is there."""
+    from console.history.inputs import Inputs, MetadataLog
+    from console.history.plans import Settings
+    from console.history.sources import MetadataLogSource
+    from console.lake.spark_session import lake_session
+    from console.model.numbers import json_text
 
-    settings = {"spark.master": "local[2]", "spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2"}
-    with tempfile.TemporaryFile() as java_log, session(settings, java_log) as spark:
+    with tempfile.TemporaryDirectory() as folder, lake_session(os.environ, master="local[2]") as spark:
+        key = Path(folder, "key")
+        key.write_bytes(KEY)
+        settings = Settings(folder, Inputs((MetadataLog(log),)), str(key))
         start = time.perf_counter()
-        spark.dataSource.register(KraftLog)
-        read = spark.read.format("kraft_log").option("path", log).option("hmac_secret", KEY.hex()).load()
-        read.write.format("noop").mode("overwrite").save()
+        spark.dataSource.register(MetadataLogSource)
+        rows = spark.readStream.format(MetadataLogSource.name())
+        rows = rows.option("settings", json_text(msgspec.to_builtins(settings)))
+        into = rows.load().writeStream.format("noop").option("checkpointLocation", f"{folder}/checkpoint")
+        query = into.trigger(availableNow=True).start()
+        query.awaitTermination()
         seconds = time.perf_counter() - start
-        return {"seconds": seconds, "records": read.count()}
+        return {"seconds": seconds, "records": sum(each["numInputRows"] for each in query.recentProgress)}
 
 
-def fresh(what: str, log: Path) -> dict[str, float]:
-    """One of these in a process of its own; `wall` is what all of it took, in seconds."""
-    start = time.perf_counter()
-    command = [sys.executable, "-m", "benchmarks.kraft", "--measure", what, str(log)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=Path(__file__).parents[1])
-    figures: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
-    return figures | {"wall": time.perf_counter() - start}
+def _since(wall: float, cpu: float) -> dict[str, float]:
+    return {"seconds": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
 
 
-def dump(log: Path, output: Any = subprocess.DEVNULL) -> float:
-    """DumpLogSegments with its decoder for this log; ms, the start of Java included."""
+def fresh(what: str, log: Path) -> tuple[dict[str, float], Cost]:
+    """One of these in a process of its own: what it says, and what all of it took."""
+    with tempfile.NamedTemporaryFile("r") as told:
+        cost = cost_of([sys.executable, "-m", "benchmarks.kraft", "--measure", what, str(log), told.name])
+        figures: dict[str, float] = json.load(told)
+    return figures, cost
+
+
+def dump_command(log: Path) -> list[str]:
+    """DumpLogSegments with its decoder for this log."""
     files = ",".join(str(path) for path in sorted(log.glob("*.log")))
     tool = "org.apache.kafka.tools.DumpLogSegments"
-    command = [java(), "-cp", f"{jars(KAFKA_4_3)}/*", tool, "--cluster-metadata-decoder", "--files", files]
-    start = time.perf_counter()
-    subprocess.run(command, check=True, stdout=output, stderr=subprocess.DEVNULL)
-    return (time.perf_counter() - start) * 1e3
+    return [java(), "-cp", f"{jars(KAFKA_4_3)}/*", tool, "--cluster-metadata-decoder", "--files", files]
+
+
+def dumped(log: Path) -> Cost:
+    """What DumpLogSegments costs, the start of Java included."""
+    return cost_of(["sh", "-c", f"exec {shlex.join(dump_command(log))} > /dev/null 2>&1"])
 
 
 def check(log: Path) -> None:
@@ -97,16 +111,16 @@ def check(log: Path) -> None:
             first += batch.select(["log_offset", "payload"]).to_pylist()
     theirs: collections.Counter[str] = collections.Counter()
     with tempfile.TemporaryFile("w+") as output:
-        dump(log, output)
+        subprocess.run(dump_command(log), check=True, stdout=output, stderr=subprocess.DEVNULL)
         output.seek(0)
-        dumped = _dumped(output)
-        for mine, (offset, payload) in zip(first, islice(dumped, len(first)), strict=True):
+        lines = _dumped(output)
+        for mine, (offset, payload) in zip(first, islice(lines, len(first)), strict=True):
             theirs[payload["type"]] += 1
             shown = json.loads(mine["payload"])
             hidden = {name: "[hidden]" for name, value in shown.items() if value == "[hidden]"}
             assert mine["log_offset"] == offset, (mine, offset)
             assert shown == payload["data"] | hidden, (mine, payload)
-        theirs.update(payload["type"] for _, payload in dumped)
+        theirs.update(payload["type"] for _, payload in lines)
     named = {"".join(part.capitalize() for part in name.split("_")): count for name, count in theirs.items()}
     assert ours == named, (ours, named)
     report("records by type", log=log.parent.name, **dict(ours.most_common()))
@@ -114,7 +128,7 @@ def check(log: Path) -> None:
 
 def growth(logs: Mapping[int, Path]) -> None:
     """Time and memory as the log grows, against the smallest."""
-    taken = {times: fresh("decode", log) for times, log in logs.items()}
+    taken = {times: fresh("decode", log)[0] for times, log in logs.items()}
     for times, figures in taken.items():
         report("growth", times=times, **{name: round(value, 2) for name, value in figures.items()})
         report_ratio(f"time for each byte, {times} : 1", figures["seconds"] / times / taken[1]["seconds"], 1.15)
@@ -186,23 +200,28 @@ def measure(folder: Path, megabytes: int, rounds: int) -> None:
     busy, quiet = _written(folder, "busy", megabytes), _written(folder, "idle", megabytes // 4)
     for log in (busy, quiet):
         check(log)
-        inside: dict[str, list[float]] = collections.defaultdict(list)
-
-        def ours(what: str, of: Path = log, taken: dict[str, list[float]] = inside) -> Callable[[], float]:
-            def run() -> float:
-                figures = fresh(what, of)
-                taken[what].append(figures["seconds"] * 1e3)
-                return figures["wall"] * 1e3
-
-            return run
-
         name = log.parent.name
-        measures: dict[str, Measure] = {ALONE: ours("decode"), SPARK: ours("spark"), DUMP: partial(dump, log)}
-        medians = report_times(f"{name}, whole processes", interleaved(measures, rounds))
-        within = report_times(f"{name}, without their start", {what: times[1:] for what, times in inside.items()})
-        report_ratio(f"{name}: {ALONE} / {DUMP}", within["decode"] / medians[DUMP], 0.8)
-        report_ratio(f"{name}: {ALONE}, start included / {DUMP}", medians[ALONE] / medians[DUMP], 0.8)
-        cold, what = within["spark"] / medians[DUMP], f"{name}: {SPARK}, cold, session apart / {DUMP}"
+        costs: dict[str, list[Cost]] = {ALONE: [], SPARK: [], DUMP: []}
+        inside: dict[str, list[dict[str, float]]] = {ALONE: [], SPARK: []}
+        for _ in range(rounds):
+            for what, measured in ((ALONE, "decode"), (SPARK, "spark")):
+                figures, cost = fresh(measured, log)
+                costs[what].append(cost)
+                inside[what].append(figures)
+            costs[DUMP].append(dumped(log))
+        assert inside[ALONE][0]["records"] == inside[SPARK][0]["records"], inside
+        middle = {what: sorted(each, key=lambda cost: cost.cpu)[rounds // 2] for what, each in costs.items()}
+        for what, cost in middle.items():
+            report(f"{name}, whole processes: {what}", **cost.shown())
+        within = {what: statistics.median(each["seconds"] for each in of) for what, of in inside.items()}
+        cpu = statistics.median(each["cpu"] for each in inside[ALONE])
+        report(
+            f"{name}, without their start", seconds={what: round(each, 2) for what, each in within.items()}, **load()
+        )
+        report_ratio(f"{name}: {ALONE} / {DUMP}", within[ALONE] / middle[DUMP].wall, 0.8)
+        report_ratio(f"{name}: {ALONE}, CPU / {DUMP}", cpu / middle[DUMP].cpu, 0.8)
+        report_ratio(f"{name}: {ALONE}, start included / {DUMP}", middle[ALONE].wall / middle[DUMP].wall, 0.8)
+        cold, what = within[SPARK] / middle[DUMP].wall, f"{name}: {SPARK}, cold, session apart / {DUMP}"
         if log is busy:
             report_ratio(what, cold, 1.8)
         else:
@@ -216,11 +235,11 @@ def main() -> int:
     parser.add_argument("--megabytes", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--folder", type=Path)
-    parser.add_argument("--measure", nargs=2, metavar=("WHAT", "LOG"), help=argparse.SUPPRESS)
+    parser.add_argument("--measure", nargs=3, metavar=("WHAT", "LOG", "TO"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.measure:
-        what, log = arguments.measure
-        print(json.dumps({"decode": decode, "spark": through_spark}[what](log)))
+        what, log, to = arguments.measure
+        Path(to).write_text(json.dumps({"decode": decode, "spark": through_spark}[what](log)))
         return 0
     with tempfile.TemporaryDirectory() as made:
         measure(arguments.folder or Path(made), arguments.megabytes, arguments.rounds)

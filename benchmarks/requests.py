@@ -1,160 +1,124 @@
-"""A request log to requests by the second, its changes included: `kac lake ingest`, beside DuckDB, and Polars, alone.
+"""A request log to requests by the second, its changes and usage: `kac lake update`, beside DuckDB, and Polars, alone.
 
-``python -m benchmarks.requests [--lines N] [--rounds 3] [--growth] [--folder DIR] [--polars PYTHON]``.
-Each is a fresh process, from its start to its end, that reads the log of `benchmarks.request_log` (1.3 kB a line, kept
-in DIR) and leaves Parquet, ours in a new lake; all have to be equal. Beside wall time there is the processor's, of the
-process and its children: other work on the machine stretches the former. PYTHON: of an environment with Polars.
-N: 200,000; with --growth 2 million, so that other processes read the least of its logs too.
---growth: ours with once, 4 and 16 times a sixteenth of the lines, with the most memory that its processes had together.
+``python -m benchmarks.requests [--lines 2000000 8000000] [--rounds 1] [--folder DIR] [--from-json] [--polars PYTHON]``:
+needs Java. Each is a fresh process, from its start to its end, that reads the log of `benchmarks.request_log` (1.3 kB a
+line, kept in DIR) and leaves Parquet, ours in a new lake; all have to be equal. With two numbers of lines there is what
+each further line costs at the margin, without what a start does. --from-json: Spark's own `from_json` of each line too,
+in the session that ours has. PYTHON: of an environment with Polars.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
-import subprocess
+import json
+import shutil
 import sys
 import tempfile
-import threading
-import time
-from contextlib import suppress
-from functools import partial
+from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
-from benchmarks.figures import interleaved, load, report, report_ratio, report_times
+from benchmarks.figures import load, report, report_ratio
+from benchmarks.processes import Cost, cost_of, kac
 from benchmarks.request_log import write
+from console.history.lake import Lake
+from console.history.schema import REQUEST
 
-OURS, DUCKDB, POLARS = "kac lake ingest", "DuckDB", "Polars"
-GROWTH = (1, 4, 16)
-LIMIT, LIMIT_OF_MANY, MANY = 1.5, 0.8, 8_000_000
-_SAMPLE_SECONDS = 0.2
+OURS, DUCKDB, FROM_JSON, POLARS = "kac lake update", "duckdb", "spark", "polars"
+AT_THE_MARGIN = {DUCKDB: 1.1, FROM_JSON: 0.5}
+"""The most CPU that a further line may take of what it takes a peer."""
+WALL, MANY = 1.3, 8_000_000
+"""The most wall time of DuckDB's, for so many lines."""
+JAVA_MIB, WORKER_MIB = 1024.0, 150.0
 _PEERS = Path(__file__).parent / "peers" / "request_logs.py"
+_KEY = "second, principal, client_id, api"
+_SUMS = (
+    "sum(requests)::BIGINT AS requests, sum(errors)::BIGINT AS errors, sum(bytes_in)::BIGINT AS bytes_in, "
+    "sum(bytes_out)::BIGINT AS bytes_out, round(sum(local_ms), 3) AS local_ms, "
+    "sum(throttle_ms_sum)::BIGINT AS throttle_ms_sum, max(throttle_ms_max)::BIGINT AS throttle_ms_max"
+)
+"""A second may come in several rows; sums of doubles may differ in their last digits."""
 
 
-def measured(who: str, python: str, log: Path, folder: Path, seen: dict[str, list[float]]) -> float:
-    """Milliseconds of a process that leaves its Parquet in folder. seen: gets by name the most memory (MiB) of it and
-    its children, and the processor's seconds."""
-    out = folder / f"{who}.parquet"
-    subprocess.run(["rm", "-rf", str(out)], check=True)
-    command = [python, str(_PEERS), who.lower(), str(log), str(out)]
-    if who == OURS:
-        command = [python, "-m", "console", "lake", "ingest", "--lake", str(out), f"--request-log=1={log}"]
-        command.append("--cluster-id=benchmark")
-    before = os.times()
-    start = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    watch = threading.Thread(target=_watch, args=(process, who, seen))
-    watch.start()
-    if process.wait():
-        raise SystemExit(f"{who} failed with {process.returncode}")
-    took = (time.perf_counter() - start) * 1000
-    watch.join()
-    after = os.times()
-    spent = after.children_user + after.children_system - before.children_user - before.children_system
-    seen.setdefault(f"{who}, processor s", []).append(spent)
-    return took
+def measured(who: str, python: str, log: Path, out: Path) -> Cost:
+    """The cost of a process that leaves its Parquet at `out`."""
+    if out.is_dir():
+        shutil.rmtree(out)
+    out.unlink(missing_ok=True)
+    if who == FROM_JSON:
+        return cost_of([python, "-m", "benchmarks.peers.request_log_spark", str(log), str(out)])
+    if who != OURS:
+        return cost_of([python, str(_PEERS), who, str(log), str(out)])
+    out.mkdir()
+    sources = {"id": "benchmark", "request-logs": [{"broker": "1", "files": str(log)}]}
+    (out / "sources.yaml").write_text(json.dumps({"version": "1", "clusters": [sources]}))
+    return cost_of(kac("lake", "update", "--lake", str(out), "--master", "local[2]"))
 
 
-def _proportional(process: int) -> float:
-    """MiB of a process, of what it shares with others its part: Python's workers are forked from one."""
-    with suppress(OSError, StopIteration):
-        lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
-        return int(next(line for line in lines if line.startswith("Pss:")).split()[1]) / 1024
-    return 0.0
-
-
-def _watch(process: subprocess.Popen[bytes], who: str, seen: dict[str, list[float]]) -> None:
-    most = seen.setdefault(f"{who}, MiB", [0.0])
-    while process.poll() is None:
-        most[0] = max(most[0], sum(_proportional(each) for each, _ in _below(process.pid)))
-        time.sleep(_SAMPLE_SECONDS)
-
-
-def _below(root: int) -> list[tuple[int, list[str]]]:
-    """The fields behind the name in /proc/PID/stat of a process and all below it."""
-    found: dict[int, list[str]] = {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            found[int(folder.name)] = (folder / "stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-
-    def below(process: int) -> bool:
-        while process and process != root:
-            process = int(found[process][1]) if process in found else 0
-        return process == root
-
-    return [(process, fields) for process, fields in found.items() if below(process)]
-
-
-def check_equal(folder: Path, peers: list[str]) -> None:
-    """Raises SystemExit where the answers differ; sums of doubles may in their last digits."""
-    columns = (
-        "principal, client_id, api, requests, errors, bytes_in, bytes_out, round(local_ms, 3) AS local_ms, "
-        "throttle_ms_sum, throttle_ms_max"
-    )
-    ours = (
-        f"SELECT epoch(second)::BIGINT AS second, {columns} FROM '{folder}/{OURS}.parquet/data/request_1s/**/*.parquet'"
-    )
-    for who in peers:
-        theirs = f"SELECT second, {columns} FROM '{folder}/{who}.parquet' WHERE api IS NOT NULL"
-        for first, second in ((ours, theirs), (theirs, ours)):
-            differs = _answer(f"SELECT count(*) FROM (({first}) EXCEPT ALL ({second}))")[0]
-            if differs:
-                raise SystemExit(f"{OURS} and {who} do not answer the same: {differs} rows differ")
-    rows, requests = _answer(f"SELECT count(*), sum(requests)::BIGINT FROM ({ours})")
+def check_equal(lake: Lake, peers: Mapping[str, Path]) -> None:
+    """Raises SystemExit where the answers differ."""
+    files = [f"{lake.folder(REQUEST)}/{path}" for path in lake.table(REQUEST).files]
+    with duckdb.connect() as database:
+        database.execute(
+            "CREATE TABLE ours AS SELECT epoch(second)::BIGINT AS second, * EXCLUDE (second) "
+            "FROM (SELECT unnest(second) FROM read_parquet(?, hive_partitioning = false) WHERE second IS NOT NULL)",
+            [files],
+        )
+        ours = f"SELECT {_KEY}, {_SUMS} FROM ours GROUP BY ALL"
+        for who, out in peers.items():
+            place = f"{out}/*.parquet" if out.is_dir() else str(out)
+            theirs = f"SELECT {_KEY}, {_SUMS} FROM read_parquet('{place}') WHERE api IS NOT NULL GROUP BY ALL"
+            for first, second in ((ours, theirs), (theirs, ours)):
+                (differs,) = _answer(database, f"SELECT count(*) FROM (({first}) EXCEPT ALL ({second}))")
+                if differs:
+                    raise SystemExit(f"{OURS} and {who} do not answer the same: {differs} rows differ")
+        rows, requests = _answer(database, f"SELECT count(*), sum(requests)::BIGINT FROM ({ours})")
+    assert requests, "nothing was counted"
     report("answers are equal", rows=rows, requests=requests)
 
 
-def _answer(query: str) -> tuple[Any, ...]:
-    with duckdb.connect() as connection:
-        (row,) = connection.execute(query).fetchall()
+def _answer(database: duckdb.DuckDBPyConnection, query: str) -> tuple[Any, ...]:
+    (row,) = database.execute(query).fetchall()
     return tuple(row)
 
 
-def compare(log: Path, lines: int, rounds: int, folder: Path, polars: str | None) -> None:
-    """All in turn."""
-    seen: dict[str, list[float]] = {}
-    pythons = {OURS: sys.executable, DUCKDB: sys.executable} | ({POLARS: polars} if polars else {})
-    taken = interleaved(
-        {who: partial(measured, who, python, log, folder, seen) for who, python in pythons.items()}, rounds
-    )
-    peers = [who for who in pythons if who != OURS]
-    check_equal(folder, peers)
-    medians = report_times(f"{lines} lines", taken)
-    # Beyond the rounds there is a first run of each, which is not counted.
-    middles = {name: sorted(each[-rounds:])[len(each[-rounds:]) // 2] for name, each in seen.items()}
-    report("processor and memory", **{name: round(each, 1) for name, each in middles.items()}, **load())
-    for peer in peers:
-        limit = LIMIT_OF_MANY if lines >= MANY else LIMIT
-        report_ratio(f"{OURS} / {peer}, {lines} lines", medians[OURS] / medians[peer], limit)
-        spent = middles[f"{OURS}, processor s"] / middles[f"{peer}, processor s"]
-        report_ratio(f"{OURS} / {peer}, processor", spent, limit)
-
-
-def grow(lines: int, rounds: int, folder: Path) -> None:
-    """What each further line costs, later against earlier; and memory at the end against that at the beginning."""
-    seconds, peaks = [], []
-    for times in GROWTH:
-        seen: dict[str, list[float]] = {}
-        log = log_of(folder, lines * times // GROWTH[-1])
+def compare(lines: int, rounds: int, folder: Path, pythons: Mapping[str, str]) -> dict[str, Cost]:
+    """All in turn; the run of each with the middle CPU."""
+    log = log_of(folder, lines)
+    report("request log", lines=lines, bytes_per_line=round(log.stat().st_size / lines), **load())
+    costs: dict[str, list[Cost]] = {who: [] for who in pythons}
+    with tempfile.TemporaryDirectory(dir=folder) as own:
+        outs = {who: Path(own, who.replace(" ", "-")) for who in pythons}
         for _ in range(rounds):
-            measured(OURS, sys.executable, log, folder, seen)
-        spent = sorted(seen[f"{OURS}, processor s"])
-        seconds.append(spent[len(spent) // 2])
-        peaks.append(seen[f"{OURS}, MiB"][0])
-    early, late = ((seconds[n + 1] - seconds[n]) / (GROWTH[n + 1] - GROWTH[n]) for n in (0, 1))
-    report(
-        f"{OURS}: growth",
-        times=GROWTH,
-        processor_seconds=[round(each, 2) for each in seconds],
-        mib=list(map(round, peaks)),
-    )
-    report_ratio(f"{OURS}: a line at 16 times / at 4 times", late / early, 1.15)
-    report_ratio(f"{OURS}: memory at 16 times / at 4 times", peaks[2] / peaks[1], 1.15)
+            for who, python in pythons.items():
+                costs[who].append(measured(who, python, log, outs[who]))
+        check_equal(Lake.open(str(outs.pop(OURS))), outs)
+    middle = {who: sorted(each, key=lambda cost: cost.cpu)[len(each) // 2] for who, each in costs.items()}
+    for who, cost in middle.items():
+        report(f"{lines} lines: {who}", **cost.shown())
+    for who in outs:
+        ratios = {name: round(getattr(middle[OURS], name) / getattr(middle[who], name), 2) for name in ("wall", "cpu")}
+        report(f"{lines} lines: {OURS} / {who}", **ratios)
+    if lines >= MANY:
+        report_ratio(f"{lines} lines: wall / DuckDB's", middle[OURS].wall / middle[DUCKDB].wall, WALL)
+    report_ratio(f"{lines} lines: Java's most MiB", middle[OURS].java, JAVA_MIB)
+    report_ratio(f"{lines} lines: a worker's most MiB", middle[OURS].worker, WORKER_MIB)
+    return middle
+
+
+def margin(smaller: tuple[int, Mapping[str, Cost]], larger: tuple[int, Mapping[str, Cost]]) -> None:
+    """What a line costs between two numbers of lines."""
+    (few, before), (many, after) = smaller, larger
+    added = {who: after[who] - before[who] for who in after}
+    for who, cost in added.items():
+        micros = {name: round(getattr(cost, name) / (many - few) * 1e6, 2) for name in ("cpu", "wall")}
+        report(f"a line from {few} to {many}: {who}", microseconds=micros)
+    for who, most in AT_THE_MARGIN.items():
+        if who in added:
+            report_ratio(f"a line from {few} to {many}: CPU / that of {who}", added[OURS].cpu / added[who].cpu, most)
 
 
 def log_of(folder: Path, lines: int) -> Path:
@@ -170,21 +134,20 @@ def log_of(folder: Path, lines: int) -> Path:
 def main() -> int:
     """Measure, and print a line of JSON for each figure."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.requests", description=main.__doc__)
-    parser.add_argument("--lines", type=int)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--growth", action="store_true")
-    parser.add_argument("--folder", type=Path, default=None)
+    parser.add_argument("--lines", type=int, nargs="+", default=[2_000_000, MANY])
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--folder", type=Path)
+    parser.add_argument("--from-json", action="store_true", help="Spark's own from_json too")
     parser.add_argument("--polars", metavar="PYTHON", help="the interpreter of an environment with Polars")
     given = parser.parse_args()
-    lines = given.lines or (2_000_000 if given.growth else 200_000)
+    pythons = {OURS: sys.executable, DUCKDB: sys.executable}
+    pythons |= {FROM_JSON: sys.executable} if given.from_json else {}
+    pythons |= {POLARS: given.polars} if given.polars else {}
     with tempfile.TemporaryDirectory(prefix="kac-requests-") as own:
         folder = given.folder or Path(own)
-        log = log_of(folder, lines)
-        report("request log", lines=lines, bytes_per_line=round(log.stat().st_size / lines), **load())
-        if given.growth:
-            grow(lines, given.rounds, folder)
-        else:
-            compare(log, lines, given.rounds, folder, given.polars)
+        taken = {lines: compare(lines, given.rounds, folder, pythons) for lines in sorted(given.lines)}
+        for smaller, larger in pairwise(taken.items()):
+            margin(smaller, larger)
     return 0
 
 

@@ -1,0 +1,209 @@
+"""What a command costs: the processor's time and the memory of it and of all processes below it.
+
+Spark's Java and Python workers are below the command, and some of them end after their parents: a parent's own sums
+leave them out. So /proc is read again and again while the command runs; what a process does between the last look and
+its end is made up for by what the command's parent is told of it and those it waited for.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from benchmarks.figures import load
+
+ROOT = Path(__file__).parents[1]
+JAVA = "java"
+_TICKS = os.sysconf("SC_CLK_TCK")
+_LOOK_SECONDS = 0.1
+_LOOKS_TO_MEMORY = 5
+"""What a process shares with others takes the kernel some time to say."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of a command with all below it. wall: seconds. cpu: the processor's, java_cpu: of these, those of Java. own,
+    java, worker: the most MiB that the command itself, Java and the largest Python worker of Java had. A worker has its
+    part of what it shares with others. Without Java `java` is 0."""
+
+    wall: float
+    cpu: float
+    java_cpu: float
+    own: float
+    java: float
+    worker: float
+
+    def __sub__(self, before: Cost) -> Cost:
+        """What came since."""
+        return Cost(
+            self.wall - before.wall,
+            self.cpu - before.cpu,
+            self.java_cpu - before.java_cpu,
+            self.own,
+            self.java,
+            self.worker,
+        )
+
+    def shown(self) -> dict[str, object]:
+        """As figures of a report, with the load."""
+        seconds = {"wall_s": round(self.wall, 2), "cpu_s": round(self.cpu, 2), "java_cpu_s": round(self.java_cpu, 2)}
+        return {**seconds, "mib": {name: round(getattr(self, name)) for name in ("own", "java", "worker")}, **load()}
+
+
+@dataclass
+class _Process:
+    """One that was seen. ticks: of the processor. most: MiB."""
+
+    name: str = ""
+    is_worker: bool = False
+    ticks: int = 0
+    most: float = 0.0
+
+
+class Tree:
+    """A process with all below it, watched for a context, and what it has cost up to now."""
+
+    def __init__(self, root: int) -> None:
+        self._root = root
+        self._began = time.perf_counter()
+        self._seen: dict[tuple[int, str], _Process] = {}
+        self._looks = 0
+        self._alone = threading.Lock()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> Tree:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def cost(self, waited_for: float = 0.0) -> Cost:
+        """Until now. waited_for: what the parent of one that has ended is told of its CPU seconds."""
+        now = time.perf_counter()
+        self._look()
+        with self._alone:
+            every = list(self._seen.values())
+            own = next((each.most for (pid, _), each in self._seen.items() if pid == self._root), 0.0)
+        javas = [each for each in every if each.name == JAVA]
+        return Cost(
+            now - self._began,
+            max(waited_for, sum(each.ticks for each in every) / _TICKS),
+            sum(each.ticks for each in javas) / _TICKS,
+            own,
+            max((each.most for each in javas), default=0.0),
+            max((each.most for each in every if each.is_worker), default=0.0),
+        )
+
+    def _watch(self) -> None:
+        while not self._ended.wait(_LOOK_SECONDS):
+            self._look()
+
+    def _look(self) -> None:
+        found = dict(_processes())
+        with self._alone:
+            self._looks += 1
+            # One whose parents have ended is below the root still.
+            known = {pid: each for (pid, begun), each in self._seen.items() if pid in found and found[pid][19] == begun}
+            for pid, fields in found.items():
+                above = _above(pid, found)
+                if self._root not in (pid, *above) and pid not in known and not known.keys() & set(above):
+                    continue
+                seen = self._seen.setdefault((pid, fields[19]), _Process())
+                seen.ticks = int(fields[11]) + int(fields[12])
+                with suppress(OSError):
+                    seen.name = Path(f"/proc/{pid}/comm").read_text().strip()
+                    below_java = any(known[each].name == JAVA for each in above if each in known)
+                    seen.is_worker = below_java and seen.name != JAVA
+                    if not seen.is_worker:
+                        seen.most = max(seen.most, _kib(pid, "status", "VmHWM") / 1024)
+                    elif self._looks % _LOOKS_TO_MEMORY == 0:
+                        seen.most = max(seen.most, _kib(pid, "smaps_rollup", "Pss") / 1024)
+
+
+class Watched:
+    """A command that runs, and what it has cost up to now."""
+
+    def __init__(self, command: Sequence[str], environ: Mapping[str, str] | None, output: IO[str]) -> None:
+        self._output = output
+        self._command = shlex.join(command)
+        self.process = subprocess.Popen(
+            command, cwd=ROOT, env=environ, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
+        )
+        self.tree = Tree(self.process.pid)
+
+    def cost(self) -> Cost:
+        """Until now."""
+        return self.tree.cost()
+
+    def wait(self) -> Cost:
+        """Until it ends. Raises SystemExit, with the end of what it wrote, where it fails."""
+        _, status, used = os.wait4(self.process.pid, 0)
+        cost = self.tree.cost(used.ru_utime + used.ru_stime)
+        self.process.returncode = os.waitstatus_to_exitcode(status)
+        if self.process.returncode:
+            self._output.seek(0)
+            said = self._output.read()[-3000:]
+            raise SystemExit(f"{self._command} ended with {self.process.returncode}: {said}")
+        return cost
+
+
+def _processes() -> Iterator[tuple[int, list[str]]]:
+    """Of each process what stands behind its name in /proc/PID/stat."""
+    for entry in os.scandir("/proc"):
+        if entry.name.isdigit():
+            with suppress(OSError):
+                yield int(entry.name), Path(entry.path, "stat").read_text().rpartition(")")[2].split()
+
+
+def _above(pid: int, found: Mapping[int, list[str]]) -> list[int]:
+    """The parent of a process, and all above it."""
+    above = []
+    while pid in found:
+        pid = int(found[pid][1])
+        above.append(pid)
+    return above
+
+
+def _kib(pid: int, file: str, field: str) -> int:
+    """0: it has ended and is not waited for yet."""
+    told = re.search(rf"^{field}:\s+(\d+) kB$", Path(f"/proc/{pid}/{file}").read_text(), re.MULTILINE)
+    return int(told[1]) if told else 0
+
+
+@contextmanager
+def watched(command: Sequence[str], environ: Mapping[str, str] | None = None) -> Iterator[Watched]:
+    """Run a command in this checkout for the context; one that runs still is killed then."""
+    with tempfile.TemporaryFile("w+") as output:
+        it = Watched(command, environ, output)
+        try:
+            with it.tree:
+                yield it
+        finally:
+            if it.process.returncode is None:
+                it.process.kill()
+                it.process.wait()
+
+
+def cost_of(command: Sequence[str], environ: Mapping[str, str] | None = None) -> Cost:
+    """Run a command to its end. Raises SystemExit where it fails."""
+    with watched(command, environ) as it:
+        return it.wait()
+
+
+def kac(*words: str) -> list[str]:
+    """The command line of this checkout's kac."""
+    return [sys.executable, "-m", "console", *words]

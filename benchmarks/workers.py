@@ -1,0 +1,173 @@
+"""One worker of a standalone Spark cluster against two, each on a core of its own: `update` by `spark-submit` of a
+request log and of a metadata log.
+
+``python -m benchmarks.workers [--lines 8000000] [--megabytes 64] [--rounds 1] [--folder DIR]``: needs Java, and two
+processors. 64 MB of metadata log are a million records. Each worker, with its executor and its Python workers, is bound
+to one core; the driver is not, and its CPU is shown apart: where there are two cores it is in the way of both. Figures
+are of the stage whose tasks took the longest, by Spark's event log: it reads and decodes the log. Beside it stands all
+that stages took together.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import statistics
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from benchmarks.figures import load, report, report_ratio
+from benchmarks.metadata_log import Day, write_log
+from benchmarks.processes import Tree
+from benchmarks.requests import log_of
+from console.history.inputs import Inputs, MetadataLog, RequestLog
+from console.history.kraft.metadata_log import plan_log
+from console.lake.jars import Group, spark_jars
+from console.lake.java import find_java
+from console.lake.spark_session import write_package
+from tests.support.spark_cluster import SparkCluster, spark_cluster
+
+LEAST = {"request_log": 1.6, "kraft_log": 1.5}
+"""How many times faster two workers have to be."""
+
+
+@dataclass(frozen=True)
+class Stages:
+    """Of one run. longest: seconds of the stage whose tasks took the longest; tasks: how many it had. whole: seconds in
+    which any stage ran. driver_cpu: the driver's CPU seconds, workers_cpu: those of the workers with all below them."""
+
+    longest: float
+    tasks: int
+    whole: float
+    driver_cpu: float
+    workers_cpu: float
+
+
+def bind(pid: int, core: int) -> None:
+    """All threads of a process, and what they start, to one core."""
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        os.sched_setaffinity(int(thread.name), {core})
+
+
+def run(inputs: Inputs, workers: int, folder: Path) -> Stages:
+    """An update of a new lake on so many workers."""
+    package, script = write_package(folder / "kac-lake.zip")
+    jars = spark_jars(os.environ, [Group.DELTA], find_java(os.environ).program)
+    events, conf, place = folder / "events", folder / "conf", folder / "cluster"
+    for each in (events, conf, place):
+        each.mkdir()
+    (conf / "spark-defaults.conf").write_text(
+        f"spark.eventLog.enabled true\nspark.eventLog.dir {events.as_uri()}\nspark.eventLog.compress false\n"
+        "spark.eventLog.rolling.enabled false\n"
+    )
+    with spark_cluster(place, workers) as cluster:
+        # The first process is the master.
+        running = cluster.processes[1:]
+        for process, core in zip(running, sorted(os.sched_getaffinity(0)), strict=False):
+            bind(process.pid, core)
+        watched = replace(cluster, environ={**cluster.environ, "SPARK_CONF_DIR": str(conf)})
+        with ExitStack() as watching:
+            every, *trees = (
+                watching.enter_context(Tree(pid)) for pid in (os.getpid(), *(process.pid for process in running))
+            )
+            before = every.cost().cpu, sum(tree.cost().cpu for tree in trees)
+            _submit(watched, script, inputs, folder, package, jars)
+            spent = sum(tree.cost().cpu for tree in trees) - before[1]
+            driver = every.cost().cpu - before[0] - spent
+    return stages(events, driver, spent)
+
+
+def _submit(
+    cluster: SparkCluster, script: Path, inputs: Inputs, folder: Path, package: Path, jars: Sequence[Path]
+) -> None:
+    given = ["update", str(folder / "lake"), msgspec.json.encode(inputs).decode()]
+    done = cluster.submit(script, given, zips=package, jars=jars)
+    if done.returncode:
+        raise SystemExit(done.stderr[-3000:])
+    assert all(count > 0 for count in cluster.executors), "a worker had nothing to do"
+
+
+def stages(events: Path, driver_cpu: float, workers_cpu: float) -> Stages:
+    """What the event log says of stages."""
+    spans: dict[int, tuple[int, int]] = {}
+    tasks: dict[int, list[int]] = {}
+    for event in _events(events):
+        if event["Event"] == "SparkListenerStageCompleted":
+            stage = event["Stage Info"]
+            if "Submission Time" in stage and "Completion Time" in stage:
+                spans[stage["Stage ID"]] = stage["Submission Time"], stage["Completion Time"]
+        elif event["Event"] == "SparkListenerTaskEnd":
+            info = event["Task Info"]
+            tasks.setdefault(event["Stage ID"], []).append(info["Finish Time"] - info["Launch Time"])
+    longest = max(spans, key=lambda each: sum(tasks.get(each, ())))
+    begin, end = spans[longest]
+    first = min(begin for begin, _ in spans.values())
+    whole, upto = 0, first
+    for start, stop in sorted(spans.values()):
+        whole += max(0, stop - max(upto, start))
+        upto = max(upto, stop)
+    return Stages((end - begin) / 1000, len(tasks[longest]), whole / 1000, driver_cpu, workers_cpu)
+
+
+def _events(folder: Path) -> Iterator[dict[str, Any]]:
+    (log,) = (path for path in folder.iterdir() if re.fullmatch(r"app-[0-9-]+", path.name))
+    with log.open() as lines:
+        for line in lines:
+            yield json.loads(line)
+
+
+def compare(name: str, inputs: Inputs, rows: int, rounds: int, folder: Path) -> None:
+    """One worker and two, in turn."""
+    taken: dict[int, list[Stages]] = {1: [], 2: []}
+    for _ in range(rounds):
+        for workers, found in taken.items():
+            with tempfile.TemporaryDirectory(dir=folder) as own:
+                found.append(run(inputs, workers, Path(own)))
+            shown = {key: round(value, 2) for key, value in vars(found[-1]).items()}
+            report(
+                f"{name}, {workers} workers",
+                rows=rows,
+                rows_a_second=round(rows / found[-1].longest),
+                **shown,
+                **load(),
+            )
+    one, two = (statistics.median(each.longest for each in found) for found in taken.values())
+    report_ratio(f"{name}: one worker's seconds / two workers'", one / two, LEAST[name], at_least=True)
+    one, two = (statistics.median(each.whole for each in found) for found in taken.values())
+    report(f"{name}, all stages: one worker's seconds / two workers'", ratio=round(one / two, 2))
+
+
+def main() -> int:
+    """Print the figures."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.workers", description=__doc__)
+    parser.add_argument("--lines", type=int, default=8_000_000, help="of the request log; 0: none")
+    parser.add_argument("--megabytes", type=int, default=64, help="of the metadata log; 0: none")
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--folder", type=Path)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as made:
+        folder = given.folder or Path(made)
+        if given.lines:
+            log = RequestLog((str(log_of(folder, given.lines)),), "benchmark", 1)
+            compare("request_log", Inputs((), (log,)), given.lines, given.rounds, folder)
+        if given.megabytes:
+            written = folder / f"busy-{given.megabytes}"
+            if not written.exists():
+                write_log(written, given.megabytes << 20, Day().batches())
+            where = str(written / "__cluster_metadata-0")
+            inputs = Inputs((MetadataLog(where),))
+            compare("kraft_log", inputs, plan_log([where]).next_offset, given.rounds, folder)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
