@@ -16,7 +16,7 @@ LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generat
 # Hundreds of tests start Python: each would compile all of this again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo demo-brokers demo-lake test test-fast test-brokers test-long check docs pictures format lock bundle dev-venv run-venv lake-venv clean
+.PHONY: help demo demo-brokers demo-lake look-for-java test test-fast test-brokers test-long check docs pictures format lock bundle dev-venv run-venv lake-venv clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -43,13 +43,17 @@ FAST := $(PYTEST) -n 3 --dist worksteal -m 'not broker and not slow and not long
 SLOW := $(PYTEST) -n 3 --dist loadgroup --durations 15
 
 # What the checks say is shown once the fast tests are through: mypy takes the time that they leave.
-test: dev-venv  ## checks, fast tests, and on real brokers what everything else stands on (needs Java 17)
+test: look-for-java dev-venv  ## checks, fast tests, and on real brokers what everything else stands on (needs Java 17)
 	@echo '== fast tests; beside them the checks'
 	@mkdir -p .cache; $(MAKE) --no-print-directory check > .cache/check.log 2>&1 & checks=$$!; \
 	  $(call again,$(FAST)); fast=$$?; wait $$checks; checked=$$?; cat .cache/check.log; exit $$((fast ? fast : checked))
 	@echo '== the core on real brokers'
-	@$(BIN)/python -m tests.support.kafka_jars
+	@$(BIN)/python -m tests.support.kafka_jars || { echo 'core NOT RUN'; exit 1; }
 	$(call again,$(SLOW) -m 'core and not long')
+
+# Before anything takes time: an environment, half an hour of fast tests.
+look-for-java:
+	@$(PYTHON) -m tests.support.kafka_jars --java
 
 test-brokers: dev-venv  ## what else needs real brokers, or is slow
 	@$(BIN)/python -m tests.support.kafka_jars

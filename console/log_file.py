@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
+import threading
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -12,8 +14,12 @@ from console.safe_files import open_private
 from console.terminal import indented
 
 INTERNAL = "something went wrong in kac itself: $XDG_STATE_HOME/kac/kac.log has it; please report it"
+log = logging.getLogger(__name__)
+
 MAX_BYTES = 2_000_000
 KEPT = 3
+LONGEST_RECORD = 64 << 10
+"""Characters of a record, its traceback included."""
 
 
 def state_directory(environ: Mapping[str, str]) -> Path:
@@ -29,7 +35,7 @@ class WithoutSecrets(logging.Formatter):
         """The record's lines."""
         from console.language.sensitive import without_secrets
 
-        return without_secrets(indented(super().format(record)), "…")
+        return without_secrets(indented(super().format(record)[:LONGEST_RECORD]), "…")
 
 
 class PrivateLog(logging.Handler):
@@ -63,11 +69,28 @@ class PrivateLog(logging.Handler):
         self._rotated.emit(record)
 
 
+def keep_from_stderr() -> None:
+    """Write what a thread, or a destructor, could not raise into the log instead of over the screen: the texts of such
+    errors, and of what they name, come from anywhere."""
+
+    def of_thread(failed: threading.ExceptHookArgs) -> None:
+        if failed.exc_type is not SystemExit:
+            told = (failed.exc_type, failed.exc_value or failed.exc_type(), failed.exc_traceback)
+            log.error("in a thread", exc_info=told)
+
+    def of_destructor(failed: sys.UnraisableHookArgs) -> None:
+        if failed.exc_value is not None:
+            log.error("could not be raised", exc_info=(failed.exc_type, failed.exc_value, failed.exc_traceback))
+
+    threading.excepthook, sys.unraisablehook = of_thread, of_destructor
+
+
 def open_log(environ: Mapping[str, str]) -> str | None:
     """Log to `kac.log` (0600, rotated) in the state directory; the reason where that is not possible.
 
     aiokafka's own logger stays at WARNING: at DEBUG it would write whole requests.
     """
+    keep_from_stderr()
     directory = state_directory(environ)
     root = logging.getLogger()
     root.setLevel(logging.INFO)

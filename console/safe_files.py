@@ -83,15 +83,17 @@ def resolved(path: Path) -> Path:
     raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
 
 
-def open_private(path: Path, flags: int) -> int:
-    """Open a file that its owner alone may read, with its folder; made where it is not there. flags: of os.open.
+def open_private(path: Path, flags: int, *, in_own_folder: bool = True) -> int:
+    """Open a file that its owner alone may read; made where it is not there. flags: of os.open. in_own_folder: its
+    folder is one of kac's own, which is made and becomes private, too; a folder that an operator named stays as it is.
     Returns the descriptor.
 
     Raises:
-        UntrustedPath: the file, its folder or a link to it belongs to another user, or it is no regular file.
+        UntrustedPath: the file, kac's folder or a link to it belongs to another user, or it is no regular file.
         OSError: it can't be opened.
     """
-    private_folder(path.parent)
+    if in_own_folder:
+        private_folder(path.parent)
     target = resolved(path)
     descriptor = os.open(target, flags | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, PRIVATE)
     try:
@@ -107,14 +109,20 @@ def open_private(path: Path, flags: int) -> int:
 
 
 def private_folder(path: Path) -> None:
-    """Make a folder that its owner alone may enter, and its parents; an existing one of this user becomes so. Raises
-    UntrustedPath where it belongs to another user, OSError."""
+    """Make a folder of kac's own that its owner alone may enter, and its parents; an existing one of this user becomes
+    so. Where a link of this user or of root stands for it, the folder that it leads to has to be this user's, and stays
+    as it is. Raises UntrustedPath where it belongs to another user, OSError."""
     path.mkdir(parents=True, exist_ok=True, mode=0o700)
-    found = path.stat()
-    if found.st_uid != os.geteuid():
-        raise UntrustedPath(path, "the folder belongs to another user")
-    if stat.S_IMODE(found.st_mode) & 0o077:
-        path.chmod(0o700)
+    target = resolved(path)
+    folder = os.open(target, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        found = os.fstat(folder)
+        if found.st_uid != os.geteuid():
+            raise UntrustedPath(path, "the folder belongs to another user")
+        if target == path.absolute() and stat.S_IMODE(found.st_mode) & 0o077:
+            os.fchmod(folder, 0o700)
+    finally:
+        os.close(folder)
 
 
 def _replace(target: Path, data: bytes, mode: int) -> None:

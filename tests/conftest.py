@@ -18,6 +18,7 @@ from hypothesis import settings
 
 from tests.support.cached_folder import cache_home
 from tests.support.kafka_jars import RELEASES
+from tests.support.own_places import changed, open_more_files, real_places, take_a_home
 from tests.support.real_clusters import KAFKA_3_9, KafkaCluster, LastTests, group, running
 from tests.support.zookeeper_cluster import ZooKeeperCluster
 
@@ -29,6 +30,13 @@ settings.load_profile("same")
 # A shell's background job ignores Ctrl-C, and so would every program that a test starts and interrupts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Not each test alone: fixtures of modules, workers and what they start would write into the user's own folders.
+_REAL = real_places(os.environ)
+_BEFORE = _REAL.seen()
+if "PYTEST_XDIST_WORKER" not in os.environ:
+    take_a_home()
+open_more_files()
 
 _LAST = pytest.StashKey[LastTests]()
 _FOREIGN = ("KAC_", "KCL_", "KAFKA_", "TEXTUAL", "XDG_", "NO_COLOR", "FORCE_COLOR", "COLORTERM")
@@ -56,6 +64,17 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     session.stash[_LAST] = LastTests(session.items)
     gc.collect()
     gc.freeze()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Nothing of the user's own was touched. Workers leave that to the process that started them."""
+    touched = changed(_BEFORE, _REAL.seen()) if not hasattr(session.config, "workerinput") else []
+    if touched:
+        more = f" and {len(touched) - 5} more" if len(touched) > 5 else ""
+        shown = ", ".join(touched[:5])
+        print(f"\nchanged outside of the tests' own folders, unless another console ran meanwhile: {shown}{more}")
+        session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_unconfigure() -> None:

@@ -460,7 +460,13 @@ def _completed(base: LineEditor, candidate: Candidate) -> LineEditor:
 
 def _one_line(text: str, between: str) -> str:
     """Return `text` without what can't stand in a line, its own line ends replaced."""
-    joined = re.sub(r"\s*[\r\n]+\s*", between, text.strip("\r\n"))
+    first, *others = re.split(r"[\r\n]++", text.strip("\r\n"))
+    if others:
+        *within, last = others
+        first = between.join(
+            (first.rstrip(), *(stripped for line in within if (stripped := line.strip())), last.lstrip())
+        )
+    joined = first
     return "".join(char if char.isprintable() else " " if char == "\t" else "" for char in joined)
 
 

@@ -36,7 +36,8 @@ class Query(NamedTuple):
 
 
 def parse_query(text: str) -> Query:
-    """Return what `text` asks for. Raises BadQuery."""
+    """Return what `text` asks for. Raises BadQuery. ``/!text`` is ``!text``: the slash is the key that opens it."""
+    text = text[1:] if text.startswith("/!") else text
     negated = text.startswith("!")
     rest = text[1:] if negated else text
     if not rest.startswith("/"):

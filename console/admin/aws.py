@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from urllib.parse import quote
 
 from console.admin.aws_keys import keys_of, region_of
-from console.admin.aws_services import Ask, AwsKeys
+from console.admin.aws_services import Ask, AwsKeys, Role, of_role
 from console.admin.errors import Unreachable
 from console.admin.jwt import base64url, no_token
 from console.model.aws_signature import ALGORITHM, signature
@@ -26,7 +26,10 @@ USER_AGENT = "kac"
 RENEWED_BEFORE = 300.0
 """Seconds before their end by which temporary credentials are asked for again."""
 
-_REGION = re.compile(r"\.kafka(?:-serverless)?\.([a-z]{2,}(?:-[a-z]+)+-\d+)\.amazonaws\.com(?:\.cn)?")
+_REGION = re.compile(
+    r"[a-z0-9.-]+\.kafka(?:-serverless)?\.([a-z]{2,8}(?:-[a-z]{1,16}){1,3}-\d{1,2})\.amazonaws\.com(?:\.cn)?"
+)
+"""Of a whole host name: what stands within another one says nothing."""
 
 
 def signed_query(keys: AwsKeys, region: str, host: str, now: float) -> dict[str, str]:
@@ -68,12 +71,16 @@ def _encoded(query: Mapping[str, str]) -> str:
 class AwsLogin:
     """Signs each login with the present credentials; temporary ones are kept until shortly before their end.
 
-    profile: of AWS' files, None for AWS' own order of places. limit: seconds to get credentials.
+    profile: of AWS' files, None for AWS' own order of places. limit: seconds to get credentials. role: a role that is
+    assumed with these, and the region of the token service that is asked.
     """
 
-    def __init__(self, profile: str | None, limit: float, ask: Ask | None = None) -> None:
+    def __init__(
+        self, profile: str | None, limit: float, ask: Ask | None = None, role: tuple[Role, str | None] | None = None
+    ) -> None:
         self._ask = ask or Ask()
         self._profile, self._limit = profile, limit
+        self._role = role
         self._lock = asyncio.Lock()
         self._keys: AwsKeys | None = None
         self._region = ""
@@ -97,7 +104,7 @@ class AwsLogin:
         return f"signed with access key {self._keys.access_key} of {self._keys.source}, for region {self._region}"
 
     def _region_for(self, host: str) -> str:
-        found = _REGION.search(host)
+        found = _REGION.fullmatch(host.lower().removesuffix("."))
         region = found[1] if found else region_of(self._ask, self._profile)
         if not region:
             raise no_token(f"the AWS region of {host} is unknown", "Set AWS_REGION, or region in the profile.")
@@ -109,13 +116,30 @@ class AwsLogin:
             if keys is None or keys.ends is None or keys.ends - time.time() < RENEWED_BEFORE:
                 try:
                     async with asyncio.timeout(self._limit):
-                        keys = await asyncio.to_thread(keys_of, self._ask, self._profile, self._limit)
+                        keys = await asyncio.to_thread(self._found)
                 except TimeoutError:
                     message = f"no AWS credentials within {self._limit:g} s"
                     remedy = "Check the metadata service of the container or the instance, or credential_process."
                     raise Unreachable(Failure("UNREACHABLE", message, remedy)) from None
                 self._keys = keys
             return keys
+
+    def _found(self) -> AwsKeys:
+        """Blocks. Raises AdminError."""
+        keys = keys_of(self._ask, self._profile, self._limit)
+        if self._role is None:
+            return keys
+        role, region = self._role
+        return of_role(role, keys, region or region_of(self._ask, self._profile), self._ask, self._limit)
+
+
+def role_in(options: Mapping[str, str]) -> tuple[Role, str | None] | None:
+    """The role of SASL's options, and the region that they name; None without one."""
+    arn = options.get("aws.role.arn")
+    if arn is None:
+        return None
+    role = Role(arn, options.get("aws.role.session"), external_id=options.get("aws.role.external.id"))
+    return role, options.get("aws.role.region")
 
 
 class IamAuthenticator:

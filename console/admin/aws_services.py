@@ -228,10 +228,13 @@ def _answered(url: str, headers: Mapping[str, str], limit: float, form: bytes | 
         raise OSError(str(error)) from error
 
 
+_ELEMENT = re.compile(rb"<([A-Za-z]{1,64})>([^<&]*+)</\1>")
+
+
 def _element(body: bytes, name: str) -> str:
     """The text of the first element of this name in XML whose texts are plain words; "" if there is none."""
-    found = re.search(rf"<{name}>\s*([^<&]*?)\s*</{name}>".encode("ascii"), body)
-    return found[1].decode("ascii", "replace") if found else ""
+    texts = (found[2] for found in _ELEMENT.finditer(body) if found[1] == name.encode("ascii"))
+    return next(texts, b"").strip().decode("ascii", "replace")
 
 
 def of_container(ask: Ask, limit: float) -> AwsKeys | None:
@@ -291,13 +294,16 @@ def of_instance(ask: Ask) -> AwsKeys | None:
 
 
 def _fetched(url: str, headers: Mapping[str, str], limit: float, method: str = "GET") -> bytes:
-    """The answer, never by way of a proxy: it would get the credentials. Raises OSError."""
+    """The answer, never by way of a proxy or from where a redirect leads: they would get the credentials. Raises
+    OSError."""
     from http.client import HTTPException
     from urllib.request import ProxyHandler, Request, build_opener
 
+    from console.admin.token_endpoint import no_redirects
+
     request = Request(url, headers=dict(headers), method=method)  # noqa: S310 checked, or AWS' own
     try:
-        with build_opener(ProxyHandler({})).open(request, timeout=limit) as answer:
+        with build_opener(ProxyHandler({}), no_redirects()).open(request, timeout=limit) as answer:
             body: bytes = answer.read(LARGEST_ANSWER)
             return body
     except ValueError:

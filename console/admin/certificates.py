@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import ssl
 import time
 from collections.abc import Iterable
@@ -17,24 +18,27 @@ from console.model.certificates import Certificate, Listener
 
 HANDSHAKE_SECONDS = 3.0
 AT_ONCE = 16
+log = logging.getLogger(__name__)
 MOST = 300
 """Listeners that are looked at."""
 
 
 async def shown_certificates(link: Link, listeners: Iterable[Listener]) -> tuple[Certificate, ...]:
-    """The certificate of each listener; one that can't be reached, or has no TLS, is missing.
+    """The certificate of each listener; one that can't be reached or read, or has no TLS, is missing.
 
     It is read whether it is trusted or not: what the trust store refuses, and what has ended, is still a fact. The
-    client's own certificate is shown where there is one, for listeners that ask for it. Raises TlsFailed if that can't
-    be read.
+    client's own certificate is shown to the listeners that the client connects to anyhow, and to no other: a cluster
+    may advertise any address. Raises TlsFailed if that can't be read.
     """
-    context = await asyncio.to_thread(_context, link.settings)
+    own = {*link.settings.bootstrap, *(await link.nodes()).brokers.values()}
+    with_own = await asyncio.to_thread(_context, link.settings, own=True)
+    without = await asyncio.to_thread(_context, link.settings, own=False)
     gate = asyncio.Semaphore(AT_ONCE)
 
     async def shown(listener: Listener) -> Certificate | None:
         async with gate:
             began = time.monotonic()
-            found = await _certificate(listener, context)
+            found = await _certificate(listener, with_own if (listener.host, listener.port) in own else without)
         told = found and Shown(found.subject, found.issuer, _ms(found.begins), _ms(found.ends))
         address = listener.host, listener.port
         link.keep_handshake(listener.broker, address, listener.name, told, time.monotonic() - began)
@@ -44,11 +48,13 @@ async def shown_certificates(link: Link, listeners: Iterable[Listener]) -> tuple
     return tuple(each for each in found if each is not None)
 
 
-def _context(settings: ConnectionSettings) -> ssl.SSLContext:
+def _context(settings: ConnectionSettings, *, own: bool) -> ssl.SSLContext:
+    """own: with the client's certificate, where it has one and speaks TLS."""
     from console.admin.tls import client_context
 
     tls = settings.tls or TlsSettings()
-    return client_context(replace(tls, trust=None, verify_chain=False))
+    key_store = tls.key_store if own else None
+    return client_context(replace(tls, trust=None, key_store=key_store, verify_chain=False))
 
 
 async def _certificate(listener: Listener, context: ssl.SSLContext) -> Certificate | None:
@@ -60,7 +66,10 @@ async def _certificate(listener: Listener, context: ssl.SSLContext) -> Certifica
             )
         shown = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
         return _read(listener, shown) if shown else None
-    except (OSError, ValueError):  # TimeoutError and SSLError are OSErrors; ValueError: no certificate that can be read
+    except OSError:  # TimeoutError and SSLError, too
+        return None
+    except Exception:  # an odd certificate, or name, spoils nothing but its own row
+        log.info("the certificate of a listener of broker %d can't be read", listener.broker, exc_info=True)
         return None
     finally:
         if writer is not None:

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 
-from console.admin.errors import AdminError, BadAnswer, BrokerError, NothingListens, failure
+from console.admin.errors import AdminError, BadAnswer, BrokerError, NothingListens, failure, names_no_broker
 from console.admin.gc_pause import gc_paused
 from console.admin.link import Link
 from console.admin.routing import broker, until_settled
@@ -31,74 +31,6 @@ from console.model.cluster import (
 from console.model.codes import AclOperation
 from console.model.failure import Failure
 
-# The release of a broker, derived from its ApiVersions: brokers do not report it.
-
-METADATA_VERSION = "metadata.version"
-
-# The first feature level of each release (org.apache.kafka.server.common.MetadataVersion), newest first.
-_METADATA_VERSIONS = (
-    (31, "4.4"),
-    (30, "4.3"),
-    (28, "4.2"),
-    (26, "4.1"),
-    (22, "4.0"),
-    (21, "3.9"),
-    (20, "3.8"),
-    (15, "3.7"),
-    (12, "3.6"),
-    (9, "3.5"),
-    (8, "3.4"),
-    (4, "3.3"),
-    (3, "3.2"),
-    (2, "3.1"),
-    (1, "3.0"),
-)
-_LAST_LEVEL = 33
-
-# An (API key, version) that each release was the first to have (ApiMessageType of the releases), newest first.
-# For brokers without a metadata version: all in ZooKeeper mode, and brokers that are not Apache's.
-_FIRST_WITH = (
-    ((18, 5), "4.4"),
-    ((35, 5), "4.3"),
-    ((2, 11), "4.2"),
-    ((45, 1), "4.1"),
-    ((3, 13), "4.0"),
-    ((2, 9), "3.9"),
-    ((16, 5), "3.8"),
-    ((60, 1), "3.7"),
-    ((24, 4), "3.6"),
-    ((1, 15), "3.5"),
-    ((4, 7), "3.4"),
-    ((35, 4), "3.3"),
-    ((35, 3), "3.2"),
-    ((3, 12), "3.1"),
-    ((65, 0), "3.0"),
-    ((60, 0), "2.8"),
-    ((50, 0), "2.7"),
-    ((48, 0), "2.6"),
-    ((29, 2), "2.5"),
-    ((45, 0), "2.4"),
-    ((44, 0), "2.3"),
-    ((43, 0), "2.2"),
-    ((1, 10), "2.1"),
-    ((32, 2), "2.0"),
-)
-
-
-def release_of(apis: Mapping[int, tuple[int, int]], supported_features: Mapping[str, tuple[int, int]]) -> str:
-    """The release as ``3.9``; ``≥ 4.4`` if it is newer than all known here, ``< 2.0`` if it is older."""
-    level = supported_features.get(METADATA_VERSION, (0, 0))[1]
-    if level > _LAST_LEVEL:
-        return f"≥ {_METADATA_VERSIONS[0][1]}"
-    for first, release in _METADATA_VERSIONS:
-        if level >= first:
-            return release
-    for (key, version), release in _FIRST_WITH:
-        if apis.get(key, (0, -1))[1] >= version:
-            return release
-    return f"< {_FIRST_WITH[-1][1]}"
-
-
 _SHOWS_FENCED = 2
 """The version of DescribeCluster that describes fenced brokers (KIP-1073)."""
 QUORUM_TOPIC = "__cluster_metadata"
@@ -117,14 +49,22 @@ _SETTLE_SECONDS = 10.0
 async def describe_cluster(link: Link) -> ClusterInfo:
     """Identity, brokers (fenced ones too, if the cluster reports them) and the operations that the principal may do.
 
-    DescribeCluster (KIP-700), or Metadata before Kafka 2.8. Raises AdminError.
+    DescribeCluster (KIP-700), or Metadata before Kafka 2.8. The link changes no other cluster from then on. Raises
+    AdminError.
     """
     if await link.version("describe_cluster") is None:
-        return cluster_from_metadata(await link.call("metadata", _metadata_of_no_topic))
-    response = await link.call("describe_cluster", _describe_cluster)
-    if response.error_code:
-        raise BrokerError(failure(response.error_code, response.error_message))
-    return cluster_info(response)
+        api = "metadata"
+        info = cluster_from_metadata(await link.call(api, _metadata_of_no_topic))
+    else:
+        api = "describe_cluster"
+        response = await link.call(api, _describe_cluster)
+        if response.error_code:
+            raise BrokerError(failure(response.error_code, response.error_message))
+        info = cluster_info(response)
+    if not info.brokers:
+        raise names_no_broker(api)
+    link.cluster_id = link.cluster_id or info.cluster_id
+    return info
 
 
 def _describe_cluster(kio: ModuleType) -> Any:
@@ -219,10 +159,12 @@ async def begin_anew(link: Link) -> None:
 
 def broker_version(response: Any) -> BrokerVersion:
     """The versions of an ApiVersions response, any version."""
+    from console.model.releases import likely_release
+
     apis = {key.api_key: (key.min_version, key.max_version) for key in response.api_keys}
     supported = {f.name: (f.min_version, f.max_version) for f in getattr(response, "supported_features", ())}
     finalized = {f.name: f.max_version_level for f in getattr(response, "finalized_features", ())}
-    return BrokerVersion(release_of(apis, supported), apis, supported, finalized)
+    return BrokerVersion(likely_release(apis, supported), apis, supported, finalized)
 
 
 async def describe_quorum(link: Link) -> Quorum:
@@ -237,7 +179,7 @@ async def describe_quorum(link: Link) -> Quorum:
         return kio.DescribeQuorumRequest(topics=(kio.TopicData(topic_name=QUORUM_TOPIC, partitions=(partition,)),))
 
     response = await until_settled(
-        lambda: link.call("describe_quorum", build),
+        lambda: link.ask_controller("describe_quorum", build),
         lambda answer: _quorum_error(answer)[0] in _QUORUM_UNSETTLED,
         within=_SETTLE_SECONDS,
     )
@@ -315,6 +257,13 @@ async def describe_log_dirs(
     )
 
 
+_NO_DIRS = Failure(
+    "NO_LOG_DIRS",
+    "the answer names no log directory",
+    "Brokers answer so without DESCRIBE on CLUSTER kafka-cluster, and services that keep their disks to themselves.",
+)
+
+
 async def _log_dirs_of_broker(
     link: Link, broker_id: int, topics: Mapping[str, Sequence[int]] | None
 ) -> tuple[LogDir, ...] | Failure:
@@ -329,6 +278,9 @@ async def _log_dirs_of_broker(
         code = getattr(response, "error_code", 0)
         if code:
             raise BrokerError(failure(code))
+        if not response.results:
+            # Every broker has a directory. Before v3 one without the right to see them is answered so.
+            raise BrokerError(_NO_DIRS)
     except AdminError as error:
         return error.failure
     found = log_dirs(response)
@@ -337,8 +289,16 @@ async def _log_dirs_of_broker(
     return found
 
 
+def is_disk(path: str) -> bool:
+    """Whether a path among a broker's log directories is one of its disks: brokers with storage elsewhere list that
+    beside, as ``remote://bucket``, and what it holds is on no disk and can't be moved to."""
+    scheme, found, _ = path.partition("://")
+    return not found or not all(each.isalnum() or each in "+.-" for each in scheme)
+
+
 def log_dirs(response: Any) -> tuple[LogDir, ...]:
-    """The directories of a DescribeLogDirs response, any version, sorted by path. An offline one has a failure."""
+    """The directories of a DescribeLogDirs response, any version, sorted by path: those that are disks. An offline one
+    has a failure."""
     return tuple(
         LogDir(
             result.log_dir,
@@ -355,4 +315,5 @@ def log_dirs(response: Any) -> tuple[LogDir, ...]:
             getattr(result, "is_cordoned", False),
         )
         for result in sorted(response.results, key=lambda result: result.log_dir)
+        if is_disk(result.log_dir)
     )

@@ -14,10 +14,11 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from console.admin.aside import aside
 from console.admin.delivery import Answer, configs_verdict, deliver, list_items, refused
 from console.admin.errors import (
     AdminError,
-    BrokerError,
+    BadAnswer,
     Disconnected,
     RequestTimedOut,
     UnknownBroker,
@@ -25,10 +26,13 @@ from console.admin.errors import (
     failure,
 )
 from console.admin.gc_pause import gc_paused
+from console.admin.halving import Halving
 from console.admin.link import Link
+from console.admin.link_errors import wrong_broker
 from console.admin.routing import ANY, Route, broker
+from console.model.broker_keys import as_altered
 from console.model.changes import AlterConfigs, ConfigOp, Outcome, Status
-from console.model.codes import APPEND, BROKER, BROKER_LOGGER, CLIENT_METRICS, DELETE, SET, ResourceType
+from console.model.codes import APPEND, BROKER, BROKER_LOGGER, DELETE, SET, ResourceType
 from console.model.config import ConfigListing, ConfigResource, ConfigSet
 from console.model.failure import Failure
 from console.model.numbers import long_number
@@ -48,10 +52,12 @@ OnChunk = Callable[[ConfigListing], None]
 
 
 class _LinkMemory:
-    """What a link keeps between listings: decoders with their caches, and the broker that describes topics."""
+    """What a link keeps between listings: decoders with their caches, of which one is used at a time, and the broker
+    that describes topics."""
 
     def __init__(self) -> None:
         self.decoders: dict[int, ConfigDecoder] = {}
+        self.turn = asyncio.Lock()
         self.describer: int | None = None
 
     def decoder(self, version: int) -> ConfigDecoder:
@@ -96,14 +102,15 @@ async def describe_configs(
             named.setdefault(broker_id, []).append(resource)
     shape = _RequestShape(keys, synonyms, documentation)
     listing = _Listing(on_chunk)
+    halving = Halving(lambda resource: f"{resource.type.name.lower()} {resource.name}")
     with gc_paused():
         of_brokers = [
-            asyncio.create_task(_describe_broker(link, memory, broker_id, mine, shape, listing))
+            asyncio.create_task(_describe_broker(link, memory, broker_id, mine, shape, listing, halving))
             for broker_id, mine in named.items()
         ]
         try:
             if others:
-                await _describe_others(link, memory, others, shape, listing)
+                await _describe_others(link, memory, others, shape, listing, halving)
             await asyncio.gather(*of_brokers)
         finally:
             for task in of_brokers:
@@ -172,23 +179,29 @@ async def _describe_broker(
     resources: list[ConfigResource],
     shape: _RequestShape,
     listing: _Listing,
+    halving: Halving,
 ) -> None:
     try:
-        part = await _describe_chunk(link, memory, broker_id, resources, shape)
+        part = await _describe_chunk(link, memory, broker_id, resources, shape, halving)
     except AdminError as error:
         part = ConfigListing({}, dict.fromkeys(resources, error.failure))
     listing.add(part)
 
 
 async def _describe_others(
-    link: Link, memory: _LinkMemory, resources: list[ConfigResource], shape: _RequestShape, listing: _Listing
+    link: Link,
+    memory: _LinkMemory,
+    resources: list[ConfigResource],
+    shape: _RequestShape,
+    listing: _Listing,
+    halving: Halving,
 ) -> None:
     """From one broker; if it is lost, everything again from another."""
     tried: set[int] = set()
     while True:
         describer = await _describer(link, memory, tried)
         try:
-            await _describe_from(link, memory, describer, resources, shape, listing)
+            await _describe_from(link, memory, describer, resources, shape, listing, halving)
         except (Unreachable, Disconnected, RequestTimedOut, UnknownBroker):
             tried.add(describer)
             await link.refresh()
@@ -216,13 +229,15 @@ async def _describe_from(
     resources: list[ConfigResource],
     shape: _RequestShape,
     listing: _Listing,
+    halving: Halving,
 ) -> None:
     waiting = deque(chunks(resources))
     flying: deque[asyncio.Task[ConfigListing]] = deque()
     try:
         while waiting or flying:
             while waiting and len(flying) < IN_FLIGHT:
-                flying.append(asyncio.create_task(_describe_chunk(link, memory, broker_id, waiting.popleft(), shape)))
+                described = _describe_chunk(link, memory, broker_id, waiting.popleft(), shape, halving)
+                flying.append(asyncio.create_task(described))
             part = await flying.popleft()
             listing.add(ConfigListing(part.sets, part.failures, broker_id))
     finally:
@@ -239,8 +254,27 @@ def chunks(resources: Sequence[ConfigResource]) -> list[list[ConfigResource]]:
 
 
 async def _describe_chunk(
-    link: Link, memory: _LinkMemory, broker_id: int, resources: Sequence[ConfigResource], shape: _RequestShape
+    link: Link,
+    memory: _LinkMemory,
+    broker_id: int,
+    resources: Sequence[ConfigResource],
+    shape: _RequestShape,
+    halving: Halving,
 ) -> ConfigListing:
+    async def ask(some: Sequence[ConfigResource]) -> Mapping[ConfigResource, ConfigSet | Failure]:
+        return await _described(link, memory, broker_id, some, shape)
+
+    found = await halving.read(resources, ask)
+    return ConfigListing(
+        {resource: each for resource, each in found.items() if isinstance(each, ConfigSet)},
+        {resource: each for resource, each in found.items() if isinstance(each, Failure)},
+    )
+
+
+async def _described(
+    link: Link, memory: _LinkMemory, broker_id: int, resources: Sequence[ConfigResource], shape: _RequestShape
+) -> dict[ConfigResource, ConfigSet | Failure]:
+    """What one answer says of each resource. Raises BadAnswer and other AdminErrors."""
     from console.wire.bounds_check import MalformedFrame
 
     raw = await link.call_raw(
@@ -251,53 +285,22 @@ async def _describe_chunk(
     )
     asked: Mapping[tuple[int, str], ConfigResource] = {resource: resource for resource in resources}
     try:
-        described = memory.decoder(raw.version).decode(raw.body, asked)
+        async with memory.turn:
+            described = await aside(len(raw.body), lambda: memory.decoder(raw.version).decode(raw.body, asked))
     except MalformedFrame as error:
         unread = Failure(
             "BAD_ANSWER", f"broker {broker_id}: {error}", "Its server.log may say why; try another broker."
         )
-        return ConfigListing({}, dict.fromkeys(resources, unread))
-    sets: dict[ConfigResource, ConfigSet] = {}
-    failures: dict[ConfigResource, Failure] = {}
+        raise BadAnswer(unread) from error
+    found: dict[ConfigResource, ConfigSet | Failure] = {}
     for resource, result in described:
         if resource not in asked:
             log.warning("broker %d describes %s, which was not in the request", broker_id, resource)
         elif isinstance(result, ConfigSet):
-            sets[resource] = result
+            found[resource] = as_altered(result) if resource.type == BROKER else result
         else:
-            failures[resource] = failure(result.code, result.message)
-    return ConfigListing(sets, failures)
-
-
-async def list_config_resources(link: Link, types: Iterable[ResourceType | int]) -> tuple[ConfigResource, ...]:
-    """The resources of these types that have configs (KIP-1142), sorted.
-
-    Before Kafka 4.1 brokers list client metrics only (KIP-714), so other types give no resources.
-    Raises Unsupported before Kafka 3.7, and other AdminErrors.
-    """
-    wanted = tuple(dict.fromkeys(map(ResourceType, types)))
-    version = await link.require("list_config_resources", 0, "3.7")
-    if version == 0 and CLIENT_METRICS not in wanted:
-        return ()
-
-    def build(kio: ModuleType) -> Any:
-        from console.wire.schemas import for_version
-
-        return for_version(kio.ListConfigResourcesRequest, resource_types=wanted)
-
-    response = await link.call("list_config_resources", build)
-    if response.error_code:
-        raise BrokerError(failure(response.error_code))
-    found = (
-        ConfigResource(ResourceType(getattr(item, "resource_type", CLIENT_METRICS)), item.resource_name)
-        for item in response.config_resources
-    )
-    return tuple(sorted(each for each in found if each.type not in (BROKER, BROKER_LOGGER) or _names_broker(each)))
-
-
-def _names_broker(resource: ConfigResource) -> bool:
-    """Whether a name from a broker is a broker's id, or that of the cluster default."""
-    return resource.is_cluster_default or named_broker(resource) is not None
+            found[resource] = wrong_broker(broker_id, result.message) or failure(result.code, result.message)
+    return found
 
 
 # Altering.
@@ -349,7 +352,7 @@ async def replace_configs(link: Link, request: AlterConfigs, *, validate_only: b
         known = listing.sets.get(resource)
         if resource.type == BROKER_LOGGER:
             outcomes[resource] = refused(
-                resource, "UNSUPPORTED", "this broker can't alter its loggers", "It needs Kafka ≥ 2.4."
+                resource, "UNSUPPORTED", "this server can't alter loggers", "Alter its log4j file."
             )
         elif known is None:
             outcomes[resource] = Outcome(resource, Status.FAILED, listing.failures[resource])

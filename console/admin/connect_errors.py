@@ -19,6 +19,7 @@ from console.admin.errors import (
     SshFailed,
     TlsFailed,
     Unreachable,
+    in_bounds,
 )
 from console.admin.settings import Address, ConnectionSettings, show_address
 from console.model.failure import Failure
@@ -226,7 +227,8 @@ def _sasl_error(cause: BaseException, where: str, settings: ConnectionSettings, 
         remedy = "Check the credentials; the broker's own log says why."
     else:
         when = " at re-authentication, after it had accepted them" if again else ""
-        message = f"{where} refused the {mechanism} credentials{when}" + (f": {cause}" if str(cause) else "")
+        message = f"{where} refused the {mechanism} credentials{when}"
+        message += f": {in_bounds(str(cause))}" if str(cause) else ""
         remedy = "Check user name and password."
         if settings.sasl is not None and "tokenauth" in settings.sasl.options:
             remedy = (
@@ -277,7 +279,7 @@ def _kerberos_error(cause: BaseException, where: str) -> AdminError:
     """Kerberos refused on this side, before the broker was asked."""
     text = str(cause)
     # Paths may have any words in them.
-    said = re.sub(r"\S*/\S*", "", text)
+    said = re.sub(r"\S++", lambda word: "" if "/" in word[0] else word[0], text)
     remedy = next((remedy for part, remedy in _KERBEROS_REMEDIES if part in said), "Try kinit and kvno by hand.")
     return AuthenticationFailed(Failure("AUTHENTICATION_FAILED", f"{where} was not asked: Kerberos: {text}", remedy))
 

@@ -113,6 +113,10 @@ class Connections:
         except Exception as error:
             raise connect_error(error, address, settings) from error
 
+    def reached(self) -> tuple[Address, ...]:
+        """The addresses to which connections are open."""
+        return tuple(address for address, connection in self._open.items() if connection.is_open)
+
     def now_ms(self) -> int:
         """The time at which what is answered now is so, milliseconds since 1970."""
         return round(time.time() * 1000)
@@ -123,16 +127,21 @@ class Connections:
             if (connection := self._open.get(address)) is not None:
                 self.retire(connection)
 
-    def retire_all(self) -> None:
+    def retire_all(self, longest: float | None = None) -> None:
         """Takes all connections out of use."""
-        self.retire_at(tuple(self._open))
+        for connection in tuple(self._open.values()):
+            self.retire(connection, longest)
 
-    def retire(self, connection: Connection) -> None:
-        """Takes a silent connection out of use. It is closed once its requests are answered."""
-        for address, known in list(self._open.items()):
-            if known is connection:
-                del self._open[address]
-        task = asyncio.create_task(connection.close_when_idle(self._settings.request_timeout))
+    def retire(self, connection: Connection, longest: float | None = None) -> None:
+        """Takes a silent connection out of use, if it is one of these. It is closed once its requests are answered, or
+        after so many seconds; None: the settings' request timeout."""
+        mine = [address for address, known in self._open.items() if known is connection]
+        if not mine:
+            return
+        for address in mine:
+            del self._open[address]
+        longest = self._settings.request_timeout if longest is None else longest
+        task = asyncio.create_task(connection.close_when_idle(longest))
         self._retired[task] = connection
         task.add_done_callback(self._retired.pop)
 
@@ -311,9 +320,10 @@ def sasl_login(settings: ConnectionSettings) -> Login | None:
         )
     mechanism, username, password = sasl.mechanism, sasl.username, sasl.password
     if "aws" in sasl.options:
-        from console.admin.aws import AwsLogin, AwsTokens, IamAuthenticator
+        from console.admin.aws import AwsLogin, AwsTokens, IamAuthenticator, role_in
 
-        aws = AwsLogin(sasl.options.get("aws.profile"), TOKEN_SHARE * settings.connect_timeout)
+        limit = TOKEN_SHARE * settings.connect_timeout
+        aws = AwsLogin(sasl.options.get("aws.profile"), limit, role=role_in(sasl.options))
         if mechanism == "OAUTHBEARER":
             return Login(mechanism, lambda host: BearerAuthenticator(AwsTokens(aws, host)))
         return Login(mechanism, lambda host: IamAuthenticator(aws, host))

@@ -12,6 +12,7 @@ AdminError                 everything below; `.failure` has the text for an oper
 ├── OutcomeUnknown         a change was sent and its answer never came: it may have been applied
 ├── BrokerError            a broker refused the request as a whole; the connection stays usable
 │   └── Unsupported        it does not have the API, or not the version needed
+├── WrongCluster           another cluster answers at a broker's address; the change was not sent
 ├── UnknownBroker          no broker of this id is in the cluster
 ├── ReadOnly               the client is read-only; nothing was sent
 ├── NotSendable            a value does not fit the request's format; nothing was sent
@@ -21,12 +22,15 @@ AdminError                 everything below; `.failure` has the text for an oper
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
 
-from console.model.failure import Failure
+from console.model.failure import Failure, without_objects
 
 if TYPE_CHECKING:
     from kio.schema.errors import ErrorCode
+
+    from console.model.releases import Apis
 
 
 class AdminError(Exception):
@@ -69,6 +73,10 @@ class Disconnected(AdminError):
     """The connection was lost before a read was answered."""
 
 
+class WrongCluster(AdminError):
+    """A broker of another cluster answers at this one's address; the change was not sent."""
+
+
 class OutcomeUnknown(AdminError):
     """A change was sent and its answer was lost: it may have been applied. Describe the cluster again."""
 
@@ -89,6 +97,28 @@ class BrokerError(AdminError):
     """A broker refused the request as a whole (missing right, no authorizer…). The connection stays usable."""
 
 
+def names_no_broker(api: str) -> BrokerError:
+    """The error for an answer that names no broker, not even the one that gave it: no state, whatever code is in it.
+    Metadata before v13 has no code for the whole."""
+    return BrokerError(
+        Failure(
+            "NO_BROKERS",
+            f"the answer to {api} names no broker, not even the one that gave it: it failed inside",
+            "Producers and consumers get the same answer: see that broker's server.log at this time.",
+        )
+    )
+
+
+NOT_ANSWERED = "NOT_ANSWERED"
+
+
+def not_answered(what: str) -> Failure:
+    """The failure of a member of a request that its answer leaves out: that says neither that it is nor what it is."""
+    return Failure(
+        NOT_ANSWERED, f"the answer leaves {what} out, without an error", "See the broker's server.log at this time."
+    )
+
+
 class ReadOnly(AdminError):
     """The client is read-only and the request was a change; nothing was sent."""
 
@@ -102,24 +132,34 @@ class ReadOnly(AdminError):
         )
 
 
+_NO_APIS: Apis = MappingProxyType({})
+
+
 class Unsupported(BrokerError):
     """The broker does not support the API, or not the version needed."""
 
-    def __init__(self, api: str, needs: str, newer: tuple[int, int] | None = None) -> None:
-        """newer: the broker's versions of the API, where all of them are newer than those known here."""
+    def __init__(self, api: str, needs: str, apis: Apis = _NO_APIS, newer: tuple[int, int] | None = None) -> None:
+        """needs: the release of Kafka that first has it, ``""`` if that is not known. apis: all that the server has:
+        other servers than Kafka's leave out what they like, and no upgrade would help. newer: the broker's versions of
+        the API, where all of them are newer than those known here."""
         self.api = api
         self.needs = needs
         if newer is not None:
             message = f"this broker's {api} ({newer[0]} to {newer[1]}) is newer than this kac"
             super().__init__(Failure("UNSUPPORTED", message, "Update kac to use it; everything else works."))
             return
-        super().__init__(
-            Failure(
-                "UNSUPPORTED",
-                f"{api} needs Kafka ≥ {needs}" if needs else f"this broker has no {api}",
-                "Upgrade the brokers to use it; everything else works.",
-            )
-        )
+        from console.model.releases import proven_release, release_number
+        from console.wire.schemas import api_key
+
+        release = proven_release(apis, {})
+        if needs and release and release_number(release) < release_number(needs):
+            message = f"{api} needs Kafka ≥ {needs}, and this is {release}"
+            super().__init__(Failure("UNSUPPORTED", message, "Upgrade the brokers to use it; everything else works."))
+            return
+        message = f"this server does not have {api}"
+        if apis and api_key(api) in apis:
+            message = f"this server has {api} up to version {apis[api_key(api)][1]}, which is too low"
+        super().__init__(Failure("UNSUPPORTED", message, "What needs it can't be known or done here; the rest works."))
 
 
 # Kafka's error codes. Numbers, names and retriability are kio's; the hints for an operator are here.
@@ -161,7 +201,7 @@ REMEDIES: Mapping[str, str] = {
     "UNSUPPORTED_SASL_MECHANISM": "Set sasl.mechanism to one that the listener has.",
     "ILLEGAL_SASL_STATE": "The listener takes no SASL: use the port of one that does.",
     "SASL_AUTHENTICATION_FAILED": "Check user name and password.",
-    "UNSUPPORTED_VERSION": "These brokers do not have this feature, or not enabled: upgrade them, or do without.",
+    "UNSUPPORTED_VERSION": "This server does not have it, or it is not enabled there: do without it.",
     "TOPIC_ALREADY_EXISTS": "Choose another name, or alter the topic that is there.",
     "INVALID_PARTITIONS": "A topic can only grow: give more partitions than it has, and at least one.",
     "INVALID_REPLICATION_FACTOR": "Give at most as many replicas as brokers are alive, and at least one.",
@@ -245,12 +285,21 @@ def _known(code: int) -> ErrorCode | None:
         return None
 
 
+MOST_WORDS = 4_000
+"""Characters of a broker's own message that are kept."""
+
+
+def in_bounds(message: str) -> str:
+    """A broker's own message, cut where it is longer than any that Kafka writes."""
+    return message if len(message) <= MOST_WORDS else message[:MOST_WORDS] + "…"
+
+
 def failure(code: int, message: str | None = None) -> Failure:
-    """The failure for a broker's error code. message: the broker's own text, unchanged."""
+    """The failure for a broker's error code. message: the broker's own text, without printed requests."""
     name = error_name(code)
     remedy = REMEDIES.get(name, "")
     if not remedy and is_retriable(code):
         remedy = _PASSES
     if not remedy and name.startswith("UNKNOWN("):
         remedy = "This console does not know the error: the brokers are newer. See their documentation."
-    return Failure(name, message or "", remedy)
+    return Failure(name, without_objects(in_bounds(message or "")), remedy)

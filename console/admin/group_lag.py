@@ -22,10 +22,12 @@ from console.admin.groups import (
     SETTLE_SECONDS,
     SINGLE_AT_ONCE,
     by_coordinator,
+    dead_group,
     describe_at_coordinators,
     find_coordinators,
     parts,
 )
+from console.admin.halving import Halving
 from console.admin.link import Link
 from console.admin.partitions import LATEST, Place, offsets_of
 from console.admin.routing import broker, until_settled
@@ -40,6 +42,7 @@ SHARE_OFFSETS, SHARE_OFFSETS_SINCE = "describe_share_group_offsets", "4.1"
 SHARE = "share"
 """The type of share groups."""
 _SEVERAL_GROUPS = 8
+ABSENT = "GROUP_ID_NOT_FOUND"
 
 
 async def look_at_groups(link: Link, names: Sequence[str], types: Mapping[str, str] = NO_TYPES) -> GroupLooks:
@@ -60,6 +63,12 @@ async def look_at_groups(link: Link, names: Sequence[str], types: Mapping[str, s
     )
     answers = {name: answer for part in fetched for name, answer in part.items()}
     topics = await _topics_of(link, answers)
+    dead = {
+        name: dead_group(name, coordinators[name])
+        for name, why in described.failures.items()
+        if why.name == ABSENT and any(each.offset is not None for each in _told(answers.get(name)))
+    }
+    groups = {**groups, **dead}
     found: dict[str, _Committed] = {}
     failures = dict(missing)
     for name, answer in answers.items():
@@ -72,7 +81,12 @@ async def look_at_groups(link: Link, names: Sequence[str], types: Mapping[str, s
     places = {name: _places(at, groups.get(name)) for name, at in found.items()}
     ends = await offsets_of(link, dict.fromkeys((place for each in places.values() for place in each), LATEST))
     lags_found = {name: _lag(places[name], committed, ends, groups.get(name)) for name, committed in found.items()}
-    return GroupLooks(groups, lags_found, described.failures, failures)
+    undescribed = {name: why for name, why in described.failures.items() if name not in dead}
+    return GroupLooks(groups, lags_found, undescribed, failures)
+
+
+def _told(answer: Sequence[_Position] | Failure | None) -> Sequence[_Position]:
+    return () if answer is None or isinstance(answer, Failure) else answer
 
 
 async def group_lag(link: Link, name: str) -> GroupLag:
@@ -210,10 +224,14 @@ async def _positions_at(link: Link, broker_id: int, names: Sequence[str], is_sha
     try:
         several = is_share or (await link.version("offset_fetch", broker(broker_id)) or 0) >= _SEVERAL_GROUPS
         few = asyncio.Semaphore(1 if several else SINGLE_AT_ONCE)
+        halving = Halving()
+
+        async def settled(some: Sequence[str]) -> _Positions:
+            return await _settled(link, broker_id, some, ask)
 
         async def read(some: Sequence[str]) -> _Positions:
             async with few:
-                return await _settled(link, broker_id, some, ask)
+                return await halving.read(some, settled)
 
         for answer in await asyncio.gather(*map(read, parts(names, FETCHED_AT_ONCE if several else 1))):
             found |= answer

@@ -4,6 +4,7 @@ and groups deleted (KIP-229)."""
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
@@ -13,8 +14,8 @@ from kio.schema.errors import ErrorCode
 
 from console.admin.delivery import Answer, T, deliver, refused
 from console.admin.errors import BrokerError, error_name
-from console.admin.group_lag import SHARE, SHARE_OFFSETS_SINCE, committed_offsets, share_group_offsets
-from console.admin.groups import COORDINATOR_MOVES, SETTLE_SECONDS, describe_groups, find_coordinators
+from console.admin.group_lag import ABSENT, SHARE, SHARE_OFFSETS_SINCE, committed_offsets, share_group_offsets
+from console.admin.groups import COORDINATOR_MOVES, SETTLE_SECONDS, dead_group, describe_groups, find_coordinators
 from console.admin.link import Link
 from console.admin.partitions import by_topic
 from console.admin.routing import broker, until_settled
@@ -34,9 +35,10 @@ from console.model.cluster import CommittedOffset, GroupPosition
 from console.model.failure import Failure
 from console.model.snapshot import TopicPartition
 
+log = logging.getLogger(__name__)
+
 _AT_ONCE = 16
 """Groups whose offsets are read at the same time."""
-_ABSENT = frozenset({"GROUP_ID_NOT_FOUND"})
 _JOINED = frozenset(
     {
         ErrorCode.unknown_member_id,
@@ -68,12 +70,24 @@ async def group_positions(link: Link, names: Iterable[str]) -> tuple[dict[str, G
     few = asyncio.Semaphore(_AT_ONCE)
     found: dict[str, GroupPosition] = {}
 
+    async def dead(name: str) -> GroupPosition:
+        """A group that its coordinator does not know is there all the same where it has offsets."""
+        try:
+            async with few:
+                committed, problems = await committed_offsets(link, name, coordinators[name])
+        except BrokerError as error:
+            log.info("offsets of group %s, which there is not: %s", name, error.failure)
+            return GroupPosition(None, {})
+        if not committed:
+            return GroupPosition(None, {})
+        return GroupPosition(dead_group(name, coordinators[name]), dict(sorted(committed.items())), tuple(problems))
+
     async def read(name: str) -> None:
         group = listing.groups.get(name)
         if group is None:
             why = listing.failures[name]
-            if why.name in _ABSENT:
-                found[name] = GroupPosition(None, {})
+            if why.name == ABSENT:
+                found[name] = await dead(name)
             else:
                 failures[name] = why
             return
@@ -323,13 +337,8 @@ async def _delete_at(link: Link, targets: Sequence[GroupTarget]) -> dict[GroupTa
         return {GroupTarget(each.group_id): _explained(each.group_id, each.error_code) for each in response.results}
 
     async def describe_again(some: Sequence[GroupTarget]) -> Mapping[GroupTarget, Status]:
-        listing = await describe_groups(link, [target.name for target in some])
-        return {
-            target: _status(listing.failures[target.name].name in _ABSENT)
-            if target.name in listing.failures
-            else Status.NOT_APPLIED
-            for target in some
-        }
+        positions, _ = await group_positions(link, [target.name for target in some])
+        return {target: _status(positions[target.name].group is None) for target in some if target.name in positions}
 
     return await deliver(link.settings, targets, send, describe_again, validate_only=False)
 

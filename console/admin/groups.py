@@ -13,14 +13,17 @@ from kio.schema.errors import ErrorCode
 from msgspec.structs import replace
 
 from console.admin.errors import (
+    NOT_ANSWERED,
     AdminError,
     BrokerError,
     failure,
     of_all_brokers,
 )
+from console.admin.halving import Halving
 from console.admin.link import Link
-from console.admin.routing import broker, until_settled
-from console.model.cluster import Group, GroupListing, GroupMember, Places, StreamsTasks
+from console.admin.routing import Route, broker, until_settled
+from console.model.cluster import Group, GroupListing, GroupMember, Places, StreamsTasks, Topic
+from console.model.coordinators import OFFSETS
 from console.model.failure import Failure
 
 SETTLE_SECONDS = 10.0
@@ -41,6 +44,7 @@ COORDINATOR_MOVES = frozenset(
 """Errors of a coordinator that loads or moves: asked again."""
 _NOT_OF_THIS_KIND = frozenset({ErrorCode.group_id_not_found, ErrorCode.unsupported_version})
 _DEAD = "Dead"
+_NAMED = 3
 
 T = TypeVar("T")
 
@@ -57,17 +61,22 @@ async def find_coordinators(
     """Group, or transactional id -> its coordinator's broker id, and name -> failure for those without one. Raises
     AdminError."""
     wanted = tuple(dict.fromkeys(names))
-    found: dict[str, tuple[int, int, str | None]] = {}
-    for some in parts(wanted, FOUND_AT_ONCE):
+    found: dict[str, int | Failure] = {}
+    halving = Halving()
+
+    async def ask(some: Sequence[str]) -> Mapping[str, int | Failure]:
         answer = await until_settled(
             partial(_coordinators, link, some, of),
             lambda answer: any(code in COORDINATOR_MOVES for _, code, _ in answer.values()),
             within=SETTLE_SECONDS,
         )
-        found.update(answer)
+        return {name: failure(code, message) if code else node for name, (node, code, message) in answer.items()}
+
+    for some in parts(wanted, FOUND_AT_ONCE):
+        found |= await halving.read(some, ask)
     return (
-        {name: node for name, (node, code, _) in found.items() if not code},
-        {name: failure(code, message) for name, (_, code, message) in found.items() if code},
+        {name: node for name, node in found.items() if not isinstance(node, Failure)},
+        {name: why for name, why in found.items() if isinstance(why, Failure)},
     )
 
 
@@ -147,6 +156,7 @@ async def _describe_some(link: Link, broker_id: int, names: Sequence[str], types
     groups: dict[str, Group] = {}
     failures: dict[str, Failure] = {}
     left = dict.fromkeys(names)
+    left_out: dict[str, Failure] = {}
     for is_known in (True, False):
         for protocol in _PROTOCOLS:
             asked = [name for name in left if (types.get(name) == protocol.type) is is_known]
@@ -157,24 +167,47 @@ async def _describe_some(link: Link, broker_id: int, names: Sequence[str], types
             except AdminError as error:
                 failures.update(dict.fromkeys(left, error.failure))
                 return GroupListing(groups, failures)
-            for described in answers:
-                name = described.group_id
-                if name not in left or described.error_code in _NOT_OF_THIS_KIND or described.group_state == _DEAD:
-                    continue
-                del left[name]
-                if described.error_code:
-                    failures[name] = failure(described.error_code, getattr(described, "error_message", None))
-                else:
+            for name, described in answers.items():
+                if isinstance(described, Failure) and described.name == NOT_ANSWERED:
+                    left_out[name] = described
+                elif isinstance(described, Failure):
+                    del left[name]
+                    failures[name] = described
+                elif described.error_code not in _NOT_OF_THIS_KIND and described.group_state != _DEAD:
+                    del left[name]
                     groups[name] = protocol.group(described, broker_id)
-    failures.update(dict.fromkeys(left, failure(ErrorCode.group_id_not_found)))
+    failures.update({name: left_out.get(name) or failure(ErrorCode.group_id_not_found) for name in left})
     return GroupListing(groups, failures)
 
 
-async def _describe_by(link: Link, protocol: _Protocol, broker_id: int, names: Sequence[str]) -> Sequence[Any]:
-    """The descriptions of these groups by one protocol; empty if the coordinator does not support it."""
+def dead_group(name: str, coordinator: int) -> Group:
+    """A group that its coordinator calls Dead, as one that does not exist, and that has offsets: as some servers say of
+    groups without members."""
+    return Group(name, _DEAD, "classic", coordinator=coordinator, members=())
+
+
+async def _describe_by(
+    link: Link, protocol: _Protocol, broker_id: int, names: Sequence[str]
+) -> Mapping[str, Any | Failure]:
+    """Group -> its description by one protocol, or why the answer says nothing of it; empty if the coordinator does not
+    support the protocol. Raises AdminError."""
     to = broker(broker_id)
     if await link.version(protocol.api, to) is None:
-        return ()
+        return {}
+
+    async def ask(some: Sequence[str]) -> Mapping[str, Any | Failure]:
+        return {
+            name: failure(each.error_code, getattr(each, "error_message", None))
+            if each.error_code and each.error_code not in _NOT_OF_THIS_KIND
+            else each
+            for name, each in (await _described_by(link, protocol, to, some)).items()
+        }
+
+    return await Halving().read(names, ask)
+
+
+async def _described_by(link: Link, protocol: _Protocol, to: Route, names: Sequence[str]) -> dict[str, Any]:
+    """One answer."""
 
     def build(kio: ModuleType) -> Any:
         from console.wire.schemas import for_version
@@ -187,8 +220,7 @@ async def _describe_by(link: Link, protocol: _Protocol, broker_id: int, names: S
         lambda answer: any(group.error_code in COORDINATOR_MOVES for group in answer.groups),
         within=SETTLE_SECONDS,
     )
-    groups: Sequence[Any] = response.groups
-    return groups
+    return {group.group_id: group for group in response.groups}
 
 
 def consumer_group(described: Any, coordinator: int) -> Group:
@@ -352,17 +384,40 @@ _PROTOCOLS = (
 
 
 async def list_groups(link: Link, states: Sequence[str] = ()) -> GroupListing:
-    """All groups of all brokers (KIP-518, KIP-848). A broker that can't be reached is the failure ``broker N``.
+    """All groups of all brokers (KIP-518, KIP-848). A broker that can't be reached is the failure ``broker N``; groups
+    whose coordinator's partition has no leader are in no list, and the failure is that of the topic.
 
     states: only groups in one of these states, by Kafka's names; brokers before 2.6 list all.
     Raises AdminError if the cluster can't be reached at all, and the first broker's error if no broker can list: that
     is not an empty list.
     """
     ids = sorted((await link.refresh()).brokers)
-    answers = await asyncio.gather(*(_groups_at(link, broker_id, tuple(states)) for broker_id in ids))
+    asked = asyncio.gather(*(_groups_at(link, broker_id, tuple(states)) for broker_id in ids))
+    answers, topic = await asyncio.gather(asked, _topic_of_offsets(link))
     parts, failures = of_all_brokers(dict(zip(ids, answers, strict=True)))
     groups = {group.name: group for part in parts for group in part}
-    return GroupListing(dict(sorted(groups.items())), failures)
+    return GroupListing(dict(sorted(groups.items())), {**failures, **_unled(topic)}, topic)
+
+
+async def _topic_of_offsets(link: Link) -> Topic | None:
+    """The topic of the coordinators; None where there is none, or it may not be described."""
+    from console.admin.topics import describe_topics
+
+    try:
+        return (await describe_topics(link, [OFFSETS])).topics.get(OFFSETS)
+    except AdminError as error:
+        log.info("%s: %s", OFFSETS, error.failure)
+        return None
+
+
+def _unled(topic: Topic | None) -> dict[str, Failure]:
+    """Why some groups are in no broker's list."""
+    down = [each.number for each in topic.partitions if each.leader < 0] if topic is not None else []
+    if topic is None or not down:
+        return {}
+    few = ", ".join(map(str, down[:_NAMED])) + (f" and {len(down) - _NAMED} more" if down[_NAMED:] else "")
+    text = f"{len(down)} of {len(topic.partitions)} partitions have no leader ({few}): their groups can't be listed"
+    return {OFFSETS: Failure("COORDINATOR_NOT_AVAILABLE", text, "Bring back a replica of them.")}
 
 
 async def _groups_at(link: Link, broker_id: int, states: tuple[str, ...]) -> list[Group] | AdminError:

@@ -138,13 +138,13 @@ class ClientLoop(asyncio.SelectorEventLoop):
 
         def look_up() -> None:
             try:
-                found, error = socket.getaddrinfo(host, port, **options), None
+                found, error = _resolved(host, port, **options), None
             except OSError as failed:
                 found, error = None, failed
             with suppress(RuntimeError):  # the loop is closed
                 self.call_soon_threadsafe(_set_answer, answer, found, error)
 
-        threading.Thread(target=look_up, name=f"look up {host}", daemon=True).start()
+        threading.Thread(target=look_up, name="look up", daemon=True).start()
         return await answer
 
     async def _open_socket(self, host: str, port: int) -> socket.socket:
@@ -167,7 +167,7 @@ class ClientLoop(asyncio.SelectorEventLoop):
 
     async def _addresses(self, host: str, port: int) -> Sequence[AddressInfo]:
         with suppress(socket.gaierror):  # a numeric address needs no look-up
-            return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+            return _resolved(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
         found: Sequence[AddressInfo] = await self.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         return found
 
@@ -181,6 +181,14 @@ class ClientLoop(asyncio.SelectorEventLoop):
             connecting.close()
             raise
         return connecting
+
+
+def _resolved(host: Any, port: Any, **options: Any) -> Sequence[AddressInfo]:
+    """As socket.getaddrinfo. Raises OSError also for what can't be written as a host's name."""
+    try:
+        return socket.getaddrinfo(host, port, **options)
+    except UnicodeError:  # a label of more than 63 characters, or an empty one
+        raise socket.gaierror(socket.EAI_NONAME, "it can't be a host's name") from None
 
 
 def by_turns(addresses: Sequence[AddressInfo]) -> list[AddressInfo]:

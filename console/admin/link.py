@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from types import ModuleType
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct
 
+from console.admin.aside import aside
 from console.admin.connections import BREADTH, Connections
 from console.admin.errors import (
     AdminError,
@@ -24,7 +25,10 @@ from console.admin.errors import (
     RequestTimedOut,
     Unreachable,
     Unsupported,
+    WrongCluster,
+    names_no_broker,
 )
+from console.admin.happy_eyeballs import first_to_open
 from console.admin.link_errors import (
     TurnedAway,
     flood,
@@ -32,12 +36,26 @@ from console.admin.link_errors import (
     no_answer,
     no_such_broker,
     not_at_its_address,
+    not_told,
+    of_another_cluster,
     timed_out,
     turned_away,
 )
-from console.admin.routing import ANY, ATTEMPTS, Destination, Route, delays, forwards_to_controller
+from console.admin.routing import (
+    ANY,
+    ATTEMPTS,
+    CONTROLLER,
+    FORWARDED,
+    Destination,
+    Route,
+    delays,
+    forwards_to_controller,
+    refused_by_non_controller,
+)
 from console.admin.settings import Address, ConnectionSettings, show_address
+from console.admin.silence import silent_nodes
 from console.model.failure import Failure
+from console.model.identity import same_cluster
 
 if TYPE_CHECKING:
     from console.flight.answer import Shown
@@ -50,6 +68,12 @@ Ask = Callable[[str, Build], Awaitable[Any]]
 """Sends one request, of kio's name, and returns its decoded response."""
 Prepare = Callable[[str, int], object]
 """Prepares decoding, called with the API and its version."""
+
+ELSEWHERE_SECONDS, WAYS = 1.0, 4
+"""Seconds after which what the controller answers is asked for by way of another broker, too; and by how many ways: a
+broker that waits for a controller that hangs does not see that there is a new one."""
+LONGEST_CHANGE = 3600.0
+"""Seconds for which a connection that is out of use stays open for a change that is not answered."""
 
 
 class Nodes(Struct, frozen=True):
@@ -90,9 +114,14 @@ class Link:
         self.settings = settings
         self._tap = tap
         self._connections = connections or Connections(settings, record, tap)
+        # What waits for the controller holds up all that is sent after it on its connection.
+        self._forwarding = connections or Connections(settings, record, tap)
+        self._way = 0
         self._nodes = Nodes({})
         self._refreshing: asyncio.Task[Nodes] | None = None
         self._was_answered = False
+        self.cluster_id: str | None = None
+        """Of the cluster that was described first: a change is sent to no other."""
 
     async def call(
         self,
@@ -117,7 +146,8 @@ class Link:
         waits = delays()
         for attempt in range(1, ATTEMPTS + 1):
             request = _Request(api, build, to, deadline, change, proposed, _prepare_decoding)
-            response = decode(await self._send(request))
+            raw = await self._send(request)
+            response = await aside(len(raw.body), partial(decode, raw))
             moved = to.where is Destination.CONTROLLER and refused_by_non_controller(response)
             wait = next(waits)
             if not moved or attempt == ATTEMPTS or loop.time() + wait > deadline:
@@ -125,6 +155,26 @@ class Link:
             await asyncio.sleep(wait)
             await self.refresh()
         return response
+
+    async def ask_controller(self, api: str, build: Build) -> Any:
+        """As `call`, for a read that brokers forward to the controller: by way of another broker where one does not
+        answer soon."""
+
+        async def ask(turn: int) -> Any:
+            if turn:
+                self._forwarding.retire_all(LONGEST_CHANGE)  # a change may wait there, which has its own limit
+                self._way += 1
+            return await self.call(api, build, to=CONTROLLER)
+
+        async def discard(_answer: Any) -> None:
+            """There are answers enough."""
+
+        found = await first_to_open(
+            range(WAYS), ask, discard, final=lambda error: not _is_of_the_way(error), stagger=ELSEWHERE_SECONDS
+        )
+        if isinstance(found, list):
+            raise found[-1]
+        return found
 
     async def call_raw(
         self,
@@ -167,15 +217,20 @@ class Link:
         """The version that `call` would use with this destination; None if either side lacks the API."""
         return (await self._reached(api, to)).version(api)
 
+    async def advertised(self, to: Route = ANY) -> Mapping[int, tuple[int, int]]:
+        """API key -> lowest and highest version, as the destination has them."""
+        return (await self._reached("api_versions", to)).versions
+
     async def proposes(self, api: str, version: int, to: Route = ANY) -> bool:
         """Whether the destination supports a proposal's version of an API (console.wire.proposals)."""
         return (await self._reached(api, to)).proposes(api, version)
 
     async def require(self, api: str, min_version: int, needs: str, to: Route = ANY) -> int:
         """The version in use, if it is at least this one. Raises Unsupported with the Kafka release needed."""
-        version = await self.version(api, to)
+        connection = await self._reached(api, to)
+        version = connection.version(api)
         if version is None or version < min_version:
-            raise Unsupported(api, needs)
+            raise Unsupported(api, needs, connection.versions)
         return version
 
     async def nodes(self) -> Nodes:
@@ -183,7 +238,8 @@ class Link:
         return self._nodes if self._nodes.brokers else await self.refresh()
 
     async def silence(self, within: float) -> dict[int, AdminError]:
-        """The errors of known brokers that do not answer ApiVersions within so many seconds; empty if all do.
+        """The errors of known brokers that do not answer ApiVersions within so many seconds, or far sooner where
+        another has; empty if all do.
 
         All are asked at once, each on a new connection; of very many brokers only the first BREADTH, which is enough
         to see whether the cluster is up. Connections to silent brokers are taken out of use. Raises AdminError if the
@@ -193,21 +249,13 @@ class Link:
             async with asyncio.timeout(within):
                 nodes = dict(sorted((await self.nodes()).brokers.items())[:BREADTH])
         except TimeoutError:
+            if reached := self._connections.reached():
+                self.begin_anew()  # what was asked there may never be answered
+                raise not_told(reached, within) from None
             raise no_answer(self.settings.bootstrap, within) from None
-
-        async def reason(address: Address) -> AdminError | None:
-            try:
-                async with asyncio.timeout(within):
-                    await self._connections.try_anew(address)
-            except TimeoutError:
-                return self._not_connected(address, no_answer([address], within), within)
-            except AdminError as error:
-                return error
-            return None
-
-        reasons = await asyncio.gather(*map(reason, nodes.values()))
-        silent = {id_: why for id_, why in zip(nodes, reasons, strict=True) if why is not None}
-        self._connections.retire_at(nodes[id_] for id_ in silent)
+        silent = await silent_nodes(nodes, self._connections.try_anew, self._not_connected, within)
+        for connections in (self._connections, self._forwarding):
+            connections.retire_at(nodes[id_] for id_ in silent)
         if nodes and len(silent) == len(nodes):
             # An error that says more than a time-out comes first.
             raise min(silent.values(), key=lambda why: isinstance(why, RequestTimedOut))
@@ -225,6 +273,7 @@ class Link:
     def begin_anew(self) -> None:
         """Takes all connections out of use: later requests use new ones."""
         self._connections.retire_all()
+        self._forwarding.retire_all()
 
     async def refresh(self) -> Nodes:
         """Reads the brokers and the controller again. Concurrent callers share one request."""
@@ -238,6 +287,7 @@ class Link:
         if self._refreshing is not None:
             self._refreshing.cancel()
         await self._connections.close()
+        await self._forwarding.close()
 
     def _deadline(self, timeout: float | None) -> float:
         return asyncio.get_running_loop().time() + (self.settings.request_timeout if timeout is None else timeout)
@@ -300,7 +350,7 @@ class Link:
         began = time.monotonic()
         try:
             async with asyncio.timeout_at(request.deadline):
-                connection = await self._connection(to)
+                connection = await self._connection(to, api)
         except TimeoutError as error:
             where = (
                 f"broker {to.broker_id}" if to.where is Destination.BROKER else show_address(self.settings.bootstrap[0])
@@ -314,11 +364,13 @@ class Link:
         if request.proposed is not None:
             version = request.proposed if connection.proposes(api, request.proposed) else None
         if version is None:
-            raise Unsupported(api, FIRST_RELEASE.get(api, ""), connection.newer(api))
+            raise Unsupported(api, FIRST_RELEASE.get(api, ""), connection.versions, connection.newer(api))
         try:
             encoded = connection.prepare(api, version, request.build)
         except Unencodable as error:
             raise NotSendable(Failure("NOT_SENDABLE", str(error), "Nothing was sent; correct the value.")) from error
+        if request.change and self.cluster_id and connection.version("metadata") is not None:
+            await self._refuse_another_cluster(connection, request)
         if self._tap is None:
             return await self._answer(request, connection, encoded)
         from console.flight.tap import Sent
@@ -332,6 +384,17 @@ class Link:
         self._tap.answered(sent, answer.body, time.monotonic() - began)
         return answer
 
+    async def _refuse_another_cluster(self, connection: Connection, request: _Request) -> None:
+        """Ask who is at the end of the connection that a change is about to take. Raises AdminError."""
+        try:
+            async with asyncio.timeout_at(request.deadline):
+                found = getattr(await self._asked(connection, "metadata", _no_topics), "cluster_id", None)
+        except TimeoutError as error:
+            self._connections.retire(connection)
+            raise RequestTimedOut(timed_out("metadata", connection, change=False)) from error
+        if not same_cluster(found, self.cluster_id):
+            raise WrongCluster(of_another_cluster(connection, found, self.cluster_id))
+
     async def _answer(self, request: _Request, connection: Connection, encoded: AiokafkaRequest) -> RawResponse:
         api, change = request.api, request.change
         try:
@@ -341,7 +404,8 @@ class Link:
                     request.prepare(api, encoded.version)
                 answer = await answering
         except TimeoutError as error:
-            self._connections.retire(connection)
+            for connections in (self._connections, self._forwarding):
+                connections.retire(connection)
             problem = timed_out(api, connection, change)
             raise (OutcomeUnknown(problem) if change else RequestTimedOut(problem)) from error
         except Exception as error:
@@ -360,7 +424,7 @@ class Link:
         """The decoded response to one request. Raises AdminError and TimeoutError."""
         version = connection.version(api)
         if version is None:
-            raise Unsupported(api, "")
+            raise Unsupported(api, "", connection.versions)
         request = connection.prepare(api, version, build)
         began = time.monotonic()
         try:
@@ -374,47 +438,44 @@ class Link:
 
             sent = Sent((connection.host, connection.port), api, version, request.body)
             self._tap.answered(sent, answer.body, time.monotonic() - began)
-        return decode(answer)
+        return await aside(len(answer.body), partial(decode, answer))
 
     def _not_connected(self, address: Address, error: AdminError, took: float) -> AdminError:
         if self._tap is not None:
             self._tap.not_connected(address, error, took)
         return error
 
-    async def _connection(self, to: Route) -> Connection:
+    async def _connection(self, to: Route, api: str = "") -> Connection:
+        """The connection for an API; without one, for the versions that it supports."""
         if to.where is Destination.BROKER:
-            connection = await self._to_broker(to.broker_id)
-        else:
-            known = self._nodes.brokers.values()
-            connection = await self._connections.any_of(dict.fromkeys((*self.settings.bootstrap, *known)))
-            if to.where is Destination.CONTROLLER and not forwards_to_controller(connection.versions):
-                connection = await self._to_broker((await self.nodes()).controller_id)
+            connection = await self._to_broker(to.broker_id, self._connections)
+            if api in FORWARDED and forwards_to_controller(connection.versions):
+                connection = await self._to_broker(to.broker_id, self._forwarding)
+            return connection
+        addresses = list(dict.fromkeys((*self.settings.bootstrap, *self._nodes.brokers.values())))
+        connection = await self._connections.any_of(addresses)
+        if api in FORWARDED and forwards_to_controller(connection.versions):
+            turned = self._way % len(addresses)
+            connection = await self._forwarding.any_of((*addresses[turned:], *addresses[:turned]))
+        elif to.where is Destination.CONTROLLER and not forwards_to_controller(connection.versions):
+            connection = await self._to_broker((await self.nodes()).controller_id, self._connections)
         return connection
 
-    async def _to_broker(self, broker_id: int) -> Connection:
+    async def _to_broker(self, broker_id: int, connections: Connections) -> Connection:
         address = self._nodes.brokers.get(broker_id)
         if address is None:
             address = (nodes := await self.refresh()).brokers.get(broker_id)
             if address is None:
                 raise no_such_broker(broker_id, nodes.brokers)
         try:
-            return await self._connections.to(address)
+            return await connections.to(address)
         except Unreachable as error:
             raise not_at_its_address(broker_id, error.failure) from error
 
     async def _read_nodes(self) -> Nodes:
-        from console.wire.schemas import for_version
-
-        def no_topics(kio: ModuleType) -> Any:
-            return for_version(
-                kio.MetadataRequest,
-                topics=(),
-                allow_auto_topic_creation=False,
-                include_cluster_authorized_operations=False,
-                include_topic_authorized_operations=False,
-            )
-
-        response = await self.call("metadata", no_topics)
+        response = await self.call("metadata", _no_topics)
+        if not response.brokers:
+            raise names_no_broker("metadata")
         self._nodes = Nodes({b.node_id: (b.host, b.port) for b in response.brokers}, response.controller_id)
         if self._tap is not None:
             self._tap.name_nodes(self._nodes.brokers)
@@ -424,6 +485,23 @@ class Link:
         self._refreshing = None
         if not task.cancelled():
             task.exception()  # the waiting callers have it
+
+
+def _is_of_the_way(error: BaseException) -> bool:
+    """Whether a request failed on the way, and not at the controller."""
+    return isinstance(error, Unreachable | Disconnected | RequestTimedOut)
+
+
+def _no_topics(kio: ModuleType) -> Any:
+    from console.wire.schemas import for_version
+
+    return for_version(
+        kio.MetadataRequest,
+        topics=(),
+        allow_auto_topic_creation=False,
+        include_cluster_authorized_operations=False,
+        include_topic_authorized_operations=False,
+    )
 
 
 def _prepare_decoding(api: str, version: int) -> None:
@@ -444,28 +522,3 @@ def decode(raw: RawResponse) -> Any:
     except MalformedFrame as error:
         problem = Failure("BAD_ANSWER", f"the answer to {raw.api} can't be read: {error}", "Please report this.")
         raise BadAnswer(problem) from error
-
-
-def refused_by_non_controller(response: Any) -> bool:
-    """Whether the request as a whole, or each item, was refused with NOT_CONTROLLER: nothing was applied.
-
-    Kafka 2.8 refuses each partition of an election so, with 0 as the error of the whole.
-    """
-    from kio.schema.errors import ErrorCode
-
-    if getattr(response, "error_code", 0) == ErrorCode.not_controller:
-        return True
-    codes = list(_codes_of_items(response))
-    return bool(codes) and all(code == ErrorCode.not_controller for code in codes)
-
-
-def _codes_of_items(entity: Any) -> Iterator[int]:
-    for name in type(entity).__dataclass_fields__:
-        part = getattr(entity, name)
-        if not isinstance(part, tuple) or not part or not hasattr(part[0], "__dataclass_fields__"):
-            continue
-        for item in part:
-            if hasattr(item, "error_code"):
-                yield item.error_code
-            else:
-                yield from _codes_of_items(item)

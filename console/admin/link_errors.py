@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from console.admin.errors import Disconnected, RequestTimedOut, UnknownBroker, Unreachable
 from console.admin.settings import Address, show_address
-from console.model.failure import Failure
+from console.model.failure import WRONG_BROKER, Failure
 
 if TYPE_CHECKING:
     from console.wire.connection import Connection
@@ -51,6 +52,15 @@ def no_answer(addresses: Sequence[Address], within: float) -> RequestTimedOut:
     return RequestTimedOut(Failure("TIMED_OUT", f"no answer from {where} within {within:g} s", remedy))
 
 
+def not_told(reached: Sequence[Address], within: float) -> RequestTimedOut:
+    """Which brokers there are was not answered within so many seconds, on connections that are open."""
+    where = ", ".join(map(show_address, reached[:3])) + (f" and {len(reached) - 3} more" if len(reached) > 3 else "")
+    remedy = "It may be busy with a request before: it is asked again on a new connection."
+    return RequestTimedOut(
+        Failure("TIMED_OUT", f"{where} is connected, and did not answer Metadata within {within:g} s", remedy)
+    )
+
+
 def lost(api: str, connection: Connection, change: bool) -> Failure:
     """The connection ended before the answer came."""
     where = show_address((connection.host, connection.port))
@@ -71,7 +81,10 @@ def turned_away(connection: Connection) -> Failure:
 
 def not_at_its_address(broker_id: int, failure: Failure) -> Unreachable:
     """A broker is not where Metadata says it is."""
-    remedy = f"{failure.remedy} That is where broker {broker_id} says it is: see its advertised.listeners."
+    remedy = (
+        f"{failure.remedy} That address is advertised by broker {broker_id}; the bootstrap answered: see that broker's "
+        "advertised.listeners, and whether this host reaches it."
+    )
     return Unreachable(Failure(failure.name, f"broker {broker_id} at {failure.message}", remedy))
 
 
@@ -81,3 +94,26 @@ def no_such_broker(broker_id: int, alive: Iterable[int]) -> UnknownBroker:
         return UnknownBroker(Failure("UNKNOWN_BROKER", "the cluster has no controller just now", "Try again soon."))
     message = f"no broker {broker_id} is alive: there are {', '.join(map(str, sorted(alive)))}"
     return UnknownBroker(Failure("UNKNOWN_BROKER", message, "Check the id, and whether that broker is down."))
+
+
+_UNEXPECTED = re.compile(r"Unexpected (?:broker|node) id[,.] [Ee]xpected (\d{1,10})\b")
+
+
+def wrong_broker(broker_id: int, message: str | None) -> Failure | None:
+    """The failure where another broker answers than the one that was meant; None for another failure."""
+    found = _UNEXPECTED.match(message or "")
+    if found is None or int(found[1]) == broker_id:
+        return None
+    return Failure(
+        WRONG_BROKER,
+        f"broker {found[1]} answers at the address that is advertised by broker {broker_id}; the bootstrap answered",
+        f"Correct advertised.listeners of broker {broker_id}, or what its name leads to from here.",
+    )
+
+
+def of_another_cluster(connection: Connection, found: str | None, expected: str | None) -> Failure:
+    """The failure of a change whose connection leads to another cluster."""
+    where = show_address((connection.host, connection.port))
+    answers = f"cluster {found}" if found else "a server without an id"
+    message = f"{answers} answers at {where}, an address of cluster {expected}"
+    return Failure("WRONG_CLUSTER", message, "It was not sent. Find out which cluster this address leads to.")

@@ -44,6 +44,18 @@ async def log_offsets(link: Link, led: Mapping[int, Sequence[Place]], *, stable:
     return await _of_leaders(led, at_leader)
 
 
+async def held_back(link: Link, led: Mapping[int, Sequence[Place]]) -> frozenset[Place]:
+    """The partitions, of those that each broker leads, in which records wait for an open transaction."""
+
+    async def at_leader(leader: int, places: Sequence[Place]) -> dict[Place, int]:
+        # The stable ones first: where they are behind, they were behind already before the others were read.
+        stable = await _asked(link, leader, places, LATEST, stable=True)
+        ends = await _asked(link, leader, places, LATEST)
+        return {place: end for place, (_, end) in ends.items() if place in stable and stable[place][1] < end}
+
+    return frozenset(await _of_leaders(led, at_leader))
+
+
 async def newest_records(link: Link, led: Mapping[int, Sequence[Place]]) -> dict[Place, Newest]:
     """(topic, partition) -> the record with the highest timestamp, for the partitions that each broker leads; empty
     ones are missing, as are all of a broker before Kafka 3.0."""

@@ -21,7 +21,7 @@ from console.admin.jwt import (
     unsecured_token,
 )
 from console.admin.settings import SaslSettings
-from console.admin.token_endpoint import ENDPOINT_TIMEOUT, refuse_clear_text, request_token, token_in
+from console.admin.token_endpoint import ENDPOINT_TIMEOUT, NAMES, refuse_clear_text, request_token, token_in
 from console.model.failure import Failure
 from console.programs import ProgramFailed, name_of, output_of
 
@@ -135,7 +135,8 @@ def token_of_command(command: str, limit: float) -> Token:
             raise Unreachable(Failure("UNREACHABLE", f"no token: {error}", remedy)) from None
         raise no_token(f"the token's command {error}", remedy) from None
     if output.lstrip().startswith(b"{"):
-        return token_in(output, f"the token's command {name}", remedy)
+        # Scripts that were written for kafkactl call it token.
+        return token_in(output, f"the token's command {name}", remedy, (*NAMES, "token"))
     text = checked(output.decode("ascii", "replace").strip(), f"what {name} wrote as the token")
     return Token(text, life_of(text))
 

@@ -13,6 +13,7 @@ from kio.schema.errors import ErrorCode
 from console.admin.cluster import describe_cluster
 from console.admin.delivery import Answer, deliver, refuse_duplicates
 from console.admin.errors import AdminError, BrokerError, error_name, failure
+from console.admin.halving import Halving
 from console.admin.link import Link
 from console.admin.routing import CONTROLLER, broker
 from console.admin.topics import ANSWER_SECONDS, describe_topics
@@ -160,7 +161,7 @@ async def list_reassignments(link: Link) -> tuple[Reassignment, ...]:
     def build(kio: ModuleType) -> Any:
         return kio.ListPartitionReassignmentsRequest(topics=None)
 
-    response = await link.call("list_partition_reassignments", build, to=CONTROLLER)
+    response = await link.ask_controller("list_partition_reassignments", build)
     if response.error_code:
         raise BrokerError(failure(response.error_code, response.error_message))
     return reassignments(response)
@@ -345,12 +346,21 @@ async def _offsets_of_leader(
     """(topic, partition) -> (error code, or the failure of its request; offset)."""
     places = list(wanted)
     found: dict[Place, tuple[int | Failure, int]] = {}
+    halving = Halving(place_text)
+
+    async def ask(some: Sequence[Place]) -> Mapping[Place, tuple[int | Failure, int] | Failure]:
+        answer = await _offsets_answered(link, leader, {place: wanted[place] for place in some}, CONSUMER, stable)
+        return {
+            place: (code, offset) if not code or code in _LEADER_MOVED else _failure_of(place, code)
+            for place, (code, offset) in answer.items()
+        }
+
     for start in range(0, len(places), PARTITIONS_AT_ONCE):
-        some = {place: wanted[place] for place in places[start : start + PARTITIONS_AT_ONCE]}
-        answer = await offsets_at_broker(link, leader, some, stable=stable)
-        if isinstance(answer, Failure):
-            return found | dict.fromkeys(places[start:], (answer, -1))
-        found.update(answer)
+        try:
+            answer = await halving.read(places[start : start + PARTITIONS_AT_ONCE], ask)
+        except AdminError as error:
+            return found | dict.fromkeys(places[start:], (error.failure, -1))
+        found |= {place: (each, -1) if isinstance(each, Failure) else each for place, each in answer.items()}
     return found
 
 
@@ -363,7 +373,15 @@ async def offsets_at_broker(
     link: Link, broker_id: int, wanted: Mapping[Place, int], asker: int = CONSUMER, *, stable: bool = False
 ) -> dict[Place, tuple[int, int]] | Failure:
     """(topic, partition) -> (error code, offset) for a timestamp each, or the failure of the request."""
+    try:
+        return await _offsets_answered(link, broker_id, wanted, asker, stable)
+    except AdminError as error:
+        return error.failure
 
+
+async def _offsets_answered(
+    link: Link, broker_id: int, wanted: Mapping[Place, int], asker: int, stable: bool
+) -> dict[Place, tuple[int, int]]:
     def build(kio: ModuleType) -> Any:
         from console.wire.schemas import for_version
 
@@ -379,10 +397,7 @@ async def offsets_at_broker(
             timeout=timedelta(seconds=WAIT_SECONDS),
         )
 
-    try:
-        response = await link.call("list_offsets", build, to=broker(broker_id))
-    except AdminError as error:
-        return error.failure
+    response = await link.call("list_offsets", build, to=broker(broker_id))
     return {
         (topic.name, p.partition_index): (p.error_code, p.offset) for topic in response.topics for p in topic.partitions
     }
@@ -397,6 +412,11 @@ async def ends_at_leaders(link: Link, leaders: Mapping[int, Sequence[Place]]) ->
     return {place: offset for answer in answers for place, (code, offset) in answer.items() if not code}
 
 
-def _failure_of(place: Place, code: int) -> Failure:
+def place_text(place: Place) -> str:
+    """A partition for people: ``orders-3``."""
     topic, number = place
-    return failure(code, f"{topic}-{number}")
+    return f"{topic}-{number}"
+
+
+def _failure_of(place: Place, code: int) -> Failure:
+    return failure(code, place_text(place))

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
+from console.admin.aside import aside
 from console.admin.delivery import Answer, deliver, refused
 from console.admin.errors import BadAnswer, BrokerError, Unsupported, failure
 from console.admin.gc_pause import gc_paused
@@ -43,7 +44,7 @@ async def describe_quotas(
 
     with gc_paused():
         try:
-            quotas = decode_quotas(raw.version, raw.body)
+            quotas = await aside(len(raw.body), lambda: decode_quotas(raw.version, raw.body))
         except MalformedFrame as error:
             raise BadAnswer(Failure("BAD_ANSWER", str(error), "")) from error
     if isinstance(quotas, QuotaError):

@@ -9,9 +9,10 @@ from console.admin.errors import AdminError, BrokerError
 from console.admin.group_lag import SHARE, committed_offsets, share_group_offsets
 from console.admin.groups import find_coordinators, list_groups
 from console.admin.link import Link
-from console.model.cluster import CommittedOffset, Group, TopicReaders
+from console.model.cluster import CommittedOffset, Group
 from console.model.failure import Failure
 from console.model.snapshot import TopicPartition
+from console.model.topic_readers import TopicReaders
 
 AT_ONCE = 16
 """Groups whose offsets are read at the same time."""

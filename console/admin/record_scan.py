@@ -188,7 +188,7 @@ def take(
 
     aborted: producer id and first offset of each transaction that was aborted in this stretch (read_committed only).
     """
-    from console.wire.record_batches import BatchDamage, batches, records
+    from console.wire.record_batches import BatchDamage, OutOfTime, batches, records
 
     open_: set[int] = set()
     pending = sorted(aborted, key=lambda each: each[1], reverse=True)
@@ -207,7 +207,7 @@ def take(
                 if batch.aborts:
                     open_.discard(facts.producer_id)
             elif last >= scan.position and not (facts.transactional and facts.producer_id in open_):
-                for record in records(batch, topic, scan.number, scan.position):
+                for record in records(batch, topic, scan.number, scan.position, is_over=budget.is_over):
                     if record.offset >= scan.until:
                         break
                     budget.looked_at += 1
@@ -218,6 +218,8 @@ def take(
                     if scan.is_full(count) or budget.looked_at >= MOST_LOOKED_AT:
                         scan.position = reached
                         return
+        except OutOfTime:
+            return
         except BatchDamage as damage:
             if reached < scan.until:
                 _add_undecodable(scan, topic, reached, last, str(damage))

@@ -156,7 +156,7 @@ class RecordedConnections(Connections):
         """The record's time."""
         return self._tape.now()
 
-    def retire(self, connection: Any) -> None:
+    def retire(self, connection: Any, longest: float | None = None) -> None:
         """Nothing is open."""
 
 

@@ -56,7 +56,7 @@ _MOVED = frozenset(
 async def read_records(link: Link, query: RecordsQuery, wanted: Wanted | None = None) -> RecordsRead:
     """The records of a topic or of one of its partitions, read from the leaders; never changes anything.
 
-    wanted: only these records, called in the client's thread; what is looked at is bounded all the same.
+    wanted: only these records, called in a thread of its own; what is looked at is bounded all the same.
     Partitions that can't be read are `problems`. Raises AdminError if the topic or the group can't be read, and the
     first failure if no partition can be.
     """
@@ -321,8 +321,8 @@ class _Reading:
         self.budget.bytes += len(data)
         position = scan.position
         aborted = [(each.producer_id, each.first_offset) for each in answer.aborted_transactions or ()]
-        take(scan, self._topic.name, data, aborted, self._count, self._wanted, self.budget)
-        await asyncio.sleep(0)  # other requests of the client go on between two decodings
+        # Other requests of the client go on meanwhile.
+        await asyncio.to_thread(take, scan, self._topic.name, data, aborted, self._count, self._wanted, self.budget)
         if scan.position > position or scan.broken:
             self._tries.pop(scan.number, None)
         else:

@@ -6,7 +6,7 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable, Container, Iterator
 from enum import Enum, auto
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 
 class Destination(Enum):
@@ -40,6 +40,55 @@ KRAFT_ONLY = (55, 64)
 def forwards_to_controller(api_keys: Container[int]) -> bool:
     """Whether a broker with these APIs forwards requests to the controller, as all in KRaft mode do (KIP-590)."""
     return any(key in api_keys for key in KRAFT_ONLY)
+
+
+FORWARDED = frozenset(
+    {
+        "alter_client_quotas",
+        "alter_configs",
+        "alter_partition_reassignments",
+        "alter_user_scram_credentials",
+        "create_acls",
+        "create_partitions",
+        "create_topics",
+        "delete_acls",
+        "delete_topics",
+        "describe_quorum",
+        "elect_leaders",
+        "incremental_alter_configs",
+        "list_partition_reassignments",
+        "unregister_broker",
+        "update_features",
+    }
+)
+"""APIs that brokers in KRaft mode hand on to the active controller (KafkaApis.forwardToController). While that one
+hangs they stay unanswered for half a minute, and so does all that comes after them on the same connection: a broker
+answers the requests of a connection one after another."""
+
+
+def refused_by_non_controller(response: Any) -> bool:
+    """Whether the request as a whole, or each item, was refused with NOT_CONTROLLER: nothing was applied.
+
+    Kafka 2.8 refuses each partition of an election so, with 0 as the error of the whole.
+    """
+    from kio.schema.errors import ErrorCode
+
+    if getattr(response, "error_code", 0) == ErrorCode.not_controller:
+        return True
+    codes = list(_codes_of_items(response))
+    return bool(codes) and all(code == ErrorCode.not_controller for code in codes)
+
+
+def _codes_of_items(entity: Any) -> Iterator[int]:
+    for name in type(entity).__dataclass_fields__:
+        part = getattr(entity, name)
+        if not isinstance(part, tuple) or not part or not hasattr(part[0], "__dataclass_fields__"):
+            continue
+        for item in part:
+            if hasattr(item, "error_code"):
+                yield item.error_code
+            else:
+                yield from _codes_of_items(item)
 
 
 # Retries.

@@ -71,7 +71,8 @@ class SaslSettings(Struct, frozen=True):
     further options ``assertion.…`` as in Kafka, paths absolute, and the password opens the private key.
     Or ``token.command``: a command line that writes a token. Without these the password is the token itself, or,
     without a password, the token is an unsecured one for username.
-    AWS_MSK_IAM, and OAUTHBEARER with AWS' tokens: ``aws``, perhaps ``aws.profile``.
+    AWS_MSK_IAM, and OAUTHBEARER with AWS' tokens: ``aws``, perhaps ``aws.profile``; ``aws.role.arn`` for a role that is
+    assumed with those credentials, with ``aws.role.session``, ``aws.role.external.id`` and ``aws.role.region``.
     GSSAPI: ``kerberos.service.name``; ``kerberos.keytab`` or ``kerberos.ticket.cache``, paths, for other tickets than
     those of the default cache; username is the principal, None for the default one."""
 

@@ -236,7 +236,7 @@ class SshWay:
             with suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(finish, error)
 
-        threading.Thread(target=work, name=f"ssh {self._host.host}", daemon=True).start()
+        threading.Thread(target=work, name="ssh", daemon=True).start()
         error = await done
         if error is not None:
             raise error
@@ -409,7 +409,7 @@ REFUSED = "SSH_REFUSED"
 _DENIED = re.compile(r"^(\S+): Permission denied \((.*)\)", re.MULTILINE)
 _NOT_CONNECTED = re.compile(r"^ssh: connect to host (\S+) port (\d+): (.*)$", re.MULTILINE)
 _NOT_RESOLVED = re.compile(r"^ssh: Could not resolve hostname (\S+): (.*)$", re.MULTILINE)
-_JUMP_REFUSED = re.compile(r"^channel \d+: open failed: (.*)\n(?:.*\n)*?stdio forwarding failed", re.MULTILINE)
+_JUMP_REFUSED = re.compile(r"^channel \d+: open failed: (.*)$", re.MULTILINE)
 
 
 def open_failures(log: str) -> Mapping[tuple[str, int], str]:
@@ -463,7 +463,7 @@ def ssh_failed(host: SshHost, log: str, *, in_time: bool, asked: bool) -> SshFai
         why, remedy = f"{match[1]}: {match[2]}", "Check its spelling, ~/.ssh/config and DNS."
     elif match := _NOT_CONNECTED.search(text):
         why, remedy = f"{match[1]}:{match[2]}: {match[3]}", "Check the address, firewalls, and whether a VPN is up."
-    elif match := _JUMP_REFUSED.search(text):
+    elif "\nstdio forwarding failed" in text and (match := _JUMP_REFUSED.search(text)):
         why, remedy = f"a jump host does not connect to the next host: {match[1]}", "Check ProxyJump in ~/.ssh/config."
     elif not in_time:
         why, remedy = f"no login within {START_SECONDS} s", f"See where it waits: ssh -v {host.as_argument}"

@@ -27,7 +27,7 @@ from console.model.secret import Secret
 
 # PEM, read as leniently as Kafka's DefaultSslEngineFactory does: blanks are ignored.
 
-_PEM_BLOCK = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----(.*?)-----END \1-----", re.DOTALL)
+_PEM_BEGIN = re.compile(r"-----BEGIN ([A-Z0-9 ]{1,64}+)-----")
 _CERTIFICATE_LABELS = ("CERTIFICATE", "TRUSTED CERTIFICATE", "X509 CERTIFICATE")
 _KEY_LABELS = ("PRIVATE KEY", "ENCRYPTED PRIVATE KEY", "RSA PRIVATE KEY", "EC PRIVATE KEY", "DSA PRIVATE KEY")
 
@@ -47,12 +47,27 @@ class PemBlock:
 
 def pem_certificates(text: str) -> tuple[PemBlock, ...]:
     """All certificates, in order. Raises ValueError if one is not base64."""
-    return tuple(_pem_block(label, body) for label, body in _PEM_BLOCK.findall(text) if label in _CERTIFICATE_LABELS)
+    return tuple(_pem_block(label, body) for label, body in _pem_blocks(text) if label in _CERTIFICATE_LABELS)
 
 
 def pem_private_key(text: str) -> PemBlock | None:
     """The first private key, or None. Raises ValueError if it is not base64."""
-    return next((_pem_block(label, body) for label, body in _PEM_BLOCK.findall(text) if label in _KEY_LABELS), None)
+    return next((_pem_block(label, body) for label, body in _pem_blocks(text) if label in _KEY_LABELS), None)
+
+
+def _pem_blocks(text: str) -> Iterator[tuple[str, str]]:
+    """Label and body of each block. One without an end is left out; it is looked for once."""
+    endless: set[str] = set()
+    at = 0
+    while begin := _PEM_BEGIN.search(text, at):
+        label, at = begin[1], begin.end()
+        end = f"-----END {label}-----"
+        ends = -1 if label in endless else text.find(end, at)
+        if ends < 0:
+            endless.add(label)
+            continue
+        yield label, text[at:ends]
+        at = ends + len(end)
 
 
 def pem_block(label: str, der: bytes) -> PemBlock:

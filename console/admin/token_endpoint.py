@@ -107,13 +107,19 @@ def no_redirects() -> Any:
     return NoRedirects()
 
 
-def token_in(body: bytes, source: str, remedy: str = "Is it the token endpoint's URL?") -> Token:
-    """The token of a JSON answer (RFC 6749, section 5.1). Raises AuthenticationFailed. source: who answered."""
+NAMES = ("access_token", "id_token")
+
+
+def token_in(
+    body: bytes, source: str, remedy: str = "Is it the token endpoint's URL?", names: tuple[str, ...] = NAMES
+) -> Token:
+    """The token of a JSON answer (RFC 6749, section 5.1). Raises AuthenticationFailed. source: who answered. names:
+    where the token may stand."""
     try:
         answer = json.loads(body)
     except (ValueError, RecursionError):
         answer = None
-    text = answer.get("access_token") or answer.get("id_token") if isinstance(answer, dict) else None
+    text = next((found for name in names if (found := answer.get(name))), None) if isinstance(answer, dict) else None
     if not isinstance(text, str):
         raise no_token(f"{source} answered without an access_token", remedy)
     # A JWT may end before the endpoint says so: its own time is in whole seconds.

@@ -22,6 +22,7 @@ from console.admin.errors import (
     Unreachable,
     error_name,
     failure,
+    names_no_broker,
 )
 from console.admin.gc_pause import gc_paused
 from console.admin.link import Link
@@ -45,6 +46,24 @@ async def describe_topics(
 
     to: who is asked: brokers answer with what they know. within: seconds. Raises AdminError.
     """
+    if names is None:
+        return await _listed(link, None, to, within)
+
+    from console.admin.halving import Halving
+
+    async def ask(some: Sequence[str]) -> Mapping[str, Topic | Failure]:
+        listing = await _listed(link, some, to, within)
+        return {**listing.topics, **listing.failures}
+
+    found = await Halving().read(tuple(dict.fromkeys(names)), ask) if names else {}
+    return TopicListing(
+        {name: each for name, each in found.items() if isinstance(each, Topic)},
+        {name: each for name, each in found.items() if isinstance(each, Failure)},
+    )
+
+
+async def _listed(link: Link, names: Sequence[str] | None, to: Route, within: float | None) -> TopicListing:
+    """One answer."""
 
     def build(kio: ModuleType) -> Any:
         from console.wire.schemas import for_version
@@ -60,13 +79,13 @@ async def describe_topics(
             include_topic_authorized_operations=False,
         )
 
-    if names is not None and not names:
-        return TopicListing({})
     with gc_paused():
         response = await link.call("metadata", build, to=to, timeout=within)
         code = getattr(response, "error_code", 0)
         if code:
             raise BrokerError(failure(code))
+        if not response.brokers:
+            raise names_no_broker("metadata")
         return topic_listing(response)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Collection, Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import Any, TypeVar
 
@@ -11,8 +11,9 @@ from kio.schema.errors import ErrorCode
 
 from console.admin.errors import AdminError, BrokerError, failure, of_all_brokers
 from console.admin.groups import OF_TRANSACTIONS, SETTLE_SECONDS, find_coordinators
+from console.admin.halving import Halving
 from console.admin.link import Link
-from console.admin.partitions import by_topic, leaders_of
+from console.admin.partitions import by_topic, leaders_of, place_text
 from console.admin.routing import broker, until_settled
 from console.model.failure import Failure
 from console.model.transactions import (
@@ -60,19 +61,28 @@ async def _producers_at(link: Link, broker_id: int, places: Sequence[Place]) -> 
     found: dict[Place, tuple[Producer, ...]] = {}
     failures: dict[Place, Failure] = {}
     await link.require("describe_producers", 0, _NEEDS, broker(broker_id))
+    halving = Halving(place_text)
+
+    async def ask(some: Sequence[Place]) -> Mapping[Place, tuple[Producer, ...] | Failure]:
+        response = await link.call("describe_producers", _producers_request(some), to=broker(broker_id))
+        return {
+            (topic.name, part.partition_index): failure(
+                part.error_code, part.error_message or f"{topic.name}-{part.partition_index}"
+            )
+            if part.error_code
+            else tuple(map(_producer, part.active_producers))
+            for topic in response.topics
+            for part in topic.partitions
+        }
+
     for chunk in chunks(places, PARTITIONS_AT_ONCE):
         try:
-            response = await link.call("describe_producers", _producers_request(chunk), to=broker(broker_id))
+            answer = await halving.read(chunk, ask)
         except AdminError as error:
             failures.update(dict.fromkeys(chunk, error.failure))
             continue
-        for topic in response.topics:
-            for part in topic.partitions:
-                place = topic.name, part.partition_index
-                if part.error_code:
-                    failures[place] = failure(part.error_code, part.error_message or f"{topic.name}-{place[1]}")
-                else:
-                    found[place] = tuple(map(_producer, part.active_producers))
+        found |= {place: each for place, each in answer.items() if not isinstance(each, Failure)}
+        failures |= {place: each for place, each in answer.items() if isinstance(each, Failure)}
     return ProducerListing(found, failures)
 
 
@@ -190,22 +200,27 @@ async def describe_transactions(link: Link, ids: Iterable[str]) -> TransactionLi
 
 
 async def _described_at(link: Link, broker_id: int, ids: Sequence[str]) -> TransactionListing:
-    try:
+    async def ask(some: Sequence[str]) -> Mapping[str, Transaction | Failure]:
         response = await until_settled(
-            lambda: describe_ids(link, broker_id, ids),
+            lambda: describe_ids(link, broker_id, some),
             lambda answer: any(each.error_code in _COORDINATOR_MOVES for each in answer.transaction_states),
             within=SETTLE_SECONDS,
         )
+        return {
+            each.transactional_id: failure(each.error_code, each.transactional_id)
+            if each.error_code
+            else _described(each, broker_id)
+            for each in response.transaction_states
+        }
+
+    try:
+        answer = await Halving().read(ids, ask)
     except AdminError as error:
         return TransactionListing({}, dict.fromkeys(ids, error.failure))
-    found: dict[str, Transaction] = {}
-    failures: dict[str, Failure] = {}
-    for each in response.transaction_states:
-        if each.error_code:
-            failures[each.transactional_id] = failure(each.error_code, each.transactional_id)
-        else:
-            found[each.transactional_id] = _described(each, broker_id)
-    return TransactionListing(found, failures)
+    return TransactionListing(
+        {id_: each for id_, each in answer.items() if not isinstance(each, Failure)},
+        {id_: each for id_, each in answer.items() if isinstance(each, Failure)},
+    )
 
 
 def describe_ids(link: Link, broker_id: int, ids: Sequence[str]) -> Awaitable[Any]:

@@ -8,6 +8,7 @@ from enum import Enum
 
 from console.answers.results import Detail
 from console.model.numbers import Data
+from console.present.names import plural
 
 
 class Health(Enum):
@@ -48,7 +49,7 @@ def checks_result(found: Sequence[Check]) -> Detail:
         {"name": each.name, "health": each.health.value, "found": each.found, "remedy": each.remedy or None}
         for each in found
     ]
-    title = f"{len(found)} checks: {bad} {'does' if bad == 1 else 'do'} not work, {notes} could be better"
+    title = f"{len(found)} checks: {bad} failed, {plural(notes, 'warning')}"
     return Detail(title, {"checks": data}, tuple(lines))
 
 

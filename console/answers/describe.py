@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from console.answers.results import Detail, Result, Table, table_of
+from console.answers.results import NOT_READ, Detail, Result, Table, table_of
 from console.language.errors import CommandError, did_you_mean
 from console.language.quoting import quote
 from console.language.statements import Key, Show, Subject
@@ -101,7 +101,7 @@ def key_detail(
         beneath = Inheritance(snapshot).without_override(target, entry.name)
         data["without_override"] = _inherited_data(beneath) if beneath.known else None
     if target.type == BROKER:
-        data["update_mode"] = update_mode(target.type, entry.name, known=entry.type.known).name
+        data["update_mode"] = update_mode(target.type, entry.name, entry).name
     if by_broker:
         data["by_broker"] = [
             {"broker": broker, **_inherited_data(inherited)} for broker, inherited in sorted(by_broker.items())
@@ -236,9 +236,9 @@ def _about_group(snapshot: Snapshot, subject: ConfigResource) -> About:
     if group.members is not None:
         parts["members"] = table_of("members", member_columns(group.members), group.members, empty="no members")
     if lag is not None:
-        parts["partitions"] = table_of(
-            "partitions", LAGS, map(partition_rows(group, trend), lag.partitions), empty="no offsets committed"
-        )
+        empty = NOT_READ if lag.failures else "no offsets committed"
+        rows = map(partition_rows(group, trend), lag.partitions)
+        parts["partitions"] = table_of("partitions", LAGS, rows, empty=empty)
     return (line,), GROUPS.detail(GroupRow(group, lag, trend)), parts
 
 

@@ -9,7 +9,7 @@ from console.language.errors import CommandError
 from console.language.interpret import require_checked
 from console.language.statements import Explain
 from console.language.vocabulary import problems
-from console.model.acl import CLUSTER_NAME, Acl
+from console.model.acl import CLUSTER_NAME, Acl, has_type
 from console.model.authorizer import (
     ALL,
     EVERYBODY,
@@ -55,7 +55,7 @@ def explain(statement: Explain, snapshot: Snapshot) -> Table:
         decided.append((request, decision, "elsewhere" if others else host or "anywhere"))
         decided += [(at, other, at.host or "") for at, other in others[:_ADDRESSES]]
         more += len(others[_ADDRESSES:])
-    notes = [*_conditions(decided), *_hints(decided, index)]
+    notes = [*_conditions(decided), *_hints(decided, index), *_untyped(statement.principal, name, type_, index)]
     if more:
         notes.append(f"{plural(more, 'more address', 'more addresses')} with another answer: name one with from HOST")
     places = {place for _, _, place in decided}
@@ -188,6 +188,17 @@ def _hints(decided: Iterable[tuple[Request, Decision, str]], index: AclIndex) ->
         found = "is allowed on one" if writes else "is allowed on none"
         yield f"From Kafka 3.0 on an idempotent producer needs only WRITE on some topic, which {found}."
     yield from _near_misses(request, index)
+
+
+def _untyped(principal: str, name: str, type_: AclResourceType, index: AclIndex) -> Iterator[str]:
+    """What has no type in a principal: the one that is asked for, and those of ACLs, which old brokers took."""
+    if not has_type(principal):
+        who = clean(principal, 120)
+        yield f"{who} has no type, and every client's principal has one: User:{who}?"
+    there = {who for each in index.patterns_on(type_, name) for who in index.principals_at(each)}
+    if wrong := sorted(who for who in there if not has_type(who)):
+        who = clean(wrong[0], 120)
+        yield f"An ACL on it is of {who}, which has no type: for all but super users brokers fail to decide. Revoke it."
 
 
 def _near_misses(request: Request, index: AclIndex) -> Iterator[str]:

@@ -101,19 +101,27 @@ def who_text(change: Change) -> str:
 
 
 def history_table(
-    latest: Iterable[Change], past: History, entity: Entity | None = None, text: str = "", *, all_: bool = False
+    latest: Iterable[Change],
+    past: History,
+    entity: Entity | None = None,
+    text: str = "",
+    *,
+    all_: bool = False,
+    between: tuple[datetime | None, datetime | None] = (None, None),
 ) -> Table:
     """The changes of the journal, the latest first, an edit a line.
 
     latest: the changes, the latest first; only as many are taken as are shown. past: those that are open. entity: of
-    this one alone; text: contained in a line.
+    this one alone; text: contained in a line. between: from the first time on, and before the second.
     """
     matches = _filter(text)
+    since, until = between
     now = datetime.now(UTC)
     ahead: list[Change] = []
     found = (
         row
         for change in _and_ahead(latest, now, ahead)
+        if (since is None or change.intent.at >= since) and (until is None or change.intent.at < until)
         for place, entry in enumerate(change.entries)
         if entity is None or subject(entry.staged.edit.target) == subject(entity.subject)
         if matches(row := history_row(change, place, entry))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TypeVar
 
@@ -19,9 +19,10 @@ from console.language.filters import (
     split_fields,
     without_acl_filters,
 )
-from console.language.statements import List
+from console.language.statements import FieldFilter, List
 from console.language.vocabulary import problems
 from console.model.config import ConfigResource, topic_resource
+from console.model.failure import Failure
 from console.model.snapshot import ReadFailure, Snapshot
 from console.plan.plan import EMPTY
 from console.present.acls import AclRow
@@ -37,7 +38,7 @@ from console.present.kinds import (
     scram_rows,
     user_rows,
 )
-from console.present.names import NOTHING
+from console.present.names import NOTHING, some
 from console.present.quotas import QuotaRow
 from console.present.topics import TopicRow
 
@@ -65,8 +66,12 @@ def _table(
     by_columns, fields = split_fields(statement) if resource is not None else (statement, ())
     passes = row_test(by_columns, columns.of("filter"), CONFIG_KEYS if resource is not None else "")
     name_test, configs, found = _names(statement), ConfigFilter(fields), []
+    unknown: list[str] = []
     for row in rows:
-        if not (names(row, name_test) and passes(row)):
+        passed = passes(row) if names(row, name_test) else False
+        if not passed:
+            if passed is None:
+                unknown.append(columns.texts(row)[0])
             continue
         values = configs.values(snapshot, resource(row)) if resource is not None else {}
         if values is not None:
@@ -74,9 +79,21 @@ def _table(
             found.append(Row((*columns.texts(row), *texts), columns.data(row) | values))
     configs.require_known(statement.kind)
     headings = titles(columns) + tuple(map(Column, configs.keys))
-    empty = f"no {statement.kind}" + (" match" if statement.globs or statement.fields else "")
+    match = " are known to match" if unknown else " match" if statement.globs or statement.fields else ""
     unread = problems(snapshot, *parts, *(["configs"] if fields else []))
+    if unknown:
+        unread = (*unread, _unjudged(statement, by_columns.fields, unknown))
+    empty = f"no {statement.kind}{match}"
     return Table(statement.kind.replace("-", "_"), headings, tuple(found), empty=empty, problems=unread)
+
+
+def _unjudged(statement: List, fields: Sequence[FieldFilter], names: Sequence[str]) -> ReadFailure:
+    """The rows that a filter can't judge, as what is missing."""
+    filters = " ".join(f"{field.key}{field.operator}{field.pattern}" for field in fields)
+    message = f"whether they pass {filters} can't be said: what is known of that is not all, or nothing"
+    return ReadFailure(
+        statement.kind, some(names), Failure("NOT_KNOWN", message, "List them without the filter to see what is known.")
+    )
 
 
 def _names(statement: List) -> Test:

@@ -117,7 +117,9 @@ def running_moves_table(
 _COPIES = tuple(map(Column, ("Topic", "Partition", "Broker", "From", "To", "Copied", "Of", "Behind", "Operation")))
 
 
-def dir_copies_table(snapshot: Snapshot, owners: Mapping[ReplicaPlace, int] = _NO_OWNERS) -> Table:
+def dir_copies_table(
+    snapshot: Snapshot, owners: Mapping[ReplicaPlace, int] = _NO_OWNERS, problems: tuple[ReadFailure, ...] = ()
+) -> Table:
     """Replicas that brokers copy from one log directory into another. behind: records that the copy lacks. owners: the
     operations of those that this host's journal knows."""
     rows = []
@@ -147,7 +149,8 @@ def dir_copies_table(snapshot: Snapshot, owners: Mapping[ReplicaPlace, int] = _N
         }
         rows.append(Row(cells, data))
     title = "copied between directories of a broker"
-    return Table("dir_copies", _COPIES, tuple(rows), title, "no replica is copied between directories of a broker")
+    empty = "no replica is copied between directories of a broker"
+    return Table("dir_copies", _COPIES, tuple(rows), title, empty, problems=problems)
 
 
 def time_left(left: int, rate: float) -> str:

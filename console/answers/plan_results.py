@@ -8,7 +8,7 @@ from console.admin.settings import ConnectionSettings
 from console.answers.results import Column, Row, Table
 from console.language.quoting import shell_text
 from console.model.changes import GroupTarget, Outcome, Status, Target
-from console.model.failure import Failure
+from console.model.failure import Failure, sentences
 from console.model.numbers import Data
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
@@ -153,7 +153,7 @@ def stage_table(report: StageReport, draft: Draft) -> Table:
     # Staging forgets the outcomes of what it touches, so an empty plan has as many.
     staged = _diff_rows(diff_of(report.added, draft), EMPTY, {})
     notes = dropped_lines(report.dropped)
-    refused = _by_reason((f"{each.reason}. {each.remedy}".rstrip(), each.edit) for each in report.refused)
+    refused = _by_reason((sentences(each.reason, each.remedy), each.edit) for each in report.refused)
     notes += [f"! refused: {names.some(some)}: {reason}" for reason, some in refused.items()]
     notes += loss_lines(report.added)
     return Table("staged", _DIFF_COLUMNS, staged, empty="nothing staged", notes=tuple(notes))

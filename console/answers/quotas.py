@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from console.answers.results import Column, Detail, Row, Table, table_of
+from msgspec.structs import replace
+
+from console.answers.results import NOT_READ, Column, Detail, Row, Table, table_of
 from console.language.statements import EffectiveQuota, Show
 from console.language.vocabulary import check_key, problems, quota_keys
 from console.model.inheritance import Inheritance
@@ -42,17 +44,23 @@ def quota_subject(statement: Show, entity: QuotaEntity, snapshot: Snapshot, plan
     for key in statement.keys:
         check_key(entity, key, own)
     keys = tuple(key.name for key in statement.keys)
-    parts: dict[str, Table | tuple[Detail, ...]] = {"quotas": _values(entity, own, keys, plan)}
+    unread = {each.part for each in problems(snapshot, "quotas", "scram")}
+    values = _values(entity, own, keys, plan)
+    if "quotas" in unread:
+        values = replace(values, empty=NOT_READ)
+    parts: dict[str, Table | tuple[Detail, ...]] = {"quotas": values}
     data: dict[str, Data] = {"entity": entity.as_dict()}
     if statement.full and not keys:
         below = _below(entity, snapshot.quotas)
         if below:
             rows = (QuotaRow(each, snapshot.quotas.get(each, {})) for each in below)
             parts["clients"] = without_empty(table_of("clients", QUOTAS, rows, "With single clients:"))
-        parts.update(_counting(entity, snapshot))
+        parts.update(_counting(entity, snapshot) if "quotas" not in unread else {})
         name = entity.name_of(USER) if entity.has(USER) else None
         if name is not None and not entity.has(CLIENT_ID):
-            parts["scram"] = table_of("scram", SCRAM, scram_rows(snapshot, [name]), "SCRAM credentials:")
+            rows_of_user = scram_rows(snapshot, [name]) if "scram" not in unread else ()
+            empty = NOT_READ if "scram" in unread else "none"
+            parts["scram"] = table_of("scram", SCRAM, rows_of_user, "SCRAM credentials:", empty)
     return Detail(quota_entity(entity), data, (), parts, problems(snapshot, "quotas", "scram"))
 
 
@@ -117,9 +125,10 @@ def effective_result(statement: EffectiveQuota, snapshot: Snapshot) -> Table:
     if statement.key is not None:
         check_key(QuotaEntity.of({USER: statement.user, CLIENT_ID: statement.client}), statement.key)
         keys = (statement.key.name,)
-    found = [(key, effective(snapshot.quotas, statement.user, statement.client, key)) for key in keys]
-    table = _effective_table(found, snapshot, f"user {statement.user}, {_client(statement.client)}")
     unread = problems(snapshot, "quotas")
+    # Where quotas could not be read, none of those that are known says that there is no limit.
+    found = [(key, effective(snapshot.quotas, statement.user, statement.client, key)) for key in keys if not unread]
+    table = _effective_table(found, snapshot, f"user {statement.user}, {_client(statement.client)}")
     return Table(table.name, table.columns, table.rows, table.title, table.empty, table.notes, unread)
 
 

@@ -68,6 +68,10 @@ def titles(columns: Columns[R]) -> tuple[Column, ...]:
     return tuple(Column(column.title, column.type == "number") for column in columns.of("list"))
 
 
+NOT_READ = "not read"
+"""Stands in the place of rows that could not be read: that there are none is not known."""
+
+
 def table_of(name: str, columns: Columns[R], rows: Iterable[R], title: str = "", empty: str = "none") -> Table:
     """Rows of a noun under its columns."""
     made = tuple(Row(columns.texts(row), columns.data(row)) for row in rows)
@@ -162,7 +166,7 @@ def _table(table: Table) -> Iterator[str]:
         yield clean(table.title)
     if table.rows:
         yield from _columns(table.columns, table.rows)
-    else:
+    elif not table.problems:  # what could not be read is not said to be empty
         yield f"{_GAP if table.title else ''}{table.empty}"
     for note in table.notes:
         yield clean(note)

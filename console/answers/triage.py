@@ -8,25 +8,28 @@ from datetime import datetime
 import msgspec
 
 from console.language.interpret import command_of
+from console.model.failure import sentences
 from console.model.numbers import Data
 from console.present.names import plural
 from console.present.text import clean
-from console.present.triage import cause_id, facts, since_text, subject_text
+from console.present.triage import cause_id, facts, part_names, since_text, subject_text
 from console.triage.cause import Next
 from console.triage.diagnosis import Named, Verdict
 from console.triage.symptoms import Subject
 
 MOST_COMMANDS = 8
 """Next steps that the text names of one cause."""
-HEALTHY, NAMED, UNEXPLAINED = 0, 4, 5
-"""Exit codes: nothing is wrong; all symptoms have a cause; some have none."""
+HEALTHY, UNKNOWN, NAMED, UNEXPLAINED = 0, 1, 4, 5
+"""Exit codes: nothing is wrong; what would show it was not read; all symptoms have a cause; some have none."""
 
 
 def exit_code(verdict: Verdict) -> int:
     """The exit code of ``kac triage``."""
     if verdict.unexplained:
         return UNEXPLAINED
-    return HEALTHY if verdict.is_healthy else NAMED
+    if not verdict.is_calm:
+        return NAMED
+    return UNKNOWN if verdict.blind else HEALTHY
 
 
 # -- text --------------------------------------------------------------------------------------------------------------
@@ -34,8 +37,10 @@ def exit_code(verdict: Verdict) -> int:
 
 def text_lines(verdict: Verdict, watched: float) -> Iterator[str]:
     """The verdict for a terminal. watched: seconds from the first look to the last."""
-    if verdict.is_healthy and not verdict.causes:
-        yield f"healthy: no symptom in {plural(round(watched), 'second')}"
+    if verdict.blind:
+        yield f"unknown: {part_names(verdict.blind)} could not be read"
+    elif verdict.is_healthy:
+        yield f"healthy: no {'trouble' if verdict.causes else 'symptom'} in {plural(round(watched), 'second')}"
     for named in verdict.causes:
         yield from _cause_lines(named)
     for each in verdict.unexplained:
@@ -43,7 +48,7 @@ def text_lines(verdict: Verdict, watched: float) -> Iterator[str]:
     for ruled in verdict.ruled_out:
         yield f"ruled out    {ruled.cause}: {ruled.why}"
     for hidden in verdict.unknowable:
-        yield f"unknown      {clean(hidden.what, 300)}. {clean(hidden.where, 200)}"
+        yield f"unknown      {sentences(clean(hidden.what, 300), clean(hidden.where, 200))}"
 
 
 def _cause_lines(named: Named) -> Iterator[str]:
@@ -59,13 +64,22 @@ def _cause_lines(named: Named) -> Iterator[str]:
 
 
 def _next_lines(step: Next) -> Iterator[str]:
-    command = step_command(step)
-    yield f"  next       {clean(step.text, 200)}" + (f": {command}" if command else "")
+    """A line for the step, and one for each edit of it after the first."""
+    first, *more = [clean(step.command, 400)] if step.command else [command_of(each) for each in step.edits] or [""]
+    yield f"  next       {clean(step.text, 200)}" + (f": {first}" if first else "")
+    yield from (f"             {each}" for each in more)
 
 
 def step_command(step: Next) -> str:
     """The statements of a step, ``""`` for one outside of Kafka."""
     return clean(step.command, 400) if step.command else "; ".join(command_of(edit) for edit in step.edits)
+
+
+def step_in_short(step: Next) -> str:
+    """The same for a line of the screen: of several edits the first, and how many more there are."""
+    if len(step.edits) < 2:
+        return step_command(step)
+    return f"{command_of(step.edits[0])}; and {len(step.edits) - 1} more"
 
 
 def _subjects(subjects: tuple[Subject, ...]) -> str:
@@ -74,12 +88,18 @@ def _subjects(subjects: tuple[Subject, ...]) -> str:
 
 def markdown(verdict: Verdict, watched: float) -> str:
     """The verdict as a report to paste: the same lines, under headings."""
-    lines = [f"# Kafka: {'healthy' if verdict.is_healthy else 'what is wrong'}, {_moment(verdict.at)}", ""]
+    lines = [f"# Kafka: {_heading(verdict)}, {_moment(verdict.at)}", ""]
     lines += (
         f"- {line.strip()}" if line.startswith(" ") else f"\n## {' '.join(line.split())}\n"
         for line in text_lines(verdict, watched)
     )
     return "\n".join(lines) + "\n"
+
+
+def _heading(verdict: Verdict) -> str:
+    if verdict.is_healthy:
+        return "healthy"
+    return "unknown" if verdict.is_calm else "what is wrong"
 
 
 # -- JSON --------------------------------------------------------------------------------------------------------------

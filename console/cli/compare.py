@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from console.cli.opening import DONE, FAILED, USAGE, client_of, context_of, with_session
 from console.terminal import complain
@@ -51,16 +51,21 @@ def run_compare(options: argparse.Namespace) -> int:
         return with_session(options, "compare", lambda session: _entities(session, resources, options))
     from console.answers.results import Printer
     from console.files.compare import compare, difference_table
+    from console.files.wanted import without
 
     sides = []
+    unread: set[str] = set()
     for text in (options.left, options.right):
         side = _side(text, options)
         if isinstance(side, int):
             return side
-        sides.append(side)
-    differences = compare(*sides)
+        sides.append(side.wanted)
+        unread |= side.unread
+    for part in sorted(unread):
+        complain(f"left out of the comparison: {part}, which one side does not show")
+    differences = compare(*(without(side, unread) for side in sides))
     Printer(options.output)(difference_table(differences, options.left, options.right))
-    return _code(bool(differences), options)
+    return FAILED if unread else _code(bool(differences), options)
 
 
 def _code(differs: bool, options: argparse.Namespace) -> int:
@@ -79,13 +84,20 @@ def _resource(text: str) -> ConfigResource | None:
     return ConfigResource(ResourceType.parse(word), "" if (word, name) == ("broker", "<default>") else name)
 
 
-def _side(text: str, options: argparse.Namespace) -> Wanted | int:
+class _Side(NamedTuple):
+    """What one side has. unread: the parts of a cluster that could not be read as a whole."""
+
+    wanted: Wanted
+    unread: frozenset[str] = frozenset()
+
+
+def _side(text: str, options: argparse.Namespace) -> _Side | int:
     """What a context or a file wants; an exit code after saying why not."""
     if Path(text).exists():
         from console.cli.files import read
 
         found = read([text])
-        return USAGE if found is None else found.wanted
+        return USAGE if found is None else _Side(found.wanted)
     named = argparse.Namespace(**{**vars(options), "context": text})
     context = context_of(named)
     if context is None:
@@ -93,7 +105,7 @@ def _side(text: str, options: argparse.Namespace) -> Wanted | int:
     import asyncio
 
     from console.admin.errors import AdminError
-    from console.files.wanted import wanted_of
+    from console.files.wanted import PARTS, wanted_of
     from console.session.reading import read_everything
     from console.session.session import Session
     from console.session.snapshot_reader import Refused
@@ -103,13 +115,14 @@ def _side(text: str, options: argparse.Namespace) -> Wanted | int:
     try:
         asyncio.run(read_everything(session))
     except (AdminError, Refused) as error:
-        complain(f"{text}: {error.failure}. {error.failure.remedy}".rstrip(". ") + ".")
+        complain(f"{text}: {error.failure.told}".rstrip(". ") + ".")
         return FAILED
     finally:
         client.close()
-    for each in session.snapshot.failures:
+    failures = [each for each in session.snapshot.failures if each.part in PARTS]
+    for each in failures:
         complain(f"{text}: could not be read: {each.part} {each.entity}: {each.failure}")
-    return wanted_of(session.snapshot)
+    return _Side(wanted_of(session.snapshot), frozenset(each.part for each in failures if not each.entity))
 
 
 async def _entities(session: Session, resources: list[ConfigResource], options: argparse.Namespace) -> int:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from console.admin.errors import AdminError, AuthenticationFailed
 from console.admin.settings import Address, ConnectionSettings, SshHost, show_address
 from console.answers.checks import Check, Health
+from console.cli.doctor_brokers import answered_by_others, missing_apis, shared_address_checks
 from console.present.names import plural
 
 if TYPE_CHECKING:
@@ -246,8 +247,8 @@ async def _certificate(link: Link, address: Address) -> list[Check]:
 
 async def _kafka(address: Address, settings: ConnectionSettings) -> _Step:
     """ApiVersions and SASL, by a connection as the client opens it."""
-    from console.admin.cluster import release_of
     from console.admin.connections import Connections
+    from console.model.releases import proven_release, release_of
 
     where = show_address(address)
     connections = Connections(settings)
@@ -264,10 +265,12 @@ async def _kafka(address: Address, settings: ConnectionSettings) -> _Step:
         name = f"SASL {where}" if sasl else f"Kafka {where}"
         return _Step([_failed(name, error)], works=False, refused=isinstance(error, AuthenticationFailed))
     took = time.monotonic() - begun
-    release = release_of(connection.versions, {})
-    apis = len(connection.versions)
+    release, apis = proven_release(connection.versions, {}), len(connection.versions)
+    known = f"release {release} or near"
+    if not release:
+        known = f"the set of no Kafka release, nearest {release_of(connection.versions, {})}"
     await connection.close()
-    found = [Check(f"Kafka {where}", Health.OK, f"ApiVersions: {apis} APIs, release {release} or near, in {_ms(took)}")]
+    found = [Check(f"Kafka {where}", Health.OK, f"ApiVersions: {apis} APIs, {known}, in {_ms(took)}")]
     if settings.sasl is not None and settings.security_protocol.startswith("SASL_"):
         user = f" as {settings.sasl.username}" if settings.sasl.username else ""
         found.append(Check(f"SASL {where}", Health.OK, f"{settings.sasl.mechanism}{user}"))
@@ -283,12 +286,15 @@ async def _beyond(link: Link, context: Context) -> list[Check]:
     checks += await advertised_checks(link, cluster)
     checks.append(await _clock(link))
     checks += _rights(cluster)
-    checks.append(await _topics(link))
+    checks.append(await _topics(link, cluster, context))
     checks.append(await _quotas(link, context.settings))
-    return checks
+    return checks + await missing_apis(link)
 
 
 def _cluster_id(cluster: ClusterInfo, wanted: str | None) -> Check:
+    if not cluster.cluster_id:
+        remedy = "nothing shows whether another cluster answers at these addresses: look before you apply"
+        return Check("cluster", Health.BAD if wanted else Health.NOTE, "the server gives no id", remedy)
     if wanted is None:
         remedy = f'cluster_id = "{cluster.cluster_id}" in the context refuses any other'
         return Check("cluster", Health.OK, f"{cluster.cluster_id}, not pinned", remedy)
@@ -323,6 +329,10 @@ async def advertised_checks(link: Link, cluster: ClusterInfo) -> list[Check]:
 
     results = await asyncio.gather(*(one(each.id, (each.host, each.port)) for each in brokers))
     checks = [check for check, _ in results if check is not None]
+    checks += shared_address_checks(brokers)
+    checks += await answered_by_others(
+        link, [each.id for each, (_, took) in zip(brokers, results, strict=True) if took]
+    )
     times = sorted(seconds for _, seconds in results if seconds is not None)
     if times:
         more = "" if len(brokers) == len(cluster.brokers) else f" of {len(cluster.brokers)}, some fenced or not asked"
@@ -357,7 +367,7 @@ async def _clock(link: Link) -> Check:
     after = time.time()
     theirs = next((each.last_caught_up_ms for each in quorum.voters if each.id == quorum.leader_id), -1)
     if theirs <= 0:
-        return Check("clock", Health.OK, "not compared: the quorum of this release gives no times")
+        return Check("clock", Health.OK, "not compared: this server gives no times")
     apart = theirs / 1000 - (before + after) / 2
     # The answer was made at some time between.
     unsure = (after - before) / 2
@@ -371,7 +381,7 @@ async def _clock(link: Link) -> Check:
 
 def _rights(cluster: ClusterInfo) -> Iterator[Check]:
     if cluster.operations is None:
-        yield Check("rights", Health.OK, "not told by this release")
+        yield Check("rights", Health.OK, "not told by this server")
         return
     held = cluster.operations
     for operation, needed_for in RIGHTS:
@@ -384,14 +394,21 @@ def _rights(cluster: ClusterInfo) -> Iterator[Check]:
             yield Check(name, Health.NOTE, f"missing; without it: no {needed_for}", remedy)
 
 
-async def _topics(link: Link) -> Check:
+async def _topics(link: Link, cluster: ClusterInfo, context: Context) -> Check:
+    from console.admin.cluster import describe_log_dirs
     from console.admin.topics import describe_topics
+    from console.model.snapshot import ReadFailure, Snapshot
+    from console.model.visibility import unseen_topics
 
     topics = await describe_topics(link)
-    count = len(topics.topics)
-    if count:
+    if count := len(topics.topics):
         return Check("topics", Health.OK, f"{count:,} are visible")
-    return Check("topics", Health.NOTE, "no topic is visible", "the cluster has none, or Describe on them is missing")
+    dirs = await describe_log_dirs(link)
+    failures = tuple(ReadFailure("log_dirs", str(broker), why) for broker, why in dirs.failures.items())
+    known = Snapshot(cluster=cluster, log_dirs=dirs.dirs, failures=failures)
+    if (unseen := unseen_topics(known, context.kafka_principal)) is None:
+        return Check("topics", Health.OK, "the cluster has none: its log directories are empty")
+    return Check("topics", Health.NOTE, unseen.message, unseen.remedy)
 
 
 async def _quotas(link: Link, settings: ConnectionSettings) -> Check:

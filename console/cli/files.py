@@ -285,17 +285,21 @@ async def _stage_plan(session: Session, kept: PlanFile, output: str, *, force: b
     from console.answers.plan_results import conflict_table
     from console.answers.results import Printer
     from console.files.plan_file import moved_since
+    from console.model.failure import sentences
+    from console.model.identity import same_cluster
     from console.plan.plan import without
     from console.present import names
     from console.session.reading import read_everything
 
     await read_everything(session)
-    if session.snapshot.cluster.cluster_id != kept.cluster_id:
-        complain(f"the plan was made for cluster {kept.cluster_id}; this is {session.snapshot.cluster.cluster_id}")
+    now = session.snapshot.cluster.cluster_id
+    if (now or kept.cluster_id) and not same_cluster(now, kept.cluster_id):
+        of, this = (each or "a server without an id" for each in (kept.cluster_id, now))
+        complain(f"the plan was made for cluster {of}; this is {this}")
         return FAILED
     report = session.stage([staged_.edit for staged_ in kept.staged])
     for refused in report.refused:
-        complain(f"{refused.reason}. {refused.remedy}".rstrip(". ") + ".")
+        complain(sentences(refused.reason, refused.remedy).rstrip(". ") + ".")
     moved = moved_since(kept, session.plan, session.snapshot)
     if moved:
         Printer(output)(conflict_table("moved", moved, "changed since the plan was made:"))
@@ -319,19 +323,26 @@ def export_options(parser: argparse.ArgumentParser) -> None:
 
 def run_export(options: argparse.Namespace) -> int:
     """0 written whole, 1 written without what could not be read, or not at all, 2 no context."""
-    from console.files.wanted import wanted_of
+    from console.admin.errors import AdminError
+    from console.files.wanted import PARTS, by_levels, wanted_of
     from console.files.writing import yaml_text
     from console.session.reading import read_everything
 
     async def work(session: Session) -> int:
         gc.disable()
         await read_everything(session)
+        try:
+            await session.read_features()
+        except AdminError as error:
+            complain(f"could not be read: features: {error.failure}")
         known = session.snapshot
-        missing = [f"{each.part} {each.entity}: {each.failure}".strip() for each in known.failures]
+        failures = [each for each in known.failures if each.part in PARTS]
+        missing = [f"{each.part} {each.entity}: {each.failure}".strip() for each in failures]
         for line in missing:
             complain(f"could not be read: {line}")
         title = f"cluster {known.cluster.cluster_id}" + (f"; {len(missing)} parts could not be read" if missing else "")
-        text = yaml_text(wanted_of(known), title)
+        unread = [each.part for each in failures if not each.entity]
+        text = yaml_text(wanted_of(known), title, unread, by_levels(known))
         if options.output is None:
             put(text)
         elif not written(options.output, text, PRIVATE):
@@ -352,7 +363,7 @@ def snapshot_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run_snapshot(options: argparse.Namespace) -> int:
-    """0 printed, 1 failed, 2 no context."""
+    """0 printed, 1 failed, or printed without the topics, 2 no context."""
     from console.answers.snapshot_json import write_snapshot
     from console.session.reading import read_everything
 
@@ -365,6 +376,6 @@ def run_snapshot(options: argparse.Namespace) -> int:
         out.flush()
         if failures := session.snapshot.failures:
             complain(f"warning: {len(failures)} parts could not be read, see errors in the document")
-        return DONE
+        return FAILED if any(each.part == "topics" and not each.entity for each in failures) else DONE
 
     return with_session(options, "snapshot", work)

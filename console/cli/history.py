@@ -242,6 +242,8 @@ def run_history(options: argparse.Namespace) -> int:
         complain("--why says how you know what --settle says: give both")
         return USAGE
     if options.journal or options.mend or options.settle:
+        if options.journal:
+            of_lake = [name for name in of_lake if name not in ("since", "until")]
         if of_lake:
             complain(f"--{of_lake[0]} is of a lake: leave it out, or --journal, --settle and --mend")
             return USAGE
@@ -306,6 +308,12 @@ def _journal(options: argparse.Namespace) -> int:
     from console.session.journal_changes import decide, mend, read_history_table
     from console.session.session import Session
 
+    try:
+        between = window(options, datetime.now(UTC))
+    except ValueError as error:
+        complain(str(error))
+        return USAGE
+
     async def work(session: Session) -> int:
         if options.mend:
             mended = await mend(session)
@@ -323,7 +331,7 @@ def _journal(options: argparse.Namespace) -> int:
         for line in (await former_changes(session)).lines:
             complain(line)
         everything = options.output != "text"
-        table = await read_history_table(session, None, options.text, all_=everything)
+        table = await read_history_table(session, None, options.text, all_=everything, between=between)
         print_table(table, options.output, tuple)
         return DONE
 

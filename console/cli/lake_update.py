@@ -109,7 +109,7 @@ def run_on(options: argparse.Namespace) -> int:
                 settings=plan.lake.files.spark_settings(),
                 say=progress.say,
             )
-            return run(plan, session, told, stop, lambda _: write_metrics(options, plan.lake))
+            return run(plan, session, told, stop, lambda: write_metrics(options, plan.lake))
 
     with _ended_by_signals(stop):
         report = _guarded("run", go_on)

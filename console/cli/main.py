@@ -198,7 +198,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument(
         "--lake", metavar="PATH", default=argparse.SUPPRESS, help="where history, drift and usage are read"
     )
-    top.add_argument("--version", action="store_true", help="print the version")
+    top.add_argument("-V", "--version", action="store_true", help="print the version")
     top.add_argument("--licenses", action="store_true", help="print the licences of kac and all its parts")
     top.add_argument("command", nargs="?", help=argparse.SUPPRESS)
     top.add_argument("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
@@ -255,6 +255,8 @@ def run(argv: Sequence[str]) -> int:
             from console.cli import screen
 
             return screen.run(options)
+        if name in ("help", "version"):
+            return _version() if name == "version" else run([*arguments[:1], "--help"])
         command = {each.name: each for each in COMMANDS}.get(name)
         if command is None:
             return _no_such(name)

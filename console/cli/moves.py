@@ -185,7 +185,7 @@ async def _run(
     if proposal.reached:
         return DONE
     asked = f"Move {moved_text(said)}, {byte_count(said.bytes)}, on {session.context.name}?"
-    if not yes and (why := await _confirmed(session, asked)):
+    if why := await _confirmed(session, asked, yes=yes):
         complain(f"nothing was sent: {why}")
         return FAILED
     number = await begin(session, goal, throttle)
@@ -193,11 +193,17 @@ async def _run(
     return await _work(session, number)
 
 
-async def _confirmed(session: Session, asked: str) -> str:
-    """``""`` where the operator wants it, else why not."""
+async def _confirmed(session: Session, asked: str, *, yes: bool = False) -> str:
+    """``""`` where the operator wants it, else why not. yes: no plain yes is asked for; a context that wants its name
+    typed asks for that all the same."""
+    from console.session.apply_flow import Flags
     from console.session.terminal_front import Terminal
 
     operator, context = Terminal(), session.context
+    if yes and not context.confirm:
+        return ""
+    if not operator.answers and context.confirm:
+        return f"context {context.name} wants its name typed, and there is no terminal; {Flags().confirm}"
     if not operator.answers:
         return "it asks first, and there is no terminal; write --yes"
     if context.confirm:
@@ -238,6 +244,10 @@ async def _ask(session: Session, options: argparse.Namespace) -> int:
     """Ask something of an operation; where no process works on it, do it."""
     from console.session.operating import ask_of, read_operations
 
+    asked = f"Cancel operation {options.cancel}, on {session.context.name}?"
+    if options.cancel is not None and (why := await _confirmed(session, asked, yes=True)):
+        complain(f"nothing was sent: {why}")
+        return FAILED
     number = options.cancel if options.cancel is not None else options.operation
     cancel, give_up = options.cancel is not None, options.give_up
     operation = await ask_of(session, number, cancel=cancel, throttle=options.throttle, give_up=give_up)
@@ -271,9 +281,9 @@ async def _list(session: Session, output: str) -> int:
     owners = {place: each.number for each in known.open for place in each.running(session.snapshot)}
     problems = tuple(each for each in session.snapshot.failures if each.part in parts)
     tell(running_moves_table(session.snapshot, owners, problems))
-    copies = dir_copies_table(
-        session.snapshot, {place: each.number for each in known.open for place in each.copying(session.snapshot)}
-    )
+    copying = {place: each.number for each in known.open for place in each.copying(session.snapshot)}
+    unread = tuple(each for each in problems if each.part == "log_dirs")
+    copies = dir_copies_table(session.snapshot, copying, unread)
     if copies.rows or output == "json":
         tell(copies)
     return WAITING if known.open and known.open[0].progress and known.open[0].progress.waits else DONE

@@ -15,6 +15,7 @@ from console.language.errors import CommandError, LanguageError
 from console.language.grammar import parse
 from console.language.needs import needs_of_script
 from console.language.statements import EditStatement, QueryStatement, Statement
+from console.model.failure import sentences
 from console.model.secret import Secret
 from console.present.failures import failure_text
 from console.present.text import clean
@@ -212,7 +213,7 @@ class NounCommand(Struct):
             self.complain(f"not needed: {names.target(dropped.edit.target)} {dropped.edit.key}: {dropped.reason}")
         for refused in report.refused:
             what = f"{names.target(refused.edit.target)} {refused.edit.key}".rstrip()
-            self.complain(f"{what}: {refused.reason}. {refused.remedy}".rstrip())
+            self.complain(f"{what}: {sentences(refused.reason, refused.remedy)}")
         return bool(report.refused)
 
     def _show(self, report: ApplyReport, verb: str) -> int:

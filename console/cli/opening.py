@@ -139,7 +139,7 @@ def with_session(
     try:
         return asyncio.run(working())
     except (AdminError, Refused) as error:
-        complain(f"{error.failure}. {error.failure.remedy}".rstrip(". ") + ".")
+        complain(error.failure.told.rstrip(". ") + ".")
         return FAILED
     finally:
         client.close()

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from console.model.codes import BROKER, TOPIC
 from console.model.config import CLUSTER_DEFAULT
 from console.model.numbers import natural_number, option
 from console.model.snapshot import Snapshot
+from console.plan.edits import SetConfig
 from console.plan.stale_throttles import LOG_DIRS_RATE, RATES, StaleThrottle, stale_throttles
 from console.present import names
 from console.present.values import config_value
@@ -25,6 +27,7 @@ from console.session.reading import read_needs
 from console.terminal import put
 
 if TYPE_CHECKING:
+    from console.journal.history import Change
     from console.operations.operation import Operation
     from console.session.session import Session
 
@@ -64,6 +67,10 @@ def run_due(options: argparse.Namespace) -> int:
             complain(f"{kept} edits of change {options.forget} are to stay")
             return DONE if kept else FAILED
         if options.apply:
+            now = datetime.now(UTC)
+            if all(due.until > now for due in (await read_open(session)).expiring()):
+                complain("nothing is due")
+                return DONE
             accept = [name for name in options.accept.split(",") if name]
             return DONE if await take_back(session, tell, Terminal(), accept) else FAILED
         past = await read_open(session)
@@ -89,10 +96,11 @@ def run_leftovers(options: argparse.Namespace) -> int:
     async def work(session: Session) -> int:
         found = await read_stale_throttles(session)
         owners = await owners_of(session, found)
+        changes = await changes_of(session, [each for each in found if each not in owners])
         if options.script:
             put("".join(f"{removal_command(each)}\n" for each in found if _is_free(each, owners)))
             return DONE
-        Printer(options.output)(stale_throttles_table(found, session.snapshot, owners))
+        Printer(options.output)(stale_throttles_table(found, session.snapshot, owners, changes))
         if any(_is_free(each, owners) for each in found) and options.output == "text":
             put("\nto remove them: kac leftovers --script | kac run -f -   (and apply --yes after a look)\n")
         return DONE
@@ -108,6 +116,8 @@ _NEEDS = Needs(
     resources=frozenset({CLUSTER_DEFAULT}),
 )
 _NO_OWNERS: Mapping[StaleThrottle, Operation] = MappingProxyType({})
+CHANGES = 10_000
+"""Changes of the journal, the latest first, of which a throttle may be."""
 ENDED = 100
 """Operations that have ended of which a throttle may be."""
 _COLUMNS = tuple(map(Column, ("Entity", "Key", "Value", "Why", "Owner")))
@@ -117,7 +127,8 @@ UNKNOWN_OWNER = "unknown"
 async def read_stale_throttles(session: Session) -> tuple[StaleThrottle, ...]:
     """Read what they are found by, and find them. What could not be read is in the snapshot's failures."""
     await read_needs(session, _NEEDS)
-    return stale_throttles(session.snapshot)
+    meant = session.context.throttles
+    return tuple(each for each in stale_throttles(session.snapshot) if (each.edit.resource, each.edit.key) not in meant)
 
 
 async def owners_of(session: Session, found: tuple[StaleThrottle, ...]) -> Mapping[StaleThrottle, Operation]:
@@ -137,20 +148,57 @@ async def owners_of(session: Session, found: tuple[StaleThrottle, ...]) -> Mappi
     return owners
 
 
+async def changes_of(session: Session, found: Sequence[StaleThrottle]) -> Mapping[StaleThrottle, int]:
+    """The changes of this host's journal that set them: of each the last one of its key, where it set this value.
+
+    Raises Refused."""
+    from console.journal.history import State
+    from console.session.former_changes import any_journal
+    from console.session.journal_changes import read_latest
+
+    if not found or not session.context.journal or not any_journal(os.environ):
+        return {}
+
+    def look(latest: Iterator[Change]) -> dict[StaleThrottle, int]:
+        wanted = {each.edit.slot: each for each in found}
+        made: dict[StaleThrottle, int] = {}
+        for change in islice(latest, CHANGES):
+            for place in change.in_state(State.APPLIED):
+                edit = change.entries[place].staged.edit
+                throttle = wanted.pop(edit.slot, None)
+                if throttle is not None and isinstance(edit, SetConfig) and edit.value == throttle.value:
+                    made[throttle] = change.number
+            if not wanted:
+                break
+        return made
+
+    return await read_latest(session, look)
+
+
 def stale_throttles_table(
-    found: tuple[StaleThrottle, ...], snapshot: Snapshot, owners: Mapping[StaleThrottle, Operation] = _NO_OWNERS
+    found: tuple[StaleThrottle, ...],
+    snapshot: Snapshot,
+    owners: Mapping[StaleThrottle, Operation] = _NO_OWNERS,
+    changes: Mapping[StaleThrottle, int] = MappingProxyType({}),
 ) -> Table:
     """What could go, why, and who set it as far as this host's journal knows; and what could not be looked at. owners:
-    operations; those that are open take it off themselves."""
+    operations; those that are open take it off themselves. changes: those that set one by hand."""
     rows = tuple(
         Row(
-            (names.target(each.edit.target), each.edit.key, _value(each), each.why, _owner(owners.get(each))),
+            (
+                names.target(each.edit.target),
+                each.edit.key,
+                _value(each),
+                each.why,
+                _owner(owners.get(each), changes.get(each)),
+            ),
             {
                 "entity": names.target(each.edit.target),
                 "key": each.edit.key,
                 "value": each.value,
                 "why": each.why,
                 "operation": owners[each].number if each in owners else None,
+                "change": changes.get(each),
                 "given_up": each in owners and owners[each].ended is not None,
                 "command": removal_command(each),
             },
@@ -162,9 +210,9 @@ def stale_throttles_table(
     return Table("leftovers", _COLUMNS, rows, empty="no throttle is left over", problems=problems)
 
 
-def _owner(operation: Operation | None) -> str:
+def _owner(operation: Operation | None, change: int | None) -> str:
     if operation is None:
-        return UNKNOWN_OWNER
+        return UNKNOWN_OWNER if change is None else f"change {change} of this journal"
     how = "takes it off" if operation.ended is None else "gave it up"
     return f"operation {operation.number}, which {how}"
 

@@ -35,7 +35,7 @@ def not_a_terminal() -> str:
     if not missing:
         return ""
     named = missing[0] if len(missing) == 1 else f"{', '.join(missing[:-1])} and {missing[-1]}"
-    return f"the screen needs a terminal: standard {named} {'is' if len(missing) == 1 else 'are'} not one"
+    return f"the screen needs an interactive terminal: standard {named} {'is' if len(missing) == 1 else 'are'} not one"
 
 
 def dumb(environ: Mapping[str, str]) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from console.cli.opening import USAGE, with_session
-from console.model.numbers import natural_number, option, time_of_day
+from console.model.numbers import json_text, natural_number, option, time_of_day
 from console.terminal import complain, put
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def _expected(text: str) -> Subject:
 
 
 def run_triage(options: argparse.Namespace) -> int:
-    """0 healthy, 4 causes are named, 5 a symptom has no cause, 1 no broker answered, 2 usage."""
+    """0 healthy, 4 causes are named, 5 a symptom has no cause, 1 no broker answered or topics are unknown, 2 usage."""
     if options.replay is not None and options.request_logs:
         complain("--request-log is of now: a flight record of the past can't be judged with it")
         return USAGE
@@ -153,7 +153,7 @@ def _replayed(options: argparse.Namespace) -> int:
     def tell(verdict: Verdict, course: Course) -> None:
         nonlocal told
         if options.watch:
-            told = _tell_changes(verdict, told)
+            told = _tell_changes(verdict, told, options.output)
         else:
             _tell(verdict, course, options.output)
 
@@ -185,7 +185,7 @@ async def watch_verdicts(looker: Looker, options: argparse.Namespace) -> Verdict
     while True:
         verdict = await asyncio.to_thread(diagnose, course, options.expect)
         if options.watch:
-            told = _tell_changes(verdict, told)
+            told = _tell_changes(verdict, told, options.output)
             _write_metrics(options.prometheus, verdict)
         elif time.monotonic() - began >= options.seconds:
             _tell(verdict, course, options.output)
@@ -199,19 +199,26 @@ async def watch_verdicts(looker: Looker, options: argparse.Namespace) -> Verdict
                 if not options.watch and time.monotonic() - began >= options.seconds:
                     raise
                 if options.watch and not lost:
-                    put(f"{time_of_day(datetime.now(UTC))}  !  no broker answers: {error.failure}\n")
+                    _say_of_brokers(f"no broker answers: {error.failure}", options.output)
                     _write_metrics(options.prometheus, None)
                 lost = True
                 continue
             break
         if options.watch and lost:
-            put(f"{time_of_day(datetime.now(UTC))}  !  brokers answer again\n")
+            _say_of_brokers("brokers answer again", options.output)
         lost = False
+
+
+def _say_of_brokers(text: str, output: str) -> None:
+    now = datetime.now(UTC)
+    if output == "json":
+        put(json_text({"at": now.isoformat(), "brokers": text}) + "\n")
+    else:
+        put(f"{time_of_day(now)}  !  {text}\n")
 
 
 def _tell(verdict: Verdict, course: Course, output: str) -> None:
     from console.answers.triage import text_lines, verdict_data
-    from console.model.numbers import json_text
 
     if output == "json":
         put(json_text(verdict_data(verdict)) + "\n")
@@ -219,13 +226,20 @@ def _tell(verdict: Verdict, course: Course, output: str) -> None:
         put("".join(f"{line}\n" for line in text_lines(verdict, course.watched.total_seconds())))
 
 
-def _tell_changes(verdict: Verdict, told: dict[str, str] | None) -> dict[str, str]:
-    """Print the causes that came and went since the last verdict, a line each."""
+def _tell_changes(verdict: Verdict, told: dict[str, str] | None, output: str) -> dict[str, str]:
+    """Print the causes that came and went since the last verdict, a line each; as JSON the whole verdict on a line,
+    each time that they are others."""
     from console.present.text import clean
     from console.present.triage import cause_id
 
     now = {cause_id(named.claim): clean(named.claim.title, 200) for named in verdict.causes}
     now |= {each.symptom: f"{each.symptom}: {each.count:,}, unexplained" for each in verdict.unexplained}
+    if output == "json":
+        if now != told:
+            from console.answers.triage import verdict_data
+
+            put(json_text(verdict_data(verdict)) + "\n")
+        return now
     at = time_of_day(verdict.at)
     if told is None and not now:
         put(f"{at}  healthy\n")

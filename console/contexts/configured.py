@@ -205,7 +205,10 @@ def _current(contexts: Contexts) -> Context:
     if known:
         raise ContextError(f"which cluster? give --context with one of {', '.join(known)}, or -b HOST:PORT")
     because = f" ({contexts.problems[0]})" if contexts.problems else ""
-    raise ContextError(f"which cluster? give -b HOST:PORT, or --command-config FILE{because}")
+    raise ContextError(
+        f"which cluster? give -b HOST:PORT, or --command-config FILE{because}; kac demo opens one to look around in, "
+        "kac contexts lists what is configured, kac --help the rest"
+    )
 
 
 def _named(contexts: Contexts, name: str) -> Context:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from console.admin.settings import ConnectionSettings, SshHost
+from console.model.config import ConfigPlace
 from widgets.cells import clean
 
 OWN = "kac"
@@ -70,7 +71,8 @@ class Context(Struct, frozen=True):
     origin: where it was found, as text. tool: ``kac``, ``command line``, or the tool whose file has it.
     cluster_id: a cluster with another id is refused. warnings: one line each, without secrets, about its file (for
     risks of its settings see `settings.exposures`). journal: whether changes are recorded. lake: path or URI of the
-    lake with its history. records: whether contents of records are shown, one of `RECORDS`.
+    lake with its history. records: whether contents of records are shown, one of `RECORDS`. throttles: replication
+    throttles that are meant to stay, though no reassignment uses them.
     """
 
     name: str
@@ -85,6 +87,7 @@ class Context(Struct, frozen=True):
     journal: bool = True
     lake: str | None = None
     records: str = SHOWN
+    throttles: frozenset[ConfigPlace] = frozenset()
 
     @property
     def principal(self) -> str:
@@ -95,6 +98,14 @@ class Context(Struct, frozen=True):
         if settings.tls is not None and settings.tls.key_store is not None:
             return "certificate"
         return "ANONYMOUS"
+
+    @property
+    def kafka_principal(self) -> str:
+        """The same as brokers name it, ``User:admin``; ``""`` where the settings do not say it."""
+        sasl, tls = self.settings.sasl, self.settings.tls
+        if sasl is not None:
+            return f"User:{sasl.username}" if sasl.username else ""
+        return "" if tls is not None and tls.key_store is not None else "User:ANONYMOUS"
 
 
 class BrokenContext(Struct, frozen=True):

@@ -14,9 +14,10 @@ from console.admin.settings import (
     Store,
     TlsSettings,
 )
+from console.contexts.config_providers import PROVIDERS
 from console.contexts.context import ContextError, parse_bootstrap
 from console.contexts.jaas import LoginModule, parse_jaas
-from console.contexts.properties import Values, whole_reference
+from console.contexts.properties import Values
 from console.contexts.secret_sources import LOCKED
 from console.model.numbers import is_natural
 from console.model.secret import Secret
@@ -158,6 +159,14 @@ _ENDPOINT_OPTIONS = {
     "connect.timeout.ms": "sasl.login.connect.timeout.ms",
     "read.timeout.ms": "sasl.login.read.timeout.ms",
 }
+_AWS_OPTIONS = {
+    "awsProfileName": "aws.profile",
+    "awsRoleArn": "aws.role.arn",
+    "awsRoleSessionName": "aws.role.session",
+    "awsRoleExternalId": "aws.role.external.id",
+    "awsStsRegion": "aws.role.region",
+}
+"""Options of aws-msk-iam-auth -> those of SaslSettings."""
 _UNSECURED_SUBJECT = "unsecuredLoginStringClaim_sub"
 _AWS_TOKENS, _AWS_HANDLER = "IAMOAuthBearerLoginCallbackHandler", "IAMClientCallbackHandler"
 """Of Amazon's aws-msk-iam-auth, for OAUTHBEARER and for AWS_MSK_IAM."""
@@ -204,10 +213,8 @@ def _login_module(values: Values) -> LoginModule | None:
     entry = values.raw(_JAAS)
     if entry is None or not entry.text.strip():
         return None
-    # A reference that is the whole value is the config; one inside is the value of an option, quotes included.
-    text = values.untrimmed(_JAAS) if whole_reference(entry.text) else entry.text
     try:
-        modules = parse_jaas(text or "")
+        modules = parse_jaas(values.config(_JAAS) or "")
     except ValueError as error:
         raise values.error(_JAAS, str(error)) from None
     if len(modules) > 1:
@@ -272,12 +279,13 @@ def _gssapi(values: Values, options: Values) -> SaslSettings:
 
 def _aws(options: Values, mechanism: str) -> SaslSettings:
     """IAM of Amazon MSK: options of aws-msk-iam-auth."""
-    if options.text("awsRoleArn"):
-        remedy = "give awsProfileName of a profile whose credential_process is aws configure export-credentials"
-        raise options.error("awsRoleArn", f"another role is not assumed; {remedy}")
     settings = {"aws": "iam"}
-    if profile := options.text("awsProfileName"):
-        settings["aws.profile"] = profile
+    for option, name in _AWS_OPTIONS.items():
+        if text := options.text(option):
+            settings[name] = text
+    if "aws.role.arn" not in settings and (alone := sorted({*settings} & {*_AWS_OPTIONS.values()} - {"aws.profile"})):
+        option = next(option for option, name in _AWS_OPTIONS.items() if name == alone[0])
+        raise options.error(option, "it is of a role, and awsRoleArn is missing")
     return SaslSettings(mechanism, options=settings)
 
 
@@ -317,7 +325,7 @@ def _oauthbearer(values: Values, options: Values) -> SaslSettings:
 
 def _token_command(values: Values) -> str:
     """The command, which no other user may have written."""
-    text = values.text(TOKEN_COMMAND) or ""
+    text = values.command(TOKEN_COMMAND) or ""
     try:
         arguments = shlex.split(text)
     except ValueError:
@@ -440,14 +448,15 @@ def _not_applied(values: Values, key: str) -> str | None:
         return (
             None if "TLSv1.2" in text or "TLSv1.3" in text else "has neither TLSv1.2 nor TLSv1.3; they are used anyway"
         )
+    if key == PROVIDERS:
+        warning = "names Java code, which kac can't run: ${env:NAME}, ${file:PATH} and ${exec:COMMAND} are resolved"
+        return warning if values.foreign_providers() else None
+    if key not in NOT_APPLIED:
+        return None
     entry = values.raw(key)
     if entry is None or LOCKED.search(entry.text):
         return None
     if not values.text(key) or (values.text(key) or "").endswith(f".{_AWS_HANDLER}"):
         return None
-    if key == "config.providers":
-        others = [name for name in (values.text(key) or "").replace(" ", "").split(",") if name not in ("env", "file")]
-        warning = "names Java code, which kac can't run: ${env:NAME}, ${file:PATH} and ${exec:COMMAND} are resolved"
-        return warning if others else None
     applied: Mapping[str, str] = NOT_APPLIED
     return applied.get(key)

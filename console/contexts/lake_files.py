@@ -77,7 +77,7 @@ class _Keys:
                 try:
                     found = keys_of(Ask(self._environ), None, SECONDS)
                 except AdminError as error:
-                    raise StoreError(f"{error.failure}. {error.failure.remedy}".strip()) from None
+                    raise StoreError(error.failure.told) from None
                 token = None if found.token is None else found.token.reveal()
                 ends = None if found.ends is None else datetime.fromtimestamp(found.ends, UTC)
                 self._taken = S3Keys(found.access_key, found.secret.reveal(), token, found.source, ends)

@@ -16,7 +16,7 @@ from console.admin.settings import (
     TlsSettings,
 )
 from console.contexts.context import ContextError, Place, parse_bootstrap
-from console.contexts.java_client import DEFAULT_SERVICE, MECHANISMS, PROTOCOLS, Addresses
+from console.contexts.java_client import DEFAULT_SERVICE, MECHANISMS, PROTOCOLS, TOKEN_COMMAND, Addresses
 from console.contexts.properties import Entry, Values
 from console.model.secret import Secret
 
@@ -135,6 +135,8 @@ def _sasl(values: Values) -> SaslSettings:
             options["kerberos.keytab"] = str(keytab)
             return SaslSettings("GSSAPI", _needed(values, "sasl.kerberos.principal"), options=options)
         return SaslSettings("GSSAPI", options=options)
+    if mechanism == "AWS_MSK_IAM":
+        return SaslSettings(mechanism, options={"aws": "iam"})
     if mechanism == "OAUTHBEARER":
         return _oauthbearer(values)
     return SaslSettings(mechanism, _needed(values, "sasl.username"), _secret(values, "sasl.password"))
@@ -143,7 +145,11 @@ def _sasl(values: Values) -> SaslSettings:
 def _oauthbearer(values: Values) -> SaslSettings:
     method = (values.text("sasl.oauthbearer.method") or "default").lower()
     if method != "oidc":
-        raise values.error("sasl.oauthbearer.method", "only oidc is supported: client credentials for a token endpoint")
+        raise values.error(
+            "sasl.oauthbearer.method",
+            "only oidc is supported: client credentials for a token endpoint; in a file of Java's names "
+            f"{TOKEN_COMMAND} is a command that writes the token",
+        )
     options = {"token.endpoint.url": _needed(values, "sasl.oauthbearer.token.endpoint.url")}
     if scope := values.text("sasl.oauthbearer.scope"):
         options["scope"] = scope

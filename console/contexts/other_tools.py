@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from console.admin.settings import (
     CLIENT_ID,
@@ -18,10 +21,12 @@ from console.admin.settings import (
 from console.contexts.client_files import read_file
 from console.contexts.context import Context, ContextError, Found, Surroundings
 from console.contexts.tool_file import Part, Table, gather, named_items, parse_yaml, protocol
+from console.model.secret import Secret
 
 # birdayz/kaf: ``~/.kaf/config`` with ``clusters[]``: ``brokers``, ``SASL``, ``TLS``, ``security-protocol``.
 
 KAF = "kaf"
+_MSK = "AWS_MSK_IAM"
 
 
 def read_kaf(surroundings: Surroundings) -> Found:
@@ -53,7 +58,7 @@ def _kaf_context(name: str, origin: str, part: Part) -> Context:
 
 def _kaf_sasl(part: Part, *, has_protocol: bool) -> SaslSettings:
     """kaf uses PLAIN for any mechanism, unless security-protocol is one of SASL's."""
-    mechanism = part.text("mechanism").upper() if has_protocol else ""
+    mechanism = part.text("mechanism").upper() if has_protocol or part.text("mechanism").upper() == _MSK else ""
     if mechanism != "OAUTHBEARER":
         return part.sasl(mechanism or "PLAIN", user="username", password="password")  # noqa: S106
     if token := part.secret("token"):
@@ -133,7 +138,11 @@ def _kafkactl_context(name: str, origin: str, part: Part) -> Context:
         tls = tls_part.tls(ca="ca", cert="cert", key="certKey", insecure="insecure", password="certKeyPassphrase")  # noqa: S106
     if sasl_part is not None and sasl_part.flag("enabled"):
         mechanism = sasl_part.text("mechanism") or "plaintext"
-        sasl = sasl_part.sasl(mechanism, user="username", password="password")  # noqa: S106
+        provider = sasl_part.part("tokenprovider") if mechanism.lower() == "oauth" else None
+        if provider is not None and provider.text("plugin") == "generic":
+            sasl = _kafkactl_script(provider)
+        else:
+            sasl = sasl_part.sasl(mechanism, user="username", password="password")  # noqa: S106
     settings = ConnectionSettings(
         bootstrap=part.addresses("brokers"),
         security_protocol=protocol(tls, sasl),
@@ -143,6 +152,19 @@ def _kafkactl_context(name: str, origin: str, part: Part) -> Context:
         request_timeout=part.seconds("requestTimeout", REQUEST_TIMEOUT),
     )
     return Context(name, origin, settings, warnings=tuple(part.warnings), tool=KAFKACTL)
+
+
+def _kafkactl_script(part: Part) -> SaslSettings:
+    """The token of a script, which is run once the context is used."""
+    options = part.part("options")
+    script = options.text("script") if options is not None else ""
+    if options is None or not script:
+        raise part.error("the plug-in generic needs options.script")
+    if part.file.stat().st_mode & 0o022:
+        raise part.error(f"its script is not run: others may write {part.file}; chmod go-w {part.file}")
+    path = str(part.surroundings.path(script, (part.file.parent,))) if "/" in script else script
+    command = shlex.join((path, *options.texts("args")))
+    return SaslSettings("OAUTHBEARER", options={"token.command": command})
 
 
 # twmb/kcl: ``config.toml`` with ``[profiles.<name>]``, or one unnamed profile at the top; ``KCL_*`` over it.
@@ -235,9 +257,11 @@ def _kcl_context(name: str, origin: str, part: Part) -> Context:
         if tls_part.text("server_name"):
             tls_part.warn("server_name is not applied: certificates have to name the host that is connected to")
     if sasl_part is not None and sasl_part.text("method"):
-        if sasl_part.flag("is_token"):
-            raise sasl_part.error("delegation tokens (is_token) are not supported")
         sasl = sasl_part.sasl(sasl_part.text("method"), user="user", password="pass")  # noqa: S106
+        if sasl_part.flag("is_token"):
+            if not sasl.mechanism.startswith("SCRAM-"):
+                raise sasl_part.error(f"is_token is for SCRAM: a delegation token is no {sasl.mechanism} password")
+            sasl = replace(sasl, options={"tokenauth": "true"})
     settings = ConnectionSettings(
         bootstrap=part.addresses("seed_brokers", DEFAULT_SEEDS),
         security_protocol=protocol(tls, sasl),
@@ -280,11 +304,19 @@ def _rpk_context(name: str, origin: str, profile: Part) -> Context:
     sasl = None
     if sasl_part is not None:
         mechanism = sasl_part.text("mechanism") or sasl_part.text("type") or DEFAULT_MECHANISM
-        sasl = sasl_part.sasl(mechanism, user="user", password="password")  # noqa: S106
+        sasl = _rpk_token(sasl_part, mechanism) or sasl_part.sasl(mechanism, user="user", password="password")  # noqa: S106
     settings = ConnectionSettings(
         bootstrap=part.addresses("brokers", DEFAULT_BROKERS), security_protocol=protocol(tls, sasl), sasl=sasl, tls=tls
     )
     return Context(name, origin, settings, warnings=tuple(part.warnings), tool=RPK)
+
+
+def _rpk_token(part: Part, mechanism: str) -> SaslSettings | None:
+    """The token that rpk keeps as the password, ``token:…``; None for another mechanism."""
+    given = part.secret("password") if mechanism.upper() == "OAUTHBEARER" else None
+    if given is None or not given.reveal().startswith("token:"):
+        return None
+    return SaslSettings("OAUTHBEARER", password=Secret(given.reveal().removeprefix("token:")))
 
 
 READERS = ((KAFKACTL, read_kafkactl), (KCL, read_kcl), (KAF, read_kaf), (RPK, read_rpk))

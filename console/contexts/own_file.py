@@ -13,6 +13,7 @@ cluster_id = "MkU3OEVBNTcwNTJENDM2Qk"
 lake = "~/lake"
 via = "ssh:ops@bastion"               # all connections by way of this host
 records = "hidden"                    # contents of records: shown, hidden until asked for, or never
+throttles = ["broker <default> leader.replication.throttled.rate"]  # that are meant: nothing calls them left over
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from msgspec.structs import replace
 
 from console.admin.settings import SshHost
 from console.contexts.client_files import read_entries, read_file
+from console.contexts.config_providers import is_provider_key
 from console.contexts.console_settings import ConsoleSettings, read_settings, unknown_key
 from console.contexts.context import (
     OWN,
@@ -44,6 +46,8 @@ from console.contexts.context import (
 from console.contexts.java_client import JAVA_KEYS, java_connection
 from console.contexts.librdkafka import librdkafka_connection
 from console.contexts.properties import Entry, Values
+from console.model.config import CLUSTER_DEFAULT, ConfigPlace, broker_resource, topic_resource
+from console.model.numbers import is_natural
 
 # Line numbers of keys: tomllib does not give them.
 
@@ -107,7 +111,7 @@ COLORS = ("red", "green", "yellow", "blue", "magenta", "cyan", "white")
 
 _HEX_COLOR = re.compile(r"#[0-9A-Fa-f]{6}")
 _TOP = ("current_context", "contexts", "settings")
-_OWN_KEYS = ("properties", "color", "read_only", "confirm", "cluster_id", "lake", "records", "via")
+_OWN_KEYS = ("properties", "color", "read_only", "confirm", "cluster_id", "lake", "records", "throttles", "via")
 
 
 class OwnFile(Struct, frozen=True):
@@ -233,6 +237,7 @@ class _OwnFileReader:
             tool=OWN,
             lake=self._lake(name, own),
             records=self._records(name, own),
+            throttles=self._throttles(name, own),
         )
 
     def _lake(self, name: str, table: Mapping[str, Any]) -> str | None:
@@ -256,6 +261,17 @@ class _OwnFileReader:
         legal = f"one of {', '.join(RECORDS)}, in quotes"
         raise ContextError(f"{self._place('contexts', name, 'records')}: records is {legal}, not {value!r}")
 
+    def _throttles(self, name: str, table: Mapping[str, Any]) -> frozenset[ConfigPlace]:
+        """``broker ID KEY``, ``broker <default> KEY`` and ``topic NAME KEY``."""
+        value = table.get("throttles", [])
+        texts = value if isinstance(value, list) else [value]
+        found = [_throttle(each) if isinstance(each, str) else None for each in texts]
+        if not isinstance(value, list) or None in found:
+            wrong = next((each for each, place in zip(texts, found, strict=True) if place is None), value)
+            legal = '["broker <default> leader.replication.throttled.rate", "topic orders KEY"]'
+            raise ContextError(f"{self._place('contexts', name, 'throttles')}: throttles is as {legal}, not {wrong!r}")
+        return frozenset(place for place in found if place is not None)
+
     def _included(self, name: str, table: Mapping[str, Any]) -> tuple[Mapping[str, Entry], bool, tuple[str, ...]]:
         path = self._text(name, "properties", table)
         if path is None:
@@ -271,7 +287,7 @@ class _OwnFileReader:
             if "." not in key and key not in JAVA_KEYS:
                 # A misspelt safeguard must not be off: the context is refused.
                 raise ContextError(f"{place}: {unknown_key(key, _OWN_KEYS)}")
-            if key not in JAVA_KEYS:
+            if key not in JAVA_KEYS and not is_provider_key(key):
                 warnings.append(printable(f"{place}: {unknown_key(key, tuple(sorted(JAVA_KEYS)))}"))
                 continue
             found[key] = Entry(_property_text(key, value, place), place)
@@ -298,6 +314,19 @@ class _OwnFileReader:
             return value
         legal = f"one of {', '.join(COLORS)}, or as #d70000"
         raise ContextError(f"{self._place('contexts', name, 'color')}: color is {legal}, not {value!r}")
+
+
+def _throttle(text: str) -> ConfigPlace | None:
+    kind, _, rest = text.partition(" ")
+    named, _, key = rest.strip().rpartition(" ")
+    named = named.strip()
+    if not named or ("throttled" not in key and key != "replica.alter.log.dirs.io.max.bytes.per.second"):
+        return None
+    if kind == "topic":
+        return topic_resource(named), key
+    if kind == "broker" and (named == "<default>" or is_natural(named)):
+        return (CLUSTER_DEFAULT if named == "<default>" else broker_resource(int(named))), key
+    return None
 
 
 def _leaves(tree: Mapping[str, Any], above: KeyPath = ()) -> list[tuple[KeyPath, Any]]:

@@ -5,12 +5,22 @@ from __future__ import annotations
 import re
 import shlex
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from msgspec import Struct, field
 
+from console.contexts.config_providers import (
+    ENVIRONMENT,
+    FILE,
+    PROVIDERS,
+    Provider,
+    declared,
+    is_provider_key,
+    placeholder,
+    references,
+)
 from console.contexts.context import ContextError, Place, Surroundings, printable
 from console.contexts.secret_sources import LOCKED, Locked
 from console.model.numbers import is_natural
@@ -107,9 +117,9 @@ def _join_surrogates(text: str, number: int) -> str:
         raise ValueError(f"line {number}: \\ud800 to \\udfff come in pairs; this one is alone") from None
 
 
-# ``${env:NAME}`` and ``${file:PATH}`` in values, the syntax of Kafka's config providers (KIP-297, KIP-887).
+# References in values: ``${env:NAME}`` and ``${file:PATH}`` everywhere, and the providers that the file declares.
 
-_REFERENCE = re.compile(r"\$\{(env|file):([^}]*)\}")
+_OWN_SOURCES = ("env", "file")
 MAX_SECRET_FILE = 1 << 20
 """Bytes. A secret is not longer, and a device file never ends."""
 
@@ -117,29 +127,102 @@ MAX_SECRET_FILE = 1 << 20
 class References(Struct):
     """Resolves references in values. bases: folders of relative paths; the first that has the file is used.
 
-    exposed: files that were read and that others may read too.
+    providers: those that the file declares, which beat ours of the same name. exposed: files that were read and that
+    others may read too.
     """
 
     surroundings: Surroundings
     bases: tuple[Path, ...]
+    providers: Mapping[str, Provider] = field(default_factory=dict)
     exposed: list[Path] = field(default_factory=list)
 
     def expand(self, text: str) -> str:
-        """The text with its references replaced. Raises ValueError naming the variable or the file that is missing."""
+        """The text with its references replaced. Raises ValueError naming what is missing: the text without it would be
+        sent as the password."""
+        expanded = self._replaced(text, nested=False)
+        if placeholder(text) == "${…}":
+            raise ValueError("${…} without a colon is no reference; a variable of the environment is ${env:NAME}")
+        return expanded
+
+    def expand_config(self, text: str) -> str:
+        """As `expand`, for a reference to a whole login config, whose options may have references of their own."""
+        return self._replaced(text, nested=True)
+
+    def expand_command(self, text: str) -> str:
+        """As `expand`, for a command line: what is not a reference of ours is the command's own, ``${NAME:-default}``
+        of a shell."""
+        return self._replaced(text, nested=False, lenient=True)
+
+    def _replaced(self, text: str, *, nested: bool, lenient: bool = False) -> str:
         if "${" not in text:
             return text
         if LOCKED.search(text):
             raise ValueError("${exec:…}, ${keyring:…} and ${prompt} stand for passwords and keys alone")
-        return _REFERENCE.sub(lambda match: self._one(match[1], match[2]), text)
+        parts: list[str] = []
+        at = 0
+        for each in references(text):
+            if lenient and not self._knows(each.provider):
+                continue
+            value = self._one(each.provider, each.target)
+            if not nested and placeholder(value) is not None:
+                raise ValueError(
+                    f"what {text[each.start : each.end]} stands for is a reference itself, and is not looked up again; "
+                    "put the value there (a value that only looks so: ${exec:…} takes it as it is)"
+                )
+            parts += (text[at : each.start], value)
+            at = each.end
+        self._check_end(text[text.rfind("}") + 1 :])
+        return "".join((*parts, text[at:]))
 
-    def _one(self, provider: str, target: str) -> str:
-        if provider == "file":
+    def _check_end(self, rest: str) -> None:
+        """Raise ValueError where what follows the last reference begins another."""
+        _, begun, inner = rest.partition("${")
+        provider, colon, _ = inner.partition(":")
+        if begun and colon and self._knows(provider):
+            raise ValueError(f"${{{provider}:… has no end; write }} after it")
+
+    def _knows(self, provider: str) -> bool:
+        return provider in self.providers or provider in _OWN_SOURCES
+
+    def _one(self, name: str, target: str) -> str:
+        provider = self.providers.get(name)
+        if provider is not None:
+            return self._of_provider(provider, target)
+        if name == "file":
             return self._file(target)
-        if target not in self.surroundings.environ:
+        if name == "env":
+            return self._variable(target)
+        raise ValueError(
+            f"nothing resolves {placeholder(f'${{{name}:}}')}: the file declares no provider of that name "
+            "(config.providers=NAME and config.providers.NAME.class); ${env:NAME}, ${file:PATH} and ${exec:COMMAND} "
+            "need none"
+        )
+
+    def _of_provider(self, provider: Provider, target: str) -> str:
+        """As Kafka's own class of that name reads it."""
+        if provider.kind is None:
             raise ValueError(
-                f"the environment has no variable {target or '(empty name)'}; set it, or write another reference"
+                f"{provider.name} is {provider.java_class}, Java code that kac can't run; "
+                "${env:NAME}, ${file:PATH} and ${exec:COMMAND} are resolved"
             )
-        return self.surroundings.environ[target]
+        path, key = provider.split(target)
+        if provider.kind == ENVIRONMENT:
+            provider.check_variable(key)
+            return self._variable(key)
+        provider.check_path(path)
+        place = self.surroundings.path(path, self.bases)
+        if provider.kind == FILE:
+            return self._key(place, key)
+        if not key or "/" in key or not (place / key).is_file():
+            raise ValueError(f"{place} has no file {key or '(empty name)'}")
+        return self._read(place / key)
+
+    def _variable(self, name: str) -> str:
+        if name not in self.surroundings.environ:
+            raise ValueError(
+                f"the environment has no variable {name or '(empty name)'}; set it, or write another reference"
+            )
+        return self.surroundings.environ[name]
 
     def _file(self, target: str) -> str:
         """The content of a file without its last line end; with ``PATH:KEY``, one key of a properties file."""
@@ -147,7 +230,9 @@ class References(Struct):
         name, colon, key = target.rpartition(":")
         if whole.exists() or not colon:
             return re.sub(r"\r?\n\Z", "", self._read(whole))
-        path = self.surroundings.path(name, self.bases)
+        return self._key(self.surroundings.path(name, self.bases), key)
+
+    def _key(self, path: Path, key: str) -> str:
         found = {entry.key: entry.value for entry in parse_properties(self._read(path))}
         if key not in found:
             raise ValueError(f"{path} has no key {key}")
@@ -159,7 +244,7 @@ class References(Struct):
                 raise FileNotFoundError(2, "No such file")
             if path.stat().st_size > MAX_SECRET_FILE:
                 raise ValueError(f"{path} is larger than {MAX_SECRET_FILE >> 20} MiB: not a secret")
-            text = path.read_text(encoding="utf-8")
+            text = path.read_bytes().decode("utf-8")
         except UnicodeDecodeError:
             raise ValueError(f"{path} is not text in UTF-8") from None
         except OSError as error:
@@ -171,12 +256,14 @@ class References(Struct):
 
 def is_reference(text: str) -> bool:
     """Whether the text has a reference."""
-    return _REFERENCE.search(text) is not None or LOCKED.search(text) is not None
+    return any(references(text)) or LOCKED.search(text) is not None
 
 
 def whole_reference(text: str) -> bool:
     """Whether the text is one reference and nothing else."""
-    return _REFERENCE.fullmatch(text.strip()) is not None
+    stripped = text.strip()
+    first = next(references(stripped), None)
+    return first is not None and (first.start, first.end) == (0, len(stripped)) and not LOCKED.search(stripped)
 
 
 def open_to_others(path: Path) -> bool:
@@ -209,9 +296,16 @@ class Values:
         self._entries = entries
         self._within = ""
         self.file = file
-        self._references = References(surroundings, bases)
+        self._references = References(surroundings, bases, self._providers())
         self.warnings: list[str] = []
         self.secrets_in: dict[Path, None] = {}
+
+    def _providers(self) -> Mapping[str, Provider]:
+        try:
+            return declared({key: entry.text for key, entry in self._entries.items() if is_provider_key(key)})
+        except ValueError as error:
+            key, _, why = str(error).partition(": ")
+            raise self.error(key, why) from None
 
     def __contains__(self, key: str) -> bool:
         return key in self._entries
@@ -241,6 +335,29 @@ class Values:
         """The value with the blanks around it, which may be part of a name; None if the key is missing."""
         entry = self._entries.get(key)
         return None if entry is None else self._expanded(key, entry)
+
+    def foreign_providers(self) -> list[str]:
+        """The providers that the file names and that are not resolved."""
+        entry = self._entries.get(PROVIDERS)
+        named = filter(None, map(str.strip, entry.text.split(","))) if entry else ()
+        providers = self._references.providers
+        return [
+            name for name in named if (providers[name].kind is None if name in providers else name not in _OWN_SOURCES)
+        ]
+
+    def config(self, key: str) -> str | None:
+        """A login config, which may be one reference, and whose options' own references are not looked at; None if the
+        key is missing."""
+        entry = self._entries.get(key)
+        if entry is None or not whole_reference(entry.text):
+            # A reference that is the whole value is the config; one inside is the value of an option, quotes included.
+            return None if entry is None else entry.text
+        return self._expanded(key, entry, self._references.expand_config)
+
+    def command(self, key: str) -> str | None:
+        """A command line, trimmed; None if the key is missing."""
+        entry = self._entries.get(key)
+        return None if entry is None else self._expanded(key, entry, self._references.expand_command).strip()
 
     def raw(self, key: str) -> Entry | None:
         """The entry, references unresolved; None if the key is missing."""
@@ -309,8 +426,8 @@ class Values:
             if open_to_others(file)
         )
 
-    def _expanded(self, key: str, entry: Entry) -> str:
+    def _expanded(self, key: str, entry: Entry, expand: Callable[[str], str] | None = None) -> str:
         try:
-            return self._references.expand(entry.text)
+            return (expand or self._references.expand)(entry.text)
         except ValueError as error:
             raise self.error(key, str(error)) from None

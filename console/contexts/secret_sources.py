@@ -21,7 +21,7 @@ from console.model.secret import Secret
 COMMAND_SECONDS = 30.0
 """For a command or a keyring; the operator may have to touch a key or to type a passphrase meanwhile."""
 
-LOCKED = re.compile(r"\$\{(?:(exec|keyring):([^}]*)|(prompt)(?::([^}]*))?)\}")
+LOCKED = re.compile(r"\$\{(?:(exec|keyring):([^}]*+)|(prompt)(?::([^}]*+))?)(?:\}|\Z)")
 
 S = TypeVar("S", bound=Struct)
 
@@ -77,6 +77,8 @@ def _unlocked(settings: S, context: str, ask: bool, limit: float, fetched: dict[
 def _fetch(locked: Locked, context: str, ask: bool, limit: float, fetched: dict[str, str]) -> Secret:
     def one(match: re.Match[str]) -> str:
         reference = match[0]
+        if not reference.endswith("}"):
+            raise ValueError(f"${{{match[1] or match[3]}… has no end; write }} after it")
         if reference not in fetched:
             if match[1] == "exec":
                 fetched[reference] = _of_command(match[2], ask, limit)

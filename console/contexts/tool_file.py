@@ -11,6 +11,7 @@ from typing import Any
 
 from console.admin.settings import SaslSettings, Store, TlsSettings
 from console.contexts.client_files import read_file
+from console.contexts.config_providers import placeholder
 from console.contexts.context import (
     BrokenContext,
     Context,
@@ -21,12 +22,18 @@ from console.contexts.context import (
     parse_bootstrap,
     printable,
 )
+from console.contexts.java_client import DEFAULT_SERVICE
 from console.contexts.properties import open_to_others
 from console.model.secret import Secret
 from console.model.yaml_places import UnsafeYaml, events, expanded
 
 _SCRAM = {"plain": "PLAIN", "plaintext": "PLAIN", "scramsha256": "SCRAM-SHA-256", "scramsha512": "SCRAM-SHA-512"}
-_DURATION = re.compile(r"(?:([0-9]+(?:\.[0-9]+)?)(ms|s|m|h))")
+_OAUTH_LINES = (
+    '; a context of kac\'s own file can: sasl.mechanism = "OAUTHBEARER" with sasl.oauthbearer.token.command = '
+    '"COMMAND", which writes a token (for Azure: az account get-access-token --resource '
+    "https://NAMESPACE.servicebus.windows.net --query accessToken -o tsv), or sasl.oauthbearer.token.endpoint.url"
+)
+_DURATION = re.compile(r"([0-9]{1,18}+(?:\.[0-9]{1,18}+)?)(ms|s|m|h)")
 _NULL = (None, "", "~", "null", "Null", "NULL")
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
@@ -102,7 +109,26 @@ class Part:
             return ""
         if isinstance(value, dict | list):
             raise self.error(f"{key} is not a text")
-        return str(value).lower() if isinstance(value, bool) else str(value)
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        self._check(key, text)
+        return text
+
+    def _check(self, key: str, text: str) -> None:
+        """Refuses what a template left, which would be sent as it stands: no tool resolves a reference here."""
+        if (left := placeholder(text)) is not None:
+            place = Place(self.file, self._line_of(text))
+            raise ContextError(
+                f"{place}: {self.name}: {key}: nothing resolves {left} here; write the value, or a context in kac's "
+                "own file, where ${env:NAME}, ${file:PATH} and ${exec:COMMAND} are resolved"
+            )
+
+    def _line_of(self, text: str) -> int | None:
+        """The line of the file where the text stands first: no reader of these files keeps lines. None if it is not
+        there as it is read: it is escaped, or of the environment."""
+        if not self.file.is_file():
+            return None
+        lines = read_file(self.file).decode("utf-8", "replace").split("\n")
+        return next((number for number, line in enumerate(lines, start=1) if text in line), None)
 
     def flag(self, key: str) -> bool:
         """True or false, also as a text."""
@@ -117,7 +143,10 @@ class Part:
         """A list of texts, or one text with commas or blanks between."""
         value = self.table.get(key.lower())
         if isinstance(value, list):
-            return tuple(str(item) for item in value if item not in _NULL)
+            found = tuple(str(item) for item in value if item not in _NULL)
+            for text in found:
+                self._check(key, text)
+            return found
         return tuple(re.split(r"[,\s]+", self.text(key).strip())) if self.text(key).strip() else ()
 
     def secret(self, key: str) -> Secret | None:
@@ -172,12 +201,15 @@ class Part:
 
     def sasl(self, mechanism: str, *, user: str, password: str) -> SaslSettings:
         """A user and a password. The arguments are the tool's names of keys. mechanism: in any tool's spelling."""
-        name = _SCRAM.get(re.sub(r"[-_\s]", "", mechanism.lower()))
+        plain = re.sub(r"[-_\s]", "", mechanism.lower())
+        if plain == "awsmskiam":
+            return self._aws(user, password)
+        if plain in ("gssapi", "kerberos"):
+            return self._kerberos(user, password)
+        name = _SCRAM.get(plain)
         if name is None:
-            raise self.error(
-                f"the mechanism {mechanism!r} can't be taken from here, only PLAIN and SCRAM; "
-                "OAUTHBEARER and GSSAPI can be set in a context of kac's own file"
-            )
+            lines = _OAUTH_LINES if plain in ("oauth", "oauthbearer") else ""
+            raise self.error(f"the mechanism {mechanism!r} can't be taken from here{lines}")
         username, secret = self.text(user), self.secret(password)
         if not username or secret is None:
             missing = password if username else user
@@ -185,6 +217,22 @@ class Part:
                 f"{missing} is not in the file (a keyring or a prompt has it); write a context in kac's own file"
             )
         return SaslSettings(name, username, secret)
+
+    def _aws(self, user: str, password: str) -> SaslSettings:
+        """IAM of Amazon MSK, with the credentials of AWS' own places: the environment, a profile, the instance."""
+        if self.text(user) or self.text(password):
+            raise self.error(
+                f"{user} and {password} are not taken for AWS keys; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "
+                "or AWS_PROFILE, and take them out of the file"
+            )
+        return SaslSettings("AWS_MSK_IAM", options={"aws": "iam"})
+
+    def _kerberos(self, user: str, password: str) -> SaslSettings:
+        """Kerberos with the tickets of the default cache."""
+        if self.text(password):
+            raise self.error(f"{password} is not used for Kerberos: run kinit {self.text(user)}, and take it out")
+        service = self.text("serviceName") or DEFAULT_SERVICE
+        return SaslSettings("GSSAPI", self.text(user) or None, options={"kerberos.service.name": service})
 
 
 def gather(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
+import os
 import resource
 import struct
 import threading
@@ -21,6 +23,7 @@ from console.embedded.config_alter import begin_configs
 from console.embedded.context import CloseConnection, Cluster, Session
 from console.embedded.faults import Fault, Faults
 from console.embedded.group_coordinator import drop_offsets_of_deleted_topics
+from console.embedded.profiles import PROFILES
 from console.embedded.replica_dirs import resume_copies
 from console.embedded.replicas import broker_back, broker_lost, resume_moves
 from console.embedded.request_pipeline import Counters, Dispatcher, RequestPipeline, advertised
@@ -101,6 +104,18 @@ async def _frame(reader: asyncio.StreamReader, session: Session, login_by: float
         raise CloseConnection(why) from error
 
 
+async def _listening(listener: Listener, brokers: int) -> None:
+    """Start it. Raises OSError, with what it takes where the process may open no more files."""
+    try:
+        await listener.start()
+    except OSError as error:
+        if error.errno not in (errno.EMFILE, errno.ENFILE):
+            raise
+        may = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        text = f"{brokers} brokers need a file each, and one for each connection: ulimit -n is {may:,}; raise it"
+        raise OSError(error.errno, text) from error
+
+
 class Listener:
     """A broker's listening socket and its open connections.
 
@@ -137,6 +152,9 @@ class Listener:
     async def start(self) -> None:
         """Listen. Port 0 is replaced by a free one, which is kept. Raises OSError if the port is in use."""
         self._server = await asyncio.start_server(self._accepted, self.host, self.port, backlog=512)
+        if not self._server.sockets:
+            # asyncio passes over a socket that it can't make.
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:
@@ -182,11 +200,16 @@ class EmbeddedCluster(Cluster):
     def __init__(self, spec: ClusterSpec | None = None, clock: Clock | None = None) -> None:
         """Raises ValueError for an unknown release or scenario, and StateFileError for an unreadable state file."""
         spec = spec or ClusterSpec()
-        apis = advertised(release(spec.versions), proposals=spec.proposals)
+        profile = PROFILES[spec.profile] if spec.profile is not None else None
+        if profile is not None:
+            spec = replace(spec, versions=profile.release, proposals=False)
+        apis = advertised(
+            release(spec.versions), proposals=spec.proposals, only=profile.apis if profile is not None else None
+        )
         super().__init__(spec, clock or SystemClock(), spec.cluster_id or _cluster_id(), apis)
         self.counters = Counters()
         self.faults = Faults()
-        self.pipeline = RequestPipeline(self, self.faults, self.counters)
+        self.pipeline = RequestPipeline(self, self.faults, self.counters, profile)
         self._listeners: dict[int, Listener] = {}
         for broker_id in range(1, spec.brokers + 1):
             port = spec.port + broker_id - 1 if spec.port else 0
@@ -225,13 +248,14 @@ class EmbeddedCluster(Cluster):
             self._scenario.seed(self)
 
     async def start(self) -> None:
-        """Listen on every broker's socket. Raises OSError and StateFileError; then no socket stays open."""
+        """Listen on every broker's socket. Raises OSError and StateFileError; then no socket stays open. With too few
+        files for that the error says how many it takes."""
         if self.spec.alter_config_policy is not None:
             self._policy = self.spec.alter_config_policy
             self._policy.configure(self.spec.static_configs)
         try:
             for broker_id, listener in self._listeners.items():
-                await listener.start()
+                await _listening(listener, len(self._listeners))
                 self._register_port(broker_id, listener.port)
             if self.spec.state_file:
                 self._keeper = StateKeeper(self.state, self.spec.state_file, self.spec.scenario)

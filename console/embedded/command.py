@@ -15,6 +15,7 @@ from contextlib import AsyncExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from console.embedded.profiles import PROFILES
 from console.embedded.spec import LOOPBACK, RELEASE_NAMES, SCENARIO_NAMES, ClusterSpec, clusters_of
 from console.model.numbers import decimal_number, natural_number, option
 from console.terminal import complain, indented, put
@@ -61,6 +62,9 @@ def add_options(parser: argparse.ArgumentParser, scenario: str = "quiet") -> Non
         "--scenario", choices=SCENARIO_NAMES, default=scenario, help=f"what the cluster holds (default: {scenario})"
     )
     parser.add_argument("--versions", choices=RELEASE_NAMES, default=RELEASE_NAMES[-1], help="Kafka release to imitate")
+    parser.add_argument(
+        "--profile", choices=tuple(PROFILES), help="imitate another server than Kafka: its APIs, and its own answers"
+    )
     parser.add_argument("--state", type=Path, metavar="FILE", help="file that keeps the state over restarts")
     parser.add_argument(
         "--fault", action="append", default=[], metavar="FAULT", help="a fault, such as api=create_topics,cut=after"
@@ -122,6 +126,7 @@ def cluster_specs(options: argparse.Namespace) -> dict[str, ClusterSpec]:
         state_file=options.state,
         propagation_delay=options.propagation_delay,
         forwarding=False if options.no_forwarding else None,
+        profile=options.profile,
     )
     return clusters_of(options.scenario, spec)
 
@@ -137,7 +142,7 @@ def parsed_faults(options: argparse.Namespace) -> tuple[Fault, ...]:
 
 def argv_of(options: argparse.Namespace) -> list[str]:
     """The command line arguments that produce these options."""
-    valued = ("port", "host", "brokers", "scenario", "versions", "propagation_delay", "state")
+    valued = ("port", "host", "brokers", "scenario", "versions", "propagation_delay", "profile", "state")
     pairs = [(_flag(name), value) for name in valued if (value := getattr(options, name)) is not None]
     pairs += [("--fault", fault) for fault in options.fault]
     flags = [_flag(name) for name in ("no_forwarding", "no_proposals", "still") if getattr(options, name)]

@@ -344,6 +344,17 @@ def begin_configs(cluster: Cluster) -> None:
         cluster.state.alter_config(CLUSTER_DEFAULT, {MIN_ISR: cluster.spec.static_configs.get(MIN_ISR, "1")})
 
 
+def take_min_isr_from_brokers(cluster: Cluster) -> None:
+    """What is done as eligible leader replicas are turned on: min.insync.replicas becomes the cluster default's where
+    it is not, and no broker's (ConfigurationControlManager.maybeGenerateElrSafetyRecords)."""
+    state = cluster.state
+    if MIN_ISR not in state.configs.get(CLUSTER_DEFAULT, {}):
+        state.alter_config(CLUSTER_DEFAULT, {MIN_ISR: cluster.spec.static_configs.get(MIN_ISR, "1")})
+    for resource in [each for each in state.configs if each.type == BROKER and not each.is_cluster_default]:
+        if MIN_ISR in state.configs[resource]:
+            state.alter_config(resource, {MIN_ISR: None})
+
+
 def _note_reconfigured(cluster: Cluster, change: Change) -> None:
     """Note brokers whose own configs changed since they started."""
     if change.table != "configs" or not isinstance(change.key, ConfigResource) or change.key.type != BROKER:

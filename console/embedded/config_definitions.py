@@ -155,7 +155,7 @@ def _definitions(section: Mapping[str, Mapping[str, Any]]) -> Definitions:
 
 ConfigValue = str | int | float | bool | tuple[str, ...]
 _BITS = {INT: 32, SHORT: 16, LONG: 64}
-_COMMA = re.compile(r"\s*,\s*", re.ASCII)
+_BLANKS = " \t\n\r\f\v"
 _DURATION = re.compile(r"P(?!$)(\d+D)?(T(?=\d)(\d+H)?(\d+M)?(\d+(\.\d{0,9})?S)?)?", re.IGNORECASE | re.ASCII)
 _THROTTLED = re.compile(r"(\d+:\d+)?", re.ASCII)
 
@@ -203,7 +203,7 @@ def parsed_value(definition: ConfigDefinition, text: str) -> ConfigValue:
             raise InvalidValue(definition.name, text, "Expected value to be either true or false")
         return stripped.lower() == "true"
     if type_ == LIST:
-        parts = tuple(_COMMA.split(stripped)) if stripped else ()
+        parts = tuple(part.strip(_BLANKS) for part in stripped.split(",")) if stripped else ()
         return tuple(dict.fromkeys(parts)) if definition.rule.get("distinct") else parts
     if type_ == CLASS and not _is_class(stripped):
         raise InvalidValue(definition.name, text, f"Class {text} could not be found.")

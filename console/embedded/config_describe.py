@@ -81,7 +81,14 @@ def broker_file(cluster: Cluster, broker_id: int) -> dict[str, str]:
     if spec.sasl is not None:
         file["sasl.enabled.mechanisms"] = ",".join(cluster.mechanisms)
         file["security.inter.broker.protocol"] = cluster.listener_name
+    if spec.brokers < _FEWEST_FOR_DEFAULTS:  # else groups could not work in a small cluster
+        file |= dict.fromkeys(_STATE_FACTORS, str(spec.brokers))
     return file | dict(spec.static_configs)
+
+
+_FEWEST_FOR_DEFAULTS = 3
+_STATE_FACTORS = ("offsets.topic.replication.factor", "transaction.state.log.replication.factor")
+"""Of topics that are made with fewer replicas here where there are fewer brokers."""
 
 
 def _controller_port(port: int) -> int:

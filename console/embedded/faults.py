@@ -37,6 +37,16 @@ class FailSome:
 
 
 @dataclass(frozen=True, slots=True)
+class FailFor:
+    """Answer everything in the request with an error where one of these names is anywhere in it, as servers do that
+    fail inside for one member of a batch."""
+
+    code: int
+    names: frozenset[str]
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Delay:
     """Wait before the request is handled."""
 
@@ -99,7 +109,9 @@ class Meanwhile:
     change: Callable[[ClusterState], object]
 
 
-Effect = Fail | FailSome | Delay | Cut | HalfFrame | Garbage | Throttle | MoveController | BrokerDown | Meanwhile
+Effect = (
+    Fail | FailSome | FailFor | Delay | Cut | HalfFrame | Garbage | Throttle | MoveController | BrokerDown | Meanwhile
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,24 +12,21 @@ from kio.schema.errors import ErrorCode
 from console.embedded.clock import event_or_time
 from console.embedded.context import Cluster, RequestContext
 from console.embedded.groups import Group
-from console.embedded.java import java_hash
 from console.embedded.replicas import new_topic, striped
 from console.embedded.state import ClusterState
 from console.embedded.tables import ABSENT, NO_LEADER, Change, Topic
+from console.model import coordinators
 from console.model.config import topic_resource
 
-GROUP_TOPIC = "__consumer_offsets"
-TRANSACTION_TOPIC = "__transaction_state"
+GROUP_TOPIC, TRANSACTION_TOPIC = coordinators.OFFSETS, coordinators.TRANSACTIONS
 INTERNAL_TOPICS = frozenset({GROUP_TOPIC, TRANSACTION_TOPIC})
 COORDINATOR_PARTITIONS = 50
 _REPLICATION = 3
-_MIN_INT = -(2**31)
 
 
 def partition_of(name: str, partitions: int = COORDINATOR_PARTITIONS) -> int:
-    """The partition of the internal topic for a group or a transactional id (Utils.abs of its hash)."""
-    value = java_hash(name)
-    return 0 if value == _MIN_INT else abs(value) % partitions
+    """The partition of the internal topic for a group or a transactional id."""
+    return coordinators.partition_of(name, partitions)
 
 
 def coordinator_of(topics: Mapping[str, Topic], name: str, topic: str = GROUP_TOPIC) -> int:

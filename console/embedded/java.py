@@ -8,16 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 
+from console.model.coordinators import java_hash as java_hash
+
 _FIRST_TABLE, _LOAD = 16, 0.75
-
-
-def java_hash(text: str) -> int:
-    """java.lang.String.hashCode, as a signed 32-bit number."""
-    value = 0
-    units = text.encode("utf-16-be", "surrogatepass")
-    for high, low in zip(units[::2], units[1::2], strict=True):
-        value = (31 * value + (high << 8 | low)) & 0xFFFFFFFF
-    return value - (1 << 32) if value & 0x80000000 else value
 
 
 def hash_order(keys: Iterable[str]) -> Sequence[str]:
@@ -47,8 +40,10 @@ def _spread(value: int) -> int:
 
 
 _WHOLE = re.compile(r"[+-]?\d+")
-_DECIMAL = re.compile(r"[+-]?(?:NaN|Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[fFdD]?)", re.ASCII)
-_HEXADECIMAL = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?\d+[fFdD]?", re.ASCII)
+_DECIMAL = re.compile(r"[+-]?(?:NaN|Infinity|(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d+)?[fFdD]?)", re.ASCII)
+_HEXADECIMAL = re.compile(
+    r"[+-]?0[xX](?:[0-9a-fA-F]++(?:\.[0-9a-fA-F]*+)?|\.[0-9a-fA-F]++)[pP][+-]?\d+[fFdD]?", re.ASCII
+)
 _PLAIN_FROM, _PLAIN_BELOW = 1e-3, 1e7
 _SPACE = "".join(map(chr, range(0x21)))
 

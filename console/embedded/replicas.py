@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 
 from kio.schema.errors import ErrorCode
 
+from console.embedded.config_rules import topic_config
 from console.embedded.context import Cluster
 from console.embedded.partitions import replica_bytes
 from console.embedded.refusals import DONE, Refusal, topic_messages
@@ -389,6 +390,8 @@ def start_move(
     if target is None:
         if not is_moving(partition):
             return _nothing(state)
+        if state.release.kraft and not _may_be_cancelled(cluster, name, partition):
+            return Refusal(ErrorCode.invalid_replica_assignment, _UNCLEAN.format(name, index))
         _put(state, topic, index, cancelled(partition, state.alive()))
         return DONE
     refusal = move_refusal(target, partition.replicas, state)
@@ -401,6 +404,16 @@ def start_move(
         _put(state, topic, index, moved)
         _copy(cluster, topic, index, moved)
     return DONE
+
+
+_UNCLEAN = "Unable to revert partition assignment for {}:{} because it would require an unclean leader election."
+
+
+def _may_be_cancelled(cluster: Cluster, topic: str, partition: Partition) -> bool:
+    """Whether a replica of before is in sync, or one may lead that is not (ReplicationControlManager)."""
+    key, alive = "unclean.leader.election.enable", sorted(cluster.state.alive())[:1]
+    has_old = bool(set(partition.isr) & (set(partition.replicas) - set(partition.adding)))
+    return has_old or any(topic_config(cluster, each, topic, key) == "true" for each in alive)
 
 
 def resume_moves(cluster: Cluster) -> None:

@@ -6,8 +6,8 @@ import logging
 import pkgutil
 import struct
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import fields, replace
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import fields, is_dataclass, replace
 from datetime import timedelta
 from functools import cache
 from importlib import import_module
@@ -26,6 +26,7 @@ from console.embedded.faults import (
     Delay,
     Effect,
     Fail,
+    FailFor,
     FailSome,
     Faults,
     Garbage,
@@ -35,6 +36,7 @@ from console.embedded.faults import (
     MoveController,
     Throttle,
 )
+from console.embedded.profiles import Profile
 from console.embedded.sasl import SaslFailure
 from console.embedded.spec import Range, Release
 from console.embedded.throttling import Timed
@@ -49,7 +51,7 @@ from console.wire.frames import (
     read_head,
     response_frame,
 )
-from console.wire.schemas import Messages, api_name, messages, readable_versions
+from console.wire.schemas import Messages, api_key, api_name, messages, readable_versions
 
 log = logging.getLogger("console.embedded")
 
@@ -61,6 +63,8 @@ _BEFORE_AUTHENTICATION = (API_VERSIONS, _SASL_HANDSHAKE)
 _OLDEST_ADVERTISED = frozenset({_PRODUCE})
 """APIs whose lowest versions are advertised though they are not answered, as in Kafka 4: librdkafka compresses only if
 Produce v0 is advertised (KAFKA-18659)."""
+BETWEEN_BROKERS = frozenset({4, 5, 6, 7})
+"""What a controller asks brokers with ZooKeeper, and they it. They advertise it to clients too, who tell them by it."""
 _BY_A_FAULT = "a declared fault"
 _HEADER = 8
 """Bytes of length and correlation id at the start of a response frame."""
@@ -156,8 +160,9 @@ def handler_of(messages: Messages) -> Handle:
     return handler(messages.api, messages.proposed)
 
 
-def advertised(release: Release, *, proposals: bool) -> dict[int, Range]:
-    """API key -> versions for ApiVersions: those of the release that are implemented here, and the proposals' own."""
+def advertised(release: Release, *, proposals: bool, only: Mapping[str, Range] | None = None) -> dict[int, Range]:
+    """API key -> versions for ApiVersions: those of the release that are implemented here, and the proposals' own.
+    only: the APIs that another server has of them, by kio's names, with its versions."""
     result: dict[int, Range] = {}
     for key, (low, high) in release.apis.items():
         readable = readable_versions(key)
@@ -165,6 +170,16 @@ def advertised(release: Release, *, proposals: bool) -> dict[int, Range]:
             first, high = max(low, readable[0]), min(high, readable[1])
             if first <= high:
                 result[key] = (low if key in _OLDEST_ADVERTISED else first, high)
+        elif key in BETWEEN_BROKERS:
+            result[key] = (low, high)
+    if only is not None:
+        theirs = {api_key(api): versions for api, versions in only.items()}
+        common = {
+            key: (max(low, theirs[key][0]), min(high, theirs[key][1]))
+            for key, (low, high) in result.items()
+            if key in theirs
+        }
+        result = {key: (low, high) for key, (low, high) in common.items() if low <= high}
     if proposals:
         from console.wire.proposals.table import PROPOSED
 
@@ -188,7 +203,8 @@ class RequestPipeline:
     recorder: None to record nothing.
     """
 
-    def __init__(self, cluster: Cluster, faults: Faults, counters: Counters) -> None:
+    def __init__(self, cluster: Cluster, faults: Faults, counters: Counters, profile: Profile | None = None) -> None:
+        self._profile = profile
         self.recorder: Recorder | None = None
         self._cluster = cluster
         self._faults = faults
@@ -253,6 +269,8 @@ class RequestPipeline:
         for effect in effects:
             if isinstance(effect, Fail):
                 return _error(request, found, effect.code, effect.message)
+            if isinstance(effect, FailFor) and not effect.names.isdisjoint(_texts(request)):
+                return _error(request, found, effect.code, effect.message)
         cluster = self._cluster
         if not cluster.forwarding and found.api in CONTROLLER_APIS and context.broker_id != cluster.state.controller_id:
             return not_controller(request, found)
@@ -263,6 +281,11 @@ class RequestPipeline:
         for effect in effects:
             if isinstance(effect, FailSome):
                 return await answer_partly(request, found, effect, decoded)
+        profile = self._profile
+        if profile is not None and found.api in profile.refused:
+            return _error(request, found, profile.refused[found.api])
+        if profile is not None and found.api in profile.answers:
+            return profile.answers[found.api](await decoded(request))
         return await handled(request, context, found)
 
     async def _before(self, effect: Effect, context: RequestContext) -> None:
@@ -302,6 +325,18 @@ def _error(request: Any, found: Messages, code: int, message: str | None = None)
     if answer is None:
         raise CloseConnection(f"{found.api} has no response with an error code")
     return answer
+
+
+def _texts(part: Any) -> Iterator[str]:
+    """All texts in a request."""
+    if isinstance(part, str):
+        yield part
+    elif isinstance(part, tuple):
+        for each in part:
+            yield from _texts(each)
+    elif is_dataclass(part):
+        for field in fields(part):
+            yield from _texts(getattr(part, field.name))
 
 
 def _decoded(payload: Any, found: Messages) -> Any:
@@ -355,7 +390,7 @@ class Dispatcher:
 
     def _known(self, key: int, version: int) -> Messages:
         versions = self._cluster.advertised.get(key)
-        if versions is None:
+        if versions is None or key in BETWEEN_BROKERS:
             raise CloseConnection(f"API key {key} ({api_name(key) or 'unknown'}) is not served")
         found = messages(key, version) if versions[0] <= version <= versions[1] else None
         if found is None:

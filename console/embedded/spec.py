@@ -81,7 +81,8 @@ class ClusterSpec:
     authentication, then everybody is ANONYMOUS. propagation_delay: seconds until a change reaches the brokers that are
     not the controller. forwarding: whether these forward requests to the controller; None as the release does. racks:
     by broker id. static_configs: configs of each broker's file. scenario: what the cluster holds at the start.
-    live: whether the scenario's other clients work in it. state_file: where the state is kept over restarts.
+    live: whether the scenario's other clients work in it. state_file: where the state is kept over restarts. profile:
+    of another server than Kafka, one of those in `profiles`, whose release counts then.
     """
 
     brokers: int = 3
@@ -101,6 +102,7 @@ class ClusterSpec:
     racks: Mapping[int, str] = field(default_factory=dict)
     static_configs: Mapping[str, str] = field(default_factory=dict)
     alter_config_policy: AlterConfigPolicy | None = None
+    profile: str | None = None
 
     def __post_init__(self) -> None:
         """Raises ValueError for a number out of range."""

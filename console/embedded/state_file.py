@@ -311,7 +311,7 @@ def read_state(path: Path, scenario: str | None) -> dict[str, Any] | None:
         return None
     except OSError as error:
         raise StateFileError(f"can't read the state in {path}: {error.strerror or error}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise StateFileError(
             f"{path} is not a state file of a cluster; move it away to start with a new one"
         ) from error

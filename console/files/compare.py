@@ -11,6 +11,7 @@ from console.model.acl import Acl
 from console.model.broker_matrix import BrokerRow
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, topic_resource
 from console.model.quota import QuotaEntity
+from console.plan.values import LIST, UNORDERED, as_compared
 from console.present import names
 
 # What differs between two wanted states, and between brokers.
@@ -57,8 +58,15 @@ def differing(
         return
     for key in sorted({*left, *right}):
         mine, theirs = left.get(key), right.get(key)
-        if mine != theirs:
+        if mine != theirs and not _same_list(key, mine, theirs):
             yield Difference(entity, key, mine, theirs)
+
+
+def _same_list(key: str, one: Value | None, other: Value | None) -> bool:
+    """Whether two lists whose order means nothing have the same items."""
+    if key not in UNORDERED or not isinstance(one, str) or not isinstance(other, str):
+        return False
+    return as_compared(key, LIST, one) == as_compared(key, LIST, other)
 
 
 def _topic(topic: WantedTopic | None) -> dict[str, Value] | None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from console.model.numbers import json_text
+from console.model.journal_lines import time_of
+from console.model.numbers import json_of, json_text
 from console.model.snapshot import Snapshot
 from console.model.yaml_places import FileProblem
 from console.plan.conflicts import Conflict, conflicts
@@ -54,7 +54,7 @@ def read_plan(text: str, source: str) -> PlanFile:
     """Raises FileProblem for what is no such file, one of another version, and one with an edit whose value is a
     secret: the file does not hold it, and nothing may be sent in its place."""
     try:
-        document: dict[str, Any] = json.loads(text)
+        document: dict[str, Any] = json_of(text)
         if document.get("format") != FORMAT or document.get("version") != VERSION:
             raise FileProblem(source, 1, "this is no plan of this version", "make it again with kac plan --out")
         staged = tuple(_staged(each) for each in document["edits"])
@@ -62,7 +62,7 @@ def read_plan(text: str, source: str) -> PlanFile:
         if secret is not None:
             what = f"{names.target(secret.edit.target)} {secret.edit.key}".strip()
             raise FileProblem(source, None, f"the plan sets a secret, and no file holds one: {what}", _BY_HAND)
-        return PlanFile(str(document["cluster_id"]), datetime.fromisoformat(document["made"]), staged)
+        return PlanFile(str(document["cluster_id"]), time_of(str(document["made"])), staged)
     except FileProblem:
         raise
     except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:

@@ -172,12 +172,20 @@ def _acls(part: AclPart, number: int, document: Document, read: Read) -> Iterato
         yield FileProblem(document.source, line, "an ACL either allows or denies a principal", "allow: User:alice")
         return
     named = {type_: name for type_ in _ACL_TYPES if (name := getattr(part, type_.replace("-", "_"))) is not None}
+    if part.type is not None and part.name is not None:
+        named[part.type] = part.name
     if len(named) != 1:
         yield FileProblem(document.source, line, "an ACL is on one resource", f"one of {', '.join(_ACL_TYPES)}")
         return
     ((type_, name),) = named.items()
     if type_ == "cluster" and name != CLUSTER_NAME:
         yield FileProblem(document.source, line, f"the cluster is called {CLUSTER_NAME}, not {name!r}")
+        return
+    try:
+        of_type = AclResourceType.parse(type_)
+    except ValueError:
+        line = document.line((*path, "type"))
+        yield FileProblem(document.source, line, f"no type of resource {type_!r}", f"one of {', '.join(_ACL_TYPES)}")
         return
     for operation in part.operations:
         try:
@@ -190,7 +198,7 @@ def _acls(part: AclPart, number: int, document: Document, read: Read) -> Iterato
             )
             continue
         acl = Acl(
-            AclResourceType.parse(type_),
+            of_type,
             name,
             PatternType.parse(part.pattern),
             (part.allow if part.allow is not None else part.deny) or "",

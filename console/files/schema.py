@@ -63,7 +63,7 @@ def _listed(value: Any) -> Any:
 
 
 class AclPart(_Part):
-    """Bindings of one principal on one resource."""
+    """Bindings of one principal on one resource. type, name: of a resource whose type has no word of its own."""
 
     allow: str | None = None
     deny: str | None = None
@@ -74,6 +74,8 @@ class AclPart(_Part):
     transactional_id: Annotated[str | None, Field(alias="transactional-id")] = None
     delegation_token: Annotated[str | None, Field(alias="delegation-token")] = None
     user: str | None = None
+    type: str | None = None
+    name: str | None = None
     pattern: Literal["literal", "prefixed"] = "literal"
     host: str = "*"
 

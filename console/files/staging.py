@@ -9,7 +9,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from console.files.reading import Read
-from console.files.wanted import HIDDEN, Value, Wanted, WantedTopic, wanted_of
+from console.files.wanted import HIDDEN, PARTS, Value, Wanted, WantedTopic, wanted_of
 from console.files.writing import DEFAULT
 from console.language.quoting import quote_beside_equals
 from console.language.sensitive import looks_sensitive
@@ -32,7 +32,7 @@ from console.plan.edits import (
 )
 from console.plan.plan import StageReport
 from console.plan.staged import subject
-from console.plan.values import canonical
+from console.plan.values import as_compared
 from console.present.names import quota_entity
 from console.session.reading import read_everything
 from console.session.session import Session
@@ -131,7 +131,10 @@ def _sent(key: str, value: str, entry: ConfigEntry | None) -> str | Secret:
 
 
 def _is_that(entry: ConfigEntry | None, value: str) -> bool:
-    return entry is not None and entry.value is not None and canonical(entry.type, entry.value) == value
+    if entry is None or entry.value is None:
+        return False
+    mine = as_compared(entry.name, entry.type, entry.value)
+    return mine == value or mine == as_compared(entry.name, entry.type, value)
 
 
 def _secret(resource: ConfigResource, key: str) -> Obstacle:
@@ -194,7 +197,9 @@ async def stage_files(session: Session, read: Read, prune: Iterable[Prune] = ())
     problems += [
         _problem(read, subject(each.edit.target), each.edit.key, each.reason, each.remedy) for each in report.refused
     ]
-    unread = tuple(f"{each.part} {each.entity}: {each.failure}".strip() for each in session.snapshot.failures)
+    unread = tuple(
+        f"{each.part} {each.entity}: {each.failure}".strip() for each in session.snapshot.failures if each.part in PARTS
+    )
     secrets = tuple(_problem(read, each.target, each.key, each.message) for each in found.obstacles if each.secret)
     return Staging(report, tuple(problems), secrets, unread)
 

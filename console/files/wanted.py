@@ -6,6 +6,7 @@ Inherited values are no part of it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from enum import Enum
 from typing import Final
 
@@ -13,11 +14,16 @@ from msgspec import Struct, field
 
 from console.model.acl import Acl
 from console.model.codes import BROKER, CLIENT_METRICS, GROUP
-from console.model.config import ConfigEntry, ConfigResource, ConfigSet, topic_resource
+from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigResource, ConfigSet, topic_resource
+from console.model.feature_levels import ELR_VERSION, MIN_ISR
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
 
 # What a cluster is wanted to be: topics, overrides, quotas and ACLs. What is inherited is no part of it.
+
+
+PARTS = frozenset({"topics", "configs", "quotas", "acls", "resources"})
+"""Parts of a snapshot that a wanted state is made of."""
 
 
 class Hidden(Enum):
@@ -49,6 +55,16 @@ class Wanted(Struct, frozen=True):
     configs: Mapping[ConfigResource, Mapping[str, Value]] = field(default_factory=dict)
     quotas: Mapping[QuotaEntity, Mapping[str, float]] = field(default_factory=dict)
     acls: frozenset[Acl] = frozenset()
+
+
+def without(wanted: Wanted, parts: AbstractSet[str]) -> Wanted:
+    """The state without some of its `PARTS`. Without topics it has no configs of theirs either."""
+    return Wanted(
+        {} if "topics" in parts else wanted.topics,
+        {} if parts & {"configs", "resources"} else wanted.configs,
+        {} if "quotas" in parts else wanted.quotas,
+        frozenset() if "acls" in parts else wanted.acls,
+    )
 
 
 # What a cluster is, as a wanted state.
@@ -93,3 +109,12 @@ class _Overrides:
 
 def _values(entries: Iterable[ConfigEntry]) -> Mapping[str, Value]:
     return {entry.name: HIDDEN if entry.value is None else entry.value for entry in entries}
+
+
+def by_levels(snapshot: Snapshot) -> Mapping[tuple[ConfigResource, str], str]:
+    """What levels of features make of overrides, by resource and key."""
+    features = snapshot.features
+    if features is None or not features.finalized.get(ELR_VERSION):
+        return {}
+    why = f"while {ELR_VERSION} is on it can't be taken away, and brokers have none of their own"
+    return {(CLUSTER_DEFAULT, MIN_ISR): why}

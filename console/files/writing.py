@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
+from types import MappingProxyType
 
 from console.files.wanted import HIDDEN, Value, Wanted, WantedTopic
 from console.model.acl import Acl
-from console.model.codes import BROKER, CLIENT_METRICS, GROUP
+from console.model.codes import BROKER, CLIENT_METRICS, GROUP, AclResourceType
 from console.model.config import ConfigResource
 from console.model.numbers import json_text
 from console.model.quota import QuotaEntity
@@ -23,10 +24,21 @@ _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
 _WORDS = frozenset({"true", "false", "yes", "no", "on", "off", "null", "y", "n", "nan", "inf"})
 
 
-def yaml_text(wanted: Wanted, title: str) -> str:
-    """The document. title: a comment at its top, a line of any text."""
-    lines = [f"# {clean(title)}", f"version: {VERSION}"]
-    for section in (_topics(wanted.topics), *_configs(wanted.configs), _quotas(wanted.quotas), _acls(wanted.acls)):
+Notes = Mapping[tuple[ConfigResource, str], str]
+"""What is said beside values, by resource and key."""
+
+
+def yaml_text(wanted: Wanted, title: str, unread: Iterable[str] = (), notes: Notes | None = None) -> str:
+    """The document. title: a comment at its top, a line of any text. unread: parts that were not read as a whole: that
+    the document has none of them says nothing."""
+    lines = [f"# {clean(title)}", *(f"# unknown {clean(part)}: they could not be read" for part in unread)]
+    lines.append(f"version: {VERSION}")
+    for section in (
+        _topics(wanted.topics),
+        *_configs(wanted.configs, notes or {}),
+        _quotas(wanted.quotas),
+        _acls(wanted.acls),
+    ):
         lines += section
     return "\n".join(lines) + "\n"
 
@@ -49,14 +61,15 @@ def _topics(topics: Mapping[str, WantedTopic]) -> Iterator[str]:
             yield from block
 
 
-def _configs(configs: Mapping[ConfigResource, Mapping[str, Value]]) -> Iterator[list[str]]:
+def _configs(configs: Mapping[ConfigResource, Mapping[str, Value]], notes: Notes) -> Iterator[list[str]]:
     for type_, section in SECTIONS.items():
         resources = sorted((each for each in configs if each.type == type_), key=_order)
         if resources:
             lines = [f"{section}:"]
             for resource in resources:
                 name = DEFAULT if resource.is_cluster_default else resource.name
-                lines += _block(_word(name), configs[resource], "  ")
+                beside = {key: text for (noted, key), text in notes.items() if noted == resource}
+                lines += _block(_word(name), configs[resource], "  ", beside)
             yield lines
 
 
@@ -64,12 +77,16 @@ def _order(resource: ConfigResource) -> tuple[int, str]:
     return (int(resource.name) if resource.name.isdecimal() and len(resource.name) < 10 else -1, resource.name)
 
 
-def _block(name: str, values: Mapping[str, Value], indent: str) -> Iterator[str]:
+def _block(
+    name: str, values: Mapping[str, Value], indent: str, notes: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[str]:
     if not values:
         yield f"{indent}{name}: {{}}"
         return
     yield f"{indent}{name}:"
     for key in sorted(values):
+        if key in notes:
+            yield f"{indent}  # {clean(notes[key])}"
         yield f"{indent}  {_word(key)}: {_value(key, values[key])}"
 
 
@@ -116,7 +133,11 @@ def _acls(acls: Iterable[Acl]) -> Iterator[str]:
     for (permission, principal, host, type_, name, pattern), group in groupby(ordered, key=_subject):
         yield f"  - {permission.lower()}: {_quoted(principal)}"
         yield f"    operations: [{', '.join(acl.operation.name for acl in group)}]"
-        yield f"    {type_.lower().replace('_', '-')}: {_quoted(name)}"
+        if AclResourceType.parse(type_).known:
+            yield f"    {type_.lower().replace('_', '-')}: {_quoted(name)}"
+        else:
+            yield f"    type: {type_}"
+            yield f"    name: {_quoted(name)}"
         if pattern != "LITERAL":
             yield f"    pattern: {pattern.lower()}"
         if host != "*":

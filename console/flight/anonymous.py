@@ -115,7 +115,7 @@ class Anonymous:
         if answer.api_key == HANDSHAKE:
             try:
                 self._sink.add(self._handshake(answer))
-            except msgspec.DecodeError:
+            except (msgspec.DecodeError, RecursionError):
                 self.dropped += 1
             return
         kafka = messages(answer.api_key, answer.version)

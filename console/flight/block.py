@@ -25,6 +25,10 @@ TOOK_BITS = 4
 """How many bits are kept of the milliseconds that an answer took: to within an eighth."""
 MOST_ANSWERS = 1 << 16
 MOST_BASES = 8
+MOST_OPENED = MOST_BYTES + (8 << 20)
+"""Bytes of a block's streams: a block ends with the answer that makes it larger than 4 MiB."""
+_PLACE_SIZE, _ENTRY_SIZE, _COLUMN_SIZE = 480, 200, 120
+"""Bytes of memory for a body's place, an answer, and its numbers, about."""
 
 
 class Entry(NamedTuple):
@@ -173,6 +177,19 @@ class Block:
         self._bit_ends: list[int] = []
 
     @property
+    def is_open(self) -> bool:
+        """Whether its streams are unpacked."""
+        return self._opened is not None
+
+    @property
+    def size(self) -> int:
+        """Bytes of memory that it takes now, its heads apart, about."""
+        packed = len(self._wholes) + len(self._packed_runs) + len(self._packed_sizes) + len(self._bits)
+        opened = sum(map(len, self._opened)) if self._opened is not None else 0
+        listed = _PLACE_SIZE * len(self._places) + (_ENTRY_SIZE + _COLUMN_SIZE) * len(self.entries)
+        return packed + len(self._packed_fresh) + opened + listed
+
+    @property
     def bodies(self) -> int:
         """How many bodies it has, requests and problems among them."""
         return len(self._places)
@@ -201,8 +218,10 @@ class Block:
 
     def _open(self) -> tuple[bytes, bytes, bytes]:
         if self._opened is None:
-            sizes = _unpacked(self._packed_sizes)
-            self._opened = _unpacked(self._packed_runs), sizes, _unpacked(self._packed_fresh)
+            sizes = _unpacked(self._packed_sizes, most=MOST_OPENED)
+            runs = _unpacked(self._packed_runs, most=MOST_OPENED - len(sizes))
+            fresh = _unpacked(self._packed_fresh, most=MOST_OPENED - len(sizes) - len(runs))
+            self._opened = runs, sizes, fresh
             ends = [0]
             for place in self._places:
                 start, end = place.sizes
@@ -233,6 +252,8 @@ class Block:
                 api_key, at = number_at(heads, at)
                 version, at = number_at(heads, at)
                 questions.append((place, Question(node, host, port, api_key, version)))
+        if at != len(heads):
+            raise DamagedFrame("a block whose heads are longer than what they say")
         now, place, entries = 0, 0, []
         rest = iter(zip(keys, since, took, strict=True))
         for form in forms:
@@ -294,13 +315,13 @@ def _packed(data: bytes | bytearray, dictionary: bytes = b"") -> bytes:
     return bytes(head) + made
 
 
-def _unpacked(data: bytes, dictionary: bytes = b"") -> bytes:
+def _unpacked(data: bytes, dictionary: bytes = b"", most: int = MOST_BYTES) -> bytes:
     if not data:
         return b""
     size, at = number_at(data, 0)
     if not size:
         return data[1:]
-    if size > MOST_BYTES:
+    if size > most:
         raise DamagedFrame(f"it holds {size:,} bytes")
     made = inflated(data[at:], dictionary, size)
     if len(made) != size:

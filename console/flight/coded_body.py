@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise
 from typing import Generic, NamedTuple, TypeVar
 
-from console.flight.delta import DamagedDelta, Runs, applied, difference, runs_of
+from console.flight.delta import MOST_RUNS, DamagedDelta, Runs, applied, difference, runs_of
 from console.flight.frames import MOST_BYTES, DamagedFrame, squeezed
 
 T = TypeVar("T")
@@ -106,7 +106,7 @@ def made_of(data: bytes, bases: Sequence[tuple[int, Body]], level: int = FAR) ->
     former = base.grown
     is_far = level == FAR and len(base.data) != len(data)
     found = difference(base.data, data, former.runs if former is not None else None, is_far=is_far)
-    if found is None:
+    if found is None or len(found.runs.each) > MOST_RUNS:
         return None
     numbers, flags, runs = found.numbers, 0, found.runs.coded
     means = former.means if former is not None and found.runs is former.runs else ()
@@ -180,6 +180,8 @@ def _numbers_coded(numbers: Sequence[int]) -> tuple[bytes, bytes]:
 
 
 def _numbers_of(sizes: bytes, data: bytes) -> list[int]:
+    if len(sizes) > MOST_RUNS:
+        raise DamagedFrame(f"{len(sizes):,} numbers in one answer")
     bits = bin(int.from_bytes(b"\1" + data))[3:]
     numbers, at = [], 0
     for each in sizes:

@@ -22,6 +22,8 @@ _WIDEST = 8
 """Bytes of a number, as offsets and sizes are."""
 _CARRIED = 2
 """Bytes before those of a number that differ, which will once it carries over."""
+MOST_RUNS = 1 << 20
+"""Runs of an answer; one that takes more is kept whole."""
 _FEW = 4
 """The former runs are taken again where at least one in so many replaces something."""
 
@@ -162,8 +164,8 @@ def runs_of(coded: bytes) -> Runs:
     """The runs that were coded. Raises DamagedDelta."""
     try:
         count, at = number_at(coded, 0)
-        if count > len(coded):
-            raise DamagedDelta("it has more runs than bytes")
+        if count > min(len(coded), MOST_RUNS):
+            raise DamagedDelta("it has more runs than bytes, or than any is written with")
         columns: list[list[int]] = []
         for read in (number_at, number_at, signed_at):
             column = []

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from console.flight.answer import Asked, Header
 from console.flight.coded_body import Body
 from console.flight.delta import DamagedDelta, is_number, number_at, signed_at
-from console.flight.frames import MOST_BYTES, DamagedFrame, Frame, unsqueezed
+from console.flight.frames import MOST_BYTES, DamagedFrame, Frame, Held, unsqueezed
 from console.flight.part import Found
 
 KEY, BODY, PROBLEM, SAME = range(1, 5)
@@ -34,8 +34,9 @@ class _Place(NamedTuple):
 class FirstPart:
     """A part while it is indexed, and its bodies afterwards; as `part.BlockPart`."""
 
-    def __init__(self, data: bytes, header: Header) -> None:
+    def __init__(self, data: bytes, header: Header, held: Held) -> None:
         self.header = header
+        self._held = held
         self._data = data
         self._keys: list[tuple[Asked, bytes]] = []
         self._bodies: list[_Place] = []
@@ -46,7 +47,9 @@ class FirstPart:
         """The answers of the next frame. Raises DamagedFrame, IndexError and ValueError."""
         data = self._data
         if frame.kind == KEY:
-            self._keys.append(self._question(frame))
+            question = self._question(frame)
+            self._held.take(len(question[1]) + len(question[0].host))
+            self._keys.append(question)
         elif frame.kind in (BODY, PROBLEM):
             local, at = number_at(data, frame.start)
             since, at = signed_at(data, at)

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-import sys
 from array import array
 from bisect import bisect_right
 from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
 
 from console.flight.answer import FORMAT, Answer, Asked, Header, Problem, RecordError
 from console.flight.coded_body import Body
-from console.flight.frames import HEADER, MAGIC, DamagedFrame, Frame, frames_of
+from console.flight.frames import HEADER, MAGIC, DamagedFrame, Frame, Held, frames_of
 from console.flight.part import BlockPart, Found, Part
+from console.model.numbers import LAST_MS
 
 MOST_FILE = 2 << 30
 MOST_ANSWERS = 5_000_000
 """A week of a large cluster, a look every 2 s."""
 CACHED = 64 << 20
 """Bytes of answers that are kept decoded, the last ones used."""
+MOST_HELD = 512 << 20
+"""Bytes of memory for what is kept of a file as long as it is open, besides."""
+MOST_MADE = 256 << 20
+"""Bytes of the answers that one answer is made of, held at once: what writes a record holds fewer."""
+_ANSWER_SIZE, _FOUND_SIZE = 48, 48
+"""Bytes of memory for each answer, and besides while the file is read."""
 
 
 class FlightReader:
@@ -50,6 +57,7 @@ class FlightReader:
         self._problems: set[int] = set()
         self._cache: OrderedDict[int, Body] = OrderedDict()
         self._cached = 0
+        self._held = Held(MOST_HELD)
         self._index(path)
         self._of_key = [array("L") for _ in self._asked]
         for index, key in enumerate(self._keys):
@@ -99,7 +107,7 @@ class FlightReader:
             body, problem = self._body(number).data, None
             if number in self._problems:
                 problem, body = msgspec.json.decode(body, type=Problem), b""
-        except (DamagedFrame, msgspec.DecodeError) as error:
+        except (DamagedFrame, msgspec.DecodeError, RecursionError) as error:
             raise RecordError(f"answer {index:,} of the record can't be read: {error}") from error
         return Answer(self.times[index], self._took[index], *self.asked(index), body, problem)
 
@@ -122,13 +130,17 @@ class FlightReader:
                 uses.update(bases[at])
                 needed += bases[at]
         made: dict[int, Body] = {at: self._cache[at] for at in uses if at in self._cache}
+        held = sum(each.size for each in made.values())
         for at in sorted(bases):  # what a body is made of comes before it
             body = part.body(at - first, [made[each] for each in bases[at]])
             for each in bases[at]:
                 uses[each] -= 1
-                if not uses[each]:
-                    made.pop(each, None)
+                if not uses[each] and each in made:
+                    held -= made.pop(each).size
             made[at] = body
+            held += body.size
+            if held > MOST_MADE:
+                raise DamagedFrame(f"it is made of more than {MOST_MADE >> 20} MiB")
             self._keep(at, body)
         return made[number]
 
@@ -140,7 +152,6 @@ class FlightReader:
             self._cached -= gone.size
 
     def _index(self, path: Path) -> None:
-        found: list[tuple[int, int, int, int]] = []  # at, key, took, number of the body
         first = end = carried = 0
         try:
             for frame in frames_of(self._data, len(MAGIC)):
@@ -161,49 +172,51 @@ class FlightReader:
                         if carried:
                             carried -= 1
                         else:
-                            self._add(found, each, number)
+                            self._add(each, number)
         except (DamagedFrame, IndexError, KeyError, ValueError) as error:
             if isinstance(error, RecordError):
                 raise
             self.damage = f"damaged, and read up to there: {error}"
         if not self.headers:
             raise RecordError(f"{path} has no header: it is damaged, or nothing was recorded yet")
-        found.sort(key=_time)
-        for at, key, took, number in found:
-            self.times.append(at)
-            self._keys.append(key)
-            self._took.append(took)
-            self._found.append(number)
+        if any(before > after for before, after in pairwise(self.times)):  # parts of clocks that were set back
+            order = sorted(range(len(self.times)), key=self.times.__getitem__)
+            self.times, self._keys, self._took, self._found = (
+                array(column.typecode, map(column.__getitem__, order))
+                for column in (self.times, self._keys, self._took, self._found)
+            )
 
     def _part(self, header: Header, first: int) -> Part:
         if header.format == FORMAT:
-            return BlockPart(self._data, header, lambda number: self._body(first + number))
+            return BlockPart(self._data, header, lambda number: self._body(first + number), self._held)
         from console.flight.first_format import FirstPart
 
-        return FirstPart(self._data, header)
+        return FirstPart(self._data, header, self._held)
 
     def _header(self, path: Path, frame: Frame) -> Header:
         try:
             header = msgspec.json.decode(self._data[frame.start : frame.end], type=Header)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             raise RecordError(f"{path} has a header that can't be read: {error}") from error
+        if not 0 <= header.began_ms <= LAST_MS:
+            raise RecordError(f"{path} has a header that can't be read: it begins at no time")
         if not 1 <= header.format <= FORMAT:
             raise RecordError(f"{path} is a flight record of format {header.format}; this kac reads up to {FORMAT}")
         return header
 
-    def _add(self, found: list[tuple[int, int, int, int]], answer: Found, number: int) -> None:
-        if len(found) >= MOST_ANSWERS:
+    def _add(self, answer: Found, number: int) -> None:
+        if len(self.times) >= MOST_ANSWERS:
             raise DamagedFrame(f"it has more than {MOST_ANSWERS:,} answers")
-        if not 0 <= answer.at_ms <= sys.maxsize or answer.took_ms > sys.maxsize:
+        if not 0 <= answer.at_ms <= LAST_MS or answer.took_ms > LAST_MS:
             raise DamagedFrame("a time out of range")
+        self._held.take(_ANSWER_SIZE + _FOUND_SIZE)
         key = self._numbers.setdefault(answer.asked, len(self._asked))
         if key == len(self._asked):
             self._asked.append(answer.asked)
-        found.append((answer.at_ms, key, answer.took_ms, number))
-
-
-def _time(answer: tuple[int, int, int, int]) -> int:
-    return answer[0]
+        self.times.append(answer.at_ms)
+        self._keys.append(key)
+        self._took.append(answer.took_ms)
+        self._found.append(number)
 
 
 def _first(part: tuple[int, Part]) -> int:

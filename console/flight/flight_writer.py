@@ -20,7 +20,7 @@ class FlightWriter:
 
     def __init__(self, path: Path, header: Header, append: bool = False) -> None:
         """Make a file, or begin a new part of one. Raises FileExistsError, UntrustedPath, RecordError and OSError."""
-        self._file = open_private(path, os.O_RDWR | (0 if append else os.O_EXCL))
+        self._file = open_private(path, os.O_RDWR | (0 if append else os.O_EXCL), in_own_folder=False)
         try:
             self.size = _end_of(path, self._file)
             self._encoder = Encoder(header)

@@ -38,6 +38,19 @@ class DamagedFrame(ValueError):
     """A frame that can't be read."""
 
 
+class Held:
+    """The memory that a file may take for what is kept of it as long as it is open: one budget for all of it."""
+
+    def __init__(self, most: int) -> None:
+        self._most = self._left = most
+
+    def take(self, size: int) -> None:
+        """Hold so many bytes more. Raises DamagedFrame where that is too much."""
+        self._left -= size
+        if self._left < 0:
+            raise DamagedFrame(f"it takes more than {self._most >> 20} MiB of memory")
+
+
 class Frame(NamedTuple):
     """A frame in a file. start, end: of the payload."""
 

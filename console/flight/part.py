@@ -11,10 +11,10 @@ from typing import NamedTuple, Protocol
 from console.flight.answer import Asked, Header
 from console.flight.block import DELTA, PROBLEM, SAME, WHOLE, Block
 from console.flight.coded_body import FAR, Body, Levels
-from console.flight.frames import BLOCK, DamagedFrame, Frame
+from console.flight.frames import BLOCK, DamagedFrame, Frame, Held
 
-_OPENED = 64
-"""Blocks that stay opened."""
+_OPENED, _OPENED_BYTES = 64, 64 << 20
+"""Blocks that stay opened, and the memory that they take, about."""
 
 
 class Found(NamedTuple):
@@ -46,10 +46,11 @@ class Part(Protocol):
 
 
 class BlockPart:
-    """A part in blocks. made: gives a body of this part by its number."""
+    """A part in blocks. made: gives a body of this part by its number. held: the memory for what is kept of it."""
 
-    def __init__(self, data: bytes, header: Header, made: Callable[[int], Body]) -> None:
+    def __init__(self, data: bytes, header: Header, made: Callable[[int], Body], held: Held) -> None:
         self.header = header
+        self._held = held
         self._data = data
         self._made = made
         self._frames: list[Frame] = []
@@ -71,7 +72,9 @@ class BlockPart:
         block = self._block(len(self._frames) - 1)
         first, self._count = self._count, self._count + block.bodies
         for place, question in block.questions:
-            self._keys.append(Asked(*question, self._made(first + place).data))
+            request = self._made(first + place).data
+            self._held.take(len(request) + len(question.host))
+            self._keys.append(Asked(*question, request))
         found = []
         for entry in block.entries:
             if entry.form in (WHOLE, DELTA):
@@ -98,7 +101,11 @@ class BlockPart:
     def body(self, number: int, bases: Sequence[Body]) -> Body:
         """As `Part.body`."""
         block, place = self._at(number)
-        return block.body(place, bases)
+        was_open = block.is_open
+        made = block.body(place, bases)
+        if block.is_open and not was_open:
+            self._shed()
+        return made
 
     def _at(self, number: int) -> tuple[Block, int]:
         index = bisect_right(self._firsts, number) - 1
@@ -112,8 +119,20 @@ class BlockPart:
             heads = self._heads[index] if index < len(self._heads) else None
             found = Block(self._data[frame.start : frame.end], former, heads)
             if heads is None:
+                self._held.take(len(found.heads))
                 self._heads.append(found.heads)
-            if len(self._opened) >= _OPENED:
-                self._opened.popitem(last=False)
-        self._opened[index] = found
+            self._opened[index] = found
+            self._shed()
+        else:
+            self._opened[index] = found
         return found
+
+    def _shed(self) -> None:
+        """Close the blocks that were not used for longest, where those that are open take too much."""
+        sizes = [block.size for block in self._opened.values()]
+        total = sum(sizes)
+        for size in sizes[:-1]:
+            if total <= _OPENED_BYTES and len(self._opened) <= _OPENED:
+                break
+            self._opened.popitem(last=False)
+            total -= size

@@ -37,6 +37,7 @@ from console.history.runs import (
     Report,
     begin_of,
     begins,
+    begun,
     ended,
     in_words,
     is_of_another,
@@ -89,6 +90,8 @@ class Application:
         self._report = report
         self._keep_days = keep_days
         self._topics = {each.stream: each for each in topics}
+        self._told: Callable[[str], None] = lambda _: None
+        self._again: int | None = None
         self.tables = Tables(spark, lake, root, dict(note))
         self._known = Known(self.tables)
         self._alone = threading.Lock()
@@ -111,9 +114,10 @@ class Application:
         every: float,
         told: Callable[[str], None],
         stop: threading.Event,
-        now_and_then: Callable[[Application], None],
+        now_and_then: Callable[[], None],
     ) -> None:
-        """Runs all streams until `stop` is set. One that fails is told of once, and begun again. See `runs.run`."""
+        """Runs all streams until `stop` is set. What fails is reported once, and begun again. See `run`."""
+        self._told = told
         trigger = {"processingTime": f"{every:g} seconds"}
         streams = {name: self._begin(name, **trigger) for name in (*self._wanted, GOLD)}
         failed: dict[str, str] = {}
@@ -139,11 +143,11 @@ class Application:
                         if name == GOLD:
                             self._known = Known(self.tables)
                         streams[name] = self._begin(name, **trigger)
-                now_and_then(self)
-                self.maintain()
                 if time.monotonic() > judged + _JUDGE:
                     judged = time.monotonic()
                     self.judge()
+                    self.maintain()
+                    now_and_then()
         finally:
             for query in streams.values():
                 query.stop()
@@ -162,6 +166,7 @@ class Application:
     def _begin(self, name: str, **trigger: Any) -> StreamingQuery:
         do: Callable[[str, DataFrame, Batch], None] = self._put
         if name == GOLD:
+            self._again = begun(self._lake, GOLD)
             rows, do = new_keys(self.tables), self._make
         elif name in self._topics:
             begin = begin_of(self._lake, name, REQUEST.name)
@@ -209,7 +214,7 @@ class Application:
     def _put(self, name: str, rows: DataFrame, batch: Batch) -> None:
         """A batch of a source, into its bronze table."""
         table = TABLES[BRONZE_OF.get(name, REQUEST.name)]
-        # Of how many rows it is, nobody knows before they are read.
+        # How many rows it has is known once they are read.
         for_many_rows(self.tables.spark)
         seen = Observation()
         good, bad = ("sum(lines)", "sum(damaged)") if table is REQUEST else ("count(*)", _BAD.get(table.name, "0"))
@@ -236,8 +241,11 @@ class Application:
             self._check(counted["first"], counted["last"], before)
         mine = self._report.taken.setdefault(name, {"good": 0, "bad": 0})
         unreadable = counted["bad"] or 0
-        mine["good"] += (counted["good"] or 0) - unreadable
+        read_well = (counted["good"] or 0) - unreadable
+        mine["good"] += read_well
         mine["bad"] += unreadable
+        if read_well or unreadable:
+            self._told(f"{name}: read {read_well:,}{f', {unreadable:,} unreadable' if unreadable else ''}")
 
     def _check(self, first: datetime, last: datetime, before: int) -> None:
         """Take a batch of request logs back, and its checkpoint, where a time zone is wrong. before: the version of the
@@ -258,6 +266,9 @@ class Application:
         news = news_of(keys)
         if not news.clusters:
             return
+        if batch.number == self._again:
+            # Some of it may be there: what was before it is not known any more.
+            news = news._replace(whole=news.clusters)
         many = bool(news.whole) or len(news.entities) > MANY or not self.tables.exists(HISTORY)
         (for_many_rows if many else for_few_rows)(self.tables.spark)
         touched = Renewal(self.tables, self._known, batch).renew(news)
@@ -340,17 +351,22 @@ def run(
     session: Session,
     told: Callable[[str], None],
     stop: threading.Event,
-    now_and_then: Callable[[Application], None] = lambda _: None,
+    now_and_then: Callable[[], None] = lambda: None,
 ) -> Report:
     """Goes on until `stop` is set. told: gets a line for what fails, and for each batch that wrote something.
-    now_and_then: called between batches, for what is done on a schedule. LakeBusy, LakeError."""
+    now_and_then: called every some seconds, once what was done until then is kept. LakeBusy, LakeError."""
     report = Report(new_run_id(), "run", iso_now(), versions=versions())
     with settings_of(plan) as settings, plan.lake.alone(report.run_id, "run") as lock:
         if lock.former is not None:
             told(f"took over the lock of a run that died: {lock.former}")
-        with recorded(plan.lake, report), session() as spark, in_words(), logged_in(spark, plan.login):
+        with recorded(plan.lake, report) as keep, session() as spark, in_words(), logged_in(spark, plan.login):
             app = application(plan, settings, spark, report, lock.is_held)
-            app.go_on(plan.every, told, stop, now_and_then)
+
+            def kept() -> None:
+                keep()
+                now_and_then()
+
+            app.go_on(plan.every, told, stop, kept)
     return report
 
 

@@ -26,4 +26,4 @@ class SparkFailed(Exception):
 
 
 class LeaseLost(LakeError):
-    """Another took the lock while this run paused: nothing was committed."""
+    """Another took the lock while this run paused: it writes nothing more."""

@@ -9,6 +9,7 @@ Only what differs from the rows before is written, with a higher `made`.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
 from typing import NamedTuple
@@ -158,11 +159,6 @@ class Touched(NamedTuple):
     def clusters(self) -> frozenset[str]:
         """All of which anything is made."""
         return self.whole | {each[0] for each in self.entities}
-
-    @property
-    def of_few(self) -> frozenset[str]:
-        """The clusters of which some entities are made."""
-        return self.clusters - self.whole
 
 
 class PollTimes(NamedTuple):
@@ -512,16 +508,24 @@ class Known:
         return cluster_id in self._with_events
 
     def cover(self, touched: Touched) -> None:
-        """Read the covered time again, of what was just made."""
-        self._read_covers(touched.clusters)
+        """Go on with the covered time, by what was just made. Changes of some entities only add to it: a log that goes
+        on takes none of its changes back."""
+        self._read_covers(touched.whole)
+        some = touched.clusters - touched.whole
+        made = F.col("made") == self._tables.made(CHANGE_EVENT)
+        for each, now in self._covers_of(self._tables.newest(CHANGE_EVENT, of_clusters(some) & made)).items():
+            former = self.covers.get(each)
+            self.covers[each] = now if former is None else former.merged(now)
 
     def _read_covers(self, clusters: frozenset[str] | set[str]) -> None:
         for each in clusters:
             self.covers.pop(each, None)
         self._covers_read |= set(clusters)
-        if not clusters or not self._tables.exists(CHANGE_EVENT):
-            return
-        rows = self._tables.newest(CHANGE_EVENT, of_clusters(clusters))
+        if clusters and self._tables.exists(CHANGE_EVENT):
+            self.covers |= self._covers_of(self._tables.newest(CHANGE_EVENT, of_clusters(clusters)))
+
+    def _covers_of(self, rows: DataFrame) -> dict[str, Covered]:
+        """The time that rows of `change_event` say the log covers, by cluster."""
         of_snapshot = F.col("source") == "kraft_snapshot"
         marks = (F.when(of_snapshot, F.col(name)).alias(name) for name in ("event_ts", "ts_uncertainty_ms"))
         of_log = F.col("source").isin(*LOG)
@@ -529,10 +533,11 @@ class Known:
         found = rows.groupBy("cluster_id", *marks).agg(F.min(next(ends)), F.max(next(ends)))
         read = taken(found.withColumn("event_ts", F.unix_micros("event_ts")), MOST_CLUSTERS)
         self._with_events |= {row[0] for row in read}
-        for each in {row[0] for row in read}:
-            mine = [row[1:] for row in read if row[0] == each and row[3] is not None]
-            if mine:
-                self.covers[each] = _covered(mine)
+        marks_of: dict[str, list[tuple[int | None, int | None, int, int]]] = defaultdict(list)
+        for cluster, *mark in read:
+            if mark[2] is not None:
+                marks_of[cluster].append((mark[0], mark[1], mark[2], mark[3]))
+        return {cluster: _covered(found_of) for cluster, found_of in marks_of.items()}
 
     def poll_times(self, number: int, news: News) -> dict[str, list[PollTimes]]:
         """The polls of clusters that have news, as far as `reached` needs them; read once for a batch."""

@@ -112,7 +112,6 @@ def folders_of(logs: Sequence[MetadataLog]) -> dict[str, list[str]]:
 
 # What is new in request logs, and whose it is.
 
-REQUEST_LOG = "request_log"
 _REMEMBERED = "request_log:"
 REMEMBERED_DAYS = 30
 """How long a file is remembered that is not there any more. One that comes back later would be counted again."""

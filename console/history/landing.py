@@ -138,7 +138,7 @@ def opened_own(path: Path) -> IO[bytes]:
         raise BadLanding(f"{path} can't be opened ({wrong.strerror}): delete it if it is a link") from wrong
     if not _is_own(os.fstat(number)):
         os.close(number)
-        raise BadLanding(f"{path} is not a file of this user: whoever delivers polls runs as the lake's owner")
+        raise BadLanding(f"{path} is not a file of this user: deliver polls as the user who owns the lake")
     return os.fdopen(number, "rb")
 
 

@@ -8,7 +8,7 @@ import json
 import platform
 import re
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
@@ -28,7 +28,7 @@ from console.history.policy_files import (
     read_baseline,
     read_policies,
 )
-from console.history.schema import BRONZE, DRIFT, HISTORY, POLICY_VIOLATION, REQUEST, TABLES
+from console.history.schema import BRONZE, DRIFT, HISTORY, POLICY_VIOLATION, REQUEST, TABLES, Table
 from console.history.spark import interrupted
 from console.model.yaml_places import FileProblem
 
@@ -71,6 +71,13 @@ def committed(lake: Lake, stream: str) -> list[Offset] | None:
     planned, ended = ((int(each.name) for each in log if each.name.isdigit()) for log in logs)
     last = max(planned, default=None)
     return None if last is None or last != max(ended, default=None) else offsets(lake, stream, last)
+
+
+def begun(lake: Lake, stream: str) -> int | None:
+    """The batch of a stream that was begun and not ended; None: there is none."""
+    logs = (lake.files.entries(lake.path(f"checkpoints/{stream}/{log}")) for log in ("offsets", "commits"))
+    planned, done = (max((int(each.name) for each in log if each.name.isdigit()), default=None) for log in logs)
+    return None if planned == done else planned
 
 
 def offsets(lake: Lake, stream: str, batch: int) -> list[Offset]:
@@ -221,17 +228,23 @@ def begin_of(lake: Lake, stream: str, table: str) -> Offset | None:
 
 
 @contextmanager
-def recorded(lake: Lake, report: Report) -> Iterator[None]:
-    """Keep what a run does in the lake, also where it fails."""
-    began = {table: lake.version(table) for table in TABLES.values()}
+def recorded(lake: Lake, report: Report) -> Iterator[Callable[[], None]]:
+    """Keep what a run does in the lake, also where it fails. Yields what keeps it while it goes on."""
+    counted = {table: lake.version(table) for table in TABLES.values()}
     lake.put_run(report.run_id, asdict(report))
+
+    def keep() -> None:
+        _count(lake, report, counted)
+        report.ended = iso_now()
+        lake.put_run(report.run_id, asdict(report))
+
     try:
-        yield
+        yield keep
     except BaseException as wrong:
         report.status, report.message = "failed", message_of(wrong) or type(wrong).__name__
         raise
     finally:
-        _count(lake, report, began)
+        _count(lake, report, counted)
         ended(report)
         with suppress(OSError):
             lake.put_run(report.run_id, asdict(report))
@@ -249,12 +262,15 @@ def ended(report: Report) -> Report:
     return report
 
 
-def _count(lake: Lake, report: Report, began: Mapping[Any, int]) -> None:
-    """Fill in what Delta's commits say that the run wrote."""
-    for table, before in began.items():
+def _count(lake: Lake, report: Report, counted: dict[Table, int]) -> None:
+    """Add what Delta's commits say that the run wrote. counted: up to which version that was done, of each table."""
+    for table, before in counted.items():
+        counted[table] = max(before, lake.version(table))
         for note in lake.commits(table):
             if note["version"] <= before:
                 break
+            if note["version"] > counted[table]:
+                continue
             metrics = note.get("operationMetrics") or {}
             rows, size = (int(metrics.get(name, 0)) for name in ("numOutputRows", "numOutputBytes"))
             report.rows[table.name] = report.rows.get(table.name, 0) + rows

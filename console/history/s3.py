@@ -57,6 +57,8 @@ _REMEDIES = {
     "NotImplemented": "it has no conditional writes, which a lake needs. Take a store that honours If-None-Match.",
 }
 _OF_REGION = frozenset({"PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException"})
+_MOST_SAID = 4_000
+"""Characters of a store's answer that are looked at."""
 _NO_OBJECT = ("NoSuchKey", "NotFound", "")
 
 
@@ -323,7 +325,7 @@ class S3Files(Filesystem):
         except (AlreadyExistsError, PreconditionError):
             raise
         except (BaseError, OSError) as wrong:
-            said = str(wrong)
+            said = str(wrong)[-_MOST_SAID:]
             code = _found(r"<Code>([A-Za-z.]{1,60})</Code>", said)
             status = _found(r"status code: (\d{3})", said)
             if isinstance(wrong, FileNotFoundError) and code in _NO_OBJECT:

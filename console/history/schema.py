@@ -411,8 +411,8 @@ TABLES: Mapping[str, Table] = {
     )
 }
 """All tables by name, ordered by layer."""
-PARTS = (REQUEST_1S, ALTER_REQUEST, QUARANTINE)
-"""Rows that are values of bronze tables' columns."""
+PARTS: Mapping[str, Table] = {table.name: table for table in (REQUEST_1S, ALTER_REQUEST, QUARANTINE)}
+"""Rows that are values of bronze tables' columns, by name."""
 BRONZE = tuple(table for table in TABLES.values() if table.layer == "bronze")
 
 

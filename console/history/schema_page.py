@@ -22,7 +22,8 @@ def page() -> str:
     made = [_HEAD]
     for layer, title in LAYERS.items():
         made.append(f"\n## {title} ({layer})\n")
-        made += ("\n" + "\n".join(_table(table)) + "\n" for table in (*TABLES.values(), *PARTS) if table.layer == layer)
+        tables = [table for table in (*TABLES.values(), *PARTS.values()) if table.layer == layer]
+        made += ("\n" + "\n".join(_table(table)) + "\n" for table in tables)
     return "".join(made)
 
 

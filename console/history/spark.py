@@ -64,7 +64,7 @@ _ON_THIS_MACHINE = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.catalogImplementation": "in-memory",
-    # Each task makes its code anew: one for what is small.
+    # Each task makes its code again: one for what is small.
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.leafNodeDefaultParallelism": "1",
     "spark.sql.files.minPartitionNum": "1",
@@ -143,7 +143,7 @@ def session(
         NotStarted: Java or Spark did not start; the log says why.
     """
     logging.getLogger("py4j").setLevel(logging.WARNING)  # it has a line for each call
-    pyspark: Any = sys.modules.get("pyspark")  # where nobody imported it, there is no session
+    pyspark: Any = sys.modules.get("pyspark")  # where it was never imported, there is no session
     shared = _SHARED in os.environ or (pyspark is not None and pyspark.SparkContext._active_spark_context is not None)
     has_java = _SUBMITTED in os.environ or (pyspark is not None and pyspark.SparkContext._gateway is not None)
     with heard():
@@ -297,7 +297,7 @@ def _begin_java(
     variables: Mapping[str, str | None],
     log: IO[bytes] | None,
 ) -> None:
-    """Begin Java, for the list. No interrupt is raised in here: it would be of a process that nobody knows."""
+    """Begin Java, for the list. No interrupt is raised in here: it would be of a process that is in no list."""
     try:
         begun.append(
             subprocess.Popen(  # noqa: S603 - a Java that the user named

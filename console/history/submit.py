@@ -55,7 +55,7 @@ def files_of_s3a(spark: SparkSession, where: str) -> Filesystem:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs it, as ``spark-submit … --py-files kac-lake.zip kac_lake.py update s3a://b/lake inputs.json``, in the session
+    """Runs it, as ``spark-submit … --py-files kac-lake.zip kac_lake.py update /mnt/lake inputs.json``, in the session
     that is there or a new one: what it did as JSON on standard output and 0, or 1 with why on standard error."""
     options = argparse.ArgumentParser(prog="kac_lake.py")
     options.add_argument("job", choices=("update", "run"), help="take in once what is new, or go on")

@@ -157,6 +157,10 @@ class Tables:
         writer.option("userMetadata", json_text({**self._note, **batch.note})).save(self.path(table))
         self._there.add(table.name)
 
+    def made(self, table: Table) -> int:
+        """The number of the rows that were appended last."""
+        return self._next_made(table) - 1
+
     def _next_made(self, table: Table) -> int:
         """The number that replaces every row that is there."""
         if table.name not in self._made:

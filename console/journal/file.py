@@ -8,7 +8,6 @@ of their lines: what follows is read again, and where that file is missing, old 
 from __future__ import annotations
 
 import fcntl
-import json
 import logging
 import os
 import re
@@ -45,7 +44,7 @@ from console.model.journal_lines import (
     segment_folder,
     segment_path,
 )
-from console.model.numbers import json_text
+from console.model.numbers import json_of, json_text
 from console.safe_files import PRIVATE, open_private, private_folder, write_whole
 
 log = logging.getLogger(__name__)
@@ -282,7 +281,7 @@ class JournalFile:
     def _checkpoint(self, all_: Sequence[Segment]) -> Known | None:
         """What was written of the open changes; None where it does not fit the journal."""
         try:
-            data = json.loads(self._checkpoint_path.read_bytes())
+            data = json_of(self._checkpoint_path.read_bytes())
             through = Where(*data["through"])
             if data["v"] != CHECKPOINT_VERSION or data["check"] != _check(all_, through):
                 return None

@@ -8,7 +8,6 @@ while an edit holds for a time. With it are kept the later changes of the same p
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -25,7 +24,7 @@ from console.model.journal_lines import (
     time_of,
     unknown_kind,
 )
-from console.model.numbers import json_text
+from console.model.numbers import json_of, json_text
 
 Where = TypeVar("Where")
 """The place of a line, by which it is found again."""
@@ -194,7 +193,7 @@ def slot_key(edit: Json) -> str:
 def slots_of(line: bytes) -> frozenset[str]:
     """The places that the change of an intent's line touches; none where it can't be read."""
     try:
-        return frozenset(slot_key(entry["edit"]) for entry in json.loads(line)["edits"])
+        return frozenset(slot_key(entry["edit"]) for entry in json_of(line)["edits"])
     except (KeyError, TypeError, ValueError, AttributeError):
         return frozenset()
 
@@ -205,7 +204,7 @@ class Touches:
     def __init__(self, slots: Iterable[str]) -> None:
         self._slots = frozenset(slots)
         # A line that does not hold the longest word of any of them need not be decoded.
-        words = [max(_words(json.loads(slot)), key=len) for slot in self._slots]
+        words = [max(_words(json_of(slot)), key=len) for slot in self._slots]
         self._words = [json_text(word).encode("ascii") for word in dict.fromkeys(words)]
 
     def __call__(self, line: bytes) -> bool:

@@ -8,7 +8,6 @@ One process works on a cluster's operations at a time, by a lease beside the jou
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
@@ -20,14 +19,25 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from console.journal.records import Note, Numbered, still_runs
-from console.model.journal_lines import BadLine, Json, OperationLine, Origin, Who, segment_folder, time_of, time_text
-from console.model.numbers import json_text
+from console.model.journal_lines import (
+    Json,
+    OperationLine,
+    Origin,
+    Who,
+    origin_of,
+    segment_folder,
+    time_of,
+    time_text,
+)
+from console.model.numbers import json_of, json_text
 from console.operations.goals import Goal
 from console.operations.operation import Operation, Progress, State, Step
 from console.safe_files import open_private, private_folder
 
 LEASE = timedelta(seconds=60)
 """How long a lease holds unless it is renewed."""
+BELIEVED = timedelta(minutes=10)
+"""How far another host's clock may be ahead of this one's."""
 T = TypeVar("T")
 
 
@@ -179,14 +189,15 @@ class Lease:
 
 
 def is_held(holder: Holder, now: datetime) -> bool:
-    """Whether a lease still holds: its time is not over, nor did its process end on this host."""
-    return now < holder.until and still_runs(holder.by, elsewhere=True)
+    """Whether a lease still holds: its time is not over, nor did its process end on this host. A clock that is further
+    ahead than `BELIEVED` is not believed: its lease would never end."""
+    return now < holder.until <= now + LEASE + BELIEVED and still_runs(holder.by, elsewhere=True)
 
 
 def _holder(data: bytes) -> Holder | None:
     """None where no process holds it, or the file is torn: its writer died."""
     try:
-        found = json.loads(data)
-        return Holder(Origin(**found["by"]), time_of(found["until"]))
-    except (BadLine, ValueError, KeyError, TypeError):
+        found = json_of(data)
+        return Holder(origin_of(found["by"]), time_of(found["until"]))
+    except (ValueError, KeyError, TypeError, AttributeError):  # a BadLine is a ValueError
         return None

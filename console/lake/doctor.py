@@ -21,7 +21,7 @@ from console.lake.spark_session import LEAST_MEMORY, MIB, Machine, spark_log, th
 from console.plan.amounts import size
 
 INSTALL = "pip install 'kafka-admin-console[lake]'"
-TESTED = {"pyspark": "4.2.0", "deltalake": "1.6.6"}
+TESTED = {"pyspark": "4.2.0"}
 """Versions that the pipeline is tested with."""
 OF_EXECUTORS = ("pyarrow", "crc32c", "msgspec")
 """What the zip for a cluster can't bring: C extensions."""
@@ -40,7 +40,7 @@ def checks(environ: Mapping[str, str], lake: str | None) -> Iterator[Check]:
     yield from _java(javas)
     yield from _jars(environ, lake)
     yield from _archive(environ, javas)
-    for name in ("pyspark", "deltalake", "duckdb", *OF_EXECUTORS):
+    for name in ("pyspark", "duckdb", *OF_EXECUTORS):
         yield _package(name, needed=True)
     yield _package("obstore", needed=False)
     if environ.get("SPARK_HOME"):
@@ -134,29 +134,28 @@ def _room(name: str, folder: Path, remedy: str) -> Check:
 
 
 def _lake(where: str) -> Iterator[Check]:
-    from console.history.store import Lake, LakeError, NoLake
+    from console.history.errors import LakeError, NoLake
+    from console.history.lake import Lake
+    from console.history.schema import TABLES
 
     try:
         files = lake_files(where)
         lake = Lake.open(where, files)
-        release = lake.current()
-        versions = len(lake.releases())
+        tables = [lake.table(table) for table in TABLES.values()]
     except NoLake:
         yield Check(
             "lake", Health.NOTE, f"there is none at {where}", "kac lake collect makes one; --lake names another"
         )
         return
     except LakeError as error:
-        yield Check("lake", Health.BAD, str(error), "kac lake verify says what is wrong")
+        remedy = "put that file back from a copy; gold is made again without its tables and checkpoints/gold"
+        yield Check("lake", Health.BAD, str(error), remedy)
         return
-    if not release.run_id:
-        yield Check("lake", Health.NOTE, f"{lake.where}: empty", "kac lake collect, or kac lake ingest")
+    rows = sum(table.rows for table in tables)
+    if not rows:
+        yield Check("lake", Health.NOTE, f"{lake.where}: empty", "kac lake collect, then kac lake update")
     else:
-        rows = sum(table.rows for table in release.tables.values())
-        held = sum(table.bytes for table in release.tables.values())
-        found = f"{lake.where}: {rows:,} rows, {size(held)}, {versions} versions; as of {release.created}"
-        yield Check("lake", Health.OK, found)
+        held = sum(table.bytes for table in tables)
+        yield Check("lake", Health.OK, f"{lake.where}: {rows:,} rows, {size(held)}")
     if files is None:
-        yield _room(
-            "room for the lake", Path(lake.where), "free some: kac lake compact --keep 2 deletes older versions"
-        )
+        yield _room("room for the lake", Path(lake.where), "free some, or keep less: kac lake update --keep 30d")

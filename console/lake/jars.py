@@ -130,7 +130,7 @@ def spark_jars(environ: Mapping[str, str], groups: Collection[Group], java: Path
 
 
 def digest_of(file: Path) -> str:
-    """The SHA-256 of a regular file of this user; empty text for what is none, or a link."""
+    """The SHA-256 of a regular file of this user; empty text for anything else, or a link."""
     try:
         descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:

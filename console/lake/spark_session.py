@@ -9,7 +9,7 @@ import shutil
 import stat
 import tempfile
 import zipfile
-from collections.abc import Sequence, Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec

@@ -84,12 +84,12 @@ def _subject(reader: Reader, keyword: str) -> Subject:
             return QuotaEntity.of({USER: user, CLIENT_ID: quota_name(reader, "client")})
 
 
-def plain_name(reader: Reader, expected: Expected, plural: str) -> Name:
-    """Read a name of a kind without a default: neither empty nor the unquoted ``<default>``."""
+def plain_name(reader: Reader, expected: Expected, plural: str, *, may_be_empty: bool = False) -> Name:
+    """Read a name of a kind without a default: not the unquoted ``<default>``, nor empty unless `may_be_empty`."""
     word = reader.take(expected)
     if word.is_bare(DEFAULT_NAME):
         reader.fail(f"{plural} have no {DEFAULT_NAME}", word, f"quote a name that is spelled so: '{DEFAULT_NAME}'")
-    if not word.text:
+    if not word.text and not may_be_empty:
         reader.fail(f"{expected.label} can't be empty", word)
     return Name(word.text, reader.span(word))
 
@@ -126,14 +126,34 @@ def whole_number(text: str, lowest: int = 0, highest: int = INT_MAX) -> int | No
     return number if lowest <= number <= highest else None
 
 
-def acl_target(reader: Reader) -> tuple[AclResourceType, str | None, bool]:
-    """Read the target of an ACL: ``cluster``, or a type, a name and whether the name is a prefix."""
-    kind = _acl_type(reader)
+def acl_target(reader: Reader, *, existing: bool) -> tuple[AclResourceType, str | None, bool]:
+    """Read the target of an ACL: ``cluster``, or a type, a name and whether the name is a prefix.
+
+    existing: whether it is of an ACL that there may be already: old brokers took an empty name, and a newer release has
+    more types.
+    """
+    newer = _newer_type(reader) if existing else None
+    kind = _acl_type(reader) if newer is None else newer.name.lower()
     if kind == "cluster":
-        return ACL_CLUSTER, None, False
-    name = plain_name(reader, Expected(What.ACL_NAME, f"the NAME of a {kind}, or *", detail=kind), "ACLs")
+        return ACL_CLUSTER, None, reader.take_keyword("prefixed") is not None
+    expected = Expected(What.ACL_NAME, f"the NAME of a {kind}, or *", detail=kind)
+    name = named(reader, expected, may_be_empty=True) if existing else plain_name(reader, expected, "ACLs").text
     prefixed = reader.take_keyword("prefixed") is not None
-    return ACL_TYPES[kind], name.text, prefixed
+    return ACL_TYPES[kind] if newer is None else newer, name, prefixed
+
+
+def _newer_type(reader: Reader) -> AclResourceType | None:
+    """Read a type that has no word, as rows show it: ``unknown(9)``."""
+    word = reader.word
+    if word is None or not word.bare or not word.text.lower().startswith("unknown("):
+        return None
+    try:
+        found = AclResourceType.parse(word.text)
+    except ValueError:
+        return None
+    reader.mark(word, Role.KEYWORD)
+    reader.index += 1
+    return found
 
 
 def acl_resource(reader: Reader) -> tuple[AclResourceType, str | None]:

@@ -219,13 +219,13 @@ def access(reader: Reader, verb: str) -> Access:
     """``allow``, ``deny``, ``revoke allow`` and ``revoke deny``."""
     revoke = verb == "revoke"
     word = reader.need_keyword("allow", "deny") if revoke else verb
-    principal = _principal(reader)
-    operations, operations_word = _operations(reader)
+    principal = _principal(reader, existing=revoke)
+    operations, operations_word = _operations(reader, existing=revoke)
     reader.need_keyword("on")
-    resource_type, resource_name, prefixed = acl_target(reader)
+    resource_type, resource_name, prefixed = acl_target(reader, existing=revoke)
     host = "*"
     if reader.take_keyword("from") is not None:
-        host = named(reader, Expected(What.HOST, "an address"))
+        host = named(reader, Expected(What.HOST, "an address"), may_be_empty=revoke)
     return Access(
         revoke,
         Permission.parse(word),
@@ -241,8 +241,8 @@ def access(reader: Reader, verb: str) -> Access:
 
 def explain(reader: Reader) -> Explain:
     """``explain PRINCIPAL OPERATIONS on RESOURCE [from HOST]``: as in `access`, of one resource."""
-    principal = _principal(reader)
-    operations, operations_word = _operations(reader)
+    principal = _principal(reader, existing=True)
+    operations, operations_word = _operations(reader, existing=False)
     reader.need_keyword("on")
     resource_type, resource_name = acl_resource(reader)
     place, host = None, "*"
@@ -260,18 +260,19 @@ def explain(reader: Reader) -> Explain:
     )
 
 
-def _principal(reader: Reader) -> str:
+def _principal(reader: Reader, *, existing: bool) -> str:
+    """Read a principal. existing: one of an ACL that there is, which old brokers took without a type."""
     expected = Expected(What.PRINCIPAL, "a principal such as User:alice")
     word = reader.take(expected)
     kind, colon, _ = word.text.partition(":")
-    if not kind or not colon:
+    if not existing and (not kind or not colon):
         hint = f"did you mean 'User:{word.text}'?" if word.text.isidentifier() else ""
         reader.fail(f"{reader.shown(word)} is not a principal (TYPE:NAME)", word, hint)
     return word.text
 
 
-def _operations(reader: Reader) -> tuple[tuple[AclOperation, ...], Word]:
-    """Read operations, separated by commas, in one word."""
+def _operations(reader: Reader, *, existing: bool) -> tuple[tuple[AclOperation, ...], Word]:
+    """Read operations, separated by commas, in one word. existing: also those of newer releases, ``UNKNOWN(17)``."""
     word = reader.take(Expected(What.OPERATIONS, "operations such as READ,WRITE"), role=None)
     operations: list[AclOperation] = []
     for name in word.text.split(","):
@@ -279,7 +280,7 @@ def _operations(reader: Reader) -> tuple[tuple[AclOperation, ...], Word]:
             operation = AclOperation.parse(name)
         except ValueError:
             operation = AclOperation(1)
-        if operation.name not in OPERATIONS:
+        if operation.name not in OPERATIONS and (operation.known or not existing):
             _unknown_operation(reader, word, name)
         if operation not in operations:
             operations.append(operation)

@@ -46,13 +46,14 @@ def glob_test(patterns: Collection[str | None], *, fold: bool = False) -> Test:
     return lambda text: default if text is None else any(test(text) for test in tests)
 
 
-def row_test(statement: List, columns: Collection[Column[R]], more: str = "") -> Callable[[R], bool]:
-    """Return a test whether a row passes all filters of the statement; a row without the column does not.
+def row_test(statement: List, columns: Collection[Column[R]], more: str = "") -> Callable[[R], bool | None]:
+    """Return a test whether a row passes all filters of the statement; a row without the column does not. None: what is
+    known of the row does not say it.
 
     more: further legal keys, as text for the operator. Raises CommandError for an unknown column, and for a
     comparison or a value that is invalid for the column.
     """
-    tests: list[tuple[Callable[[R], object], FieldTest]] = []
+    tests: list[Callable[[R], bool | None]] = []
     for field in statement.fields:
         name = field.key.replace("-", "_")
         column = next((column for column in columns if column.name == name), None)
@@ -60,8 +61,37 @@ def row_test(statement: List, columns: Collection[Column[R]], more: str = "") ->
             names = [column.name for column in columns]
             hint = did_you_mean(name, names) or f"columns: {', '.join(names)}{more}"
             raise CommandError(f"{statement.kind} have no column '{field.key}'", hint, field.span)
-        tests.append((column.value, _column_test(field, column)))
-    return lambda row: all((value := get(row)) is not ABSENT and test(value) for get, test in tests)
+        tests.append(_value_test(field, column))
+
+    def passes(row: R) -> bool | None:
+        found = [test(row) for test in tests]
+        return False if False in found else None if None in found else True
+
+    return passes
+
+
+def _value_test(field: FieldFilter, column: Column[R]) -> Callable[[R], bool | None]:
+    """Whether the value of a row passes; None where it is not known, or only a part of it and the rest decides."""
+    test = _column_test(field, column)
+
+    def passes(row: R) -> bool | None:
+        value = column.value(row)
+        if value is ABSENT:
+            return False
+        if value is None and column.unknown:
+            return None
+        if column.part is None or not column.part(row):
+            return test(value)
+        # The whole is as much or more: only what holds for both ends of that is known.
+        at_least, at_most = test(value), test(math.inf)
+        decided = at_least == at_most and field.operator in _ORDERED
+        return at_least if decided else None
+
+    return passes
+
+
+_ORDERED = (">", ">=", "<", "<=")
+"""With these, what is so of the least and of the most is so of all between."""
 
 
 def require_names(statement: List, columns: Collection[Column[R]]) -> None:

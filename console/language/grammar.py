@@ -148,7 +148,9 @@ def _statement(reader: Reader) -> Statement | None:
     first = reader.word
     if first is None:
         return None
-    name = first.text.removeprefix(":") if reader.where & INTERACTIVE else first.text
+    name = first.text
+    if reader.where & INTERACTIVE:
+        name = _AS_ELSEWHERE.get(typed := name.removeprefix(":"), typed)
     if not first.bare or name not in names:
         _unknown_verb(reader, first, name)
     reader.mark(first, Role.VERB)
@@ -157,6 +159,10 @@ def _statement(reader: Reader) -> Statement | None:
     reader.finish()
     start, end = first.start, reader.raw.words[-1].end
     return replace(statement, span=reader.places.span(start, end))
+
+
+_AS_ELSEWHERE = {"quit": "q", "exit": "q"}
+"""Words that other prompts have for verbs."""
 
 
 @cache

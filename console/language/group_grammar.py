@@ -56,14 +56,19 @@ def clone(reader: Reader) -> CloneGroup:
 
 def delete(reader: Reader) -> DeleteGroupOffsets:
     """What follows ``delete group``: ``NAME [topic NAME [partition N]]``."""
-    group = plain_name(reader, _GROUP, "groups")
+    group = _named(reader)
     topic = _topic(reader)
     return DeleteGroupOffsets(group, topic, _partition(reader, topic) if topic is not None else None)
 
 
 def _group(reader: Reader) -> Name:
     reader.need_keyword("group")
-    return plain_name(reader, _GROUP, "groups")
+    return _named(reader)
+
+
+def _named(reader: Reader) -> Name:
+    """Read the name of a group that there is. Brokers keep offsets of the group with the empty name, too."""
+    return plain_name(reader, _GROUP, "groups", may_be_empty=True)
 
 
 def _topic(reader: Reader) -> Name | None:

@@ -38,7 +38,8 @@ from console.language.statements import (
     Unset,
 )
 from console.model.codes import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC, ResourceType
-from console.model.config import ConfigResource, broker_resource, topic_resource
+from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
+from console.model.feature_levels import CORDONED, ELR_VERSION, MIN_ISR
 from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity, QuotaFilter, filter_for_entity, filter_for_name
 
 
@@ -92,8 +93,10 @@ def needs(statement: Statement, selected: Subject | None = None) -> Needs:
             return _list(statement)
         case EffectiveQuota(user=user, client=client):
             return Needs(parts=frozenset({"cluster"}), quotas_of=_that_count(user, client))
-        case Alter() | Unset():
-            return _edit(_subject(statement.entity, selected))
+        case Alter():
+            return _edit(_subject(statement.entity, selected), [each.key.name for each in statement.assigns])
+        case Unset():
+            return _edit(_subject(statement.entity, selected), [each.name for each in statement.keys])
         case Explain():
             return _parts("acls")
         case Create():
@@ -127,8 +130,8 @@ def needs(statement: Statement, selected: Subject | None = None) -> Needs:
             return _records(statement)
         case Unregister():
             return _parts("cluster", "quorum", "topics")
-        case FeatureSet():
-            return _parts("features")
+        case FeatureSet(levels=levels):
+            return _parts("features") | (_BROKERS if any(name == ELR_VERSION for name, _ in levels) else NOTHING)
         case _:
             return NOTHING
 
@@ -148,7 +151,8 @@ def _records(statement: DeleteRecords) -> Needs:
     name = statement.topic.text or ""
     times = frozenset() if statement.at_ms is None else frozenset({(name, statement.at_ms)})
     topics, resources = frozenset({name}), frozenset({topic_resource(name)})
-    return Needs(topics=topics, resources=resources, log_ranges=topics, offsets_at=times)
+    # Their documentation of cleanup.policy says what brokers make of an empty one.
+    return Needs(topics=topics, resources=resources, log_ranges=topics, offsets_at=times, documentation=True)
 
 
 def _access(statement: Access) -> Needs:
@@ -180,6 +184,9 @@ def _subject(entity: Entity | None, selected: Subject | None) -> Subject | None:
     return entity.subject if entity else selected
 
 
+_BROKERS = Needs(every=frozenset({BROKER}), resources=frozenset({CLUSTER_DEFAULT}))
+
+
 def _configs(resource: ConfigResource) -> Needs:
     need = Needs(resources=frozenset({resource}))
     if resource.type == TOPIC:
@@ -189,11 +196,12 @@ def _configs(resource: ConfigResource) -> Needs:
     return need
 
 
-def _edit(subject: Subject | None) -> Needs:
+def _edit(subject: Subject | None, keys: Iterable[str]) -> Needs:
     if subject is None:
         return NOTHING
     if isinstance(subject, ConfigResource):
-        return _configs(subject)
+        by_level = any(key in (MIN_ISR, CORDONED) for key in keys) and subject.type == BROKER
+        return _configs(subject) | (_parts("features") if by_level else NOTHING)
     return _parts("quotas") | Needs(quotas_of=_quotas_around(subject))
 
 

@@ -22,10 +22,12 @@ _KEY = re.compile(r"[\w.-]+")
 _HELD = re.compile(_WORDS, re.IGNORECASE)
 _NAMED_SO = re.compile(rf"-*(?:\w[\w.-]*[._-])?(?:{_WORDS}|{_PASSWORDS.pattern[:-1]})s?:?", re.IGNORECASE)
 _PAIR = re.compile(
-    rf"""([\w.-]*(?:{_WORDS})[\w.-]*)(["']?\s*[=:]\s*)("(?:[^"\\]|\\.)*"|'[^']*'|[^\s"',;}}]+)""", re.IGNORECASE
+    rf"""(?<![\w.-])(?=[\w.-]*?(?:{_WORDS}))([\w.-]++)(["']?\s*+[=:]\s*+)"""
+    r"""("(?:[^"\\]|\\.)*+"|'[^']*+'|[^\s"',;}]++)""",
+    re.IGNORECASE,
 )
-_IN_URL = re.compile(r"(://[^\s/:@]*:)[^\s/@]+(?=@)")
-_BEARER = re.compile(r"(\bbearer\s+)(?![=:])\S+", re.IGNORECASE)
+_IN_URL = re.compile(r"(://[^\s/:@]*+:)[^\s/@]++(?=@)")
+_BEARER = re.compile(r"(\bbearer\s++)(?![=:])\S++", re.IGNORECASE)
 
 
 def looks_sensitive(key: str) -> bool:

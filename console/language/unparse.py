@@ -327,7 +327,7 @@ def _delete_records(statement: DeleteRecords) -> str:
 def _access(statement: Access) -> str:
     permission = statement.permission.name.lower()
     verb = f"revoke {permission}" if statement.revoke else permission
-    prefixed = "prefixed" if statement.prefixed and statement.resource_type != ACL_CLUSTER else ""
+    prefixed = "prefixed" if statement.prefixed else ""
     host = f"from {quote(statement.host)}" if statement.host != "*" else ""
     who = f"{quote(statement.principal)} {_operations(statement)}"
     return _join(verb, who, "on", _acl_target(statement), prefixed, host)
@@ -340,7 +340,7 @@ def _operations(statement: Access | Explain) -> str:
 def _acl_target(statement: Access | Explain) -> str:
     if statement.resource_type == ACL_CLUSTER:
         return "cluster"
-    word = _ACL_WORD.get(statement.resource_type) or quote(statement.resource_type.name.lower())
+    word = _ACL_WORD.get(statement.resource_type) or statement.resource_type.name.lower()
     # A name that is spelled * is quoted where one resource is meant.
     name = statement.resource_name or ""
     written = quoted if name == "*" and isinstance(statement, Explain) else quote

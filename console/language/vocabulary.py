@@ -13,6 +13,7 @@ from console.language.tokenizer import Span
 from console.model.codes import BROKER, BROKER_LOGGER, CLIENT_METRICS, DEFAULT_CONFIG, TOPIC, ConfigType
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, broker_resource, topic_resource
 from console.model.inheritance import CLIENT_METRICS_DEFAULTS
+from console.model.nodes import ITS_OWN, controller_named, is_broker
 from console.model.quota import CLIENT_KEYS, IP, IP_KEYS, QUOTA_KEYS, QuotaEntity, QuotaValues
 from console.model.snapshot import ReadFailure, Snapshot
 from console.plan.plan import EMPTY
@@ -109,10 +110,11 @@ def require(snapshot: Snapshot, target: ConfigResource, span: Span | None, plan:
     """Raises CommandError if a topic or broker does not exist. A topic that the plan creates does."""
     if target.type == TOPIC:
         require_topic(snapshot, target.name, span, plan)
-    elif target.type in (BROKER, BROKER_LOGGER) and target.name:
-        ids = sorted(broker.id for broker in snapshot.cluster.brokers)
-        if ids and int(target.name) not in ids:
-            raise CommandError(f"there is no broker {target.name}", f"brokers: {', '.join(map(str, ids))}", span)
+    elif target.type in (BROKER, BROKER_LOGGER) and target.name and not is_broker(snapshot, target.name):
+        if what := controller_named(snapshot, target.name):
+            raise CommandError(what, ITS_OWN, span)
+        ids = ", ".join(map(str, sorted(broker.id for broker in snapshot.cluster.brokers)))
+        raise CommandError(f"there is no broker {target.name}", f"brokers: {ids}", span)
 
 
 def require_topic(snapshot: Snapshot, name: str, span: Span | None, plan: Creates = EMPTY) -> None:

@@ -25,6 +25,12 @@ CLUSTER_NAME = "kafka-cluster"
 """The only resource name that an ACL on the cluster can have."""
 
 
+def has_type(principal: str) -> bool:
+    """Whether a principal is ``TYPE:NAME``. Brokers before 3.9 took others in an ACL; with one on a resource
+    StandardAuthorizer fails on every decision about that resource."""
+    return ":" in principal
+
+
 _FILTERS_ONLY = (0, 1)
 """UNKNOWN and ANY of every code."""
 _MATCH = 2

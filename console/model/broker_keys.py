@@ -4,9 +4,9 @@ Synonyms follow ConfigHelper, DynamicBrokerConfig.brokerConfigSynonyms and Serve
 under several names, each at several sources; of a topic's key the broker names the first synonym and what stands after
 it, so that a value from ``log.retention.hours`` alone is described as a default without synonyms.
 
-Update modes are those of Kafka 3.9.1 and 4.3.0 together (DynamicBrokerConfig's sets; each was also tried with
-validate-only on brokers of both). An older broker may still refuse a key: its own validation has the last word, the
-`read_only` that it describes has not.
+Update modes are those of several releases together (DynamicBrokerConfig's sets, in `dynamic_keys`). An older broker may
+still refuse a key: its own validation has the last word. That a broker describes a key as `read_only` is no proof: 3.9
+says so of some that it alters at once. That it describes one as not read-only is: a newer release may alter more.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from console.model.codes import (
     BROKER,
@@ -27,7 +29,7 @@ from console.model.codes import (
     ConfigSource,
     ResourceType,
 )
-from console.model.config import ConfigSet, Synonym
+from console.model.config import ConfigEntry, ConfigSet, Synonym
 
 PRECEDENCE = (DYNAMIC_BROKER_CONFIG, DYNAMIC_DEFAULT_BROKER_CONFIG, STATIC_BROKER_CONFIG, DEFAULT_CONFIG)
 """The sources of a broker's key, the strongest first."""
@@ -78,6 +80,9 @@ TOPIC_SYNONYMS: Mapping[str, tuple[BrokerKey, ...]] = {
     "message.timestamp.after.max.ms": (BrokerKey("log.message.timestamp.after.max.ms"),),
     "local.retention.ms": (BrokerKey("log.local.retention.ms"),),
     "local.retention.bytes": (BrokerKey("log.local.retention.bytes"),),
+    "remote.copy.lag.ms": (BrokerKey("log.remote.copy.lag.ms"),),
+    "remote.copy.lag.bytes": (BrokerKey("log.remote.copy.lag.bytes"),),
+    "max.decompressed.message.bytes": (BrokerKey("max.decompressed.message.bytes"),),
 }
 """Topic key -> the broker keys that it inherits from, the strongest first. A topic key that is not here has a default
 of its own that no broker's setting changes."""
@@ -179,69 +184,22 @@ class UpdateMode(Enum):
     """A key that the broker does not know: kept, and given to plug-ins that ask for it."""
 
 
-def _names(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-PER_LISTENER_KEYS = _names(
-    """
-    ssl.key.password ssl.keystore.certificate.chain ssl.keystore.key ssl.keystore.location ssl.keystore.password
-    ssl.keystore.type ssl.truststore.certificates ssl.truststore.location ssl.truststore.password ssl.truststore.type
-    """
-)
-"""DynamicBrokerConfig.DYNAMIC_SECURITY_CONFIGS: without a listener's prefix they are refused."""
-
-PER_BROKER_KEYS = _names(
-    """
-    advertised.listeners cordoned.log.dirs listener.security.protocol.map listeners principal.builder.class
-    sasl.enabled.mechanisms sasl.jaas.config sasl.kerberos.kinit.cmd sasl.kerberos.min.time.before.relogin
-    sasl.kerberos.principal.to.local.rules sasl.kerberos.service.name sasl.kerberos.ticket.renew.jitter
-    sasl.kerberos.ticket.renew.window.factor sasl.login.refresh.buffer.seconds sasl.login.refresh.min.period.seconds
-    sasl.login.refresh.window.factor sasl.login.refresh.window.jitter sasl.mechanism.inter.broker.protocol
-    ssl.cipher.suites ssl.client.auth ssl.enabled.protocols ssl.endpoint.identification.algorithm
-    ssl.engine.factory.class ssl.keymanager.algorithm ssl.protocol ssl.provider ssl.secure.random.implementation
-    ssl.trustmanager.algorithm
-    """
-)
-"""DynamicBrokerConfig.PER_BROKER_CONFIGS less PER_LISTENER_KEYS; ``advertised.listeners`` is dynamic up to 3.9 only."""
-
-CLUSTER_WIDE_KEYS = _names(
-    """
-    background.threads compression.gzip.level compression.lz4.level compression.type compression.zstd.level
-    config.providers follower.fetch.last.tiered.offset.enable follower.replication.throttled.rate
-    group.consumer.assignment.interval.ms group.coordinator.cached.buffer.max.bytes group.share.assignment.interval.ms
-    group.streams.assignment.interval.ms leader.replication.throttled.rate log.cleaner.backoff.ms
-    log.cleaner.dedupe.buffer.size log.cleaner.delete.retention.ms log.cleaner.io.buffer.load.factor
-    log.cleaner.io.buffer.size log.cleaner.io.max.bytes.per.second log.cleaner.max.compaction.lag.ms
-    log.cleaner.min.cleanable.ratio log.cleaner.min.compaction.lag.ms log.cleaner.threads log.cleanup.policy
-    log.flush.interval.messages log.flush.interval.ms log.index.interval.bytes log.index.size.max.bytes
-    log.local.retention.bytes log.local.retention.ms log.message.downconversion.enable
-    log.message.timestamp.after.max.ms log.message.timestamp.before.max.ms log.message.timestamp.difference.max.ms
-    log.message.timestamp.type log.preallocate log.retention.bytes log.retention.ms log.roll.jitter.ms log.roll.ms
-    log.segment.bytes log.segment.delete.delay.ms max.connection.creation.rate max.connections max.connections.per.ip
-    max.connections.per.ip.overrides message.max.bytes metric.reporters min.insync.replicas num.io.threads
-    num.network.threads num.recovery.threads.per.data.dir num.replica.fetchers producer.id.expiration.ms
-    remote.fetch.max.wait.ms remote.list.offsets.request.timeout.ms remote.log.index.file.cache.total.size.bytes
-    remote.log.manager.copier.thread.pool.size remote.log.manager.copy.max.bytes.per.second
-    remote.log.manager.expiration.thread.pool.size remote.log.manager.fetch.max.bytes.per.second
-    remote.log.manager.follower.thread.pool.size remote.log.reader.threads
-    replica.alter.log.dirs.io.max.bytes.per.second share.coordinator.cached.buffer.max.bytes
-    transaction.partition.verification.enable unclean.leader.election.enable
-    """
-)
-"""DynamicBrokerConfig.ALL_DYNAMIC_CONFIGS less those that are per broker."""
-
-CLUSTER_WIDE_LISTENER_KEYS = frozenset({"max.connections", "max.connection.creation.rate", "num.network.threads"})
-"""DynamicBrokerConfig.CLUSTER_LEVEL_LISTENER_CONFIGS: cluster-wide even under a listener's prefix."""
-
 _LISTENER_NAME = re.compile(r"listener\.name\.[^.]*\.(.*)")
 
 
-def update_mode(resource_type: ResourceType, key: str, *, known: bool = True) -> UpdateMode:
-    """How a key of this kind of resource is updated. known: whether the broker knows the key (ConfigEntry.type is 0
-    and its value hidden where it does not), so that a plug-in's key is not taken for one that needs a restart."""
+def update_mode(resource_type: ResourceType, key: str, entry: ConfigEntry | None = None) -> UpdateMode:
+    """How a key of this kind of resource is updated. entry: as the broker describes it, where that was read: what it
+    does not call read-only needs no restart, and what it does not know (its type is 0 and its value hidden) is a
+    plug-in's."""
     if resource_type != BROKER:
         return UpdateMode.AT_ONCE
+    from console.model.dynamic_keys import (
+        CLUSTER_WIDE_KEYS,
+        CLUSTER_WIDE_LISTENER_KEYS,
+        PER_BROKER_KEYS,
+        PER_LISTENER_KEYS,
+    )
+
     under_prefix = _LISTENER_NAME.fullmatch(key)
     if under_prefix:
         return UpdateMode.CLUSTER_WIDE if under_prefix[1] in CLUSTER_WIDE_LISTENER_KEYS else UpdateMode.PER_BROKER
@@ -251,4 +209,17 @@ def update_mode(resource_type: ResourceType, key: str, *, known: bool = True) ->
         return UpdateMode.PER_BROKER
     if key in PER_LISTENER_KEYS:
         return UpdateMode.PER_LISTENER
-    return UpdateMode.RESTART if known else UpdateMode.CUSTOM
+    if entry is not None and not entry.type.known:
+        return UpdateMode.CUSTOM
+    return UpdateMode.RESTART if entry is None or entry.read_only else UpdateMode.CLUSTER_WIDE
+
+
+_ALTERED = frozenset({UpdateMode.CLUSTER_WIDE, UpdateMode.PER_BROKER})
+
+
+def as_altered(configs: ConfigSet) -> ConfigSet:
+    """A broker's set without `read_only` where it alters the key at once all the same."""
+    wrong = {e.name for e in configs if e.read_only and update_mode(BROKER, e.name, e) in _ALTERED}
+    if not wrong:
+        return configs
+    return ConfigSet(tuple(replace(each, read_only=False) if each.name in wrong else each for each in configs))

@@ -9,7 +9,9 @@ from typing import NamedTuple
 
 from console.model.config import ConfigSet
 
-_ENDPOINT = re.compile(r"(?P<name>[A-Za-z0-9_.-]+)://(?P<host>\[[0-9A-Fa-f:.]+\]|[^:/\s]+):(?P<port>[0-9]{1,5})")
+_ENDPOINT = re.compile(
+    r"(?<![A-Za-z0-9_.-])(?P<name>[A-Za-z0-9_.-]++)://(?P<host>\[[0-9A-Fa-f:.]++\]|[^:/\s]++):(?P<port>[0-9]{1,5})"
+)
 WITH_TLS = frozenset({"SSL", "SASL_SSL"})
 MONTH, WEEK = timedelta(days=30), timedelta(days=7)
 

@@ -212,7 +212,8 @@ class ClusterFeatures(Struct, frozen=True):
 
 
 class Partition(NamedTuple):
-    """A partition. leader is -1 for no leader; `error` is Kafka's error name or ``""``."""
+    """A partition. leader is -1 for no leader; `error` is Kafka's error name or ``""``. observers: replicas that are
+    outside of the ISR by design (`model.observers`)."""
 
     number: int
     leader: int
@@ -221,11 +222,12 @@ class Partition(NamedTuple):
     offline: tuple[int, ...] = ()
     leader_epoch: int = -1
     error: str = ""
+    observers: tuple[int, ...] = ()
 
     @property
     def under_replicated(self) -> bool:
-        """Fewer in-sync replicas than replicas."""
-        return len(self.isr) < len(self.replicas)
+        """Fewer in-sync replicas than replicas, observers aside."""
+        return len(self.isr) + len(self.observers) < len(self.replicas)
 
 
 class Topic(Struct, frozen=True):
@@ -244,7 +246,7 @@ class Topic(Struct, frozen=True):
     @property
     def under_replicated(self) -> int:
         """How many partitions have fewer in-sync replicas than replicas."""
-        return sum(1 for p in self.partitions if len(p.isr) < len(p.replicas))
+        return sum(1 for p in self.partitions if len(p.isr) + len(p.observers) < len(p.replicas))
 
     @property
     def offline(self) -> int:
@@ -369,16 +371,23 @@ class Group(Struct, frozen=True):
     topology_epoch: int = -1
 
     @property
+    def is_vacant(self) -> bool:
+        """Whether it has no members."""
+        return self.state in ("Empty", "Dead")
+
+    @property
     def late_members(self) -> int:
         """How many members have not taken their target."""
         return sum(1 for member in self.members or () if not member.has_target)
 
 
 class GroupListing(Struct, frozen=True):
-    """Groups by name, and what could not be read: a group's name, or ``broker N`` -> why."""
+    """Groups by name, and what could not be read: a group's name, ``broker N`` or the coordinators' topic -> why.
+    offsets: that topic as it was then, None where it is unknown."""
 
     groups: Mapping[str, Group]
     failures: Mapping[str, Failure] = field(default_factory=dict)
+    offsets: Topic | None = None
 
 
 class PartitionLag(NamedTuple):
@@ -412,6 +421,11 @@ class GroupLag(Struct, frozen=True):
         """`total`, None if it is not known of any partition."""
         unknown = bool(self.failures or self.partitions) and all(p.lag < 0 for p in self.partitions)
         return None if unknown else self.total
+
+    @property
+    def is_part(self) -> bool:
+        """Whether `known_total` is known, and not of all partitions: the whole may be more."""
+        return self.known_total is not None and (bool(self.failures) or any(p.lag < 0 for p in self.partitions))
 
 
 class CommittedOffset(NamedTuple):
@@ -458,16 +472,6 @@ class GroupLooks(Struct, frozen=True):
     def names(self) -> frozenset[str]:
         """The groups that were asked for."""
         return frozenset((*self.groups, *self.lags, *self.failures, *self.lag_failures))
-
-
-class TopicReaders(NamedTuple):
-    """How far groups have read a topic. committed: (group, partition) -> offset. groups: how many there are; looked_at:
-    how many of them were asked for. problem: why some of these could not be read, ``""`` where all were."""
-
-    committed: Mapping[tuple[str, int], int]
-    groups: int
-    looked_at: int
-    problem: str = ""
 
 
 class ScramCredential(NamedTuple):

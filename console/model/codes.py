@@ -8,11 +8,16 @@ The pipeline on Spark's executors uses them too: Python 3.10, standard library.
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
     from typing import Self
+
+
+_UNKNOWN = re.compile(r"UNKNOWN\(([0-9]{1,3})\)")
+"""A code as `Code.name` writes one of a newer broker."""
 
 
 class Code(int):
@@ -32,11 +37,14 @@ class Code(int):
 
     @classmethod
     def parse(cls, name: str) -> Self:
-        """The code of a name, in any case, with ``-`` for ``_``; raises ValueError for one that is not Kafka's."""
+        """The code of a name, in any case, with ``-`` for ``_``, also of ``UNKNOWN(n)``; raises ValueError for one that
+        is not Kafka's."""
         wanted = name.strip().upper().replace("-", "_")
         for number, known in cls.NAMES.items():
             if known == wanted:
                 return cls(number)
+        if (unknown := _UNKNOWN.fullmatch(wanted)) and not (found := cls(unknown[1])).known:
+            return found
         raise ValueError(f"{name!r} is not one of {', '.join(cls.NAMES.values())}")
 
     @property

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from itertools import pairwise
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -19,10 +21,11 @@ LEAST = 30.0
 
 
 class DirSample(Struct, frozen=True):
-    """The usable bytes of a log directory at a time."""
+    """The usable bytes of a log directory at a time. held: the bytes that its replicas hold, -1 if unknown."""
 
     at: datetime
     usable: int
+    held: int = -1
 
 
 def sampled(before: tuple[DirSample, ...], sample: DirSample) -> tuple[DirSample, ...]:
@@ -45,8 +48,30 @@ def seconds_left(samples: tuple[DirSample, ...]) -> float | None:
     return last.usable * seconds / used if seconds >= LEAST and used > 0 else None
 
 
+class Growth(NamedTuple):
+    """What was used up over some time, and by how much the replicas grew of that."""
+
+    used: int
+    held: int
+
+
+def growth(samples: tuple[DirSample, ...]) -> Growth | None:
+    """What was used up over the samples, None where that is unknown."""
+    if len(samples) < 2 or samples[0].held < 0 or samples[-1].held < 0:
+        return None
+    return Growth(samples[0].usable - samples[-1].usable, samples[-1].held - samples[0].held)
+
+
 def foreseen(samples: tuple[DirSample, ...]) -> float | None:
-    """As `seconds_left`; None also for what is too far off for so short a trend."""
-    left = seconds_left(samples)
+    """As `seconds_left`; None also for what is too far off for so short a trend, and for a disk that is emptied again
+    and again."""
+    left = seconds_left(samples) if _falls(samples) else None
     covered = (samples[-1].at - samples[0].at).total_seconds() if samples else 0.0
     return left if left is not None and left <= FORESIGHT * covered else None
+
+
+def _falls(samples: tuple[DirSample, ...]) -> bool:
+    """Whether usable bytes fall by more than they rise again: logs grow until segments are deleted."""
+    steps = [before.usable - after.usable for before, after in pairwise(samples)]
+    fell, rose = sum(step for step in steps if step > 0), -sum(step for step in steps if step < 0)
+    return fell > 2 * rose

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from msgspec import Struct
+
+WRONG_BROKER = "WRONG_BROKER"
+"""The name of the failure of a request that another broker got than the one that was meant."""
 
 
 class Failure(Struct, frozen=True):
@@ -20,3 +25,37 @@ class Failure(Struct, frozen=True):
 
     def __str__(self) -> str:
         return f"{self.name}: {self.message}" if self.message else self.name
+
+    @property
+    def told(self) -> str:
+        """What went wrong and what to do about it, as sentences."""
+        return sentences(str(self), self.remedy)
+
+
+def sentences(text: str, remedy: str) -> str:
+    """A text and what to do about it. Many a message ends with a full stop of its own: it gets no second one."""
+    text, remedy = text.strip(), remedy.strip()
+    if not remedy:
+        return text
+    return f"{text} {remedy}" if text.endswith((".", "!", "?")) else f"{text}. {remedy}"
+
+
+_OBJECT = re.compile(r"\b[A-Za-z0-9]{0,60}(?:Request|Response)(?:Data)?\(")
+_A_REQUEST = "Request Request(…)"
+"""What is left of the refusal of an authorizer's broker (AuthHelper.authorizeClusterOperation)."""
+
+
+def without_objects(text: str) -> str:
+    """A broker's message without what Java prints of a request: its name stays, its fields are of no use here."""
+    parts: list[str] = []
+    at = 0
+    for found in _OBJECT.finditer(text):
+        if found.start() < at:
+            continue
+        end, depth = found.end(), 1
+        while end < len(text) and depth:
+            depth += {"(": 1, ")": -1}.get(text[end], 0)
+            end += 1
+        parts += [text[at : found.end()], "…)"]
+        at = end
+    return "".join((*parts, text[at:])).replace(_A_REQUEST, "the request")

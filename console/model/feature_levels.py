@@ -14,6 +14,12 @@ from typing import NamedTuple
 
 METADATA_VERSION = "metadata.version"
 KRAFT_VERSION = "kraft.version"
+ELR_VERSION = "eligible.leader.replicas.version"
+MIN_ISR = "min.insync.replicas"
+"""While eligible leader replicas are on, it is a setting of topics and of the cluster default: brokers have no own one,
+and the default can't be taken away (ConfigurationControlManager)."""
+CORDONED, CORDONS_FROM = "cordoned.log.dirs", 30
+"""The key that metadata.version has to be at a level for."""
 
 
 class FeatureLevel(NamedTuple):
@@ -58,7 +64,7 @@ _BRINGS: Mapping[str, Mapping[int, str]] = {
         2: "a new producer epoch for each transaction, which late requests can't join (KIP-890)",
     },
     "group.version": {1: "consumer groups whose coordinator assigns the partitions (KIP-848)"},
-    "eligible.leader.replicas.version": {1: "replicas that left the ISR without losing records may lead (KIP-966)"},
+    ELR_VERSION: {1: "replicas that left the ISR without losing records may lead (KIP-966)"},
     "share.version": {1: "share groups (KIP-932)"},
     "streams.version": {1: "streams groups (KIP-1071)"},
 }

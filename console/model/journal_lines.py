@@ -8,7 +8,6 @@ reads its own.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping
 from datetime import datetime, timezone
@@ -17,7 +16,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote, unquote
 
-from console.model.numbers import json_text
+from console.model.numbers import json_of, json_text
 
 VERSION = 1
 UNPROVEN = "Nothing changed: apply again."
@@ -233,7 +232,7 @@ def read_line(line: bytes, read: Callable[[Json], T], seen: Callable[[Json], Non
     version, or JSON on which `read` raises one of Python's errors for wrong data.
     """
     try:
-        data = json.loads(line)
+        data = json_of(line)
     except ValueError:
         raise BadLine("it is no JSON") from None
     if not isinstance(data, dict):
@@ -266,9 +265,21 @@ def time_text(at: datetime) -> str:
 
 
 def time_of(text: str) -> datetime:
-    """The time again. Raises ValueError, TypeError and AttributeError for anything else."""
+    """The time again. Raises ValueError, TypeError and AttributeError for anything else, as a time without a zone."""
     # Python 3.10 does not take the Z.
-    return datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith("Z") else text)
+    at = datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith("Z") else text)
+    if at.tzinfo is None:
+        raise BadLine("a time without a zone")
+    return at
+
+
+def origin_of(data: Mapping[str, Any]) -> Origin:
+    """Where a change comes from, again. Raises BadLine and Python's own errors for anything else."""
+    origin = Origin(**data)
+    texts = (origin.host, origin.door, origin.started)
+    if not all(isinstance(text, str) for text in texts) or type(origin.pid) is not int or not 0 <= origin.pid < 1 << 31:
+        raise BadLine("a process that can't be")
+    return origin
 
 
 # -- JSON ----------------------------------------------------------------------------------------------------------
@@ -289,7 +300,7 @@ def _intent(data: Json) -> IntentLine:
         time_of(data["at"]),
         data["context"],
         Who(**data["who"]),
-        Origin(**data["from"]),
+        origin_of(data["from"]),
         tuple(map(_edit, data["edits"])),
         tuple(Request(each["api"], each["broker"], tuple(each["edits"])) for each in data["requests"]),
         int(data["operation"]) if "operation" in data else None,

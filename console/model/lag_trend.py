@@ -7,7 +7,7 @@ a member that was seen to commit is judged by its own rhythm, any other by the l
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Literal, NamedTuple
 
 from msgspec import Struct, field
@@ -55,7 +55,9 @@ class Standing(NamedTuple):
     """A commit that has not moved. since: the first look (Unix seconds) at which records waited at it, None for none
     waiting; end: of the partition then. moved: the look at which it last was another, None if never seen to move. step:
     records that it moved then. pause: the longest time, seconds, that it stood and moved again. first_moved, moves: the
-    look at which it first moved, and how many moves were seen."""
+    look at which it first moved, and how many moves were seen. read: whether someone was seen to read it: a member had
+    it, or the commit moved within the log; one beyond its end was copied from elsewhere. high, next_high: the highest
+    lag since the look that the trend is compared with, and since the one that takes its place."""
 
     committed: int
     since: float | None
@@ -65,6 +67,9 @@ class Standing(NamedTuple):
     pause: float = 0.0
     first_moved: float | None = None
     moves: int = 0
+    read: bool = False
+    high: int = 0
+    next_high: int = 0
 
     @property
     def interval(self) -> float | None:
@@ -103,6 +108,17 @@ class LagTrend(Struct, frozen=True):
         return time_left(self.last.lag.total, self.rate)
 
 
+def recovers(trend: LagTrend) -> bool:
+    """Whether the lag is below its highest of late by more than the last commits: a burst of records that is read, and
+    not all read yet."""
+    fell = sum(max(0, each.high - max(0, p.lag)) for each, p in _standing(trend))
+    return 0 < fell >= sum(each.step for each, _ in _standing(trend))
+
+
+def _standing(trend: LagTrend) -> Iterator[tuple[Standing, PartitionLag]]:
+    return ((trend.standing[place(p)], p) for p in trend.last.lag.partitions)
+
+
 def direction(rate: float | None) -> Direction | None:
     """What a rate says; None for an unknown one."""
     if rate is None:
@@ -125,7 +141,8 @@ def look_again(known: LagTrend | None, lag: GroupLag, at: float) -> LagTrend:
         base, next_base = known.last, look
     elif at - next_base.at >= WINDOW:
         base, next_base = next_base, look
-    standing = {place(p): _stands(p, at, known.standing.get(place(p))) for p in lag.partitions}
+    before = known.standing if next_base is not look else _with_next_high(known.standing)
+    standing = {place(p): _stands(p, at, before.get(place(p))) for p in lag.partitions}
     partitions = _trends(base, look, standing)
     rates = [trend.rate for trend in partitions.values() if trend.rate is not None]
     return LagTrend(
@@ -144,15 +161,35 @@ def place(partition: PartitionLag) -> Place:
     return partition.topic, partition.partition
 
 
+def _with_next_high(standing: Mapping[Place, Standing]) -> dict[Place, Standing]:
+    return {where: each._replace(high=each.next_high, next_high=0) for where, each in standing.items()}
+
+
 def _stands(now: PartitionLag, at: float, before: Standing | None) -> Standing:
+    stands = _stood(now, at, before)
+    if before is None:
+        return stands._replace(high=now.lag, next_high=now.lag)
+    high, next_high = max(before.high, now.lag), max(before.next_high, now.lag)
+    return (
+        stands
+        if (stands.high, stands.next_high) == (high, next_high)
+        else stands._replace(high=high, next_high=next_high)
+    )
+
+
+def _stood(now: PartitionLag, at: float, before: Standing | None) -> Standing:
     waits = now.lag > 0
+    read = bool(now.member) or (before is not None and before.read)
     if before is None or now.committed < 0 or before.committed < 0:
-        return Standing(now.committed, at if waits else None, now.end)
+        return Standing(now.committed, at if waits else None, now.end, read=read)
     if now.committed != before.committed:
         pause = max(before.pause, at - before.since if before.since is not None else 0.0)
         step = abs(now.committed - before.committed)
         first = before.first_moved if before.first_moved is not None else at
-        return Standing(now.committed, at if waits else None, now.end, at, step, pause, first, before.moves + 1)
+        read |= now.committed <= now.end
+        return Standing(now.committed, at if waits else None, now.end, at, step, pause, first, before.moves + 1, read)
+    if read is not before.read:
+        before = before._replace(read=read)
     if not waits:
         return before._replace(since=None)
     return before if before.since is not None else before._replace(since=at, end=now.end)

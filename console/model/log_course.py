@@ -40,13 +40,15 @@ class Newest(NamedTuple):
 
 class LogCourse(NamedTuple):
     """A log as it was seen. at: of the last look, Unix seconds; first_at: of the first, first_end: its end then.
-    stable_since: since when the last stable offset has been this one, and below the end; None where it is not."""
+    stable_since: since when the last stable offset has been this one, and below the end; None where it is not. grew_at:
+    the last look that found a higher end, None where none has."""
 
     last: LogOffsets
     at: float
     first_at: float
     first_end: int
     stable_since: float | None = None
+    grew_at: float | None = None
 
 
 class Jump(NamedTuple):
@@ -113,7 +115,8 @@ def look_at_logs(before: LogCourses, found: Mapping[Place, LogOffsets], at: floa
         stands = now.waiting > 0 and known.stable_since is not None and now.stable == was.stable
         since = known.stable_since if stands else at if now.waiting else None
         first_end = min(known.first_end, now.end)
-        logs[place] = LogCourse(now, at, known.first_at, first_end, since)
+        grew_at = at if now.end > was.end else known.grew_at
+        logs[place] = LogCourse(now, at, known.first_at, first_end, since, grew_at)
     return LogCourses(at, logs, tuple(jumps[-MOST_JUMPS:]), tuple(falls[-MOST_JUMPS:]))
 
 

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
+LAST_MS = 253_402_300_799_999
+"""The last millisecond of the year 9999, since 1970: what comes after it is no time."""
 _WHOLE = re.compile(r"[+-]?[0-9]{1,30}")
 _NATURAL = re.compile(r"[0-9]{1,30}")
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE][+-]?[0-9]{1,3})?")
@@ -98,6 +100,11 @@ def commas(ids: Iterable[int]) -> str:
     return ",".join(map(str, ids))
 
 
+def plural(count: int, one: str, many: str = "") -> str:
+    """``1 topic``, ``4,000 topics``."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
 def time_of_day(at: datetime) -> str:
     """The local time of day, as ``14:02:31``: absolute, so that it never needs to be drawn again."""
     return at.astimezone().strftime("%H:%M:%S")
@@ -112,6 +119,26 @@ def json_text(data: object, **options: Any) -> str:
         return json.dumps(data, allow_nan=False, **options)
     except ValueError:
         return json.dumps(_finite(data), allow_nan=False, **options)
+
+
+def json_of(text: str | bytes) -> Any:
+    """What JSON of a file says. Raises ValueError for anything else: also where it is nested too deep, and for numbers
+    that JSON does not have (``NaN``, ``Infinity``) or that are too large (``1e400``)."""
+    import json
+
+    try:
+        return json.loads(text, parse_constant=_no_number, parse_float=_finite_number)
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
+
+
+def _no_number(text: str) -> float:
+    raise ValueError(f"{text} is no number")
+
+
+def _finite_number(text: str) -> float:
+    number = float(text)
+    return number if math.isfinite(number) else _no_number(text[:_SHOWN])
 
 
 def _finite(data: object) -> object:

@@ -27,9 +27,10 @@ from console.model.cluster import (
     Topic,
     TopicListing,
 )
-from console.model.codes import TOPIC
+from console.model.codes import GROUP, TOPIC
 from console.model.config import ConfigListing, ConfigResource, ConfigSet
 from console.model.failure import Failure
+from console.model.observers import Rules, observed, observer_rules
 from console.model.quota import Match, QuotaEntity, QuotaFilter, QuotaValues
 from console.model.rates import NOT_LOOKED, Rates, with_ends
 
@@ -51,12 +52,14 @@ class Snapshot(Struct, frozen=True):
     documentation: (resource type code, key) -> text, asked for once for each key.
     read_at: part ("topics", "quotas", …) -> when it was last read whole, UTC.
     group_positions: members and offsets, read at once, of the groups that were asked for by name.
+    had_members: the groups that were listed with members since the first listing.
     replica_logs: (topic, partition) -> what its replicas hold, of the partitions that were asked for.
     log_ranges: (topic, partition) -> its first offset and its end, of the partitions that were asked for.
     offsets_at: (topic, partition, ms since 1970) -> the offset of its first record that is not older, -1 if there is
     none, of those that were asked for.
     transactions: (topic, partition) -> the last look at it; a look is at many partitions.
     rates: what two looks at offsets and log dirs show; empty after one.
+    observer_rules: what topics say of replicas that are outside of the ISR by design, of those that do.
     quotas_sparse: there are so many quotas that users' clients are known only of those who were looked at.
     failures: (part, entity text, why) for what could not be read; a pane shows the rest.
     """
@@ -74,6 +77,7 @@ class Snapshot(Struct, frozen=True):
     acls: tuple[Acl, ...] = ()
     scram: Mapping[str, tuple[ScramCredential, ...]] = field(default_factory=dict)
     groups: Mapping[str, Group] = field(default_factory=dict)
+    had_members: frozenset[str] = frozenset()
     lags: Mapping[str, GroupLag] = field(default_factory=dict)
     group_positions: Mapping[str, GroupPosition] = field(default_factory=dict)
     log_ranges: Mapping[TopicPartition, LogRange] = field(default_factory=dict)
@@ -85,6 +89,7 @@ class Snapshot(Struct, frozen=True):
     features: ClusterFeatures | None = None
     replica_logs: Mapping[TopicPartition, ReplicaLogs] = field(default_factory=dict)
     rates: Rates = NOT_LOOKED
+    observer_rules: Mapping[str, Rules] = field(default_factory=dict)
     read_at: Mapping[str, datetime] = field(default_factory=dict)
     failures: tuple[ReadFailure, ...] = ()
 
@@ -108,6 +113,8 @@ MANY_QUOTAS = 20_000
 
 GONE = frozenset({"UNKNOWN_TOPIC_OR_PARTITION", "GROUP_ID_NOT_FOUND"})
 """Errors that say an entity is no more: it leaves the snapshot and is no failure to show."""
+_GONE: Mapping[int, str] = {TOPIC: "UNKNOWN_TOPIC_OR_PARTITION", GROUP: "GROUP_ID_NOT_FOUND"}
+"""The one of them that says so of a resource of this type."""
 
 
 def share(old: Mapping[K, V], new: Mapping[K, V]) -> Mapping[K, V]:
@@ -217,6 +224,9 @@ def with_versions(snapshot: Snapshot, versions: Mapping[int, BrokerVersion], at:
 
 def with_topics(snapshot: Snapshot, listing: TopicListing, *, whole: bool, at: datetime) -> Snapshot:
     """A listing of all topics (`whole`) or of some. Topics that are gone take their configs with them."""
+    if snapshot.observer_rules:
+        found = observed(listing.topics, snapshot.observer_rules, snapshot.cluster.brokers)
+        listing = replace(listing, topics=found)
     if whole:
         topics = share(snapshot.topics, listing.topics)
         gone = snapshot.topics.keys() - listing.topics.keys() if topics is not snapshot.topics else set()
@@ -248,11 +258,14 @@ def with_configs(snapshot: Snapshot, listing: ConfigListing, at: datetime, *, de
                 documentation[int(resource.type), entry.name] = entry.documentation
     configs = {**snapshot.configs, **share(snapshot.configs, listing.sets)}
     for resource, failure in listing.failures.items():
-        if failure.name in GONE:
+        if _is_gone(resource, failure):
             configs.pop(resource, None)
     topics = any(resource.type == TOPIC for resource in listing.sets)
+    rules = _with_rules(snapshot.observer_rules, listing)
     snapshot = replace(
         snapshot,
+        observer_rules=rules,
+        topics=observed(snapshot.topics, rules, snapshot.cluster.brokers) if rules else snapshot.topics,
         configs=share(snapshot.configs, configs),
         configs_from=described_by if topics else snapshot.configs_from,
         configs_at={**snapshot.configs_at, **dict.fromkeys(listing.sets, at)},
@@ -261,8 +274,27 @@ def with_configs(snapshot: Snapshot, listing: ConfigListing, at: datetime, *, de
     )
     asked = {_label(resource) for resource in (*listing.sets, *listing.failures)}
     kept = [(f.entity, f.failure) for f in snapshot.failures if f.part == "configs" and f.entity not in asked]
-    new = [(_label(resource), f) for resource, f in listing.failures.items() if f.name not in GONE]
+    new = [(_label(resource), f) for resource, f in listing.failures.items() if not _is_gone(resource, f)]
     return with_failures(snapshot, "configs", kept + new)
+
+
+def _with_rules(known: Mapping[str, Rules], listing: ConfigListing) -> Mapping[str, Rules]:
+    """What topics say of observers, after these configs were read."""
+    of_set: dict[int, Rules] = {}  # few sets are different ones
+    changed: dict[str, Rules] = {}
+    for resource, entries in listing.sets.items():
+        if resource.type != TOPIC:
+            continue
+        if id(entries) not in of_set:
+            of_set[id(entries)] = observer_rules(entries)
+        if of_set[id(entries)] or resource.name in known:
+            changed[resource.name] = of_set[id(entries)]
+    return {**known, **changed} if changed else known
+
+
+def _is_gone(resource: ConfigResource, failure: Failure) -> bool:
+    """Whether the error says that this is no more: a broker is not gone for a missing topic."""
+    return failure.name == _GONE.get(resource.type)
 
 
 def _label(resource: ConfigResource) -> str:
@@ -353,7 +385,10 @@ def with_groups(snapshot: Snapshot, groups: Mapping[str, Group], *, whole: bool,
     groups = share(snapshot.groups, kept)
     if groups is not snapshot.groups and (gone := snapshot.lags.keys() - groups.keys()):
         snapshot = without_groups(snapshot, gone)
-    return replace(snapshot, groups=groups, read_at=_read_at(snapshot, "groups", at))
+    had_members = snapshot.had_members & groups.keys() | {each.name for each in groups.values() if not each.is_vacant}
+    if had_members == snapshot.had_members:
+        had_members = snapshot.had_members
+    return replace(snapshot, groups=groups, had_members=had_members, read_at=_read_at(snapshot, "groups", at))
 
 
 def without_groups(snapshot: Snapshot, gone: Collection[str]) -> Snapshot:

@@ -33,7 +33,8 @@ class Placed(Struct, frozen=True):
     """A partition, its replicas in their order and what one of them holds.
 
     replicas: of a partition that moves, where it will be. size: bytes of the largest replica that is known, 0 if none
-    is. min_isr: 1 if unknown. leader: -1 for no leader. moving: a reassignment is under way.
+    is. min_isr: 1 if unknown. leader: -1 for no leader. moving: a reassignment is under way. observers: those that are
+    outside of the ISR by design.
     """
 
     topic: str
@@ -44,6 +45,7 @@ class Placed(Struct, frozen=True):
     isr: tuple[int, ...] = ()
     min_isr: int = 1
     moving: bool = False
+    observers: tuple[int, ...] = ()
 
 
 class Placement(Struct, frozen=True):
@@ -112,7 +114,9 @@ def _host(broker: Broker, dirs: tuple[LogDir, ...], owed: int) -> Host:
 def _placed(topic: str, partition: Partition, size: int, wanted: int, move: Reassignment | None) -> Placed:
     replicas = partition.replicas if move is None else destination(move)
     moving = move is not None
-    return Placed(topic, partition.number, replicas, size, partition.leader, partition.isr, wanted, moving)
+    return Placed(
+        topic, partition.number, replicas, size, partition.leader, partition.isr, wanted, moving, partition.observers
+    )
 
 
 def replica_counts(partitions: Iterable[Placed]) -> Counter[int]:

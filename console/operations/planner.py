@@ -73,6 +73,8 @@ def _add(found: _Found, each: Placed, after: tuple[int, ...]) -> None:
 def _hold(each: Placed, after: Sequence[int]) -> str:
     if each.moving:
         return "another move of it is under way"
+    if each.observers:
+        return f"broker {', '.join(map(str, each.observers))} is an observer of it: its topic's own placement moves it"
     if each.leader < 0 and any(broker not in each.replicas for broker in after):
         return "it has no leader to copy from"
     if len(after) < each.min_isr and len(after) < len(each.replicas):

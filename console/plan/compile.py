@@ -4,13 +4,16 @@ own tools for a runbook. The batches of `plan.kinds` do the work.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from console.model.snapshot import Snapshot
+from console.plan.config_rules import feature_of
 from console.plan.edit_kind import Batch
-from console.plan.edits import Edit
+from console.plan.edits import ConfigEdit, Edit
 from console.plan.effective_values import DiffGroup, DiffLine
 from console.plan.kafka_tools import CONFIG_OPTION, Command
+from console.plan.kinds.configs import BY_LEVEL
+from console.plan.kinds.features import SetFeature
 from console.plan.kinds.registry import BATCHES, kind_of
 from console.plan.plan import Plan
 from console.plan.requests import Facts, Step
@@ -25,21 +28,26 @@ from console.plan.staged import Staged
 def compile_plan(plan: Plan, facts: Facts) -> tuple[Step, ...]:
     """The requests for everything in the plan, each edit in exactly one of them."""
     creations = {each.edit.new_topic: kind_of(each.edit).batch for each in plan.staged if each.edit.new_topic}
+    levels = {each.edit.name for each in plan.staged if isinstance(each.edit, SetFeature)}
     staged: dict[Batch, list[Staged]] = {}
     for each in plan.staged:
-        staged.setdefault(_batch(each.edit, creations), []).append(each)
+        staged.setdefault(_batch(each.edit, creations, levels), []).append(each)
     steps: list[Step] = []
     places: dict[Batch, tuple[int, ...]] = {}
     for batch in BATCHES:
         after = places.get(batch.waits_for, ()) if batch.waits_for is not None else ()
         made = batch.steps(staged[batch], facts) if batch in staged else []
         places[batch] = tuple(range(len(steps), len(steps) + len(made)))
-        steps += [Step(s.request, s.staged, s.note or (batch.why if after else ""), after) for s in made]
+        unchecked = bool(after) and batch.refused_before
+        steps += [Step(s.request, s.staged, s.note or (batch.why if after else ""), after, unchecked) for s in made]
     return tuple(steps)
 
 
-def _batch(edit: Edit, creations: dict[str, Batch]) -> Batch:
-    """The batch of an edit: what is edited of a topic that the plan creates is sent with its creation."""
+def _batch(edit: Edit, creations: dict[str, Batch], levels: Container[str]) -> Batch:
+    """The batch of an edit: what is edited of a topic that the plan creates is sent with its creation, and what a level
+    lets be set once that is there. levels: the features whose levels the plan changes."""
+    if isinstance(edit, ConfigEdit) and feature_of(edit) in levels:
+        return BY_LEVEL
     created = creations.get(edit.on_topic) if edit.on_topic is not None else None
     return kind_of(edit).batch if created is None else created
 

@@ -7,19 +7,31 @@ from collections.abc import Callable
 from msgspec import structs
 
 from console.model.broker_keys import listener_base
+from console.model.changes import FeatureTarget
 from console.model.codes import BROKER, BROKER_LOGGER, GROUP, TOPIC, ConfigType
 from console.model.config import ConfigEntry, ConfigResource, is_override
+from console.model.feature_levels import (
+    CORDONED,
+    CORDONS_FROM,
+    ELR_VERSION,
+    METADATA_VERSION,
+    MIN_ISR,
+    level_name,
+)
+from console.model.nodes import ITS_OWN, controller_named, is_broker
 from console.plan.edits import (
     AppendConfig,
     ConfigEdit,
     CreateTopic,
     DeleteTopic,
     SetConfig,
+    Slot,
     SubtractConfig,
     UnsetConfig,
 )
+from console.plan.kinds.features import SetFeature
 from console.plan.staged import UNREAD, Draft, Dropped, Refused, Staged, Verdict, Was, shown
-from console.plan.values import LIST, appended, canonical, own_text, parse_value, parts_of, subtracted
+from console.plan.values import LIST, appended, as_compared, own_text, parse_value, parts_of, subtracted
 
 ROOT_LOGGER = "root"
 LOG_LEVELS = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
@@ -44,13 +56,15 @@ def _place(edit: ConfigEdit, draft: Draft) -> Refused | None:
     if not resource.name and not resource.is_cluster_default:
         return Refused(edit, "the entity has no name", "Name it; only brokers have a default.")
     if resource.type in (BROKER, BROKER_LOGGER) and resource.name:
-        ids = [str(broker.id) for broker in snapshot.cluster.brokers]
         if not resource.name.isdecimal():
             return Refused(edit, f"{resource.name} is no broker id", "Give the broker's number, or <default>.")
-        if ids and resource.name not in ids:
+        if not is_broker(snapshot, resource.name):
+            if what := controller_named(snapshot, resource.name):
+                return Refused(edit, what, ITS_OWN)
+            ids = ", ".join(str(broker.id) for broker in snapshot.cluster.brokers)
             return Refused(
                 edit,
-                f"broker {resource.name} is not among the brokers that are up ({', '.join(ids)})",
+                f"broker {resource.name} is not among the brokers that are up ({ids})",
                 "Its configs go to the broker itself: start it, or use the cluster default.",
             )
     return None
@@ -78,6 +92,48 @@ def _known(edit: ConfigEdit, draft: Draft) -> Refused | None:
     return None
 
 
+def _by_level(edit: ConfigEdit, draft: Draft) -> Refused | None:
+    """What the levels of features, as they are or as the plan makes them, do not let be set or taken away."""
+    resource, key = edit.resource, edit.key
+    if feature_of(edit) is None:
+        return None
+    if key == CORDONED:
+        level = _level(METADATA_VERSION, draft)
+        if level is None or level >= CORDONS_FROM or isinstance(edit, UnsetConfig):
+            return None
+        name = level_name(METADATA_VERSION, CORDONS_FROM)
+        needs = f"{METADATA_VERSION} {CORDONS_FROM} ({name}), and it is {level}"
+        return Refused(edit, f"{key} needs {needs}", f"Stage `feature set {METADATA_VERSION}={CORDONS_FROM}` first.")
+    if not _level(ELR_VERSION, draft):
+        return None
+    if not resource.is_cluster_default:
+        return Refused(
+            edit,
+            f"brokers have no {key} of their own while {ELR_VERSION} is on",
+            "Set it for the topic, or for broker <default>.",
+        )
+    if isinstance(edit, UnsetConfig):
+        why = f"the cluster's {key} can't be taken away while {ELR_VERSION} is on"
+        return Refused(edit, why, "Set it to another value.")
+    return None
+
+
+def feature_of(edit: ConfigEdit) -> str | None:
+    """The feature whose level decides whether brokers take the edit."""
+    if edit.resource.type != BROKER:
+        return None
+    return {MIN_ISR: ELR_VERSION, CORDONED: METADATA_VERSION}.get(edit.key)
+
+
+def _level(feature: str, draft: Draft) -> int | None:
+    """The level of a feature once the plan is applied, None if it was not read."""
+    staged = draft.at(Slot(FeatureTarget(feature), ""))
+    if staged is not None and isinstance(staged.edit, SetFeature):
+        return staged.edit.level
+    features = draft.snapshot.features
+    return None if features is None else features.finalized.get(feature, 0)
+
+
 def _close(key: str, known: list[str]) -> str:
     from difflib import get_close_matches  # only where something is refused
 
@@ -93,7 +149,7 @@ def _was(edit: ConfigEdit, draft: Draft) -> Was:
 
 def judge_set(edit: SetConfig, draft: Draft) -> Verdict:
     """Whether a value is staged, is there already, or can't be."""
-    refused = _place(edit, draft) or _named(edit) or _known(edit, draft)
+    refused = _place(edit, draft) or _named(edit) or _known(edit, draft) or _by_level(edit, draft)
     if refused is not None:
         return refused
     resource, key, value = edit.resource, edit.key, edit.value
@@ -113,7 +169,7 @@ def judge_set(edit: SetConfig, draft: Draft) -> Verdict:
             edit = SetConfig(resource, key, value)
     was = _was(edit, draft)
     if isinstance(was, ConfigEntry) and isinstance(value, str) and _is_own(was, value, resource):
-        return Dropped(edit, f"{key} is already {shown(value) or 'empty'}")
+        return Dropped(edit, f"{key} is already {shown(own_text(was, resource) or value) or 'empty'}")
     return Staged(edit, was)
 
 
@@ -144,13 +200,13 @@ def _is_own(was: ConfigEntry, value: str, resource: ConfigResource) -> bool:
     own = own_text(was, resource)
     if own is None or resource.type == BROKER_LOGGER or (resource.type == BROKER and "store." in was.name):
         return False
-    return canonical(was.type, own) == canonical(was.type, value)
+    return as_compared(was.name, was.type, own) == as_compared(was.name, was.type, value)
 
 
 def judge_unset(edit: UnsetConfig, draft: Draft) -> Verdict:
     """Whether the removal of a value is staged, would change nothing, or can't be."""
     resource, key = edit.resource, edit.key
-    refused = _place(edit, draft) or _named(edit) or _root_level(edit) or _known(edit, draft)
+    refused = _place(edit, draft) or _named(edit) or _root_level(edit) or _known(edit, draft) or _by_level(edit, draft)
     if refused is not None:
         return refused
     creation = draft.creates(resource)
@@ -195,7 +251,9 @@ def _judge_items(
 ) -> Verdict:
     """change: what it makes of a list; there: how items that it leaves as they are stand in the list."""
     resource, key = edit.resource, edit.key
-    refused = _place(edit, draft) or _named(edit) or _level_is_no_list(edit) or _known(edit, draft)
+    refused = (
+        _place(edit, draft) or _named(edit) or _level_is_no_list(edit) or _known(edit, draft) or _by_level(edit, draft)
+    )
     if refused is not None:
         return refused
     like = draft.like(resource, key)

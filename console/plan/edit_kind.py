@@ -193,6 +193,7 @@ class Batch(Struct, frozen=True, kw_only=True):
     targets together, where one command can carry many.
     carries: of a batch that creates topics: whether the command that creates one can carry this line of it too.
     waits_for: the batch whose requests all have to succeed before these are sent; why: what a request's note says then.
+    refused_before: whether brokers would refuse these before that, so that they can't be checked.
     """
 
     steps: Callable[[Sequence[Staged], Facts], list[Step]]
@@ -202,3 +203,4 @@ class Batch(Struct, frozen=True, kw_only=True):
     carries: Callable[[DiffLine], bool] = _never
     waits_for: Batch | None = None
     why: str = ""
+    refused_before: bool = False

@@ -39,8 +39,9 @@ def forecast(was: GroupOffset, offset: int) -> tuple[int, int]:
     where it is. At most as many records: compacted ones and transactions' markers have offsets too."""
     if was.committed is None:
         return 0, 0
-    start = was.log.start if was.log is not None else 0
-    at = max(was.committed.offset, start)
+    at = was.committed.offset
+    if was.log is not None:  # an offset outside of the log is of records that are not there
+        at = min(max(at, was.log.start), was.log.end)
     return max(0, at - offset), max(0, offset - at)
 
 

@@ -105,7 +105,7 @@ def _template(key: str, entry: ConfigEntry | None, inheritance: Inheritance) -> 
     base = listener_base(key)
     like = inheritance.sample(BROKER, base) if base is not None else None
     if like is not None:
-        return replace(like, name=key, read_only=True)
+        return replace(like, name=key, read_only=False)
     unknown = inheritance.read(BROKER)  # a key that the brokers do not know is taken for a secret by them
     return ConfigEntry(key, None, DEFAULT_CONFIG, read_only=unknown, sensitive=unknown)
 

@@ -51,13 +51,14 @@ class Step(Struct, frozen=True):
 
     note: why it is separate from others of its kind; ``""`` where there is nothing to say.
     after: places of the steps in the compiled tuple that have to succeed whole before this one is sent: access is not
-    taken away where what takes its place could not be given.
+    taken away where what takes its place could not be given. unchecked: whether brokers would refuse it before those.
     """
 
     request: ChangeRequest
     staged: tuple[Staged, ...]
     note: str = ""
     after: tuple[int, ...] = ()
+    unchecked: bool = False
 
 
 # -- packing -----------------------------------------------------------------------------------------------------------

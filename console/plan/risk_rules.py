@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct, field
 
-from console.model.cluster import TopicReaders
 from console.model.config import ConfigResource
 from console.model.snapshot import Snapshot
+from console.model.topic_readers import TopicReaders
 from console.plan.edits import Edit, Slot
 from console.plan.staged import Draft, Staged, Was
 
@@ -24,6 +24,7 @@ QUOTA_NEAR_ZERO = "quota-near-zero"
 NEEDS_RESTART = "needs-restart"
 ACL_LOCKS_OUT = "acl-locks-out"
 FIRST_ACL = "first-acl"
+ACL_MATCHES_NOTHING = "acl-matches-nothing"
 TRANSACTION_ABORTED = "transaction-aborted"
 UNCLEAN_LOSS = "unclean-loss"
 RECORDS_DELETED = "records-deleted"
@@ -42,6 +43,7 @@ NAMES = (
     NEEDS_RESTART,
     ACL_LOCKS_OUT,
     FIRST_ACL,
+    ACL_MATCHES_NOTHING,
     TRANSACTION_ABORTED,
     UNCLEAN_LOSS,
     RECORDS_DELETED,
@@ -65,7 +67,8 @@ class RiskNeeds(Struct, frozen=True):
 
     topics: these, with their own configs. every_topic: all topics, and the configs of those that may inherit (at most
     `READ_TOPICS`). sizes: the bytes that those topics hold. acls: all bindings. a_broker: the configs of one broker.
-    readers_of: what groups have read of these topics (of at most `READ_GROUPS` groups).
+    every_broker: those of all brokers, and of the cluster default. readers_of: what groups have read of these topics
+    (of at most `READ_GROUPS` groups).
     """
 
     topics: frozenset[str] = frozenset()
@@ -73,6 +76,7 @@ class RiskNeeds(Struct, frozen=True):
     sizes: bool = False
     acls: bool = False
     a_broker: bool = False
+    every_broker: bool = False
     readers_of: frozenset[str] = frozenset()
 
     def __or__(self, other: RiskNeeds) -> RiskNeeds:

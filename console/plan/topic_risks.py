@@ -18,8 +18,11 @@ from console.model.numbers import long_number
 from console.model.snapshot import Snapshot
 from console.plan.edits import ConfigEdit, CreateTopic, Edit, SetConfig
 from console.plan.risk_rules import NOTHING, READ_TOPICS, Judged, RiskNeeds
+from console.plan.values import items_of
 
 POLICY, BY_TIME, BY_SIZE = "cleanup.policy", "retention.ms", "retention.bytes"
+EMPTY_KEEPS = "An empty list means"
+"""What the text on cleanup.policy has where brokers know an empty one (4.2); older ones take it, too."""
 ISR = "min.insync.replicas"
 UNCLEAN = "unclean.leader.election.enable"
 MESSAGE_SIZE = "max.message.bytes"
@@ -291,7 +294,14 @@ def kept(configs: ConfigSet) -> Kept:
     entry = configs.get(POLICY)
     policy = entry.value if entry is not None and entry.value is not None else "delete"
     limits = (config_number(configs, key, -1) for key in (BY_TIME, BY_SIZE))
-    return Kept("delete" in policy.split(","), *(FOREVER if limit < 0 else limit for limit in limits))
+    return Kept("delete" in items_of(policy), *(FOREVER if limit < 0 else limit for limit in limits))
+
+
+def keeps_all(policy: str) -> str:
+    """What an empty cleanup.policy means, for who stages it; ``""`` for any other."""
+    if any(items_of(policy)):
+        return ""
+    return f"without a {POLICY} nothing is deleted or compacted: records are kept for ever, whatever {BY_TIME} says"
 
 
 def config_number(configs: ConfigSet, key: str, otherwise: int) -> int:
@@ -385,7 +395,7 @@ def _lowered(change: TopicChange, key: str, judged: Judged) -> list[_Limit]:
     before = kept(known) if known is not None else Kept(True, FOREVER, FOREVER)
     after = kept(then) if then is not None else Kept(True, FOREVER, FOREVER)
     if key == POLICY and change.new is not None:
-        after = after._replace(deletes="delete" in change.new.split(","))
+        after = after._replace(deletes="delete" in items_of(change.new))
     value = long_number(change.new)
     if value is not None and key in (BY_TIME, BY_SIZE):
         limit = FOREVER if value < 0 else value

@@ -22,6 +22,14 @@ LONG = ConfigType(5)
 DOUBLE = ConfigType(6)
 LIST = ConfigType(7)
 
+UNORDERED = frozenset(
+    (
+        *("cleanup.policy", "log.cleanup.policy", "cordoned.log.dirs"),
+        *("leader.replication.throttled.replicas", "follower.replication.throttled.replicas"),
+    )
+)
+"""Lists that brokers take for sets: what is there counts, not where and how often."""
+
 _BITS = {INT: 32, SHORT: 16, LONG: 64}
 _ALLOWED_SUFFIX = {"request_percentage": "%", "controller_mutation_rate": "/s", CONNECTION_CREATION_RATE: "/s"}
 
@@ -48,7 +56,8 @@ def parse_value(key: str, type_: ConfigType, text: str) -> str:
         case _ if type_ == DOUBLE:
             return _decimal(key, unit, stripped)
         case _ if type_ == LIST:
-            return ",".join(items_of(text)) if stripped else ""
+            items = items_of(text) if stripped else []
+            return ",".join(dict.fromkeys(items) if key in UNORDERED else items)
         case _ if type_ == 0 and unit is not Unit.NONE and has_unit(stripped):
             return str(_amount(key, unit, stripped))
         case _:
@@ -116,6 +125,12 @@ def canonical(type_: ConfigType, text: str) -> str:
             return stripped
         case _:
             return text
+
+
+def as_compared(key: str, type_: ConfigType, text: str) -> str:
+    """A valid value as it counts: `canonical`, and of a list whose order means nothing each item once, sorted."""
+    shown = canonical(type_, text)
+    return ",".join(sorted({*items_of(shown)})) if key in UNORDERED else shown
 
 
 def same_value(type_: ConfigType, one: str, other: str) -> bool:

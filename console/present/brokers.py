@@ -28,7 +28,7 @@ from console.present.columns import (
     rate_columns,
     time_text,
 )
-from console.present.header import alike, controller
+from console.present.header import alike, controller, no_quorum_text
 from console.present.names import DEFAULT, NOTHING
 from console.present.text import Cell, Line, clean
 from widgets.row_source import Column as ScreenColumn
@@ -344,7 +344,7 @@ def quorum_line(snapshot: Snapshot) -> Line:
     quorum = snapshot.quorum
     if quorum is None:
         if (active := controller(snapshot)) is not None:
-            return [(f"controller {active}", "strong"), ("  no KRaft quorum: it runs on ZooKeeper", "muted")]
+            return [(f"controller {active}", "strong"), (f"  {no_quorum_text(snapshot)}", "muted")]
         why = next((failed.failure for failed in snapshot.failures if failed.part == "quorum"), None)
         return [] if why is None else [("controller unknown: ", "failed"), (clean(str(why), 120), "")]
 

@@ -57,7 +57,8 @@ class Column(NamedTuple, Generic[R]):
     name: by which `list` filters. views: where the column stands. value: of type `type`, in `unit`; None is null. key:
     in JSON, the name where it is empty. title: above the text of `list`; numbers stand to the right. cell: on the
     screen, cleaned; text: in `list`; where one of them is missing the other is shown, without both the value. layout:
-    the place on the screen.
+    the place on the screen. part: whether the number is only a part of the whole, and not more than that: the data say
+    it beside it. unknown: whether None stands for what is not known, and not for what is not there.
     """
 
     name: str
@@ -70,6 +71,8 @@ class Column(NamedTuple, Generic[R]):
     cell: Callable[[R], Cell] | None = None
     text: Callable[[R], str] | None = None
     layout: ScreenColumn | None = None
+    part: Callable[[R], bool] | None = None
+    unknown: bool = False
 
     def shown(self, row: R) -> str:
         """The text in `list`; untrusted, not cleaned."""
@@ -102,7 +105,13 @@ class Columns(Generic[R]):
         columns = self.of(view)
         if order:
             columns = tuple(sorted(columns, key=lambda column: order.index(column.name)))
-        return tuple((column.key or column.name, column.value) for column in columns)
+        getters: list[tuple[str, Callable[[R], Data | Absent]]] = []
+        for column in columns:
+            key = column.key or column.name
+            getters.append((key, column.value))
+            if column.part is not None:
+                getters.append((f"{key}_is_part", column.part))
+        return tuple(getters)
 
     def of(self, view: View) -> tuple[Column[R], ...]:
         """The columns of a view."""
@@ -197,6 +206,7 @@ def rate_columns(
             of(lambda rate: rate.bytes),
             "number",
             Unit.BYTES_PER_SECOND,
+            unknown=True,
             cell=cell(lambda rate: rate.bytes, bytes_cell),
             layout=ScreenColumn("bytes", "Bytes/s", width=8, align="right", priority=bytes_priority, sort_key="B"),
         ),
@@ -205,6 +215,7 @@ def rate_columns(
             OVER_LOOKS,
             of(lambda rate: rate.records),
             "number",
+            unknown=True,
             cell=cell(lambda rate: rate.records, records_cell),
             layout=ScreenColumn("records", "Rec/s", width=7, align="right", priority=records_priority, sort_key="S"),
         ),

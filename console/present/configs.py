@@ -233,12 +233,12 @@ def staged_value(line: DiffLine) -> Line:
 # A config's documentation as brokers send it (HTML) as plain text.
 
 LIMIT = 6_000
-_BREAKS = re.compile(r"<\s*/?\s*(?:p|br|ul|ol|div|table|tr|pre|h[1-6])\b[^>]*>", re.IGNORECASE)
-_ITEM = re.compile(r"<\s*li\b[^>]*>", re.IGNORECASE)
-_CODE = re.compile(r"<\s*/?\s*(?:code|tt)\b[^>]*>", re.IGNORECASE)
-_TAG = re.compile(r"<\s*/?\s*[a-zA-Z][^<>]*>")
+_BREAKS = re.compile(r"<\s*+/?+\s*+(?:p|br|ul|ol|div|table|tr|pre|h[1-6])\b[^<>]*+>", re.IGNORECASE)
+_ITEM = re.compile(r"<\s*+li\b[^<>]*+>", re.IGNORECASE)
+_CODE = re.compile(r"<\s*+/?+\s*+(?:code|tt)\b[^<>]*+>", re.IGNORECASE)
+_TAG = re.compile(r"<\s*+/?+\s*+[a-zA-Z][^<>]*+>")
 _PLACEHOLDER = re.compile(
-    r"<(?!\s*/?\s*(?:p|br|ul|ol|li|div|table|tr|td|th|pre|h[1-6]|code|tt|a|b|i|em|strong|span)\b)"
+    r"<(?!\s*+/?+\s*+(?:p|br|ul|ol|li|div|table|tr|td|th|pre|h[1-6]|code|tt|a|b|i|em|strong|span)\b)"
 )
 
 
@@ -287,7 +287,7 @@ def headline(resource: ConfigResource, row: ConfigRow) -> Line:
         about.append("sensitive")
     if entry is not None and entry.read_only:
         about.append("read-only, as the broker says")
-    mode = update_mode(resource.type, row.key, known=entry is None or entry.type.known)
+    mode = update_mode(resource.type, row.key, entry)
     about.append(_MODES.get(mode, ""))
     if words := ", ".join(word for word in about if word):
         spans.append((f"   {words}", "muted"))

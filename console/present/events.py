@@ -71,9 +71,9 @@ def what_text(event: Event) -> str:
         case Kind.BROKER if isinstance(place.about, BrokerTarget):
             return f"broker {place.about.id}"
         case Kind.ACL if isinstance(place.about, Acl):
-            return (
-                plural(event.count, "ACL") if many else f"{clean(place.about.principal)} {place.about.operation.name}"
-            )
+            acl = place.about
+            word = f"{acl.permission.name.lower()} {acl.operation.name}"
+            return plural(event.count, "ACL") if many else f"{clean(acl.principal)} {word}"
         case Kind.SCRAM:
             return plural(event.count, "SCRAM credential") if many else names.target(place.about)
         case Kind.TOPIC | Kind.GROUP if many:

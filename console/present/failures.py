@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Collection, Sequence
 
-from console.model.failure import Failure
+from console.model.failure import Failure, sentences
 from console.model.snapshot import Snapshot
 from console.plan.plan import StageReport
 from console.present.names import plural, target
@@ -22,7 +23,7 @@ _MANY = {"configs": "entities", "log_dirs": "brokers' disks"}
 def failure_text(failure: Failure) -> str:
     """The name, the broker's words, and what to do."""
     text = clean(str(failure), 400)
-    return f"{text.rstrip('.')}. {clean(failure.remedy, 300)}" if failure.remedy else text
+    return sentences(text, clean(failure.remedy, 300))
 
 
 def unread(snapshot: Snapshot, parts: Collection[str]) -> Line:
@@ -40,6 +41,17 @@ def unread(snapshot: Snapshot, parts: Collection[str]) -> Line:
             what = f"{part.replace('_', ' ')} not read"
         return [(f"{what}: ", "failed"), (failure_text(first.failure), "")]
     return []
+
+
+def nothing_text(snapshot: Snapshot, part: str, empty: str, width: int) -> str:
+    """What stands in a table without rows: why those of this part could not be read; else `empty`, that there are
+    none. width: of the screen."""
+    return wrapped("".join(text for text, _ in unread(snapshot, {part})), width) or empty
+
+
+def wrapped(text: str, width: int) -> str:
+    """A text for an empty table: its lines, none longer than the screen."""
+    return "\n".join(part for line in text.splitlines() for part in textwrap.wrap(line, max(20, width - 6)))
 
 
 def left_out_text(names: Sequence[str]) -> str:
@@ -65,7 +77,7 @@ def staged_text(report: StageReport) -> tuple[str, str]:
     if report.refused:
         refused = report.refused[0]
         more = f" and {len(report.refused) - 1} more" if len(report.refused) > 1 else ""
-        said.append(f"refused{more}: {clean(refused.reason, 300)}. {clean(refused.remedy, 300)}".rstrip())
+        said.append(f"refused{more}: {sentences(clean(refused.reason, 300), clean(refused.remedy, 300))}")
     return "; ".join(said) or "nothing to stage", "failed" if report.refused else "pending" if report.added else "muted"
 
 

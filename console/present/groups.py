@@ -52,8 +52,7 @@ def lag_total(lag: GroupLag | None) -> str:
 def _lag_spans(lag: GroupLag | None) -> Line:
     if lag is None or lag.known_total is None:
         return [(NOTHING, "")]
-    is_part = bool(lag.failures) or any(p.lag < 0 for p in lag.partitions)
-    return [(f"{lag.known_total:,}", ""), *([(" ?", "failed")] if is_part else [])]
+    return [(f"{lag.known_total:,}", ""), *([(" ?", "failed")] if lag.is_part else [])]
 
 
 STILL_AFTER = 10.0
@@ -134,6 +133,8 @@ GROUPS: Columns[GroupRow] = Columns(
         EVERYWHERE | DETAIL,
         lambda row: None if row.lag is None else row.lag.known_total,
         "number",
+        part=lambda row: row.lag is not None and row.lag.is_part,
+        unknown=True,
         title="Lag",
         cell=lambda row: "·" if row.lag is None else _lag_spans(row.lag),
         text=lambda row: lag_total(row.lag),
@@ -144,6 +145,7 @@ GROUPS: Columns[GroupRow] = Columns(
         DATA | SCREEN | DETAIL,
         lambda row: direction(row.rate),
         "word",
+        unknown=True,
         cell=lambda row: _trend_cell(direction(row.rate)),
         layout=ScreenColumn("trend", "Trend", width=7, priority=70),
     ),
@@ -152,6 +154,7 @@ GROUPS: Columns[GroupRow] = Columns(
         DATA | SCREEN | DETAIL,
         lambda row: rate_value(row.rate),
         "number",
+        unknown=True,
         cell=lambda row: rate_text(row.rate),
         layout=ScreenColumn("rate", "Rate/s", min_width=6, max_width=12, align="right", priority=65, sort_key="R"),
     ),
@@ -169,6 +172,7 @@ GROUPS: Columns[GroupRow] = Columns(
         DATA | SCREEN | DETAIL,
         lambda row: row.stuck,
         "number",
+        unknown=True,
         cell=lambda row: (f"{row.stuck:,}", "failed") if row.stuck else "",
         layout=ScreenColumn("stuck", "Stuck", min_width=5, max_width=7, align="right", priority=85, sort_key="K"),
     ),
@@ -309,6 +313,7 @@ LAGS: Columns[PartitionRow] = Columns(
         DATA | SCREEN,
         lambda row: rate_value(row.rate),
         "number",
+        unknown=True,
         cell=lambda row: rate_text(row.rate),
         layout=ScreenColumn("rate", "Rate/s", min_width=6, max_width=12, align="right", priority=70, sort_key="R"),
     ),

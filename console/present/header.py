@@ -63,13 +63,27 @@ def alike(snapshot: Snapshot) -> list[tuple[Topic, int]]:
 def controller(snapshot: Snapshot) -> int | None:
     """The active controller: the quorum's leader in KRaft, what Metadata names with ZooKeeper, None while unknown.
 
-    In KRaft, Metadata names any alive broker, so it is believed only once the cluster said that it has no quorum.
+    In KRaft, Metadata names any alive broker, so it is believed only where the brokers show that ZooKeeper is in the
+    quorum's place.
     """
     if snapshot.quorum is not None:
         return snapshot.quorum.leader_id
-    if "quorum" in snapshot.read_at and snapshot.cluster.controller_id >= 0:
+    if "quorum" in snapshot.read_at and snapshot.cluster.controller_id >= 0 and _on_zookeeper(snapshot):
         return snapshot.cluster.controller_id
     return None
+
+
+def _on_zookeeper(snapshot: Snapshot) -> bool:
+    from console.model.releases import runs_on_zookeeper
+
+    return any(runs_on_zookeeper(version.apis) for version in snapshot.versions.values())
+
+
+def no_quorum_text(snapshot: Snapshot) -> str:
+    """Why there is no quorum to show."""
+    if _on_zookeeper(snapshot):
+        return "no KRaft quorum: it runs on ZooKeeper"
+    return "this server does not describe a quorum"
 
 
 def release(snapshot: Snapshot) -> str:
@@ -96,7 +110,9 @@ class Facts(Struct, frozen=True):
 
 def facts(snapshot: Snapshot) -> Facts:
     """Count what the header shows."""
-    read = "topics" in snapshot.read_at
+    # None that is shown is not none that is there.
+    unseen = not snapshot.topics and any(each.part == "topics" for each in snapshot.failures)
+    read = "topics" in snapshot.read_at and not unseen
     return Facts(
         len(snapshot.cluster.brokers),
         topic_count(snapshot) if read else None,

@@ -38,6 +38,7 @@ from console.model.codes import (
     ResourceType,
 )
 from console.model.config import ConfigResource
+from console.model.numbers import plural as plural
 from console.model.quota import CLIENT_ID, QuotaEntity
 from console.present.text import clean
 
@@ -147,11 +148,6 @@ def target(what: Target) -> str:
 def partition(topic: str, number: int) -> str:
     """A partition, ``orders/3``."""
     return f"{clean(topic)}/{number}"
-
-
-def plural(count: int, one: str, many: str = "") -> str:
-    """``1 topic``, ``4,000 topics``."""
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 def some(names: Sequence[str], most: int = 3) -> str:

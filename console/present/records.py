@@ -122,7 +122,7 @@ def _indented(data: bytes) -> bytes:
         return data[:IN_FULL]
 
 
-_BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*+"|[\[{]|[\]}]', re.DOTALL)
+_BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\\?+\Z)|[\[{]|[\]}]', re.DOTALL)
 
 
 def deeper_than(data: bytes, levels: int) -> bool:

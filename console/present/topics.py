@@ -13,6 +13,7 @@ from console.model.codes import TOPIC
 from console.model.config import topic_resource
 from console.model.inheritance import Inheritance
 from console.model.numbers import commas
+from console.model.observers import not_in_sync
 from console.model.rates import UNKNOWN, Rate, Rates
 from console.model.snapshot import Snapshot
 from console.plan.amounts import Unit, size
@@ -258,7 +259,7 @@ def trouble(topic: Topic, min_isr: int | None) -> Line:
             (f"; leaders on {_ids(leaders)}", ""),
         ]
     if topic.under_replicated:
-        missing = sorted({r for p in topic.partitions for r in p.replicas if r not in p.isr})
+        missing = sorted({r for p in topic.partitions for r in not_in_sync(p)})
         return [
             (f"{clean(topic.name)}: {_partitions(topic.under_replicated)} under-replicated", "failed"),
             (f"; missing from the ISR: {_ids(missing)}", ""),
@@ -307,9 +308,10 @@ def _partition_wrong(row: PartitionRow) -> Cell:
     if partition.leader < 0:
         return ("no leader", "failed")
     if partition.under_replicated:
-        missing = [r for r in partition.replicas if r not in partition.isr]
-        return (f"missing {_ids(missing)}", "failed")
+        return (f"missing {_ids(not_in_sync(partition))}", "failed")
     is_preferred = not partition.replicas or partition.leader == partition.replicas[0]
+    if is_preferred and partition.observers:
+        return (f"observer{'s' if partition.observers[1:] else ''} {_ids(partition.observers)}", "muted")
     return "" if is_preferred else (f"preferred {partition.replicas[0]}", "muted")
 
 

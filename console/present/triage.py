@@ -6,7 +6,8 @@ It is imported for the first rows of the screen, long before there is a verdict:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from console.present.columns import SHOWN, Column, Columns, clock
@@ -29,8 +30,11 @@ _MEANINGS = {CRITICAL: "danger", "high": "failed", "warning": "pending", INFO: "
 _COUNTED = {CRITICAL: "critical", "high": "high", "warning": "warning"}
 """Severities that are trouble; what is only told is not counted."""
 MUTED = "  mute"
+MUTED_FOR = timedelta(hours=1)
+"""How long a cause is muted at a time."""
 AT_FIRST = "start"
-"""Stands for the time of what was there at the first look."""
+"""Stands for the time of what was there at the first look, where that is not known."""
+MOST_OTHERS = 2
 MOST_FACTS, MOST_RULED_OUT, MOST_UNKNOWN, MOST_LEFT_OVER = 2, 4, 3, 3
 PARTS = {
     "cluster": "brokers",
@@ -43,10 +47,11 @@ PARTS = {
 
 
 class CauseRow(NamedTuple):
-    """A row of the causes. muted: until when it is not counted, None where it is."""
+    """A row of the causes. muted: until when it is not counted, None where it is. first: when it was first seen."""
 
     named: Named
     muted: datetime | None = None
+    first: datetime | None = None
 
     @property
     def claim(self) -> Claim:
@@ -54,15 +59,28 @@ class CauseRow(NamedTuple):
         return self.named.claim
 
 
-def cause_rows(verdict: Verdict, muted: Mapping[str, datetime]) -> list[CauseRow]:
-    """The causes, the worst first, and behind them those that are muted."""
-    rows = [CauseRow(named, muted.get(cause_id(named.claim))) for named in verdict.causes]
+def cause_rows(
+    verdict: Verdict, muted: Mapping[str, datetime], seen: Mapping[str, datetime] = MappingProxyType({})
+) -> list[CauseRow]:
+    """The causes, the worst first, and behind them those that are muted. seen: cause (`cause_id`) -> when it was first
+    seen, UTC."""
+    rows = [
+        CauseRow(named, _muted_until(named.claim, muted), seen.get(cause_id(named.claim))) for named in verdict.causes
+    ]
     return sorted(rows, key=lambda row: row.muted is not None)
 
 
+def _muted_until(claim: Claim, muted: Mapping[str, datetime]) -> datetime | None:
+    """Until when a cause is muted. A mute ends with what comes after it: that was never looked at."""
+    until = muted.get(cause_id(claim))
+    return None if until is None or (claim.latest is not None and claim.latest > until - MUTED_FOR) else until
+
+
 def cause_id(claim: Claim) -> str:
-    """A cause by its name and subject: the same one has the same id in each verdict."""
-    return f"{claim.cause}:{subject_text(claim.subject)}".rstrip(":").replace(" ", ":")
+    """A cause by its name and subject: the same one has the same id in each verdict, and no other has it."""
+    subject = claim.subject
+    rest = (clean(each) for each in (subject.entity, subject.key, subject.change) if each is not None)
+    return ":".join(filter(None, (claim.cause, subject_text(subject), *rest))).replace(" ", ":")
 
 
 def alarms(verdict: Verdict, muted: Mapping[str, datetime]) -> int:
@@ -123,7 +141,10 @@ CAUSES: Columns[CauseRow] = Columns(
     Column(
         "since",
         SHOWN,
-        cell=lambda row: (clock(row.claim.since) or AT_FIRST, "muted" if row.muted or not row.claim.since else ""),
+        cell=lambda row: (
+            clock(row.claim.since or row.first) or AT_FIRST,
+            "muted" if row.muted or not row.claim.since else "",
+        ),
         layout=ScreenColumn("since", "Since", width=8, priority=60),
     ),
     Column(
@@ -143,12 +164,13 @@ CAUSES: Columns[CauseRow] = Columns(
 
 class Staging(NamedTuple):
     """What a key stages of a cause. command: its statements; is_change: False where they only show something, in the
-    command bar; risks: what they risk, each in a line."""
+    command bar; risks: what they risk, each in a line. others: what may be done instead, or after it."""
 
     text: str
     command: str
     is_change: bool
     risks: Sequence[str] = ()
+    others: Sequence[str] = ()
 
 
 def details(row: CauseRow, verdict: Verdict, staging: Staging | None, width: int) -> list[Line]:
@@ -171,6 +193,9 @@ def details(row: CauseRow, verdict: Verdict, staging: Staging | None, width: int
         word = "F stages" if staging.is_change else "F opens"
         lines.append([*_labelled(word, clean(staging.text, 200)), (f": {staging.command}", "strong")])
         lines += [[(" " * 11, ""), ("risk: ", "failed"), (clean(risk, 200), "")] for risk in staging.risks]
+        lines += [_labelled("Or", clean(each, 200)) for each in staging.others[:MOST_OTHERS]]
+    if claim.since is None and row.first is not None:
+        lines.append(_labelled("Since", f"unknown: first seen {clock(row.first)}"))
     outside = "; ".join(step.text for step in claim.next if not step.command and not step.edits)
     if outside:
         lines.append(_labelled("Look at", clean(outside.removeprefix("look at "), 300)))
@@ -206,6 +231,8 @@ def counts(verdict: Verdict, muted: Mapping[str, datetime]) -> Line:
     rows = cause_rows(verdict, muted)
     total = alarms(verdict, muted)
     line: Line = [(plural(total, "trouble"), "strong") if total else ("no trouble", "muted")]
+    if verdict.blind:
+        line = [(f"{part_names(verdict.blind)} unknown", "failed")] + ([(f"  {line[0][0]}", "strong")] if total else [])
     for severity, word in _COUNTED.items():
         if count := sum(row.muted is None and row.claim.severity == severity for row in rows):
             line.append((f"  {count} {word}", _MEANINGS[severity]))
@@ -236,14 +263,26 @@ def looking_text(snapshot: Snapshot) -> str:
 
 
 def healthy_text(course: Course) -> str:
-    """For a cluster without trouble: what was looked at, and what was not yet."""
+    """For a cluster without trouble: what was looked at; what was not yet, and what can't be, each with why."""
+    from console.triage.unread import VITAL, unread_parts
+
     snapshot, unread = course.last.snapshot, course.last.unread
-    parts = [plural(len(snapshot.cluster.brokers), "broker"), plural(len(snapshot.topics), "topic")]
-    if "groups" not in unread:
-        parts.append(plural(len(snapshot.groups), "group"))
-    more = {"quorum": "the quorum", "log_dirs": "disks", "reassignments": "moves", "configs": "throttles"}
+    failed = unread_parts(course.last).difference(unread)
+    counted = {"cluster": "broker", "topics": "topic", "groups": "group"}
+    named = {"quorum": "the quorum", "log_dirs": "disks", "reassignments": "moves", "configs": "throttles"}
+    numbers = {"cluster": snapshot.cluster.brokers, "topics": snapshot.topics, "groups": snapshot.groups}
+    names = {part: plural(len(numbers[part]), word) for part, word in counted.items()} | named
+    read = [name for part, name in names.items() if part not in failed and part not in unread]
     if unread:
-        read = [*parts, *(word for part, word in more.items() if part not in unread)]
-        return f"nothing wrong so far with {', '.join(read)}; still looking at {part_names(unread)}"
-    *most, last = more.values()
-    return f"healthy: {', '.join((*parts, *most))} and {last} were looked at"
+        text = f"nothing wrong so far with {', '.join(read)}; still looking at {part_names(unread)}"
+    else:
+        *most, last = read or ["nothing"]
+        calm = f"{', '.join(most)} and {last} were looked at" if most else f"{last} was looked at"
+        text = calm if failed.intersection(VITAL) else f"healthy: {calm}"
+    return "\n".join([text, *(_unread_line(snapshot, part) for part in names if part in failed)])
+
+
+def _unread_line(snapshot: Snapshot, part: str) -> str:
+    """``unknown topics: …``, with why."""
+    why = next((str(each.failure) for each in snapshot.failures if each.part == part), "not answered")
+    return f"unknown {part_names((part,))}: {clean(why, 300)}"

@@ -158,6 +158,8 @@ async def apply_flow(
     """
     for line in await former_lines(session):
         front.tell(line)
+    if "cluster" in session.snapshot.read_at and not session.snapshot.cluster.cluster_id:
+        front.tell("this server gives no cluster id: nothing shows that it is the one that was read before")
     found = options.hindering(await judge(session, session.plan.staged))
     seen = list(await _ask(session, front, _question(session, options, asks, found), asks, flags))
     accepted = list(options.accepted)

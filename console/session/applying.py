@@ -38,6 +38,7 @@ from console.session.describe_again import describe_again, read_again
 from console.session.plan_facts import read_for_risks
 from console.session.recording import Recording, api_name, record
 from console.session.session import Applied, Session
+from console.session.snapshot_reader import Refused
 
 if TYPE_CHECKING:
     from console.admin.link import Link
@@ -188,7 +189,7 @@ class Delivery:
 
         try:
             fresh = await describe_again(self.session, (staged.edit for staged in step.staged))
-        except AdminError as error:
+        except (AdminError, Refused) as error:
             return not_sent(step, error.failure)
         found = changed_since(step.staged, fresh)
         self.conflicts += found
@@ -228,11 +229,18 @@ async def apply_plan(session: Session, options: ApplyOptions = DEFAULTS) -> Appl
 
 
 async def _check(session: Session, plan: Plan) -> ApplyReport:
+    await session.read_cluster()  # what another cluster would say of the plan says nothing
     steps = compile_plan(plan, await facts_of(session, plan))
-    outcomes = await asyncio.gather(*(send(session, step, validate_only=True) for step in steps))
+    outcomes = await asyncio.gather(*(_validated(session, step) for step in steps))
     results = tuple(StepResult(step, found) for step, found in zip(steps, outcomes, strict=True))
     session.replan(record_check(session.plan, [(r.step, r.outcomes) for r in results]))
     return ApplyReport(results, sent=False)
+
+
+async def _validated(session: Session, step: Step) -> tuple[Outcome, ...]:
+    if step.unchecked:
+        return tuple(Outcome(target, Status.UNCHECKED) for target in dict.fromkeys(s.edit.target for s in step.staged))
+    return await send(session, step, validate_only=True)
 
 
 async def _apply(session: Session, options: ApplyOptions) -> ApplyReport:

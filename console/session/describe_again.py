@@ -33,7 +33,8 @@ from console.model.quota import QuotaEntity, QuotaValues, filter_for_entity
 from console.model.snapshot import Snapshot, TopicPartition
 from console.plan.edits import Edit
 from console.plan.kinds.registry import kind_of
-from console.session.snapshot_reader import replica_logs_of
+from console.session.replica_reading import replica_logs_of
+from console.session.snapshot_reader import Refused
 
 if TYPE_CHECKING:
     from console.session.session import Session
@@ -78,11 +79,12 @@ async def describe_again(session: Session, edits: Iterable[Edit]) -> Snapshot:
     """Return the session's snapshot with everything that the edits touch as the cluster has it now.
 
     What could not be read is missing. The session must not keep it: parts count as read of which only this was read.
-    Raises AdminError if the cluster is lost.
+    Raises AdminError if the cluster is lost, Refused where another one answers at its addresses.
     """
     what = touched(edits)
-    snapshot = session.snapshot
     updates = await asyncio.gather(*(READERS[type_].read(session, targets) for type_, targets in what.items()))
+    await session.read_cluster()  # last, so that what was read is of this cluster, too
+    snapshot = session.snapshot
     for update in updates:
         snapshot = update(snapshot)
     return snapshot
@@ -90,17 +92,18 @@ async def describe_again(session: Session, edits: Iterable[Edit]) -> Snapshot:
 
 async def read_again(session: Session, edits: Iterable[Edit]) -> None:
     """Read into the session what edits touch; for the cluster default, the brokers too. Never raises: a failure to read
-    is in the snapshot's failures."""
+    is in the snapshot's failures. Nothing is read from another cluster than before."""
     from console.admin.errors import AdminError
 
     try:
+        await session.read_cluster()
         for type_, targets in touched(edits).items():
             reader = READERS[type_]
             if reader.into is not None:
                 await reader.into(session, targets)
             else:
                 session.learn(await reader.read(session, targets), *reader.parts)
-    except AdminError as error:
+    except (AdminError, Refused) as error:
         log.warning("could not read again what was touched: %s", error.failure)
 
 
@@ -290,7 +293,7 @@ async def _leaders(session: Session, targets: Sequence[PartitionTarget | MoveTar
     now = refresh.with_topics(session.snapshot, listing, whole=False, at=datetime.now(UTC))
     places = [(target.topic, target.number) for target in targets if isinstance(target, PartitionTarget)]
     lost = [place for place in places if (found := _found(now, place)) is not None and found.leader < 0]
-    with_logs = await replica_logs_of(session.client, now, lost)
+    with_logs = await replica_logs_of(session.client.run, now, lost)
     return lambda snapshot: with_logs(refresh.with_topics(snapshot, listing, whole=False, at=datetime.now(UTC)))
 
 

@@ -13,6 +13,7 @@ from console.answers.history_results import local
 from console.answers.plan_results import report_tables, with_source
 from console.answers.results import Column, Result, Row, Table
 from console.journal.history import Change, Due, History
+from console.model.failure import sentences
 from console.model.inheritance import Inheritance
 from console.model.numbers import Data
 from console.model.snapshot import Snapshot
@@ -106,7 +107,7 @@ class _Taking:
         """Take back one edit, or show why that failed. Returns whether it is done."""
         report = await self._stage([due])
         if report.notes or report.staging.refused:
-            reasons = (f"{each.reason}. {each.remedy}" for each in report.staging.refused)
+            reasons = (sentences(each.reason, each.remedy) for each in report.staging.refused)
             self.tell(_refused(report.notes, reasons, self.change.number))
             self.session.discard()
             return False

@@ -76,14 +76,19 @@ async def read_latest(session: Session, use: Callable[[Iterator[Change]], T]) ->
 
 
 async def read_history_table(
-    session: Session, entity: Entity | None = None, text: str = "", *, all_: bool = False
+    session: Session,
+    entity: Entity | None = None,
+    text: str = "",
+    *,
+    all_: bool = False,
+    between: tuple[datetime | None, datetime | None] = (None, None),
 ) -> Table:
     """Return the table of `console.answers.history_results.history_table`; only as much of the journal is read as is
     shown. Raises Refused, AdminError."""
     from console.answers.history_results import history_table
 
     past = await read_open(session)
-    return await read_latest(session, lambda latest: history_table(latest, past, entity, text, all_=all_))
+    return await read_latest(session, lambda made: history_table(made, past, entity, text, all_=all_, between=between))
 
 
 def _history(contents: Contents) -> History:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
@@ -15,7 +15,6 @@ from console.safe_files import PRIVATE, private_folder, write_whole
 
 log = logging.getLogger(__name__)
 
-HOUR = timedelta(hours=1)
 MOST = 1_000
 """Causes that are kept of a cluster; beyond it, those that end last."""
 
@@ -53,7 +52,7 @@ class MutedCauses:
     def _read(self) -> _File:
         try:
             file = msgspec.json.decode(self._path.read_bytes(), type=_File)
-        except (OSError, msgspec.DecodeError):  # a ValidationError is one, too
+        except (OSError, msgspec.DecodeError, RecursionError):  # a ValidationError is one, too
             return _File()
         now = datetime.now(UTC)
         file.clusters = {

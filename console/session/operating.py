@@ -30,7 +30,7 @@ from console.journal.segments import JournalError
 from console.language.needs import Needs
 from console.model.changes import Status
 from console.model.codes import BROKER, TOPIC
-from console.model.failure import Failure
+from console.model.failure import Failure, sentences
 from console.model.journal_lines import Origin
 from console.model.numbers import time_of_day
 from console.operations.goals import Goal, Restore
@@ -333,7 +333,7 @@ class _Course:
         session, step = self._session, decision.step
         session.discard()
         staged = session.stage(decision.edits)
-        refused = tuple(f"{each.reason}. {each.remedy}" for each in staged.refused)
+        refused = tuple(sentences(each.reason, each.remedy) for each in staged.refused)
         if any(isinstance(each.edit, SetConfig | UnsetConfig) for each in staged.refused) or not session.plan:
             session.discard()
             return refused or ("nothing of the step is left to do",)
@@ -346,6 +346,8 @@ class _Course:
             if count:
                 self._tell(f"step {len(operation.steps) + 1}: {count:,} {what}")
         session.former_told = True
+        # Looking and planning took time: another process may work on it by now.
+        await self._work.renew()
         try:
             reports = await apply_flow(session, Unattended(), DEFAULTS, _ASKS, Flags())
         except NotApplied as error:

@@ -20,13 +20,13 @@ log = logging.getLogger(__name__)
 
 class OwnThrottles:
     """What operations hold, by looks at the journal. held: the entities and keys; the same object until they change.
-    over: of those that have ended since the configs were read."""
+    over: of those that have ended since the configs were read. What the context declares as meant is held, too."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._open: Mapping[int, frozenset[ConfigPlace]] = {}
         self.over: frozenset[ConfigPlace] = frozenset()
-        self.held: frozenset[ConfigPlace] = frozenset()
+        self.held: frozenset[ConfigPlace] = session.context.throttles
 
     async def read(self) -> None:
         """Look into the journal. Where it can't be read, what is known stays. Raises AdminError."""
@@ -51,6 +51,6 @@ class OwnThrottles:
         self._hold()
 
     def _hold(self) -> None:
-        held = self.over.union(*self._open.values())
+        held = self.over.union(self._session.context.throttles, *self._open.values())
         if held != self.held:
             self.held = held

@@ -10,11 +10,11 @@ import asyncio
 import time
 from collections.abc import Iterable, Mapping, Sequence
 
-from console.contexts.context import Context
-from console.model.cluster import LogDir, TopicReaders
-from console.model.config import broker_resource, topic_resource
+from console.model.cluster import LogDir
+from console.model.config import CLUSTER_DEFAULT, broker_resource, topic_resource
 from console.model.failure import Failure
 from console.model.snapshot import Snapshot
+from console.model.topic_readers import TopicReaders
 from console.plan.edits import Slot
 from console.plan.kinds.records import TrimLog
 from console.plan.retention import (
@@ -54,7 +54,7 @@ async def read_for_risks(session: Session, staged: Iterable[Staged]) -> RiskFact
         return known.facts
     needs = risk_needs(edits)
     sizes = await _read_needs(session, needs, edits) if needs != NOTHING else {}
-    facts = RiskFacts(sizes, principal_of(session.context), await _readers(session, needs.readers_of))
+    facts = RiskFacts(sizes, session.context.kafka_principal, await _readers(session, needs.readers_of))
     session.risk_reading = RiskReading(edits, facts, time.monotonic())
     return facts
 
@@ -70,21 +70,11 @@ async def judge(session: Session, staged: Iterable[Staged], snapshot: Snapshot |
 def facts_so_far(session: Session) -> RiskFacts:
     """Return the facts that were read so far, for what is shown while a plan is made."""
     known = session.risk_reading
-    return known.facts if known is not None else RiskFacts(principal=principal_of(session.context))
-
-
-def principal_of(context: Context) -> str:
-    """The operator's principal as brokers name it, ``User:admin``; ``""`` if the settings do not say it."""
-    sasl, tls = context.settings.sasl, context.settings.tls
-    if sasl is not None:
-        return f"User:{sasl.username}" if sasl.username else ""
-    return "" if tls is not None and tls.key_store is not None else "User:ANONYMOUS"
+    return known.facts if known is not None else RiskFacts(principal=session.context.kafka_principal)
 
 
 async def _read_needs(session: Session, needs: RiskNeeds, staged: Sequence[Staged]) -> Mapping[str, int]:
-    first = []
-    if needs.a_broker:
-        first.append(session.read_cluster())
+    first = [session.read_cluster()]
     if needs.every_topic:
         first.append(session.read_topics())
     elif needs.topics:
@@ -100,6 +90,8 @@ async def _read_needs(session: Session, needs: RiskNeeds, staged: Sequence[Stage
     resources = [topic_resource(name) for name in topics]
     if needs.a_broker:
         resources += [broker_resource(broker.id) for broker in session.snapshot.cluster.brokers[:1]]
+    if needs.every_broker:
+        resources += [CLUSTER_DEFAULT, *(broker_resource(broker.id) for broker in session.snapshot.cluster.brokers)]
     await session.read_configs(resources)
     return await _topic_sizes(session, topics) if needs.sizes else {}
 

@@ -9,16 +9,22 @@ from typing import TYPE_CHECKING
 from console.language.needs import Needs, one_broker, one_topic
 from console.model.codes import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
+from console.model.nodes import is_broker
 from console.model.snapshot import Snapshot, TopicPartition
+from console.session.group_reads import read_held_offsets
 
 if TYPE_CHECKING:
     from console.session.session import Session
 
 
+NOTHING_NEEDED = Needs()
+
+
 async def read_needs(session: Session, need: Needs, *, sparing: bool = False) -> None:
     """Read what is needed. What can't be read is in the snapshot's failures.
 
-    sparing: of many quotas, only those that are needed. Raises AdminError if the cluster is lost.
+    sparing: of many quotas, only those that are needed. Raises AdminError if the cluster is lost, Refused if it is not
+    the one that is expected.
     """
     parts = set(need.parts)
     if sparing and "quotas" in parts:
@@ -26,9 +32,7 @@ async def read_needs(session: Session, need: Needs, *, sparing: bool = False) ->
         await session.look_at_quotas(sorted(need.quotas_of, key=repr))
         if session.snapshot.quotas_sparse and not need.quotas_of:
             await session.read_quotas()
-    if (need.every & {BROKER, BROKER_LOGGER}) or need.a_broker:
-        parts.add("cluster")
-    if session.context.cluster_id:
+    if session.context.cluster_id or need != NOTHING_NEEDED:
         parts.add("cluster")  # its id is checked: another cluster's answers must not be taken for this one's
     if TOPIC in need.every:
         parts.add("topics")
@@ -61,6 +65,8 @@ async def read_needs(session: Session, need: Needs, *, sparing: bool = False) ->
         first.append(session.read_transactions(sorted(need.transactions)))
     first.append(_configs(session, need.resources, need.documentation))
     await asyncio.gather(*first)
+    if any(_may_be_controller(session.snapshot, resource) for resource in need.resources):
+        await session.read_quorum()
     await _lags(session, need)
     await _positions(session, need)
     await session.read_replica_logs(_in_trouble(session.snapshot, need.replica_logs))
@@ -97,7 +103,15 @@ async def _positions(session: Session, need: Needs) -> None:
     reads: list[Awaitable[None]] = [session.read_offsets_at(sorted(mine), time) for time, mine in sorted(at.items())]
     if places:
         reads.append(session.read_log_ranges(sorted(places)))
+    if groups:
+        reads.append(read_held_offsets(session, sorted(groups)))
     await asyncio.gather(*reads)
+
+
+def _may_be_controller(snapshot: Snapshot, resource: ConfigResource) -> bool:
+    """Whether no broker that is up has this id: a controller may have it."""
+    named = resource.type in (BROKER, BROKER_LOGGER) and resource.name.isdecimal()
+    return named and not is_broker(snapshot, resource.name)
 
 
 def _in_trouble(snapshot: Snapshot, topics: Iterable[str]) -> list[TopicPartition]:

@@ -187,7 +187,7 @@ def _certificate(answer: Answer) -> Certificate | None:
     try:
         shown = msgspec.json.decode(answer.body, type=Shown)
         return Certificate(listener, shown.subject, shown.issuer, _utc(shown.begins_ms), _utc(shown.ends_ms))
-    except (ValueError, OverflowError, OSError):  # DecodeError is a ValueError; the others: a time out of range
+    except (ValueError, RecursionError, OverflowError, OSError):  # DecodeError is a ValueError; the last: no time
         return None
 
 

@@ -153,10 +153,10 @@ class Runner(Struct):
                 say_error(error, self.text, search=self.failed <= HINTED)
             except Refused as refused:
                 self.failed += 1
-                complain(f"{refused.failure}. {refused.failure.remedy}")
+                complain(refused.failure.told)
             except AdminError as error:
                 self.failed += 1
-                complain(f"{error.failure}. {error.failure.remedy}".rstrip(". ") + ".")
+                complain(error.failure.told.rstrip(". ") + ".")
                 return
 
     async def _tell_outstanding(self) -> None:

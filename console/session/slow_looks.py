@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,10 +13,12 @@ from msgspec.structs import replace
 
 from console.model.certificates import Listener, advertised_with_tls, speaks_tls
 from console.model.cluster import Topic
-from console.model.config import ConfigResource, broker_resource, topic_resource
+from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
+from console.model.coordinators import TRANSACTIONS as TRANSACTIONS_TOPIC
 from console.model.elections import partition_in
 from console.model.log_course import LogOffsets, Newest, Place, look_at_logs, without_logs
 from console.model.metadata_views import look_at_view, of_brokers
+from console.model.snapshot import with_acls
 from console.session.request_log_tail import RequestLogTails
 from console.triage.config_changes import config_differences
 from console.triage.facts import Facts, opened
@@ -24,6 +27,8 @@ from console.triage.symptoms import out_of_sync
 if TYPE_CHECKING:
     from console.model.snapshot import Snapshot
     from console.session.session import Session
+
+log = logging.getLogger(__name__)
 
 LOGS_EVERY, LOGS_AT_ONCE, LOGS_IN_TURN, LOGS_FIRST = 5.0, 4_000, 3_000, 1_000
 """Seconds between two reads of offsets, and the partitions of one; where there are more, those in turn, and those that
@@ -38,7 +43,9 @@ LISTENERS_EVERY, CERTIFICATES_AGAIN, UNREACHED_AGAIN = 10.0, 3_600.0, 60.0
 was not reached is."""
 LEADERLESS_EVERY, LEADERLESS_AT_ONCE = 2.0, 200
 """Seconds between two looks at what the replicas of partitions without a leader hold, and the partitions of one."""
-QUOTAS_EVERY = 30.0
+QUOTAS_EVERY, ACLS_EVERY = 30.0, 10.0
+JUMPED_AT_ONCE = 50
+"""Topics of which the beginning moved, and leaders of them, whose configs are read at once."""
 REQUEST_LOGS_EVERY = 2.0
 AUTHORS_EVERY, AUTHORS = 1.0, 500
 """Seconds between two looks for settings that changed, and the changes whose authors are kept."""
@@ -48,7 +55,6 @@ VIEW_SECONDS = 3.0
 TOPICS_OF_VIEW, PARTITIONS_OF_VIEW, CHANGED_SECONDS = 50, 1_000, 60.0
 """Topics that a broker is asked for in turn, of no more partitions if it is more than one topic; and seconds for which
 those that changed are asked for beside."""
-OF_TRANSACTIONS = "__transaction_state"
 LOGS, TRANSACTIONS, NEWEST, CERTIFICATES, VIEWS = (
     "logs",
     "open transactions",
@@ -91,10 +97,26 @@ class SlowLooks:
             SlowPart(CERTIFICATES, LISTENERS_EVERY, self._read_certificates),
             SlowPart("replicas without a leader", LEADERLESS_EVERY, self._read_leaderless),
             SlowPart("quotas", QUOTAS_EVERY, self._session.look_at_quotas),
+            SlowPart("acls", ACLS_EVERY, self._read_acls),
             SlowPart(VIEWS, VIEWS_EVERY, self._read_views),
             SlowPart("journal", AUTHORS_EVERY, self._read_authors),
             *((SlowPart("request logs", REQUEST_LOGS_EVERY, self._read_request_logs),) if request_logs else ()),
         )
+
+    async def _read_acls(self) -> None:
+        """Read the ACLs, for what changes in them. Clusters without an authorizer have none, and who may not read them
+        sees that where they are asked for."""
+        from console.admin import acls
+        from console.admin.errors import AdminError
+
+        try:
+            found = await self._session.client.run(acls.describe_acls)
+        except AdminError as error:
+            log.info("ACLs: %s", error.failure)
+            return
+        at = self._session.clock.now()
+        known = await asyncio.to_thread(with_acls, self._session.snapshot, found, at)
+        self._session.learn(lambda snapshot: with_acls(snapshot, known.acls, at), "acls")
 
     async def _read_authors(self) -> None:
         """Look into the journal for who changed the settings that were read again."""
@@ -136,13 +158,16 @@ class SlowLooks:
 
         topics = self._session.snapshot.topics
         places = self._next_logs()
-        stable = OF_TRANSACTIONS in topics or not any(topic.internal for topic in topics.values())
+        stable = TRANSACTIONS_TOPIC in topics or not any(topic.internal for topic in topics.values())
         found = await self._session.client.run(log_offsets.log_offsets, self._led(places), stable=stable)
         self.keep_logs(found)
-        jumped = {each.topic for each in self.facts.logs.jumps if each.at == self.facts.logs.at}
+        jumped = {(each.topic, each.partition) for each in self.facts.logs.jumps if each.at == self.facts.logs.at}
         if jumped:
-            # Whether the retention was changed is to be known with the jump.
-            await self._session.read_configs([topic_resource(name) for name in sorted(jumped)][:50])
+            # Whether the retention was changed is to be known with the jump, also where a topic has it from a broker.
+            names = sorted({name for name, _ in jumped})[:JUMPED_AT_ONCE]
+            leaders = sorted(self._led(jumped))[:JUMPED_AT_ONCE]
+            inherited = [CLUSTER_DEFAULT, *map(broker_resource, leaders)]
+            await self._session.read_configs([*map(topic_resource, names), *inherited])
 
     def keep_logs(self, found: Mapping[Place, LogOffsets]) -> None:
         """Keep what a read of offsets brought."""

@@ -17,9 +17,11 @@ from msgspec.structs import replace
 
 from console.model import snapshot as refresh
 from console.model.acl import AclFilter
-from console.model.cluster import Group, Silence
+from console.model.cluster import Silence
 from console.model.config import ConfigListing, ConfigResource
+from console.model.coordinators import unlisted
 from console.model.failure import Failure
+from console.model.identity import not_expected, not_the_one_before
 from console.model.quota import CLIENT_ID, IP, USER, Match, QuotaFilter, QuotaMatch
 from console.model.rates import with_dirs
 from console.model.snapshot import Snapshot, TopicPartition
@@ -136,19 +138,17 @@ class SnapshotReader:
             self.notify(SnapshotChanged(frozenset(parts), old, snapshot))
 
     async def read_cluster(self) -> None:
-        """Read the brokers and the cluster id. Raises Refused if the context expects another cluster id."""
+        """Read the brokers and the cluster id. Raises Refused if it is not the one that the context expects, or that
+        answered before."""
         from console.admin import cluster
 
         info = await self.client.run(cluster.describe_cluster)
-        wanted = self.context.cluster_id
-        if wanted and info.cluster_id != wanted:
-            raise Refused(
-                Failure(
-                    "WRONG_CLUSTER",
-                    f"context {self.context.name} is for cluster {wanted}, but {info.cluster_id} answered",
-                    "Check bootstrap.servers of the context, or correct its cluster_id.",
-                )
-            )
+        wanted, known = self.context.cluster_id, self.snapshot.cluster.cluster_id
+        other = not_expected(self.context.name, wanted, info.cluster_id) if wanted else None
+        if other is None and "cluster" in self.snapshot.read_at:
+            other = not_the_one_before(known, info.cluster_id)
+        if other is not None:
+            raise Refused(other)
         self._learn(refresh.with_cluster(self.snapshot, info, self.clock.now()), "cluster")
 
     async def read_quorum(self) -> None:
@@ -162,6 +162,8 @@ class SnapshotReader:
         except AdminError as error:
             self._fail("quorum", [("quorum", error.failure)])
             if isinstance(error, Unsupported):
+                if "versions" not in self.snapshot.read_at:
+                    await self.read_versions()  # they say whether ZooKeeper is in its place
                 self._learn(refresh.with_quorum(self.snapshot, None, self.clock.now()), "quorum")
             elif isinstance(error, BrokerError):
                 self._learn(refresh.without_quorum(self.snapshot), "quorum")
@@ -206,6 +208,10 @@ class SnapshotReader:
         from console.admin import topics
 
         listing = await self.client.run(topics.describe_topics, names)
+        if names is None and not listing.topics and not listing.failures:
+            from console.session.empty_lists import why_no_topics
+
+            listing = replace(listing, failures=await why_no_topics(self))
         if len(listing.topics) > MANY:
             # Comparing 100,000 topics would block this loop.
             shared = await asyncio.to_thread(refresh.share, self.snapshot.topics, listing.topics)
@@ -341,10 +347,14 @@ class SnapshotReader:
 
         listing = await self._part("groups", self.client.run(groups.list_groups))
         if listing is not None:
-            found = {**_of_silent(self.snapshot.groups, listing.failures), **listing.groups}
+            found = {**unlisted(self.snapshot.groups, listing), **listing.groups}
+            failures = listing.failures
+            if not found and not failures:
+                from console.session.empty_lists import why_no_groups
+
+                failures = await why_no_groups(self)
             known = refresh.with_groups(self.snapshot, found, whole=True, at=self.clock.now())
-            known = refresh.with_failures(known, "groups", listing.failures.items())
-            self._learn(known, "groups")
+            self._learn(refresh.with_failures(known, "groups", failures.items()), "groups")
 
     async def read_group(self, name: str) -> None:
         """Read the members and the lag of one group."""
@@ -370,7 +380,9 @@ class SnapshotReader:
 
     async def read_replica_logs(self, places: Sequence[TopicPartition]) -> None:
         """Read what the replicas of partitions hold; what their brokers don't answer is missing."""
-        self.learn(await replica_logs_of(self.client, self.snapshot, places), "replica_logs")
+        from console.session.replica_reading import replica_logs_of
+
+        self.learn(await replica_logs_of(self.client.run, self.snapshot, places), "replica_logs")
 
     async def read_group_positions(self, names: Sequence[str]) -> None:
         """Read the members and offsets of groups; a group that does not exist is known as such."""
@@ -453,9 +465,9 @@ class SnapshotReader:
 
     async def list_resources(self, types: Iterable[int]) -> tuple[ConfigResource, ...]:
         """Return resources that Metadata does not list: groups and client metrics with configs."""
-        from console.admin import configs
+        from console.admin.config_resources import list_config_resources
 
-        found = await self._part("resources", self.client.run(configs.list_config_resources, tuple(types)))
+        found = await self._part("resources", self.client.run(list_config_resources, tuple(types)))
         return found or ()
 
     async def _part(self, part: str, read: Awaitable[T]) -> T | None:
@@ -474,26 +486,6 @@ class SnapshotReader:
         self._learn(refresh.with_failures(self.snapshot, part, failures), part)
 
 
-def _of_silent(groups: Mapping[str, Group], failures: Mapping[str, Failure]) -> dict[str, Group]:
-    """The known groups of brokers that did not answer (``broker 2``): they may still exist."""
-    return {name: group for name, group in groups.items() if f"broker {group.coordinator}" in failures}
-
-
 def _once(results: Iterable[object]) -> list[tuple[str, Failure]]:
     """The failures among the results, equal ones (a missing right) once."""
     return [("", failure) for failure in dict.fromkeys(each for each in results if isinstance(each, Failure))]
-
-
-async def replica_logs_of(
-    client: Client, snapshot: Snapshot, places: Iterable[TopicPartition]
-) -> Callable[[Snapshot], Snapshot]:
-    """Ask what the replicas of partitions hold. Returns what puts it into a snapshot."""
-    from console.admin.replica_logs import replica_logs
-    from console.model.elections import partition_in
-
-    replicas: dict[TopicPartition, tuple[int, ...]] = {}
-    for topic, number in places:
-        partition = partition_in(snapshot.topics.get(topic), number)
-        replicas[topic, number] = partition.replicas if partition is not None else ()
-    found = await client.run(replica_logs, replicas) if replicas else {}
-    return lambda known: refresh.with_replica_logs(known, replicas, found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from console.answers.triage import step_command
+from console.answers.triage import step_in_short
 from console.language.errors import LanguageError
 from console.language.grammar import parse
 from console.language.interpret import to_edits
@@ -22,20 +22,24 @@ MOST = 50
 MOST_RISKS = 2
 
 
+def first_step(steps: Sequence[Next]) -> Next | None:
+    """The step that a key stages: the first that can be. The others are alternatives, or come after it."""
+    return next((step for step in steps if step.edits or step.command), None)
+
+
 def staging_of(steps: Sequence[Next], snapshot: Snapshot) -> Staging | None:
-    """The steps that change something, None where none does: all edits that are known already, else the first
-    command. Their risks are judged by what is known of the cluster; applying reads the rest."""
-    with_edits = [step for step in steps if step.edits]
-    if with_edits:
-        edits = [edit for step in with_edits for edit in step.edits]
-        command = step_command(with_edits[0])
-        more = f"; and {len(with_edits) - 1} more" if len(with_edits) > 1 else ""
-        return Staging(with_edits[0].text, f"{command}{more}", True, _risks(edits, snapshot))
-    step = next((step for step in steps if step.command), None)
+    """The first step that changes or shows something, None where none does. Its risks are judged by what is known of
+    the cluster; applying reads the rest."""
+    step = first_step(steps)
     if step is None:
         return None
+    others = [
+        f"{each.text}: {step_in_short(each)}" for each in steps if each is not step and (each.edits or each.command)
+    ]
+    if step.edits:
+        return Staging(step.text, step_in_short(step), True, _risks(step.edits, snapshot), others)
     found = _edits(step.command, snapshot)
-    return Staging(step.text, step_command(step), found is not None, _risks(found or (), snapshot))
+    return Staging(step.text, step_in_short(step), found is not None, _risks(found or (), snapshot), others)
 
 
 def _edits(command: str, snapshot: Snapshot) -> list[Edit] | None:

@@ -180,7 +180,7 @@ class Looker:
 
     async def _read_part(self, part: _Part) -> None:
         """Read a part, and keep why it could not be read until it is."""
-        from console.admin.errors import AdminError, AuthenticationFailed
+        from console.admin.errors import AdminError, AuthenticationFailed, RequestTimedOut
 
         for name in part.after:
             if name not in self._read:
@@ -195,6 +195,10 @@ class Looker:
         except TimeoutError:
             text = f"{part.name} was not answered within {SHORT_SECONDS:g} s"
             self._unread[part.name] = Failure("TIMED_OUT", text, "Look at the brokers' load.")
+            if part.name == "cluster":
+                if part.name not in self._read:
+                    self._lost = RequestTimedOut(self._no_brokers())
+                await self._session.begin_anew()  # what is asked on a connection waits for what was asked there before
         except AdminError as error:
             self._unread[part.name] = error.failure
             if isinstance(error, AuthenticationFailed):
@@ -217,6 +221,13 @@ class Looker:
                 took, before = now - began, self._took.get(part.name, 0.0)
                 self._took[part.name] = took
                 self._due[part.name] = max(self._due[part.name], now + min(LONGEST_REST, REST * min(took, before)))
+
+    def _no_brokers(self) -> Failure:
+        from console.admin.settings import show_address
+
+        asked = ", ".join(map(show_address, self._session.context.settings.bootstrap[:3]))
+        text = f"which brokers there are was not answered within {SHORT_SECONDS:g} s, asked at {asked}"
+        return Failure("TIMED_OUT", text, "Name more of the brokers, or look at those: they may hang.")
 
     async def _ask_brokers(self) -> None:
         """Which brokers do not answer. What was asked of one that fell silent may never be answered: it is asked

@@ -194,7 +194,9 @@ def _with_dirs(
     before: Mapping[tuple[int, str], tuple[DirSample, ...]], look: Look
 ) -> dict[tuple[int, str], tuple[DirSample, ...]]:
     return {
-        (broker, each.path): sampled(before.get((broker, each.path), ()), DirSample(look.at, each.usable_bytes))
+        (broker, each.path): sampled(
+            before.get((broker, each.path), ()), DirSample(look.at, each.usable_bytes, each.size)
+        )
         for broker, dirs in look.snapshot.log_dirs.items()
         for each in dirs
         if each.usable_bytes >= 0

@@ -3,35 +3,51 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from heapq import heapify, heappop, heappush
-from itertools import chain
+from itertools import chain, islice
 from operator import itemgetter
 from typing import NamedTuple
 
 from msgspec import Struct, field
 
 from console.triage.cause import CauseRule, Certainty, Claim, Severity
-from console.triage.causes import brokers, groups, load, partitions, records, settings, storage, throttled
+from console.triage.causes import (
+    access,
+    addresses,
+    brokers,
+    coordinators,
+    groups,
+    load,
+    partitions,
+    records,
+    settings,
+    storage,
+    throttled,
+)
 from console.triage.course import Course, without_restarts
+from console.triage.folding import folded, one_of
 from console.triage.remembered import RememberedEach, remembered
-from console.triage.symptoms import MOVING, REBALANCING, Key, Subject, Symptom
+from console.triage.symptoms import WORK, Key, Subject, Symptom
+from console.triage.unread import VITAL, unread_parts
 
 RULES: tuple[CauseRule, ...] = (
     *brokers.CAUSES,
+    *addresses.CAUSES,
     *storage.CAUSES,
     *partitions.CAUSES,
     *records.CAUSES,
     *throttled.CAUSES,
+    *coordinators.CAUSES,
+    *settings.QUOTAS,
     *groups.CAUSES,
     *load.CAUSES,
     *settings.CAUSES,
+    *access.CAUSES,
 )
 """All causes. Where two claims explain equally much, the one of the earlier rule is named."""
 
-WORK = frozenset({MOVING, REBALANCING})
-"""Symptoms that are no trouble unless a cause claims them: moves run, and members join and leave."""
 SHOWN = 5
 """Examples of what a cause explains."""
 _SEVERITIES = tuple(Severity)
@@ -69,18 +85,25 @@ class RuledOut(Struct, frozen=True):
 
 
 class Verdict(Struct, frozen=True):
-    """What is wrong, and why, the worst first. at: of the last look, UTC."""
+    """What is wrong, and why, the worst first. at: of the last look, UTC. blind: parts without which nothing can be
+    said, and that were not read."""
 
     at: datetime
     causes: tuple[Named, ...]
     unexplained: tuple[Unexplained, ...]
     ruled_out: tuple[RuledOut, ...]
     unknowable: tuple[Hidden, ...] = field(default=())
+    blind: tuple[str, ...] = ()
+
+    @property
+    def is_calm(self) -> bool:
+        """No trouble was seen: moves that run are work, not trouble."""
+        return not self.unexplained and all(each.claim.severity is Severity.INFO for each in self.causes)
 
     @property
     def is_healthy(self) -> bool:
-        """Nothing is wrong: moves that run are work, not trouble."""
-        return not self.unexplained and all(each.claim.severity is Severity.INFO for each in self.causes)
+        """Nothing is wrong, and what says so was read."""
+        return self.is_calm and not self.blind
 
 
 def diagnose(course: Course, expected: Iterable[Subject] = ()) -> Verdict:
@@ -112,13 +135,14 @@ def diagnose(course: Course, expected: Iterable[Subject] = ()) -> Verdict:
         (id(claims[place]), (claims[place], tuple([symptoms[n] for n in explained[place]])))
         for place in (*chosen, *alone)
     )
-    found = [each for _, each in sorted(named, key=itemgetter(0))]
+    found = [each for _, each in sorted(_as_few(named), key=itemgetter(0))]
     return Verdict(
         course.last.at,
         tuple(found),
         _unexplained(symptoms[n] for n in sorted(open_)),
         _ruled_out(course, {each.claim.cause for each in found}, bool(remaining)),
         _hidden(course),
+        tuple(part for part in VITAL if part in unread_parts(course.last)),
     )
 
 
@@ -195,7 +219,7 @@ def _stands_alone(claim: Claim) -> bool:
     return claim.certainty is not Certainty.POSSIBLE
 
 
-_Order = tuple[int, int, int, str]
+_Order = tuple[int, bool, int, int, str]
 
 
 def _named(claim: Claim, explains: tuple[Symptom, ...]) -> tuple[_Order, Named]:
@@ -205,11 +229,32 @@ def _named(claim: Claim, explains: tuple[Symptom, ...]) -> tuple[_Order, Named]:
         counts[symptom.name] = counts.get(symptom.name, 0) + symptom.count
     most = dict(sorted(counts.items(), key=lambda each: -each[1])) if len(counts) > 1 else counts
     much = sum(counts.values())
-    order = _SEVERITIES.index(claim.severity), _CERTAINTIES.index(claim.certainty), -much, repr(claim.subject)
-    return order, Named(claim, most, tuple([symptom.subject for symptom in explains[:SHOWN]]))
+    return _order(claim, much), Named(claim, most, tuple([symptom.subject for symptom in explains[:SHOWN]]))
+
+
+def _order(claim: Claim, much: int) -> _Order:
+    severity, certainty = _SEVERITIES.index(claim.severity), _CERTAINTIES.index(claim.certainty)
+    return severity, claim.idle, certainty, -much, repr(claim.subject)
 
 
 _each_named: RememberedEach[int, tuple[_Order, Named]] = RememberedEach(_named)
+
+
+def _as_few(named: Sequence[tuple[_Order, Named]]) -> Iterator[tuple[_Order, Named]]:
+    """With what is the same of many groups as one."""
+    for places in folded([each.claim for _, each in named]):
+        if len(places) == 1:
+            yield named[places[0]]
+            continue
+        mine = [named[place][1] for place in places]
+        claim = one_of([each.claim for each in mine])
+        counts: dict[str, int] = {}
+        for each in mine:
+            for name, count in each.explains.items():
+                counts[name] = counts.get(name, 0) + count
+        most = dict(sorted(counts.items(), key=lambda each: -each[1]))
+        examples = tuple(islice(chain.from_iterable(each.examples for each in mine), SHOWN))
+        yield _order(claim, sum(most.values())), Named(claim, most, examples)
 
 
 def _unexplained(symptoms: Iterable[Symptom]) -> tuple[Unexplained, ...]:

@@ -9,9 +9,14 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from console.model.acl import Acl
+from console.model.authorizer import pattern_of, patterns_on
+from console.model.broker_keys import TOPIC_SYNONYMS
 from console.model.cluster import Partition, Topic
-from console.model.codes import TOPIC
-from console.model.config import ConfigResource, ConfigSet, is_override, topic_resource
+from console.model.codes import BROKER, TOPIC, Permission
+from console.model.config import ConfigResource, ConfigSet, is_override, own_value, topic_resource
+from console.model.elections import partition_in
+from console.model.inheritance import by_broker
 from console.model.log_course import Jump
 from console.model.numbers import long_number
 from console.model.snapshot import Snapshot
@@ -23,6 +28,7 @@ KEPT = timedelta(minutes=30)
 MOST = 500
 """Of each kind, the latest."""
 RETENTION = ("retention.ms", "retention.bytes", "cleanup.policy")
+DENY = Permission.parse("DENY")
 NOTICED = 120.0
 """Seconds after a deletion in which a change of the retention is still looked for: configs are read each minute."""
 PURGED = "-repartition"
@@ -62,6 +68,18 @@ class Unclean(NamedTuple):
         return self.topic, self.was.number
 
 
+class Cut(NamedTuple):
+    """A retention that became shorter by a change: a topic's own, or what topics without one inherit on a broker. key:
+    the topic's key; held, holds: what applied, and applies, in its terms. broker: where it is inherited, None for the
+    topic's own."""
+
+    change: ConfigChange
+    key: str
+    held: str
+    holds: str
+    broker: int | None = None
+
+
 class Loss(NamedTuple):
     """Records that were deleted before their time. change: of the retention, which made it happen."""
 
@@ -70,12 +88,25 @@ class Loss(NamedTuple):
     change: ConfigChange | None
 
 
+class AclChange(NamedTuple):
+    """An ACL that was added, or removed, between two reads. takes: whether someone may do less since: one that denies
+    was added, one that allows removed, or the first one on its resource added."""
+
+    acl: Acl
+    added: bool
+    takes: bool
+    after: datetime
+    at: datetime
+
+
 class Past(Struct, frozen=True):
     """What happened while it was looked, the earliest first."""
 
     changes: tuple[ConfigChange, ...] = ()
+    access: tuple[AclChange, ...] = ()
     unclean: tuple[Unclean, ...] = ()
     losses: tuple[Loss, ...] = ()
+    cuts: tuple[Cut, ...] = ()
 
 
 NOTHING = Past()
@@ -85,11 +116,21 @@ def past_after(past: Past, before: Look, now: Look) -> Past:
     """What happened up to `now`."""
     oldest = now.at - KEPT
     changes = [each for each in past.changes if each.at > oldest]
-    changes += _config_changes(before, now)
+    made = list(_config_changes(before, now))
+    changes += made
+    access = [each for each in past.access if each.at > oldest]
+    access += _acl_changes(before, now)
+    cuts = [each for each in past.cuts if each.change.at > oldest]
+    cuts += _cuts(made, before.snapshot, now.snapshot)
     unclean = [each for each in past.unclean if each.at > oldest]
     unclean += _elections(before, now)
+    losses = _losses(past.losses, before, now, changes, cuts)
     return Past(
-        tuple(changes[-MOST:]), tuple(unclean[-MOST:]), tuple(_losses(past.losses, before, now, changes)[-MOST:])
+        changes=tuple(changes[-MOST:]),
+        access=tuple(access[-MOST:]),
+        unclean=tuple(unclean[-MOST:]),
+        losses=tuple(losses[-MOST:]),
+        cuts=tuple(cuts[-MOST:]),
     )
 
 
@@ -100,14 +141,43 @@ def _config_changes(before: Look, now: Look) -> Iterator[ConfigChange]:
     old, new = before.snapshot.configs, now.snapshot.configs
     if new is old:
         return
-    after = before.snapshot.read_at.get("configs", before.at)
+    known, whole = before.snapshot.configs_at, before.snapshot.read_at.get("configs", before.at)
     for resource, key, was, became in config_differences(old, new):
         entries = [configs.get(key) for configs in (old[resource], new[resource])]
         # What its file sets changes by a restart alone, and sensitive values are not told.
         if HIDDEN in (was, became) or not any(entry is not None and is_override(entry, resource) for entry in entries):
             continue
         values = [entry.value if entry is not None else None for entry in entries]
-        yield ConfigChange(resource, key, was, became, after, now.at, *values)
+        yield ConfigChange(resource, key, was, became, known.get(resource, whole), now.at, *values)
+
+
+def is_over(change: ConfigChange, past: Past, snapshot: Snapshot) -> bool:
+    """Whether what a change set was changed again, so that nothing of it is left to take back."""
+    if any(each.at > change.at and (each.resource, each.key) == (change.resource, change.key) for each in past.changes):
+        return True
+    configs = snapshot.configs.get(change.resource)
+    if configs is None:
+        return False
+    own = own_value(configs.get(change.key), change.resource)
+    return (own.value if own is not None else None) != change.became
+
+
+# -- rights ------------------------------------------------------------------------------------------------------------
+
+
+def _acl_changes(before: Look, now: Look) -> Iterator[AclChange]:
+    old, new = before.snapshot.acls, now.snapshot.acls
+    if new is old or "acls" not in before.snapshot.read_at:
+        return
+    was, became = frozenset(old), frozenset(new)
+    after = before.snapshot.read_at["acls"]
+    patterns = {pattern_of(each) for each in old}
+    for acl in sorted(was - became):
+        yield AclChange(acl, False, acl.permission != DENY, after, now.at)
+    for acl in sorted(became - was):
+        wider = patterns_on(acl.resource_type, acl.resource_name)
+        first = pattern_of(acl) not in patterns and not any(each in patterns for each in wider)
+        yield AclChange(acl, True, acl.permission == DENY or first, after, now.at)
 
 
 # -- leaders -----------------------------------------------------------------------------------------------------------
@@ -149,37 +219,83 @@ def _led_anew(old: Topic, new: Topic) -> Iterator[tuple[Partition, Partition]]:
 # -- deleted records ---------------------------------------------------------------------------------------------------
 
 
-def _losses(known: tuple[Loss, ...], before: Look, now: Look, changes: list[ConfigChange]) -> list[Loss]:
+def _losses(
+    known: tuple[Loss, ...], before: Look, now: Look, changes: list[ConfigChange], cuts: list[Cut]
+) -> list[Loss]:
     moment = now.at.timestamp()
     kept = [each for each in known if each.jump.at > moment - KEPT.total_seconds()]
     logs = now.facts.logs
     if not logs.jumps:
         return kept
     seen = {each.jump for each in kept}
-    tightened = {each.resource.name: each for each in changes if _tightens(each)}
     # A jump is judged when it is seen; again only for a change of the retention that was read after it.
     new = before.facts.logs.at
     recent = [each for each in logs.jumps if each not in seen and (each.at > new or each.at > moment - NOTICED)]
     for jump in recent:
-        found = _loss(jump, now, tightened.get(jump.topic), is_new=jump.at > new)
+        found = _loss(jump, now, _cut_of(jump, now.snapshot, changes, cuts), is_new=jump.at > new)
         if found is not None:
             kept.append(found)
     return kept
 
 
-def _tightens(change: ConfigChange) -> bool:
-    """Whether a change of a topic's retention makes it shorter."""
-    if change.resource.type != TOPIC or change.key not in RETENTION:
-        return False
-    if change.key == "cleanup.policy":
-        return "delete" in (change.holds or "") and "delete" not in (change.held or "delete")
-    was, became = long_number(change.held), long_number(change.holds)
+def _cuts(made: list[ConfigChange], before: Snapshot, now: Snapshot) -> Iterator[Cut]:
+    """What changes made shorter."""
+    for change in made:
+        if change.resource.type == TOPIC and change.key in RETENTION:
+            if _is_tighter(change.key, change.held, change.holds):
+                yield Cut(change, change.key, change.held or "", change.holds or "")
+        elif change.resource.type == BROKER:
+            for key in RETENTION:
+                if change.key in {each.name for each in TOPIC_SYNONYMS[key]}:
+                    yield from _inherited_cuts(change, key, before, now)
+
+
+def _inherited_cuts(change: ConfigChange, key: str, before: Snapshot, now: Snapshot) -> Iterator[Cut]:
+    """On which brokers a change of a broker, or of the default of all, makes a topic's key shorter."""
+    held = by_broker(before, key)
+    for broker, inherited in by_broker(now, key).items():
+        if not change.resource.is_cluster_default and change.resource.name != str(broker):
+            continue
+        was = held[broker].value if broker in held else None
+        if _is_tighter(key, was, inherited.value):
+            yield Cut(change, key, was or "", inherited.value or "", broker)
+
+
+def _is_tighter(key: str, held: str | None, holds: str | None) -> bool:
+    """Whether a value of a topic's key keeps records for a shorter time than another."""
+    if key == "cleanup.policy":
+        # An empty policy deletes nothing; without one that is known it is Kafka's default.
+        return "delete" in (holds or "") and "delete" not in ("delete" if held is None else held)
+    was, became = long_number(held), long_number(holds)
     return was is not None and became is not None and became >= 0 and (was < 0 or became < was)
 
 
-def _loss(jump: Jump, look: Look, change: ConfigChange | None, *, is_new: bool) -> Loss | None:
-    if change is not None and change.after.timestamp() <= jump.at:
-        return Loss(jump, f"{change.key} was {change.held}, and became {change.holds}", change)
+def _cut_of(jump: Jump, snapshot: Snapshot, changes: list[ConfigChange], cuts: list[Cut]) -> Cut | None:
+    """The latest cut that applied to a partition when its log was cut off, None for none: what was changed again by
+    then deletes nothing any more."""
+    configs = snapshot.configs.get(topic_resource(jump.topic))
+    partition = partition_in(snapshot.topics.get(jump.topic), jump.partition)
+    leader = partition.leader if partition is not None else -1
+    for cut in reversed(cuts):
+        change = cut.change
+        if cut.broker is None:
+            applies = change.resource.name == jump.topic
+        else:
+            own = own_value(configs.get(cut.key), topic_resource(jump.topic)) if configs is not None else None
+            applies = cut.broker == leader and own is None
+        if not applies or change.after.timestamp() > jump.at:
+            continue
+        place = change.resource, change.key
+        again = (each for each in changes if (each.resource, each.key) == place and each.at > change.at)
+        if not any(each.at.timestamp() <= jump.after for each in again):
+            return cut
+    return None
+
+
+def _loss(jump: Jump, look: Look, cut: Cut | None, *, is_new: bool) -> Loss | None:
+    if cut is not None:
+        from_ = "" if cut.broker is None else f", inherited from broker {cut.broker}"
+        return Loss(jump, f"{cut.key} was {cut.held}, and became {cut.holds}{from_}", cut.change)
     if not is_new or jump.topic.endswith(PURGED) or _was_read(jump, look.snapshot):
         return None
     why = _too_early(jump, look)
@@ -204,9 +320,10 @@ def _too_early(jump: Jump, look: Look) -> str:
     configs = look.snapshot.configs.get(topic_resource(jump.topic))
     if topic is None or topic.internal or configs is None:
         return ""
-    policy, time_limit, size_limit = (_value(configs, key) for key in ("cleanup.policy", *RETENTION[:2]))
-    if policy and "delete" not in policy:
-        return f"cleanup.policy is {policy}: only a request deletes from the beginning of the log"
+    policy = configs.get("cleanup.policy")
+    time_limit, size_limit = (_value(configs, key) for key in RETENTION[:2])
+    if policy is not None and policy.value is not None and "delete" not in policy.value:
+        return f"cleanup.policy is {policy.value or 'empty'}: only a request deletes from the beginning of the log"
     limit = long_number(time_limit)
     if limit is None or long_number(size_limit) != -1:
         return ""
@@ -226,9 +343,9 @@ def _value(configs: ConfigSet, key: str) -> str:
     return entry.value or "" if entry is not None else ""
 
 
-def lost_places(past: Past) -> Mapping[str, tuple[Loss, ...]]:
-    """Topic -> its losses."""
-    found: dict[str, list[Loss]] = {}
+def losses_by_change(past: Past) -> Mapping[ConfigChange | str, tuple[Loss, ...]]:
+    """Losses together: those of one change; of a topic those that no change explains, under its name."""
+    found: dict[ConfigChange | str, list[Loss]] = {}
     for each in past.losses:
-        found.setdefault(each.jump.topic, []).append(each)
-    return {topic: tuple(losses) for topic, losses in found.items()}
+        found.setdefault(each.change if each.change is not None else each.jump.topic, []).append(each)
+    return {cause: tuple(losses) for cause, losses in found.items()}

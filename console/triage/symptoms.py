@@ -8,15 +8,18 @@ from typing import NamedTuple
 
 from msgspec import Struct, field
 
-from console.model.cluster import Group, GroupLag, LogDir, LogRange, Partition, Quorum, Topic
+from console.model.cluster import Group, GroupLag, LogRange, Partition, Quorum, Topic
 from console.model.config import ConfigPlace, ConfigResource, ConfigSet, min_isr, topic_resource
-from console.model.lag_trend import LagTrend
+from console.model.coordinators import OFFSETS, SHARES, TRANSACTIONS
+from console.model.lag_trend import LagTrend, recovers
 from console.model.log_course import Newest
-from console.model.numbers import long_number
+from console.model.observers import not_in_sync
 from console.model.snapshot import Snapshot
 from console.model.transactions import OpenTransaction, Standing, Verdict, verdict
 from console.triage.facts import Facts
+from console.triage.readers import Reading, is_below, is_beyond, reading_of
 from console.triage.remembered import RememberedEach, remembered
+from console.triage.uncleaned import uncleaned
 
 BROKER_GONE = "broker-gone"
 BROKER_SILENT = "broker-silent"
@@ -33,6 +36,8 @@ NO_QUORUM_LEADER = "no-quorum-leader"
 VOTER_BEHIND = "voter-behind"
 EPOCH_JUMPS = "epoch-jumps"
 REBALANCING = "rebalancing"
+COMMITS_LATER = "commits-later"
+"""Records arrive and nothing was committed yet: whether members read shows only later."""
 LAG_GROWS = "lag-grows"
 COMMIT_STANDS_STILL = "commit-stands-still"
 OFFSET_OUT_OF_RANGE = "offset-out-of-range"
@@ -44,10 +49,13 @@ CERTIFICATE_ENDS = "certificate-ends"
 VIEWS_DISAGREE = "views-disagree"
 COMPACTED_GROWS = "compacted-grows"
 
+WORK = frozenset({MOVING, REBALANCING, COMMITS_LATER})
+"""Symptoms that are no trouble unless a cause claims them: moves run, and members join, leave and commit later."""
+
 MOVING_STATES = frozenset({"PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling"})
 """States of a group that is not at work."""
 
-COORDINATORS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+COORDINATORS = frozenset({OFFSETS, TRANSACTIONS, SHARES})
 """Topics whose partitions are what groups and transactions are coordinated by."""
 
 IMBALANCE = 0.10
@@ -60,9 +68,6 @@ SILENT_SECONDS = 5.0
 """The same while most of its voters do not answer."""
 FULL = 0.10
 """Share of a disk that is usable, under which it is nearly full."""
-UNCLEANED = 3.0
-"""A compacted replica is this many times as large as any other of its partition, and two segments, where no cleaner
-runs: a cleaner leaves at most half of a log dirty (min.cleanable.dirty.ratio)."""
 LATE_SECONDS = 8.0
 """Seconds for which a broker has to show what was: many fetches of the metadata log, and a round of asking."""
 AHEAD_MS = 3_600_000
@@ -73,7 +78,8 @@ resign (controller.quorum.fetch.timeout.ms and its brothers)."""
 
 
 class Subject(Struct, frozen=True, omit_defaults=True, order=True, cache_hash=True):
-    """What a symptom or a cause is about. Fields that don't apply are left out of its JSON form."""
+    """What a symptom or a cause is about. Fields that don't apply are left out of its JSON form. change: the time at
+    which the change that is the cause was seen, as 10:31:05: of two changes of a key each is its own cause."""
 
     broker: int | None = None
     topic: str | None = None
@@ -84,6 +90,7 @@ class Subject(Struct, frozen=True, omit_defaults=True, order=True, cache_hash=Tr
     key: str | None = None
     listener: str | None = None
     entity: str | None = None
+    change: str | None = None
 
 
 CLUSTER = Subject()
@@ -186,7 +193,7 @@ def out_of_sync(topics: Mapping[str, Topic]) -> tuple[tuple[str, Partition], ...
         (name, partition)
         for name, topic in topics.items()
         for partition in topic.partitions
-        if len(partition.isr) < len(partition.replicas) or partition.leader < 0
+        if partition.under_replicated or partition.leader < 0
     )
 
 
@@ -219,7 +226,7 @@ def _partition_symptoms(topics: Mapping[str, Topic], configs: Mapping[ConfigReso
                 should[partition.replicas[0]] = should.get(partition.replicas[0], 0) + 1
                 if partition.leader == partition.replicas[0]:
                     led[partition.leader] = led.get(partition.leader, 0) + 1
-            if len(partition.isr) < len(partition.replicas) or partition.leader < 0:
+            if partition.under_replicated or partition.leader < 0:
                 yield from _of_partition(topic.name, partition, wanted)
     for broker, count in sorted(should.items()):
         missing = count - led.get(broker, 0)
@@ -229,7 +236,7 @@ def _partition_symptoms(topics: Mapping[str, Topic], configs: Mapping[ConfigReso
 
 def _of_partition(topic: str, partition: Partition, wanted: int | None) -> Iterator[Symptom]:
     subject = Subject(topic=topic, partition=partition.number)
-    missing = tuple(broker for broker in partition.replicas if broker not in partition.isr)
+    missing = not_in_sync(partition)
     if partition.leader < 0:
         yield Symptom(COORDINATOR_LEADERLESS if topic in COORDINATORS else LEADERLESS, subject, partition.replicas)
     if missing:
@@ -274,64 +281,6 @@ def quorum_silence(look: Look) -> float:
     return (at["cluster"] - at["quorum"]).total_seconds() if "cluster" in at and "quorum" in at else 0.0
 
 
-class Uncleaned(NamedTuple):
-    """Compacted replicas of a broker that are far larger than the others of their partitions. replicas: how many; size,
-    other: bytes of the largest, and of the largest other replica of that partition."""
-
-    broker: int
-    replicas: int
-    topic: str
-    partition: int
-    size: int
-    other: int
-
-
-def uncleaned(snapshot: Snapshot) -> Sequence[Uncleaned]:
-    """The broker of which that is so, and of no other broker."""
-    return _uncleaned(_compacted(snapshot.topics, snapshot.configs), snapshot.log_dirs)
-
-
-@remembered
-def _uncleaned(compacted: Mapping[str, int], dirs: Mapping[int, tuple[LogDir, ...]]) -> Sequence[Uncleaned]:
-    # Sizes by partition are looked at only where a broker has much of a topic.
-    large = {
-        topic
-        for topic, segment in compacted.items()
-        if len(dirs) > 1 and max(sum(each.sizes.get(topic, 0) for each in mine) for mine in dirs.values()) > 2 * segment
-    }
-    sizes: dict[tuple[str, int], dict[int, int]] = {}
-    for broker, mine in dirs.items():
-        for log_dir in mine if large else ():
-            for each in log_dir.replicas.of(large):
-                if not each.is_future:
-                    sizes.setdefault((each.topic, each.partition), {})[broker] = each.size
-    found = [each for place, held in sizes.items() for each in _larger(*place, held, compacted[place[0]])]
-    if len({each.broker for each in found}) != 1:
-        return ()
-    return (max(found, key=lambda each: each.size)._replace(replicas=len(found)),)
-
-
-@remembered
-def _compacted(topics: Mapping[str, Topic], configs: Mapping[ConfigResource, ConfigSet]) -> Mapping[str, int]:
-    """Topic -> its segment.bytes, of the compacted ones."""
-    found: dict[str, int] = {}
-    for topic in topics:
-        own = configs.get(topic_resource(topic))
-        policy = own.get("cleanup.policy") if own is not None else None
-        if own is not None and policy is not None and "compact" in (policy.value or ""):
-            segment = own.get("segment.bytes")
-            found[topic] = (long_number(segment.value) if segment is not None else None) or 2**30
-    return found
-
-
-def _larger(topic: str, partition: int, held: Mapping[int, int], segment: int) -> Iterator[Uncleaned]:
-    """held: broker -> bytes of its replica."""
-    broker = max(held, key=held.__getitem__)
-    other = max((size for each, size in held.items() if each != broker), default=-1)
-    if other >= 0 and held[broker] > UNCLEANED * other and held[broker] - other > 2 * segment:
-        yield Uncleaned(broker, 1, topic, partition, held[broker], other)
-
-
 def _of_quorum(look: Look) -> Iterator[Symptom]:
     quorum = look.snapshot.quorum
     if quorum is None:
@@ -354,12 +303,20 @@ def _of_quorum(look: Look) -> Iterator[Symptom]:
 
 
 def grows(trend: LagTrend) -> bool:
-    """Whether a group's lag grows, by more than commits and looks that are not in step make it seem."""
-    if trend.rate is None or trend.rate < 1:
+    """Whether a group's lag grows, by more than commits and looks that are not in step make it seem, and does not come
+    down again after a burst."""
+    if trend.rate is None or trend.rate < 1 or recovers(trend):
         return False
     then = {(each.topic, each.partition): each.end for each in trend.base.lag.partitions}
     written = sum(each.end - then.get((each.topic, each.partition), each.end) for each in trend.last.lag.partitions)
     return trend.rate * (trend.last.at - trend.base.at) >= GROWTH * written
+
+
+def _may_yet_commit(group: Group, trend: LagTrend) -> bool:
+    """Whether members may read well and commit later: no offset of theirs moved since the look with which the last one
+    is compared, and none is stuck yet. Some commit each minute."""
+    moved = any(each.moved is not None and each.moved > trend.base.at for each in trend.standing.values())
+    return not (group.is_vacant or moved or trend.stuck)
 
 
 _LAG_OF = "lag of "
@@ -367,63 +324,88 @@ _LAG_OF = "lag of "
 
 
 def _of_groups(snapshot: Snapshot) -> dict[Key, Symptom]:
+    known = _read_groups(snapshot)
+    found = {(each.name, each.subject): each for mine in known.symptoms for each in mine}
+    return {**found, **_before_start(known.readings, snapshot.log_ranges)}
+
+
+def readings(snapshot: Snapshot) -> Sequence[Reading]:
+    """What of each group is read."""
+    return _read_groups(snapshot).readings
+
+
+class _ReadGroups(NamedTuple):
+    """Each group's, in the same order."""
+
+    readings: Sequence[Reading]
+    symptoms: Sequence[tuple[Symptom, ...]]
+
+
+def _read_groups(snapshot: Snapshot) -> _ReadGroups:
     unread = frozenset(each.part.removeprefix(_LAG_OF) for each in snapshot.failures if _LAG_OF in each.part)
-    found = dict(_of_read_groups(snapshot.groups, snapshot.lags, snapshot.lag_trends, unread))
-    found |= _before_start(snapshot.groups, snapshot.lags, snapshot.log_ranges)
-    return found
+    return _of_read_groups(snapshot.groups, snapshot.lags, snapshot.lag_trends, snapshot.had_members, unread)
 
 
 @remembered
 def _of_read_groups(
-    groups: Mapping[str, Group], lags: Mapping[str, GroupLag], trends: Mapping[str, LagTrend], unread: frozenset[str]
-) -> Mapping[Key, Symptom]:
-    each = _each_group.of(
-        (name, (group, lags.get(name), trends.get(name), name in unread)) for name, group in groups.items()
+    groups: Mapping[str, Group],
+    lags: Mapping[str, GroupLag],
+    trends: Mapping[str, LagTrend],
+    had_members: frozenset[str],
+    unread: frozenset[str],
+) -> _ReadGroups:
+    found = _each_group.of(
+        (name, (group, lags.get(name), trends.get(name), name in had_members, name in unread))
+        for name, group in groups.items()
     )
-    return _keyed(symptom for mine in each for symptom in mine)
+    return _ReadGroups([each for each, _ in found], [mine for _, mine in found if mine])
 
 
-def _of_group(group: Group, lag: GroupLag | None, trend: LagTrend | None, unread: bool) -> tuple[Symptom, ...]:
-    found = []
+def _of_group(
+    group: Group, lag: GroupLag | None, trend: LagTrend | None, had_members: bool, unread: bool
+) -> tuple[Reading, tuple[Symptom, ...]]:
+    """What is read, and what is wrong with that: offsets that are left from before are no trouble."""
+    reading = reading_of(group, lag, trend, had_members=had_members)
+    return reading, tuple(_wrong_with(reading, unread=unread))
+
+
+def _wrong_with(reading: Reading, *, unread: bool) -> Iterator[Symptom]:
+    group, _, lag, trend = reading
     if group.state in MOVING_STATES:
-        found.append(Symptom(REBALANCING, Subject(group=group.name), (group.coordinator,)))
+        yield Symptom(REBALANCING, Subject(group=group.name), (group.coordinator,))
     if lag is not None and trend is not None and trend.base.at < trend.last.at:
-        found += _beyond_end(group.name, lag, trend)
+        yield from _beyond_end(group.name, lag, trend)
     if trend is None or unread:
-        return tuple(found)
+        return
     if grows(trend):
-        found.append(Symptom(LAG_GROWS, Subject(group=group.name)))
+        name = COMMITS_LATER if _may_yet_commit(group, trend) else LAG_GROWS
+        yield Symptom(name, Subject(group=group.name))
     for topic, partition in trend.stuck:
-        found.append(Symptom(COMMIT_STANDS_STILL, Subject(group=group.name, topic=topic, partition=partition)))
-    return tuple(found)
+        yield Symptom(COMMIT_STANDS_STILL, Subject(group=group.name, topic=topic, partition=partition))
 
 
-_each_group: RememberedEach[str, tuple[Symptom, ...]] = RememberedEach(_of_group)
+_each_group: RememberedEach[str, tuple[Reading, tuple[Symptom, ...]]] = RememberedEach(_of_group)
 
 
 def _beyond_end(group: str, lag: GroupLag, trend: LagTrend) -> Iterator[Symptom]:
     """Commits and ends are answered by two brokers: one that moves is ahead of the end for as long as that takes."""
     for each in lag.partitions:
-        if 0 <= each.end < each.committed:
+        if is_beyond(each):
             stands = trend.standing.get((each.topic, each.partition))
             if stands is not None and (stands.moved or 0.0) < trend.last.at:
                 yield Symptom(OFFSET_OUT_OF_RANGE, Subject(group=group, topic=each.topic, partition=each.partition))
 
 
 @remembered
-def _before_start(
-    groups: Mapping[str, Group], lags: Mapping[str, GroupLag], ranges: Mapping[tuple[str, int], LogRange]
-) -> Mapping[Key, Symptom]:
+def _before_start(known: Sequence[Reading], ranges: Mapping[tuple[str, int], LogRange]) -> Mapping[Key, Symptom]:
     """Commits of records that are deleted. Where nothing waits no log can begin later."""
-    starts = {place: known.start for place, known in ranges.items() if known.start > 0}
-    if not starts:
+    if not any(each.start > 0 for each in ranges.values()):
         return {}
     return _keyed(
-        Symptom(OFFSET_OUT_OF_RANGE, Subject(group=group, topic=each.topic, partition=each.partition))
-        for group, lag in lags.items()
-        if group in groups
-        for each in lag.partitions
-        if each.lag and 0 <= each.committed < starts.get((each.topic, each.partition), 0)
+        Symptom(OFFSET_OUT_OF_RANGE, Subject(group=reading.group.name, topic=each.topic, partition=each.partition))
+        for reading in known
+        for each in (reading.lag.partitions if reading.lag is not None else ())
+        if is_below(each, ranges)
     )
 
 

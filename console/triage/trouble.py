@@ -13,6 +13,7 @@ from console.model.config import ConfigPlace, ConfigResource, topic_resource
 from console.model.snapshot import Snapshot
 from console.plan.stale_throttles import stale_throttles
 from console.triage.symptoms import (
+    COMMITS_LATER,
     LEADERLESS,
     MOVING,
     Look,
@@ -52,8 +53,8 @@ def troubles(look: Look) -> Troubles:
     of_groups: set[tuple[str, str, int]] = set()
     for each in symptoms(look):
         subject = each.subject
-        if each.name == MOVING:
-            continue  # a move is work, no trouble
+        if each.name in (MOVING, COMMITS_LATER):
+            continue  # that is work, no trouble
         if subject.group is not None:
             groups.add(subject.group)
             if subject.topic is not None and subject.partition is not None:

@@ -421,6 +421,8 @@ class Reading:
         session, view = self._session, self._view()
         if not session.snapshot.cluster.brokers:
             await asyncio.gather(session.read_cluster(), view.read())
+            if not self.lost:
+                self._reached()  # what is read beside may wait for a broker that hangs
         else:
             await view.read()
         if self._vitals.due():

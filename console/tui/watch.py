@@ -85,8 +85,8 @@ class Watch:
     """Begins when the pane of causes is first shown, and goes on beside all others, so that what it names has a time.
 
     course, verdict: of the last look, None before the first. lost: why no broker answers now, None while one does.
-    muted: cause (`cause_id`) -> until when it is not counted, UTC. tour: what is shown below the causes in a demo, None
-    for nothing."""
+    muted: cause (`cause_id`) -> until when it is not counted, UTC. seen: the causes of the verdict -> when each was
+    first seen, UTC. tour: what is shown below the causes in a demo, None for nothing."""
 
     def __init__(self, host: WatchHost) -> None:
         self._host = host
@@ -95,6 +95,7 @@ class Watch:
         self.verdict: Verdict | None = None
         self.lost: Failure | None = None
         self.muted: Mapping[str, datetime] = {}
+        self.seen: Mapping[str, datetime] = {}
         self.tour: Tour | None = None
         self._is_asked = False
         self._next = 0.0
@@ -165,6 +166,7 @@ class Watch:
 
     async def _look(self, looker: Looker) -> None:
         """Look, and judge. Raises AdminError and Refused."""
+        from console.present.triage import cause_id
         from console.triage.course import after, begin
         from console.triage.diagnosis import diagnose
 
@@ -177,6 +179,8 @@ class Watch:
         known = self.course
         course = await (asyncio.to_thread(begin, look) if known is None else asyncio.to_thread(after, known, look))
         self.verdict = _steady(self.verdict, await asyncio.to_thread(diagnose, course))
+        now_seen = (cause_id(named.claim) for named in self.verdict.causes)
+        self.seen = {cause: self.seen.get(cause, look.at) for cause in now_seen}
         if self.course is None:
             self.muted = await asyncio.to_thread(self._kept().read, self._cluster)
         elif any(until <= look.at for until in self.muted.values()):

@@ -48,24 +48,31 @@ def decompress(codec: int, data: Bytes, limit: int) -> Bytes:
     return made(data, limit)
 
 
+_FIRST_PIECE = 256
+
+
 def _gzip(data: Bytes, limit: int) -> bytes:
     """All members, one after the other; what follows the last one is ignored, as Java's GZIPInputStream does."""
-    made = bytearray()
-    left: Bytes = data
+    made, view, at = bytearray(), memoryview(data), 0
     while True:
         unpacking = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+        begins, piece = at, _FIRST_PIECE
         try:
-            made += unpacking.decompress(left, limit - len(made) + 1)
+            while not unpacking.eof:
+                # What follows a member is copied with its last piece: many small ones would copy it again and again.
+                part = view[at : at + piece]
+                if not part:
+                    raise DamagedData("its gzip ends too early")
+                at, piece = at + len(part), piece * 2
+                made += unpacking.decompress(part, limit - len(made) + 1)
+                if len(made) > limit:
+                    raise TooLarge(limit)
         except zlib.error as error:
-            if made and left is not data:
+            if made and begins:
                 return bytes(made)
             raise DamagedData(f"its gzip is damaged: {error}") from error
-        if len(made) > limit:
-            raise TooLarge(limit)
-        if not unpacking.eof:
-            raise DamagedData("its gzip ends too early")
-        left = unpacking.unused_data
-        if not left.startswith(b"\x1f\x8b"):
+        at -= len(unpacking.unused_data)
+        if bytes(view[at : at + 2]) != b"\x1f\x8b":
             return bytes(made)
 
 

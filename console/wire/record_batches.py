@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from crc32c import crc32c
@@ -32,6 +32,10 @@ MOST_UNPACKED = 32 << 20
 """Most bytes of a batch's decompressed records."""
 _LEAST_RECORD = 7
 """Bytes of the smallest record: length, attributes, three differences and lengths, and the count of its headers."""
+
+
+_AT_ONCE = 1 << 12
+"""Records that are passed at once."""
 
 
 class BatchDamage(ValueError):
@@ -153,10 +157,26 @@ def _codec_name(codec: int) -> str:
         return f"unknown ({codec})"
 
 
-def records(batch: Batch, topic: str, partition: int, start: int = -1, limit: int = MOST_UNPACKED) -> Iterator[Record]:
-    """The records of a batch from an offset on, decoded one by one. limit: bytes of its decompressed records.
+class OutOfTime(Exception):
+    """The records before the first one that is wanted were too many for the time there is."""
 
-    Raises BatchDamage where it, or the rest of it, can't be decoded.
+
+def _never() -> bool:
+    return False
+
+
+def records(
+    batch: Batch,
+    topic: str,
+    partition: int,
+    start: int = -1,
+    limit: int = MOST_UNPACKED,
+    is_over: Callable[[], bool] = _never,
+) -> Iterator[Record]:
+    """The records of a batch from an offset on, decoded one by one. limit: bytes of its decompressed records. is_over:
+    asked now and then while records before that offset are passed.
+
+    Raises BatchDamage where it, or the rest of it, can't be decoded, and OutOfTime.
     """
     if batch.problem:
         raise BatchDamage(batch.problem)
@@ -165,8 +185,8 @@ def records(batch: Batch, topic: str, partition: int, start: int = -1, limit: in
     except DamagedData as error:
         raise BatchDamage(str(error)) from error
     if batch.facts.magic < 2:
-        return _old_records(batch, bytes(body), topic, partition, start)
-    return _records(batch, bytes(body), topic, partition, start)
+        return _old_records(batch, bytes(body), topic, partition, start, is_over)
+    return _records(batch, bytes(body), topic, partition, start, is_over)
 
 
 class _Truncated(Exception):
@@ -190,7 +210,9 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
             raise _Truncated("a varint of more than ten bytes")
 
 
-def _records(batch: Batch, body: bytes, topic: str, partition: int, start: int) -> Iterator[Record]:
+def _records(
+    batch: Batch, body: bytes, topic: str, partition: int, start: int, is_over: Callable[[], bool]
+) -> Iterator[Record]:
     count, facts, base = batch.claimed, batch.facts, batch.base_offset
     if count < 0 or count * _LEAST_RECORD > len(body):
         raise BatchDamage(f"it claims {count:,} records in {len(body):,} bytes")
@@ -198,7 +220,7 @@ def _records(batch: Batch, body: bytes, topic: str, partition: int, start: int) 
     at, size = 0, len(body)
     offset = base - 1
     try:
-        for _ in range(count):
+        for place in range(count):
             length, at = _varint(body, at)
             end = at + length
             if length < _LEAST_RECORD - 1 or end > size:
@@ -210,6 +232,8 @@ def _records(batch: Batch, body: bytes, topic: str, partition: int, start: int) 
             offset = base + delta
             if offset < start:
                 at = end
+                if place % _AT_ONCE == _AT_ONCE - 1 and is_over():
+                    raise OutOfTime
                 continue
             key, at = _field(body, at, end)
             value, at = _field(body, at, end)
@@ -292,14 +316,18 @@ def _inner_set(body: memoryview) -> tuple[memoryview, str]:
     return (memoryview(value), "") if value is not None else (body, "its set of messages is null")
 
 
-def _old_records(batch: Batch, body: bytes, topic: str, partition: int, start: int) -> Iterator[Record]:
+def _old_records(
+    batch: Batch, body: bytes, topic: str, partition: int, start: int, is_over: Callable[[], bool]
+) -> Iterator[Record]:
     """One record; or those of a compressed message, whose offsets count from its first in v1 (KIP-31)."""
     if batch.codec == Codec.NONE:
         if batch.base_offset >= start:
             yield _old_record(batch, body, topic, partition, batch.base_offset, batch.base_timestamp)
         return
     moved = batch.base_offset - _last_offset(body) if batch.facts.magic else 0
-    for message in batches(body):
+    for place, message in enumerate(batches(body)):
+        if place % _AT_ONCE == _AT_ONCE - 1 and is_over():
+            raise OutOfTime
         if message.problem or message.codec or message.facts.magic != batch.facts.magic:
             raise BatchDamage(message.problem or "its set of messages is nested")
         offset = message.base_offset + moved

@@ -1,27 +1,35 @@
 import java.io.BufferedReader;
 import java.io.ByteArrayInputStream;
 import java.io.InputStreamReader;
+import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.util.Base64;
 import java.util.Map;
 import java.util.Properties;
 import java.util.stream.Collectors;
+import org.apache.kafka.clients.admin.AdminClientConfig;
 import org.apache.kafka.common.config.types.Password;
 import org.apache.kafka.common.security.JaasContext;
 
 /** Reads one text a line, in base64, and prints what Java makes of it: key:value …, in base64, or ! and why not. */
 public class JavaFormats {
     public static void main(String[] arguments) throws Exception {
+        PrintStream out = System.out;
+        System.setOut(System.err); // for what Kafka's classes log
         BufferedReader lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.US_ASCII));
         for (String line = lines.readLine(); line != null; line = lines.readLine()) {
             byte[] text = Base64.getDecoder().decode(line);
             try {
-                Map<?, ?> entries = arguments[0].equals("properties") ? properties(text) : options(text);
-                System.out.println(entries.entrySet().stream()
+                Map<?, ?> entries = switch (arguments[0]) {
+                    case "properties" -> properties(text);
+                    case "providers" -> Map.of("client.id", clientId(text));
+                    default -> options(text);
+                };
+                out.println(entries.entrySet().stream()
                     .map(entry -> encoded(entry.getKey()) + ":" + encoded(entry.getValue()))
                     .collect(Collectors.joining(" ")));
             } catch (RuntimeException refused) {
-                System.out.println("!" + refused.getMessage());
+                out.println("!" + refused.getMessage());
             }
         }
     }
@@ -30,6 +38,12 @@ public class JavaFormats {
         Properties properties = new Properties();
         properties.load(new ByteArrayInputStream(text));
         return properties;
+    }
+
+    private static String clientId(byte[] text) throws Exception {
+        Properties properties = new Properties();
+        properties.load(new ByteArrayInputStream(text));
+        return new AdminClientConfig(properties).originals().get("client.id").toString();
     }
 
     private static Map<?, ?> options(byte[] text) {

@@ -71,7 +71,7 @@ async def modes(link: Link) -> dict[str, tuple[UpdateMode, UpdateMode]]:
     wrong = {}
     for key, mode in zip(keys, told, strict=True):
         entry = entries[key]
-        held = update_mode(BROKER, key, known=key != "a.plugin.key" and (entry is None or entry.type.known))
+        held = UpdateMode.CUSTOM if key == "a.plugin.key" else update_mode(BROKER, key, entry)
         if held is UpdateMode.CUSTOM and mode is UpdateMode.CLUSTER_WIDE:
             continue
         if held is not mode and key not in SINCE_REMOVED:

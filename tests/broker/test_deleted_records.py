@@ -19,7 +19,7 @@ from console.contexts.context import Context
 from console.language.grammar import parse
 from console.language.interpret import to_edits
 from console.language.needs import needs_of_script
-from console.model.changes import CreateTopics, DeleteRecords, LogTarget, NewTopic, Status
+from console.model.changes import CreateTopics, DeleteRecords, DeleteTopics, LogTarget, NewTopic, Status
 from console.model.cluster import LogRange
 from console.plan.compile import runbook
 from console.plan.diff import diff
@@ -184,3 +184,33 @@ async def test_what_is_deleted_is_what_was_said(session: Session, quick_cluster:
     )
     assert compacted.failure is not None
     assert compacted.failure.name == "POLICY_VIOLATION"
+
+
+@pytest.mark.parametrize("release", [KAFKA_3_9, KAFKA_4_3])
+async def test_an_empty_policy_is_as_the_release_has_it(release: str, request: pytest.FixtureRequest) -> None:
+    """Both take it; deletion by request is refused before 4.2."""
+    cluster = request.getfixturevalue({KAFKA_3_9: "kafka39", KAFKA_4_3: "plain_cluster"}[release])
+    name = "kept-for-ever"
+    with AdminClient(ConnectionSettings(bootstrap=cluster.addresses)) as client:
+        session = Session(client, Context("test", "tests", client.settings), "test")
+        new = CreateTopics((NewTopic(name, 1, 1, configs={"cleanup.policy": ""}),))
+        (made,) = await client.run(changes.send, new, validate_only=False)
+        assert made.ok, made
+        producer = AIOKafkaProducer(bootstrap_servers=cluster.bootstrap)
+        await producer.start()
+        for _ in range(3):
+            await producer.send_and_wait(name, b"x", partition=0)
+        await producer.stop()
+        report = await staged(session, f"delete records topic {name} partition 0 before 2")
+        sent = DeleteRecords({LogTarget(name, 0): 2})
+        if release == KAFKA_3_9:
+            assert "cleanup.policy of kept-for-ever is empty" in report.refused[0].reason
+            (outcome,) = await client.run(changes.send, sent, validate_only=False)
+            assert outcome.failure is not None
+            assert outcome.failure.name == "POLICY_VIOLATION"
+        else:
+            assert report.added
+            assert (await apply_plan(session, ApplyOptions(risks=frozenset({f"records-deleted={name}"})))).ok
+            ranges, _ = await client.run(partitions.log_ranges, [(name, 0)])
+            assert ranges == {(name, 0): LogRange(2, 3)}
+        await client.run(changes.send, DeleteTopics((name,)), validate_only=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import os
 import random
 import ssl
 import subprocess
@@ -11,8 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from console.admin.settings import Store, TlsSettings
+from console.admin.settings import CLIENT_ID, Store, TlsSettings
 from console.admin.tls import client_identity, trusted_certificates
+from console.contexts.client_files import from_properties
+from console.contexts.config_providers import placeholder
+from console.contexts.context import ContextError, Surroundings
 from console.contexts.jaas import parse_jaas
 from console.contexts.properties import parse_properties
 from console.model.secret import Secret
@@ -28,11 +32,16 @@ WORDS = ["required", "optional", "a.B", "user", "x-y_z$", '"p w"', "'q'", '"\\"\
 WORDS += ['"\\9\\777\\08"', "/* c */", "// c\n", "\n", "1", "{"]
 
 
-def what_java_makes_of(kind: str, texts: list[bytes]) -> Iterator[Mapping[str, str] | None]:
+def what_java_makes_of(
+    kind: str, texts: list[bytes], environ: Mapping[str, str] | None = None
+) -> Iterator[Mapping[str, str] | None]:
     """For each text what Java reads, None where it refuses it."""
     command = [java(), "-Xmx256m", "-cp", f"{jars(KAFKA_4_3)}/*", str(HERE / "JavaFormats.java"), kind]
     lines = "\n".join(base64.b64encode(text).decode() for text in texts)
-    done = subprocess.run(command, input=lines, capture_output=True, text=True, check=False, timeout=PATIENCE)
+    done = subprocess.run(
+        command, input=lines, capture_output=True, text=True, check=False, timeout=PATIENCE,
+        env={**os.environ, "LC_ALL": "C.UTF-8", **(environ or {})},
+    )  # fmt: skip
     if done.returncode and "jdk.compiler" in done.stderr:
         pytest.skip("this Java has no compiler: install a JDK (Debian: apt install openjdk-17-jdk-headless)")
     assert done.returncode == 0, done.stderr
@@ -88,6 +97,74 @@ def test_login_configs_are_read_as_kafka_reads_them() -> None:
             (module,) = parse_jaas(text)
             assert module.options == expected, repr(text)
     assert taken > len(texts) / 10
+
+
+PARTS = [
+    "x",
+    " ",
+    "${",
+    "}",
+    ":",
+    "${f:",
+    "${d:",
+    "${e:",
+    "${v:",
+    "FOLDER",
+    "FOLDER/logins",
+    "FOLDER/sub",
+    "/..",
+    "logins",
+]
+PARTS += ["plain", ":a.key}", ":plain}", ":b}", "PLAIN}", "HOME_OF_NOBODY}", ":PLAIN}", "nested", "$"]
+REFERENCES = [
+    "${f:FOLDER/logins:a.key}", "${f:FOLDER/logins:b}", "${f:FOLDER/sub/../logins:a.key}", "${f:FOLDER/sub/none:a.key}",
+    "${f:logins:a.key}", "${f:FOLDER/../logins:a.key}", "${d:FOLDER/sub:plain}", "${d:FOLDER/sub:nested}",
+    "${d:FOLDER/sub/:lines}", "${d:FOLDER/sub:../logins}", "${d:FOLDER:sub}", "${d:FOLDER:logins}", "${e:PLAIN}",
+    "${e::PLAIN}", "${e:x:PLAIN}", "${e:NO_SUCH}", "${e:HIDDEN}", "${v:a:b}", "${f:FOLDER/logins:c:d}", "${f:a.key}",
+]  # fmt: skip
+
+
+@pytest.mark.usefixtures("java_is_there")
+def test_config_providers_resolve_as_kafkas_do(tmp_path: Path) -> None:
+    """What Kafka resolves is the same here; what it leaves as it stands, or refuses, is an error here."""
+    folder, below = tmp_path / "secrets", tmp_path / "secrets" / "sub"
+    below.mkdir(parents=True)
+    (folder / "logins").write_text("a.key = va\\u00e9lue \nc\\:d=e\n", encoding="utf-8")
+    (tmp_path / "logins").write_text("a.key=not allowed\n")
+    (below / "plain").write_bytes("gr\u00fcn".encode())
+    (below / "lines").write_bytes(b"one\r\ntwo\n")
+    (below / "nested").write_text("${d:x:y}")
+    package = "org.apache.kafka.common.config.provider"
+    declared = (
+        f"bootstrap.servers=b:1\nconfig.providers=f,d,e,v\nconfig.providers.f.class={package}.FileConfigProvider\n"
+        f"config.providers.f.param.allowed.paths={folder},/usr\n"
+        f"config.providers.d.class={package}.DirectoryConfigProvider\n"
+        f"config.providers.d.param.allowed.paths={below}\n"
+        f"config.providers.e.class={package}.EnvVarConfigProvider\n"
+        "config.providers.e.param.allowlist.pattern=[A-Z]{1,5}\n"
+    )
+    chance = random.Random(22)
+    ids = [chance.choice(["", "a-"]) + reference + chance.choice(["", "-b"]) for reference in REFERENCES * 3]
+    ids += ["".join(chance.choices(PARTS, k=chance.randrange(1, 6))) for _ in range(2000)]
+    ids += ["".join(chance.choices(REFERENCES, k=2)) for _ in range(500)]
+    texts = [f"{declared}client.id={each.replace('FOLDER', str(folder))}\n" for each in ids]
+    environ = {"PLAIN": "pl\u00e4in", "HIDDEN": "no"}
+    expected = what_java_makes_of("providers", [text.encode("latin-1") for text in texts], environ)
+    surroundings = Surroundings(environ, tmp_path / "home", Path("/none"))
+    resolved = 0
+    for text, theirs in zip(texts, expected, strict=True):
+        file = tmp_path / "client.properties"
+        file.write_text(text, encoding="latin-1")
+        written = text.partition("client.id=")[2].strip()
+        if theirs is None or placeholder(theirs["client.id"]) is not None:
+            with pytest.raises(ContextError, match=r"client\.id: "):
+                from_properties(file, surroundings)
+        else:
+            resolved += theirs["client.id"].strip() != written
+            assert from_properties(file, surroundings)[0].client_id == (theirs["client.id"].strip() or CLIENT_ID), (
+                written
+            )
+    assert resolved > 60
 
 
 # Stores, as keytool makes them

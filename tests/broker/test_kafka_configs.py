@@ -19,6 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from console.admin import changes, cluster, configs, quotas, scram
+from console.admin.config_resources import list_config_resources
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
 from console.cli.kafka_configs.command import ConfigsCommand
@@ -81,7 +82,7 @@ class Side:
 
 
 async def _state(link: Link, names: Collection[str]) -> dict[str, Any]:
-    listed = await configs.list_config_resources(link, [GROUP, CLIENT_METRICS])
+    listed = await list_config_resources(link, [GROUP, CLIENT_METRICS])
     topics = [topic_resource(name) for name in names if name.startswith("topic-")]
     wanted = [*topics, broker_resource(1), CLUSTER_DEFAULT, *(each for each in listed if each.name in names), LOGGERS]
     listing = await configs.describe_configs(link, wanted)

@@ -26,14 +26,18 @@ from console.model.changes import (
     UpdateFeatures,
 )
 from console.model.cluster import Broker, NodeFeatures
+from console.model.codes import DYNAMIC_BROKER_CONFIG, DYNAMIC_DEFAULT_BROKER_CONFIG
+from console.model.config import CLUSTER_DEFAULT, broker_resource
 from console.plan.compile import runbook
 from console.plan.diff import diff
 from console.plan.plan import StageReport
 from console.plan.reversal import reversal
+from console.plan.risks import effects
 from console.plan.settle import ApplyOptions, ApplyReport
 from console.present.features import feature_rows
 from console.present.quorum import quorum_rows
 from console.session.applying import apply_plan, check_plan
+from console.session.journal_changes import stage_revert
 from console.session.plan_facts import judge
 from console.session.reading import read_needs
 from console.session.session import Session
@@ -225,3 +229,41 @@ async def test_a_broker_that_is_down_is_unregistered(session: Session, nodes: Ka
     (back,) = (broker for broker in session.snapshot.cluster.brokers if broker.id == 4)
     assert isinstance(back, Broker)
     assert not back.fenced
+
+
+async def test_a_level_that_takes_settings_away_gives_them_back(session: Session, nodes: KafkaCluster) -> None:
+    if nodes.version != KAFKA_4_3:
+        return
+    elr, min_isr = "eligible.leader.replicas.version", "min.insync.replicas"
+
+    async def own() -> dict[str, str]:
+        resources = [CLUSTER_DEFAULT, *map(broker_resource, (1, 2, 3, 4))]
+        await session.read_configs(resources)
+        entries = {each.name: session.snapshot.configs[each].get(min_isr) for each in resources}
+        sources = (DYNAMIC_BROKER_CONFIG, DYNAMIC_DEFAULT_BROKER_CONFIG)
+        return {
+            name: entry.value or ""
+            for name, entry in entries.items()
+            if entry is not None and entry.source == sources[not name]
+        }
+
+    await staged(session, f"feature set {METADATA}=30 {elr}=0")
+    await applied(session, f"feature-irreversible={METADATA}")
+    if "" in await own():
+        await staged(session, f"unset broker <default> {min_isr}")
+        await applied(session)
+    await staged(session, f"set broker 2 {min_isr}=2; set broker 4 {min_isr}=3")
+    await applied(session, "isr-above-replication")
+    before = await own()
+    assert before == {"2": "2", "4": "3"}
+    await staged(session, f"feature set {elr}=1")
+    (lines,) = effects(session.plan.staged, session.snapshot).values()
+    assert any("(broker 2: 2, broker 4: 3)" in line for line in lines)
+    done = await applied(session)
+    assert list(await own()) == [""]
+    for text in (f"set broker 2 {min_isr}=2", f"unset broker <default> {min_isr}"):
+        assert (await staged(session, text)).refused
+    assert done.change is not None
+    assert not (await stage_revert(session, done.change)).staging.refused
+    await applied(session, "isr-above-replication")
+    assert await own() == before

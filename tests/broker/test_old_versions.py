@@ -11,6 +11,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer  # type: ignore[import-u
 from console.admin import acls, cluster, configs, groups, partitions, quotas, scram, topics
 from console.admin import cluster as log_dirs
 from console.admin.changes import send
+from console.admin.config_resources import list_config_resources
 from console.admin.errors import Unsupported
 from console.admin.group_lag import group_lag
 from console.admin.link import Link
@@ -245,4 +246,4 @@ async def test_groups(kafka39: KafkaCluster, link: Link, name: str) -> None:
     finally:
         await consumer.stop()
     with pytest.raises(Unsupported, match="needs Kafka ≥ 3"):
-        await configs.list_config_resources(link, [32])
+        await list_config_resources(link, [32])

@@ -6,6 +6,7 @@ import asyncio
 import re
 
 from console.admin import configs
+from console.admin.config_resources import list_config_resources
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
 from console.model.changes import (
@@ -176,7 +177,7 @@ async def test_client_metrics_and_groups_with_configs(kafka: KafkaCluster, link:
     if is_4(kafka):
         ops[group] = (ConfigOp("consumer.session.timeout.ms", SET, "50000"),)
     assert await applied(link, AlterConfigs(ops))
-    listed = await configs.list_config_resources(link, [CLIENT_METRICS, GROUP])
+    listed = await list_config_resources(link, [CLIENT_METRICS, GROUP])
     assert [resource for resource in listed if resource.name == name] == sorted(ops)
     listing = await configs.describe_configs(link, ops)
     entry = listing.sets[metrics].get("interval.ms")
@@ -186,9 +187,9 @@ async def test_client_metrics_and_groups_with_configs(kafka: KafkaCluster, link:
         entry = listing.sets[group].get("consumer.session.timeout.ms")
         assert entry is not None
         assert (entry.value, entry.source.name) == ("50000", "DYNAMIC_GROUP_CONFIG")
-        assert topic_resource("x") not in await configs.list_config_resources(link, [BROKER])
+        assert topic_resource("x") not in await list_config_resources(link, [BROKER])
     else:
-        assert await configs.list_config_resources(link, [GROUP]) == ()
+        assert await list_config_resources(link, [GROUP]) == ()
 
 
 async def test_a_describer_that_hangs_is_replaced(plain_cluster: KafkaCluster, name: str) -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
 from console.admin.changes import send
 from console.admin.client import AdminClient
+from console.admin.cluster import describe_quorum
 from console.admin.errors import AdminError
 from console.admin.settings import ConnectionSettings
+from console.cli.triage import watch_verdicts
 from console.contexts.context import Context
 from console.model.changes import CreateTopics, NewTopic
 from console.session.session import Session
@@ -101,3 +104,39 @@ async def test_a_broker_is_killed_comes_back_and_hangs(
                 down = await watching.until(lambda found: ("broker-down", 2, "certain") in found)
                 note("stopped, fenced", down - stopped)
             await watching.until(lambda found: not any(each[1] == 2 and each[0] != "leader-skew" for each in found))
+
+
+async def _judged(addresses: Sequence[tuple[str, int]]) -> Verdict:
+    """What ``kac triage --for 5s`` says."""
+    options = argparse.Namespace(seconds=5.0, watch=False, expect=[], output="text", prometheus=None)
+    settings = ConnectionSettings(bootstrap=tuple(addresses))
+    with AdminClient(settings) as client:
+        async with Looker(Session(client, Context("test", "tests", settings))) as looker:
+            return await watch_verdicts(looker, options)
+
+
+async def _leader(three: KafkaCluster) -> int:
+    with AdminClient(ConnectionSettings(bootstrap=three.addresses)) as client:
+        return (await client.run(describe_quorum)).leader_id
+
+
+async def test_each_node_is_paused_the_active_controller_first(own_cluster: KafkaCluster) -> None:
+    """It is named, by living brokers in whatever order, and by one alone; its pause takes no other answer along."""
+    three = own_cluster
+    await asyncio.to_thread(three.bring_up)
+    first = await _leader(three)
+    for node in (first, *(each for each in three.broker_ids if each != first)):
+        ordered = three.addresses[node - 1 :] + three.addresses[: node - 1]
+        with three.hanging(node):
+            for addresses in (ordered, ordered[1:], ordered[1:2]):
+                verdict = await _judged(addresses)
+                named = {(each.claim.cause, each.claim.subject.broker) for each in verdict.causes}
+                assert named & {("broker-unresponsive", node), ("broker-down", node)}, (node, first, verdict)
+                assert not verdict.is_healthy
+                assert not [
+                    each for each in verdict.unknowable if each.what.startswith(("topics", "cluster", "silent"))
+                ]
+        await asyncio.to_thread(three.await_brokers, three.broker_ids, PATIENCE)
+        async with asyncio.timeout(PATIENCE):
+            while not (await _judged(three.addresses)).is_healthy:
+                pass

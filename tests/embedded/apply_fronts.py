@@ -144,6 +144,7 @@ RISKY = (
 """An edit for each warning."""
 WITH_TESTS_OF_THEIR_OWN = frozenset(
     {
+        "acl-matches-nothing",
         "transaction-aborted",
         "unclean-loss",
         "records-deleted",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -9,13 +10,16 @@ import pytest
 
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
-from console.embedded.brokers import EmbeddedCluster
+from console.cli import main as cli
+from console.embedded.brokers import EmbeddedCluster, run_in_thread
 from console.embedded.faults import Cut, Fault, Meanwhile, Moment
-from console.embedded.group_coordinator import ensure_topic
+from console.embedded.group_coordinator import GROUP_TOPIC, ensure_topic, partition_of
 from console.embedded.groups import Committed, Group, Member
 from console.embedded.newer_groups import NewerGroup
 from console.embedded.partition_log import PartitionLog
+from console.embedded.record_batch import read_batch, transactional_batch
 from console.embedded.replicas import new_topic, striped
+from console.embedded.scenarios.seed import batch_of
 from console.embedded.spec import ClusterSpec
 from console.embedded.state import ClusterState
 from console.model.changes import Status
@@ -136,3 +140,33 @@ async def test_a_group_of_very_many_partitions_takes_few_requests(count: int) ->
             assert running.counters.total().requests < 40 + 20 * commits
         finally:
             made.close()
+
+
+@pytest.mark.parametrize("held", [True, False])
+async def test_a_transaction_where_a_groups_offsets_are_is_in_the_forecast(
+    *, held: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It hangs in the partition of the offsets' topic that the group's name has, or in another one."""
+    with run_in_thread(ClusterSpec(brokers=1, static_configs=STATIC)) as running:
+
+        def seed(cluster: EmbeddedCluster) -> None:
+            state, now = cluster.state, int(cluster.clock.time() * 1000)
+            state.put_topic(new_topic("orders", striped([1], 1, 1), [1]))
+            ensure_topic(state)
+            state.logs["orders", 0] = log = PartitionLog()
+            log.append(read_batch(batch_of([b"one", b"two"], now, b"k"), 0), 0)
+            state.groups["invoices"] = Group("invoices", protocol_type="consumer", written=True)
+            state.groups["invoices"].offsets["orders", 0] = Committed(2, 0)
+            number = partition_of("invoices", len(state.topics[GROUP_TOPIC].partitions))
+            place = GROUP_TOPIC, number if held else number ^ 1
+            offsets = state.logs.setdefault(place, PartitionLog())
+            batch = read_batch(batch_of([b"offset"], now - 3_600_000, b"k"), 0)
+            offsets.append(transactional_batch(batch, 77, 0, 0), 0)
+
+        running.call(seed)
+        arguments = ["run", "-b", running.bootstrap, "-e", "reset group invoices to earliest; plan"]
+        code = await asyncio.to_thread(cli.run, arguments)
+        out = capsys.readouterr().out
+        assert code == 3, out  # staged, and not applied
+        assert ("the transaction of producer 77 is open in __consumer_offsets/" in " ".join(out.split())) is held
+        assert "up to 2 records are read again" in out

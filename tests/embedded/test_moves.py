@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
 from console.embedded.brokers import EmbeddedCluster
-from console.embedded.replicas import new_topic, start_move
+from console.embedded.replicas import caught_up, new_topic, start_move
 from console.embedded.spec import ClusterSpec
 from console.model.changes import Status
+from console.model.config import topic_resource
 from console.plan.compile import runbook
 from console.plan.diff import diff
 from console.plan.kinds.moves import MoveReplicas
@@ -94,3 +96,94 @@ async def test_the_number_of_replicas_changes_where_it_is_meant(capsys: pytest.C
             assert [each.status for result in report.results for each in result.outcomes] == [Status.APPLIED]
             await cluster.settled()
             assert cluster.state.topics["orders"].partitions[0].replicas == (1, 2, 3)
+
+
+async def stuck(cluster: EmbeddedCluster) -> None:
+    """orders/0 was on 1 and goes to 2 and 3; 2 has copied it, 3 is down, and then 1."""
+    cluster.state.put_topic(new_topic("orders", [(1,)], (1, 2, 3, 4)))
+    await cluster.broker_down(3)
+    assert start_move(cluster, "orders", 0, (2, 3)).code == 0
+    topic = cluster.state.topics["orders"]
+    copied = caught_up(topic.partitions[0], 2, cluster.state.alive())
+    cluster.state.put_topic(replace(topic, partitions=(copied,)))
+    await cluster.broker_down(1)
+    assert cluster.state.topics["orders"].partitions[0].isr == (2,)
+
+
+async def test_a_move_back_to_none_that_is_in_sync_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    """As brokers refuse it; the plan says which are to come back."""
+    async with EmbeddedCluster(ClusterSpec(brokers=4)) as cluster:
+        await stuck(cluster)
+        assert "unclean leader election" in (start_move(cluster, "orders", 0, None).message or "")
+        async with session_on(cluster) as session:
+            await session.read_configs([topic_resource("orders")])
+            code, out, err = await ran(session, "cancel move topic orders partition 0", capsys)
+            assert code == 1, out
+            assert "none of the replicas before the move is in sync (1)" in out + err
+            assert not session.plan
+
+
+async def test_where_brokers_would_take_it_the_loss_is_typed(capsys: pytest.CaptureFixture[str]) -> None:
+    async with EmbeddedCluster(ClusterSpec(brokers=4)) as cluster:
+        await stuck(cluster)
+        cluster.state.alter_config(topic_resource("orders"), {"unclean.leader.election.enable": "true"})
+        async with session_on(cluster) as session:
+            await ran(session, "cancel move topic orders partition 0", capsys)
+            code, out, err = await ran(session, "apply --yes", capsys)
+            assert code == 1
+            assert "unclean-loss" in out + err
+            assert "what only broker 2 has is lost" in out + err
+            assert cluster.state.topics["orders"].partitions[0].adding
+            code, out, err = await ran(session, "apply --yes --accept unclean-loss=orders/0", capsys)
+            assert code == 0, out + err
+            assert cluster.state.topics["orders"].partitions[0].replicas == (1,)
+            assert cluster.state.topics["orders"].partitions[0].leader < 0
+
+
+async def test_what_was_not_read_is_judged_before_it_is_sent(capsys: pytest.CaptureFixture[str]) -> None:
+    """Without the topic's configs it is staged with its risk; brokers have the last word."""
+    async with EmbeddedCluster(ClusterSpec(brokers=4)) as cluster:
+        await stuck(cluster)
+        async with session_on(cluster) as session:
+            await ran(
+                session, "cancel move topic orders partition 0; apply --yes --accept unclean-loss=orders/0", capsys
+            )
+            assert cluster.state.topics["orders"].partitions[0].adding == (2, 3)
+
+
+async def test_a_cancellation_with_a_replica_in_sync_has_no_risk(capsys: pytest.CaptureFixture[str]) -> None:
+    async with EmbeddedCluster(ClusterSpec(brokers=4)) as cluster:
+        cluster.state.put_topic(new_topic("orders", [(1, 4)], (1, 2, 3, 4)))
+        await cluster.broker_down(3)
+        assert start_move(cluster, "orders", 0, (2, 3)).code == 0
+        await cluster.broker_down(4)
+        async with session_on(cluster) as session:
+            code, out, err = await ran(session, "cancel move topic orders partition 0; apply --yes", capsys)
+            assert code == 0, out + err
+            assert cluster.state.topics["orders"].partitions[0].replicas == (1, 4)
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (
+            "move topic orders partition 0 to 3,4",
+            "broker 3 stays and is not in sync: before Kafka 4.3 the move does not",
+        ),
+        ("move topic orders partition 0 to 3 resize", "broker 3 stays and is not in sync: the move does not end"),
+        ("move topic orders partition 0 to 3,1", ""),  # another order is taken at once
+        ("move topic orders partition 0 to 1,4", ""),
+    ],
+)
+async def test_a_replica_that_stays_and_is_down_is_said(
+    capsys: pytest.CaptureFixture[str], command: str, said: str
+) -> None:
+    async with EmbeddedCluster(ClusterSpec(brokers=4)) as cluster:
+        cluster.state.put_topic(new_topic("orders", [(1, 3)], (1, 2, 3, 4)))
+        await cluster.broker_down(3)
+        async with session_on(cluster) as session:
+            _, out, err = await ran(session, f"{command}; plan", capsys)
+            assert len(session.plan.staged) == 1, out + err
+            text = " ".join((out + err).split())
+            assert said in text
+            assert bool(said) is ("stays and is not in sync" in text)

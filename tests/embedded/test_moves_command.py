@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from console.admin import changes
+from console.cli import main as cli
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
 from console.embedded.replicas import new_topic
 from console.embedded.spec import ClusterSpec
@@ -202,3 +204,21 @@ def test_leftovers_say_what_an_operation_owns(
     assert kac("moves", "--continue").code == 0
     (left,) = json.loads(kac("leftovers", "--output", "json").out)["leftovers"]
     assert left["entity"] == "topic others"
+
+
+@pytest.mark.parametrize("words", [["drain", "3", "--run", "--yes"], ["drain", "3", "--run"], ["--cancel", "1"]])
+def test_a_context_wants_its_name_typed_also_with_yes(
+    cluster: ThreadedCluster,
+    words: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    contexts = tmp_path / "config.toml"
+    servers = f'"bootstrap.servers" = "{cluster.bootstrap}"\n'
+    contexts.write_text(f"[contexts.prod]\n{servers}confirm = true\n[contexts.lab]\n{servers}")
+    monkeypatch.setenv("KAC_CONFIG", str(contexts))
+    assert cli.run(["moves", "-c", "prod", *words]) == 1
+    assert "context prod wants its name typed, and there is no terminal" in capsys.readouterr().err
+    assert settled_replicas(cluster) == list(PLACES)
+    assert not cluster.call(lambda c: [key for configs in c.state.configs.values() for key in configs if "thr" in key])

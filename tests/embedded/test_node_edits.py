@@ -20,6 +20,7 @@ from console.language.grammar import parse
 from console.language.interpret import to_edits
 from console.language.needs import needs_of_script
 from console.model.changes import Outcome, Status
+from console.model.config import topic_resource
 from console.plan.settle import ApplyOptions
 from console.session.applying import apply_plan
 from console.session.reading import read_needs
@@ -102,6 +103,18 @@ async def test_each_leader_gets_its_own_partitions(session: Session, cluster: Th
     assert [outcome.status for outcome in found] == [Status.APPLIED] * 3
     assert starts(cluster) == [10, 10, 10]
     assert cluster.call(lambda each: each.counters.total("delete_records")[0]) == 3
+
+
+async def test_an_empty_cleanup_policy_lets_records_be_deleted(session: Session, cluster: ThreadedCluster) -> None:
+    orders = topic_resource("orders")
+    cluster.call(lambda each: each.state.alter_config(orders, {"cleanup.policy": ""}))
+    (found,) = await outcomes(session, "delete records topic orders partition 1 before 4")
+    assert found.status is Status.APPLIED
+    assert starts(cluster) == [0, 4, 0]
+    cluster.call(lambda each: each.state.alter_config(orders, {"cleanup.policy": "compact"}))
+    statements = parse("delete records topic orders partition 2 before 4")
+    await read_needs(session, needs_of_script(statements))
+    assert session.stage(to_edits(statements[0], session.snapshot)).refused
 
 
 RIGHTS = (

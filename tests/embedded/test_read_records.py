@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 
@@ -10,6 +11,7 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition  # type: ignore[import-untyped]
 
 from console.admin import records as reading
+from console.admin.aside import LONG, aside
 from console.admin.errors import BrokerError
 from console.admin.link import Link
 from console.admin.records import read_records
@@ -22,6 +24,7 @@ from console.model.records import First, FromOffset, OfGroup, Record, RecordsQue
 from console.present.records import kind
 from tests.embedded.poisoned import poisoned
 from tests.support.changing import make_topic
+from tests.support.patience import PATIENCE
 
 
 @pytest.fixture(scope="module")
@@ -175,3 +178,24 @@ async def test_the_stuck_group_of_the_demo_stands_on_a_record_that_is_not_json()
         finally:
             await link.close()
     assert [kind(record.value) for record in found.records] == ["binary", "json", "json"]
+
+
+async def test_records_are_decoded_and_looked_at_while_the_clients_loop_goes_on(
+    running: ThreadedCluster, link: Link
+) -> None:
+    turned = threading.Event()
+
+    def wanted(record: Record) -> bool:
+        return turned.wait(PATIENCE)
+
+    look = asyncio.ensure_future(read_records(link, RecordsQuery("orders", 0, First(), 5), wanted))
+    asyncio.get_running_loop().call_later(0.05, turned.set)
+    assert len((await look).records) == 5
+
+
+@pytest.mark.parametrize("size", [LONG, 100 * LONG])
+async def test_a_long_answer_is_decoded_while_the_clients_loop_goes_on(size: int) -> None:
+    turned = threading.Event()
+    decoding = asyncio.ensure_future(aside(size, lambda: turned.wait(PATIENCE)))
+    asyncio.get_running_loop().call_soon(turned.set)
+    assert await decoding

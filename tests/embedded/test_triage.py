@@ -14,9 +14,16 @@ from console.cli import main as cli
 from console.contexts.context import parse_bootstrap
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
 from console.embedded.handlers.elect_leaders import elect
+from console.embedded.partition_log import PartitionLog
+from console.embedded.record_batch import read_batch
 from console.embedded.replicas import new_topic, striped
+from console.embedded.scenarios.seed import batch_of
 from console.embedded.spec import ClusterSpec
+from console.model.acl import Acl
+from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
+from console.plan.edits import RemoveAcl
 from console.session import slow_looks
+from console.triage.causes import access
 from console.triage.symptoms import Subject
 from tests.support.triage_watch import watching
 
@@ -25,6 +32,8 @@ from tests.support.triage_watch import watching
 def cluster() -> Iterator[ThreadedCluster]:
     with run_in_thread(ClusterSpec(brokers=3)) as running:
         running.call(lambda c: c.state.put_topic(new_topic("orders", striped([1, 2, 3], 6, 3), [1, 2, 3])))
+        # Two brokers could not make it.
+        running.call(lambda c: c.state.put_topic(new_topic("__consumer_offsets", [(1, 2)], [1, 2, 3], internal=True)))
         yield running
 
 
@@ -132,3 +141,53 @@ async def test_a_broker_that_does_not_take_in_what_was_decided(monkeypatch: pyte
             named = await it.names("metadata-behind", Subject(broker=3))
             assert "orders/0 is leader epoch 0, while others know epoch 1" in named.claim.evidence[0].fact
             assert [each.claim.subject for each in (await it.look()).causes] == [Subject(broker=3)]
+
+
+@pytest.mark.parametrize(("factor", "code"), [("3", 4), ("1", 0)])
+def test_a_broker_that_can_not_make_the_topic_of_offsets(
+    factor: str, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A single one, with Kafka's default or with a file for one broker."""
+    spec = ClusterSpec(brokers=1, static_configs={"offsets.topic.replication.factor": factor})
+    with run_in_thread(spec) as running:
+        running.call(lambda c: c.state.put_topic(new_topic("orders", striped([1], 3, 1), [1])))
+        assert triage(running) == code
+        assert ("no group can work" in capsys.readouterr().out) is (code == 4)
+
+
+async def test_a_right_that_was_taken_is_named_where_writing_stops(monkeypatch: pytest.MonkeyPatch) -> None:
+    """ACLs and logs are read from the cluster; the fix takes the ACL away again."""
+    for name in ("LOGS_EVERY", "ACLS_EVERY"):
+        monkeypatch.setattr(slow_looks, name, 0.3)
+    monkeypatch.setattr(access, "QUIET", 2.0)
+    denied = Acl(
+        AclResourceType.parse("TOPIC"),
+        "orders",
+        PatternType.parse("LITERAL"),
+        "User:writer",
+        "*",
+        AclOperation.parse("WRITE"),
+        Permission.parse("DENY"),
+    )
+
+    def write(running: EmbeddedCluster) -> None:
+        log = running.state.logs.setdefault(("orders", 0), PartitionLog())
+        log.append(read_batch(batch_of([b"one"], int(running.clock.time() * 1000), b"k"), 0), 0)
+
+    with run_in_thread(ClusterSpec(brokers=3)) as running:
+        running.call(lambda c: c.state.put_topic(new_topic("orders", striped([1, 2, 3], 1, 3), [1, 2, 3])))
+        running.call(lambda c: c.state.put_topic(new_topic("__consumer_offsets", [(1, 2)], [1, 2, 3], internal=True)))
+        async with watching(ConnectionSettings(bootstrap=parse_bootstrap(running.bootstrap))) as it:
+
+            def grows() -> bool:
+                running.call(write)
+                known = it.facts.logs.logs.get(("orders", 0))
+                return known is not None and known.grew_at is not None and it.course is not None
+
+            await it.until(lambda _: grows() and "acls" in it.course.last.snapshot.read_at, "a log that grows")  # type: ignore[union-attr]
+            running.call(lambda c: c.state.add_acl(denied))
+            named = await it.names("access-changed", Subject(topic="orders"))
+            assert named.claim.title == "DENY WRITE for User:writer on topic orders was added, and " + (
+                "nothing is written to orders since"
+            )
+            assert named.claim.next[0].edits == (RemoveAcl(denied),)

@@ -63,6 +63,8 @@ class Asked:
 def cluster() -> Iterator[ThreadedCluster]:
     with run_in_thread(ClusterSpec(brokers=3)) as running:
         running.call(lambda c: c.state.put_topic(new_topic("orders", striped([1, 2, 3], 6, 3), [1, 2, 3])))
+        # Two brokers could not make it.
+        running.call(lambda c: c.state.put_topic(new_topic("__consumer_offsets", [(1, 2)], [1, 2, 3], internal=True)))
         yield running
 
 

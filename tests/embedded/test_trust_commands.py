@@ -17,7 +17,8 @@ import pytest
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings, SaslSettings
 from console.cli import main as cli
-from console.contexts.context import Context
+from console.contexts import load
+from console.contexts.context import Context, parse_bootstrap
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
 from console.embedded.faults import Delay, Fail, Fault, Meanwhile
 from console.embedded.replicas import new_topic, striped
@@ -32,6 +33,9 @@ from console.session.applying import apply_plan
 from console.session.describe_again import read_again
 from console.session.journal_changes import stage_revert
 from console.session.session import Session
+from console.session.triage_looks import Looker
+from console.triage.course import begin
+from console.triage.diagnosis import diagnose
 from tests.support.patience import PATIENCE
 
 ROOT = Path(__file__).parents[2]
@@ -195,6 +199,52 @@ def test_leftovers_as_a_script(kac: Kac, cluster: ThreadedCluster) -> None:
     assert "no throttle is left over" in kac("leftovers").out
 
 
+def test_leftovers_of_this_journal_and_those_that_are_meant(
+    kac: Kac, cluster: ThreadedCluster, own_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    key, other = "leader.replication.throttled.replicas", "follower.replication.throttled.replicas"
+    assert kac("run", "-e", f"set topic orders {key}=0:1; apply --yes").code == 0
+    cluster.call(lambda c: c.state.alter_config(ORDERS, {other: "0:2"}))
+    found = json.loads(kac("leftovers", "--output", "json").out.splitlines()[-1])["leftovers"]
+    number = {each["key"]: each["change"] for each in found}
+    assert number[other] is None
+    assert isinstance(number[key], int)
+    assert f"change {number[key]} of this journal" in kac("leftovers").out
+    cluster.call(lambda c: c.state.alter_config(ORDERS, {key: "1:1"}))
+    (again,) = [
+        each for each in json.loads(kac("leftovers", "--output", "json").out)["leftovers"] if each["key"] == key
+    ]
+    assert again["change"] is None, "another client set it to something else since"
+
+    config = own_home / ".config" / "kac" / "config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text(
+        f'[contexts.c]\n"bootstrap.servers" = "{cluster.bootstrap}"\nthrottles = ["topic orders {key}"]\n'
+    )
+    capsys.readouterr()
+    assert cli.run(["leftovers", "-c", "c", "--script"]) == 0
+    assert capsys.readouterr().out == f"unset topic orders {other}\n", "what is meant is not told"
+
+
+@pytest.mark.parametrize(
+    ("text", "fine"),
+    [
+        ('["broker <default> leader.replication.throttled.rate"]', True),
+        ('["broker 3 follower.replication.throttled.rate", "topic a leader.replication.throttled.replicas"]', True),
+        ('"broker 1 leader.replication.throttled.rate"', False),
+        ('["broker one leader.replication.throttled.rate"]', False),
+        ('["topic orders retention.ms"]', False),
+        ("[1]", False),
+    ],
+)
+def test_throttles_that_are_meant_are_declared(tmp_path: Path, text: str, fine: bool) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(f'[contexts.c]\n"bootstrap.servers" = "b"\nthrottles = {text}\n')
+    found = load({"KAC_CONFIG": str(file)}, tmp_path)
+    assert bool(found.contexts) is fine
+    assert fine or f"{file}:3: throttles is as" in found.broken[0].problem
+
+
 def test_ctrl_c_waits_for_a_change_in_flight(cluster: ThreadedCluster, tmp_path: Path, own_home: Path) -> None:
     """It comes while a broker works on the change; what was on its way is done, and the journal knows how it went."""
     running = threading.Event()
@@ -247,3 +297,18 @@ async def test_who_may_change_and_not_look_changes_and_is_told(own_home: Path) -
             assert "was not read" in back.notes[0]
         finally:
             client.close()
+
+
+async def test_triage_holds_what_is_meant(cluster: ThreadedCluster) -> None:
+    place = (ORDERS, "leader.replication.throttled.replicas")
+    settings = ConnectionSettings(parse_bootstrap(cluster.bootstrap))
+    cluster.call(lambda c: c.state.replace_config(ORDERS, {place[1]: "0:1"}))
+
+    async def told(context: Context) -> bool:
+        with AdminClient(settings) as client:
+            async with Looker(Session(client, context, "test")) as looker:
+                verdict = diagnose(begin(await looker.look(whole=True)))
+                return any(each.claim.cause == "replication-throttled" for each in verdict.causes)
+
+    assert await told(Context("test", "tests", settings))
+    assert not await told(Context("test", "tests", settings, throttles=frozenset({place})))

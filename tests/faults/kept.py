@@ -13,6 +13,7 @@ from console.triage.diagnosis import Verdict
 from tests.faults.trial import Names, Trial
 
 RESULTS = Path(__file__).with_name("results.json")
+NEIGHBOUR_RESULTS = Path(__file__).with_name("neighbours") / "results.json"
 RECORDS = Path(__file__).with_name("records")
 RECORDED = RECORDS / "trials.json"
 """The trials that the records are of; those in `RESULTS` may be later ones."""

@@ -365,11 +365,11 @@ class Watch:
             load=round(os.getloadavg()[0], 1),
             seconds=round(time.monotonic() - self._clock, 1),
             began_ms=self._began_ms,
-            commit=_commit(),
+            commit=commit(),
         )
 
 
-def _commit() -> str:
+def commit() -> str:
     """The commit of this code, ``""`` where git does not know it."""
     done = subprocess.run(
         ["git", "describe", "--always", "--abbrev=12", "--dirty=+", "--exclude=*"],

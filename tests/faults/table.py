@@ -9,7 +9,9 @@ from pathlib import Path
 
 from tests.faults.catalogue import FAULTS
 from tests.faults.fault import Fault, Name
-from tests.faults.kept import trials
+from tests.faults.kept import NEIGHBOUR_RESULTS, trials
+from tests.faults.neighbours import ILL, WELL, Neighbour, troubles
+from tests.faults.neighbours.catalogue import NEIGHBOURS
 from tests.faults.score import Judged, judge, score
 from tests.faults.trial import Told, Trial
 
@@ -18,8 +20,9 @@ BEGIN, END = "<!-- laboratory: made by python -m tests.faults.table -->", "<!-- 
 VERSIONS = {"4.3": "4.3.0", "3.9": "3.9.1"}
 
 
-def table(done: Sequence[Trial]) -> str:
-    """The section: each fault with how it is made and what was named on each version, scores, and what was missed."""
+def table(done: Sequence[Trial], beside: Sequence[Trial] = ()) -> str:
+    """The section: each fault with how it is made and what was named on each version, scores, and what was missed; and
+    what was named of neighbours (`beside`)."""
     judged = [judge(trial) for trial in done]
     single = {(each.trial.faults[0], each.trial.version): each for each in judged if len(each.trial.faults) == 1}
     lines = [
@@ -30,6 +33,7 @@ def table(done: Sequence[Trial]) -> str:
         *_scores(judged),
         *_healthy(judged),
         *_wrong(judged),
+        *_neighbours(beside),
     ]
     return "\n".join(lines) + "\n"
 
@@ -106,6 +110,35 @@ def _wrong(judged: Sequence[Judged]) -> list[str]:
     return ["", "What went wrong in these trials:", "", *lines] if lines else []
 
 
+def _neighbours(beside: Sequence[Trial]) -> list[str]:
+    """Clusters that are well and look like a fault, and the precision over them."""
+    done = {(trial.faults[0], trial.version): trial for trial in beside}
+    known = [each for name, each in NEIGHBOURS.items() if {(name, WELL), (name, ILL)} <= done.keys()]
+    if not known:
+        return []
+    named = sum(any(each.ill.fits(told.cause, told.subject) for told in done[each.name, ILL].told) for each in known)
+    alarms = sum(len(troubles(done[each.name, WELL])) for each in known)
+    return [
+        "",
+        "### Neighbours",
+        "",
+        *NEIGHBOURS_INTRODUCTION.splitlines(),
+        "",
+        "| looks like | a cluster that is well | the fault differs in that | named of it |",
+        "|---|---|---|---|",
+        *(_neighbour(each, done[each.name, WELL]) for each in known),
+        "",
+        f"- {len(known)} neighbours, each well and with the fact that decides: precision "
+        f"{round(named / (named + alarms), 3) if named else 0:g}, recall {round(named / len(known), 3):g}; "
+        f"{_rules(judge(trial) for trial in beside)}.",
+    ]
+
+
+def _neighbour(each: Neighbour, trial: Trial) -> str:
+    told = "**" + "; ".join(troubles(trial)) + "**" if troubles(trial) else ", ".join(sorted(each.told))
+    return f"| {each.fault} | {each.how} | {each.decides} | {told or 'nothing'}{' (info)' if each.told else ''} |"
+
+
 def _told(told: Told) -> str:
     return str(Name(told.cause, told.subject))
 
@@ -126,9 +159,14 @@ with the brokers' defaults these take longer. A cause that is neither the fault 
 as a false alarm, even if it was named for one look only. `python -m benchmarks.triage` makes the faults again."""
 
 
+NEIGHBOURS_INTRODUCTION = """Each is a cluster that is well and has the symptom of a fault. It differs from it in one
+fact, with which it is ill: the well one has to stay without a trouble at every look, the ill one has to be named
+(`tests/faults/neighbours`). `python -m tests.faults.neighbours.again` looks at them again."""
+
+
 def main() -> int:
     """Write the section."""
-    PAGE.write_text(written(PAGE.read_text(), table(trials())))
+    PAGE.write_text(written(PAGE.read_text(), table(trials(), trials(NEIGHBOUR_RESULTS))))
     return 0
 
 

@@ -41,8 +41,12 @@ ENTITY = st.one_of(
 LIMITS = st.dictionaries(
     st.sampled_from(["producer_byte_rate", "consumer_byte_rate"]), st.integers(1, 10**14).map(float), min_size=1
 )
-TYPE = st.sampled_from(sorted(set(AclResourceType.NAMES.values()) - {"ANY", "CLUSTER"})).map(AclResourceType.parse)
-OPERATION = st.sampled_from(sorted(set(AclOperation.NAMES.values()) - {"ANY"})).map(AclOperation.parse)
+TYPE = st.sampled_from([*sorted(set(AclResourceType.NAMES.values()) - {"ANY", "CLUSTER"}), "UNKNOWN(9)"]).map(
+    AclResourceType.parse
+)
+OPERATION = st.sampled_from([*sorted(set(AclOperation.NAMES.values()) - {"ANY"}), "UNKNOWN(99)"]).map(
+    AclOperation.parse
+)
 PERMISSION = st.sampled_from(["ALLOW", "DENY"]).map(Permission.parse)
 PATTERN = st.sampled_from(["LITERAL", "PREFIXED"]).map(PatternType.parse)
 ACL = st.builds(Acl, TYPE, TEXT, PATTERN, TEXT, NAME, OPERATION, PERMISSION) | st.builds(

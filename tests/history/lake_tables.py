@@ -6,6 +6,7 @@ from functools import reduce
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from console.history.lake import Lake
@@ -14,6 +15,8 @@ from console.history.transforms.rows import newest
 from tests.history.golden import GOLD, SUGGESTED, World, differences
 
 Rows = list[dict[str, Any]]
+_HOUR = "date_trunc('hour', minute)"
+"""By which rows of usage were written at once."""
 _SCOPE = ("cluster_id", "quota_key", "scope_user", "scope_client", "quota_value", "level")
 
 
@@ -36,9 +39,12 @@ def _held(lake: Lake, table: Table) -> Rows:
     parts = [pq.ParquetFile(path).read(columns=schema.names).cast(schema) for path in paths]
     rows = pa.concat_tables([schema.empty_table(), *parts])
     if table.newest:
+        for name in set(table.newest) - set(rows.column_names):
+            assert name == _HOUR, "the one expression that is known here"
+            rows = rows.append_column(name, pc.floor_temporal(rows["minute"], unit="hour"))
         rows = newest(rows, table.newest)
         rows = rows.filter(rows[table.there].is_valid())
-    found: Rows = reduce(_as_number, table.names, rows).to_pylist()
+    found: Rows = reduce(_as_number, table.names, rows.select(table.names)).to_pylist()
     return found
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from console.history.schema import TABLES, arrow_schema
+from console.history.schema import PARTS, TABLES, arrow_schema
 from console.history.transforms.change_event import Bronze, change_event
 
 AT = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
@@ -22,7 +22,7 @@ class Case:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.rows: dict[str, list[Row]] = {table: [] for table in TABLES}
+        self.rows: dict[str, list[Row]] = {table: [] for table in (*TABLES, *PARTS)}
         self.offset = 100
 
     def record(self, seconds: float, type_: str, hmac: str | None = None, **fields: Any) -> Case:
@@ -211,7 +211,7 @@ def _deletions() -> Iterator[tuple[Case, str | None]]:
 def _bronze(cases: list[Case]) -> Bronze:
     def table(name: str) -> pa.Table:
         rows = [row for case in cases for row in case.rows[name]]
-        return pa.Table.from_pylist(rows, schema=arrow_schema(TABLES[name]))
+        return pa.Table.from_pylist(rows, schema=arrow_schema({**TABLES, **PARTS}[name]))
 
     return Bronze(*map(table, Bronze._fields))
 

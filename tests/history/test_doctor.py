@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from console.cli.main import run
-from console.history.store import Lake
-from console.history.store.write import writing
+from console.history.lake import Lake
+from console.history.schema import SNAPSHOT
 from console.lake import doctor
 from console.lake.doctor import Check, Health, checks
 from console.lake.spark_session import Machine
-from tests.history.lake_rows import snapshot_rows
+from tests.support.delta_lake import arrow_rows, put
 
 
 def found(environ: dict[str, str], lake: str | None = None) -> dict[str, Check]:
@@ -23,13 +23,10 @@ def found(environ: dict[str, str], lake: str | None = None) -> dict[str, Check]:
 
 def test_here_all_is_there(tmp_path: Path) -> None:
     lake = Lake.create(str(tmp_path / "lake"))
-    with writing(lake, "collect") as write:
-        write.add_arrow("snapshot", snapshot_rows(30))
-        write.commit()
+    put(lake, SNAPSHOT, arrow_rows(SNAPSHOT, [{"entity_key": str(number)} for number in range(31)]))
     seen = found(dict(os.environ), lake.where)
     assert [name for name, each in seen.items() if each.health is Health.BAD] == []
     assert seen["pyspark"].found == doctor.TESTED["pyspark"]
-    assert seen["deltalake"].found == doctor.TESTED["deltalake"]
     assert "31 rows" in seen["lake"].found
     assert "Spark gets" in seen["memory"].found
     assert str(tmp_path / "lake") in seen["room for the lake"].found
@@ -109,7 +106,7 @@ def test_little_memory_and_another_spark_are_said(monkeypatch: pytest.MonkeyPatc
     [
         (lambda path: None, Health.NOTE, "there is none at"),
         (lambda path: Lake.create(str(path)), Health.NOTE, "empty"),
-        (lambda path: (path.mkdir(), (path / "lake.json").write_text('{"format": 99}')), Health.BAD, "newer kac"),
+        (lambda path: (path.mkdir(), (path / "lake.json").write_text('{"format": 99}')), Health.BAD, "use its own kac"),
     ],
 )
 def test_a_lake_that_is_no_lake(prepare: object, health: Health, said: str, tmp_path: Path) -> None:

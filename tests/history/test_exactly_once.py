@@ -138,6 +138,7 @@ def test_killed_at_a_hundred_moments_a_lake_has_everything_once(two: Two) -> Non
     two.compare()
 
 
+@pytest.mark.long
 def test_what_fails_at_every_write_is_ended_by_the_next(two: Two, monkeypatch: pytest.MonkeyPatch) -> None:
     """In one session: an exception in place of each death, with a new application after each."""
     two.go_on()

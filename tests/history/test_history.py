@@ -165,7 +165,8 @@ def test_time_without_polls_and_log_is_a_gap() -> None:
     covers = covers_of(_table("change_event", [row for case in cases for row in case.events]))
     polls = polls_of(_table("snapshot", [row for case in cases for row in case.looks]))
     until = int(_time(5900).timestamp()) * 1_000_000
-    rows = gaps(polls, covers, now=until).to_pylist()
+    found_of = (gaps(of, its, covers.get(of), until).to_pylist() for of, its in polls.items())
+    rows = [row for rows in found_of for row in rows]
     assert {row["attr"] for row in rows} == {":unobserved"}
     found = [(row["cluster_id"], row["entity_key"], row["valid_from"], row["valid_to"]) for row in rows]
     wanted = [

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from console.history.schema import TABLES, arrow_schema
+from console.history.schema import PARTS, TABLES, arrow_schema
 from console.history.transforms.change_event import Bronze, change_event, covers_of, polls_of
 from console.history.transforms.history import history
 from tests.history import change_worlds as worlds
@@ -25,6 +25,8 @@ pytestmark = pytest.mark.timeout(900)
 STEPS = 14
 Row = dict[str, Any]
 BRONZE = ("kraft_record", "snapshot", "journal", "alter_request")
+
+_TABLES = {**TABLES, **PARTS}
 
 
 @dataclass
@@ -85,7 +87,7 @@ def tables(told: list[Told], shuffled: int | None = None) -> tuple[list[Row], li
         rows = [row for each in told for row in each.rows[table]]
         if shuffled is not None:
             random.Random(shuffled).shuffle(rows)
-        read.append(pa.Table.from_pylist(rows, schema=arrow_schema(TABLES[table])))
+        read.append(pa.Table.from_pylist(rows, schema=arrow_schema(_TABLES[table])))
     events = change_event(Bronze(*read))
     polls = polls_of(read[1])
     return events.to_pylist(), history(_again(events, shuffled), polls, covers_of(events)).to_pylist()
@@ -171,7 +173,7 @@ def _are_the_changes(told: Told, rows: list[Row]) -> None:
 
 
 def _key(table: str, row: Row) -> tuple[Any, ...]:
-    return tuple(row[name] for name in TABLES[table].key)
+    return tuple(row[name] for name in _TABLES[table].key)
 
 
 def _sorted(rows: list[Row]) -> list[str]:

@@ -15,13 +15,12 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
-from pyspark.errors import AnalysisException
 
 from console.cli.lake import JOBS, TAKES
 from console.cli.main import run
 from console.embedded.brokers import run_in_thread
 from console.embedded.spec import ClusterSpec
-from console.history.errors import LakeError
+from console.history.errors import LakeError, SparkFailed
 from console.history.lake import Lake
 from console.history.landing import Landed, deliver
 from console.history.progress import Progress
@@ -120,7 +119,7 @@ def test_without_java_it_says_what_to_do(
     [
         (TypeError("hunter2"), "kac itself failed: TypeError; kac.log"),
         (FileNotFoundError(2, "No such file or directory", "/logs/a"), "/logs/a: No such file or directory"),
-        (AnalysisException("hunter2", errorClass="SOME_CONDITION"), "AnalysisException SOME_CONDITION"),
+        (SparkFailed("it failed in Spark (SOME_CONDITION)"), "SOME_CONDITION"),
         (LakeError("It is busy."), "kac: It is busy."),
     ],
 )
@@ -176,7 +175,9 @@ def test_a_lake_that_is_being_written_is_named_with_who_does_it(
 
 def test_package_says_how_it_is_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["lake", "package", "--file", str(tmp_path / "p.zip")]) == 0
-    assert f"spark-submit --master URL --py-files {tmp_path}/p.zip" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "spark-submit --master URL " in said
+    assert f" --py-files {tmp_path}/p.zip {tmp_path}/kac_lake.py " in said
     assert run(["lake", "package", "--file", str(tmp_path / "not" / "p.zip")]) == 1
     assert "can't write" in capsys.readouterr().err
 

@@ -1,4 +1,4 @@
-"""What a killed run of Spark leaves is deleted by the next one, and nothing else; `ingest` needs no Spark."""
+"""What a killed run of Spark leaves is deleted by the next one, and nothing else; what has nothing new starts none."""
 
 from __future__ import annotations
 
@@ -9,11 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from console.history.store import Lake
 from console.lake.java import NoSpark
 from console.lake.spark_session import scratch_folder
-from tests.history.lake_rows import rows_of
-from tests.history.request_lines import log_of, produce
 
 HOLD = """
 import sys
@@ -71,20 +68,24 @@ def test_a_folder_that_somebody_else_laid_there_is_not_used(tmp_path: Path) -> N
         pass
 
 
-def test_ingest_needs_no_spark(tmp_path: Path) -> None:
-    log = tmp_path / "request.log"
-    log.write_bytes(log_of([produce(1)]))
-    lake = Lake.create(str(tmp_path / "lake"))
-    options = ["--lake", lake.where, "--cluster-id", "c", "--request-log", f"1={log}"]
-    for said in ("rows written: request_1s 1;", "nothing new"):
+def test_where_nothing_is_new_neither_java_nor_spark_is_needed(tmp_path: Path) -> None:
+    for job in ("update", "status"):
         ran = subprocess.run(
-            [sys.executable, "-X", "importtime", "-m", "console", "lake", "ingest", *options],
+            [sys.executable, "-X", "importtime", "-m", "console", "lake", job, "--lake", str(tmp_path / "lake")],
             capture_output=True,
             text=True,
             check=False,
             env={**os.environ, "PATH": "", "JAVA_HOME": "/nowhere"},
         )
         assert ran.returncode == 0, ran.stderr
-        assert said in ran.stdout
         assert "pyspark" not in ran.stderr
-    assert len(rows_of(lake, "run")) == 2
+    assert (
+        "nothing new"
+        in subprocess.run(
+            [sys.executable, "-m", "console", "lake", "update", "--lake", str(tmp_path / "lake")],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, "PATH": "", "JAVA_HOME": "/nowhere"},
+        ).stdout
+    )

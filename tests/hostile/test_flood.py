@@ -24,6 +24,7 @@ from console.model.secret import Secret
 from console.wire.connection import MAX_EARLY_FRAME, MAX_FRAME
 from tests.hostile.cluster import HostileCluster, hostile_cluster
 from tests.hostile.limited import run_kac
+from tests.support.own_places import too_few_files
 
 GIB = 2**30
 
@@ -196,6 +197,9 @@ async def test_brokers_that_hang_are_named_and_those_that_were_not_asked_too(hos
 
 
 async def test_connections_make_room_for_each_other(hostile: HostileCluster) -> None:
+    # Each address listens; both ends of each connection, and of the one behind it, are in this process.
+    if why := too_few_files(BROKERS + 4 * MAX_OPEN + 100):
+        pytest.skip(why)
     async with many_brokers(hostile, answer=True):
         link = Link(ConnectionSettings((hostile.addresses[1],)))
         try:

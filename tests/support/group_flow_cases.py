@@ -148,9 +148,8 @@ async def a_share_group(client: AdminClient, bootstrap: str, topic: str, _folder
     report = await change(client, f"reset share group {group} topic {topic} to latest")
     if not report.ok:
         outcomes = [outcome for result in report.results for outcome in result.outcomes]
-        assert {outcome.failure.message for outcome in outcomes if outcome.failure} == {
-            "alter_share_group_offsets needs Kafka ≥ 4.1"
-        }
+        told = {outcome.failure.message for outcome in outcomes if outcome.failure}
+        assert [each.partition(", and")[0] for each in told] == ["alter_share_group_offsets needs Kafka ≥ 4.1"]
         return
     assert await offsets(client, group) == {0: 10, 1: 20, 2: 0}
     described = (await position(client, group)).group

@@ -7,6 +7,8 @@ import os
 import re
 import shutil
 import subprocess
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.support import jars_without_maven
@@ -133,15 +135,26 @@ def _java_package() -> str:
     return f"Debian: apt install openjdk-{OLDEST_JAVA}-jre-headless"
 
 
-def main() -> int:
-    """Fetch the jars of every version that the tests start, so that no test waits for them."""
+def main(arguments: Sequence[str] = ()) -> int:
+    """Fetch the jars of every version that the tests start, so that no test waits for them; 1 where no broker can run.
+
+    With ``--java`` say at once whether the core can run, before anything is waited for: always 0.
+    """
+    if "--java" in arguments:
+        try:
+            print(f"real brokers run on {java()}", flush=True)
+        except BrokersUnavailableError as reason:
+            print(f"{reason}\nwithout it the core will NOT RUN; everything else does", flush=True)
+        return 0
+    ready = 0
     for version in (KAFKA_4_3, KAFKA_3_9, KAFKA_2_8):
         try:
             print(f"Kafka {version}: {jars(version)} on {java()}")
+            ready += 1
         except BrokersUnavailableError as reason:
             print(f"Kafka {version}: no brokers: {reason}")
-    return 0
+    return 0 if ready else 1
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(main(sys.argv[1:]))

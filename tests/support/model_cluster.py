@@ -6,12 +6,13 @@ that it shares no mistake with console.plan: it holds raw stores, and every desc
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 from console.model.acl import Acl
+from console.model.broker_keys import as_altered
 from console.model.changes import (
     AlterConfigs,
     AlterQuotas,
@@ -96,6 +97,12 @@ def same_key(name: str) -> list[str]:
     if name == "log.flush.interval.ms":
         return [name, "log.flush.scheduler.interval.ms"]
     return [name, name.split(".", 3)[3]] if name.startswith("listener.name.") else [name]
+
+
+def as_read(resource: ConfigResource, entries: Iterable[ConfigEntry]) -> ConfigSet:
+    """The set as the client reads it."""
+    found = ConfigSet(tuple(entries))
+    return as_altered(found) if resource.type == BROKER else found
 
 
 @dataclass
@@ -237,7 +244,7 @@ class ModelCluster:
                 name: Topic(name, tuple(Partition(number, -1, (), ()) for number in range(count)))
                 for name, count in self.topics.items()
             },
-            configs={resource: ConfigSet(tuple(entries)) for resource, entries in self._described(seen_by)},
+            configs={resource: as_read(resource, entries) for resource, entries in self._described(seen_by)},
             configs_from=seen_by,
             quotas={entity: dict(values) for entity, values in self.quotas.items()},
             acls=tuple(sorted(self.acls)),

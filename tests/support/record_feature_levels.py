@@ -12,13 +12,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3, jars, java
+from tests.support.kafka_jars import KAFKA_3_9, RELEASES, jars, java
 from tests.support.patience import PATIENCE
 
 HERE = Path(__file__).parent
 FILE = HERE.parents[1] / "console" / "model" / "feature_levels.json"
-RELEASES = (KAFKA_3_9, KAFKA_4_3)
-"""The older release has the levels that the newer one no longer supports."""
+READ = (KAFKA_3_9, RELEASES["4.3"], RELEASES["4.4"])
+"""An older release has the levels that a newer one no longer supports."""
 
 Levels = dict[str, dict[str, dict[str, Any]]]
 
@@ -37,7 +37,7 @@ def levels_of(version: str) -> Levels:
 def all_levels() -> Levels:
     """The levels of all releases; of a level that several have, what the newest says."""
     merged: Levels = {}
-    for version in RELEASES:
+    for version in READ:
         for feature, levels in levels_of(version).items():
             merged.setdefault(feature, {}).update(levels)
     return {feature: dict(sorted(levels.items(), key=lambda each: int(each[0]))) for feature, levels in merged.items()}

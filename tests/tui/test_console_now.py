@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -72,9 +74,10 @@ async def test_from_the_alarm_to_green(cluster: ThreadedCluster, title: str) -> 
 
         for each in (*TROUBLES, SKEW):
             await it.shows(each)
-        rows = [line for line in it.lines if "WARN" in line]
+        rows = [line for line in it.lines if "WARN" in line or "HIGH" in line]
         assert len(rows) == 3
-        await press(*"j" * next(number for number, line in enumerate(rows) if title in line))
+        at, wanted = (next(n for n, line in enumerate(rows) if part in line) for part in ("▸", title))
+        await press(*("j" if wanted > at else "k") * abs(wanted - at))
         await it.until(lambda: f"── {title}" in it.text)
         await it.shows("F stages")
         await press("F")
@@ -111,7 +114,7 @@ async def test_a_muted_cause_is_no_alarm_and_stays_muted_for_the_next_console(
     cluster.call(throttled)
     cluster.call(impossible)
     async with driven_on(cluster, start_pane="now") as it:
-        await it.shows("2 troubles  2 warning")
+        await it.shows("2 troubles  1 high  1 warning")
         await it.shows("Now!2")
         await it.until(lambda: it.line("cards: min ISR").startswith("▸"))
         await it.press("m")
@@ -124,10 +127,10 @@ async def test_a_muted_cause_is_no_alarm_and_stays_muted_for_the_next_console(
     async with driven_on(cluster, start_pane="now") as it:
         await it.shows("1 trouble  1 warning  1 muted")
         await it.press("G", "m")
-        await it.shows("2 troubles  2 warning")
+        await it.shows("2 troubles  1 high  1 warning")
         await it.shows("counted again")
     async with driven_on(cluster, start_pane="now") as it:
-        await it.shows("2 troubles  2 warning")
+        await it.shows("2 troubles  1 high  1 warning")
 
 
 @pytest.mark.parametrize("key", ["escape", "question_mark"])
@@ -184,3 +187,66 @@ async def test_a_broker_goes_down_while_it_is_watched(cluster: ThreadedCluster) 
         await it.until(lambda: "broker 3 is down" not in it.text)
         await it.press("y")
         await it.shows("copied: # Kafka:")
+
+
+async def test_a_key_changes_nothing_for_a_row_that_the_cursor_fell_on(cluster: ThreadedCluster) -> None:
+    """What it was on is gone, by another's hand, right before the key: the first one says so, the next one counts."""
+    cluster.call(impossible)
+    cluster.call(throttled)
+    async with driven_on(cluster, start_pane="now") as it:
+        await it.shows("2 troubles")
+        await it.until(lambda: it.line("cards: min ISR").startswith("▸"))
+        cluster.call(lambda running: running.state.remove_topic("cards"))
+        await it.until(lambda: "cards: min ISR" not in it.text)
+        await it.until(lambda: it.line("replication throttles").startswith("▸"))
+        assert "F stages" not in it.text
+        await it.press("F")
+        await it.shows("gone: cards: min ISR")
+        assert "Plan*" not in it.text
+        await it.shows("F stages")
+        await it.press("F")
+        await it.until(lambda: "Plan*" in it.text)
+
+
+async def test_a_key_that_moves_shows_that_the_row_was_seen(cluster: ThreadedCluster) -> None:
+    cluster.call(impossible)
+    cluster.call(throttled)
+    async with driven_on(cluster, start_pane="now") as it:
+        await it.until(lambda: it.line("cards: min ISR").startswith("▸"))
+        cluster.call(lambda running: running.state.remove_topic("cards"))
+        await it.until(lambda: "cards: min ISR" not in it.text)
+        await it.press("j", "F")
+        await it.until(lambda: "Plan*" in it.text)
+
+
+async def test_the_cursor_stays_with_what_has_another_name_now(cluster: ThreadedCluster) -> None:
+    """A move is work at first; then its broker is down, and another trouble stands above."""
+    cluster.call(throttled)
+    cluster.call(lambda running: running.state.put_topic(new_topic("moved", [(1, 2)], [1, 2, 3])))
+    cluster.call(in_a_move)
+    async with driven_on(cluster, start_pane="now") as it:
+        await it.shows("moved/0 moves to 3, from 2")
+        await it.press("G")
+        await it.until(lambda: it.line("moved/0 moves").startswith("▸"))
+        cluster.run(lambda running: running.broker_down(3))
+        await it.shows("broker 3 is down")
+        await it.until(lambda: it.line("moved/0 moves to 3, which is down").startswith("▸"))
+        await it.shows("F stages   cancel it")
+        await it.press("F")
+        await it.until(lambda: "Plan*" in it.text)
+
+
+def in_a_move(running: EmbeddedCluster) -> None:
+    """moved/0 goes from 2 to 3; nothing is copied yet."""
+    topic = running.state.topics["moved"]
+    moving = topic.partitions[0]._replace(replicas=(1, 3, 2), adding=(3,), removing=(2,))
+    running.state.put_topic(replace(topic, partitions=(moving,)))
+
+
+async def test_what_has_no_known_beginning_says_when_it_was_seen_first(cluster: ThreadedCluster) -> None:
+    cluster.call(throttled)
+    async with driven_on(cluster, start_pane="now") as it:
+        await it.shows("replication throttles")
+        first = re.search(r"WARN +(\d\d:\d\d:\d\d) ", it.line("replication throttles"))
+        assert first is not None, it.text
+        await it.shows(f"unknown: first seen {first[1]}")

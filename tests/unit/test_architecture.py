@@ -1,4 +1,4 @@
-"""ARCHITECTURE.md names files that are there, and every file of the product is small enough to be one subject."""
+"""ARCHITECTURE.md names files that are there."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ PLACES = (
     ROOT / "console" / "files",
 )
 """Where a path of the page may begin."""
-LONGEST = 500
-"""Lines of a file, those of generated data excepted."""
 
 
 def test_every_path_that_the_page_names_is_there() -> None:
@@ -32,9 +30,3 @@ def test_every_module_that_the_page_names_is_there() -> None:
     assert len(named) > 10
     modules = {path: (ROOT / "console").joinpath(*path.split(".")) for path in named}
     assert {path for path, at in modules.items() if not (at.is_dir() or at.with_suffix(".py").exists())} == set()
-
-
-def test_no_file_is_longer_than_a_subject() -> None:
-    files = [path for room in ("console", "widgets", "themes") for path in (ROOT / room).rglob("*.py")]
-    lengths = {str(path.relative_to(ROOT)): len(path.read_text(encoding="utf-8").splitlines()) for path in files}
-    assert {path: lines for path, lines in lengths.items() if lines > LONGEST} == {}

@@ -14,6 +14,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
+from console.admin.aws import AwsLogin, role_in
 from console.admin.aws_keys import keys_of
 from console.admin.aws_services import Ask, AwsKeys, signed_form
 from console.model.secret import Secret
@@ -269,3 +270,21 @@ def test_sessions_of_sso_that_do_not_work(services: Services, environ: dict[str,
         file.write_text("[]")
     assert "there is no session in" in refusal(Ask(environ), "sso")
     assert services.asked == []
+
+
+async def test_a_role_of_the_login_itself(services: Services, environ: dict[str, str]) -> None:
+    """awsRoleArn and its like, of aws-msk-iam-auth: assumed with the credentials of the profile."""
+    options = {
+        "aws.role.arn": f"{ROLE}of-login",
+        "aws.role.session": "bob",
+        "aws.role.external.id": "x=y",
+        "aws.role.region": "ap-south-1",
+    }
+    login = AwsLogin("keys", 5, Ask(environ), role=role_in(options))
+    payload = json.loads(await login.payload("b-1.x.c2.kafka.us-east-2.amazonaws.com"))
+    assert payload["x-amz-credential"].startswith("ASIAOF-LOGIN/")
+    assert "/us-east-2/" in payload["x-amz-credential"], "the region of the broker"
+    (asked,) = services.asked
+    assert (asked.by, asked.region) == ("AKKEYS", "ap-south-1")
+    assert (asked.form["RoleSessionName"], asked.form["ExternalId"]) == ("bob", "x=y")
+    assert role_in({"aws": "iam"}) is None

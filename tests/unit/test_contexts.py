@@ -258,7 +258,8 @@ def test_kafkactl(configure: Configure, tmp_path: Path) -> None:
     assert list(problems) == ["pod", "ring", "azure"]
     assert "kubectl" in problems["pod"]
     assert "password is not in the file" in problems["ring"]
-    assert "mechanism 'oauth' can't be taken from here" in problems["azure"]
+    assert "mechanism 'oauth' can't be taken from here; a context of kac's own file can" in problems["azure"]
+    assert 'sasl.oauthbearer.token.command = "COMMAND"' in problems["azure"]
     assert contexts.current == "prod"
     assert resolve(contexts).name == "prod"
 
@@ -301,7 +302,7 @@ method = "aws_msk_iam"
 
 def test_kcl(configure: Configure) -> None:
     contexts = configure({".config/kcl/config.toml": KCL})
-    prod, local = contexts.contexts
+    prod, local, msk = contexts.contexts
     assert prod.settings == ConnectionSettings(
         (("b1", 9093),),
         "SASL_SSL",
@@ -310,8 +311,8 @@ def test_kcl(configure: Configure) -> None:
         connect_timeout=2.0,
     )
     assert (local.name, local.settings) == ("local", ConnectionSettings((("localhost", 9092),)))
-    assert [broken.name for broken in contexts.broken] == ["msk"]
-    assert "aws_msk_iam" in contexts.broken[0].problem
+    assert msk.settings.sasl == SaslSettings("AWS_MSK_IAM", options={"aws": "iam"})
+    assert not contexts.broken
     assert contexts.current == "prod"
 
 
@@ -388,9 +389,10 @@ def test_kaf(configure: Configure) -> None:
             TlsSettings(),
         ),
         "token": ConnectionSettings(b1, "SASL_SSL", SaslSettings("OAUTHBEARER", password=Secret("abc")), TlsSettings()),
+        "msk": ConnectionSettings(b1, "SASL_SSL", SaslSettings("AWS_MSK_IAM", options={"aws": "iam"}), TlsSettings()),
     }
     problems = {broken.name: broken.problem for broken in contexts.broken}
-    assert list(problems) == ["msk", "half", "kaf-7"]
+    assert list(problems) == ["half", "kaf-7"]
     assert "clusters[6].TLS: clientfile is given without clientkeyfile" in problems["half"]
     assert contexts.current == "oauth"
 
@@ -527,7 +529,7 @@ def test_the_current_one_of_several_tools_is_not_guessed(configure: Configure) -
     both = {".config/kcl/config.toml": KCL, ".config/rpk/rpk.yaml": RPK}
     contexts = configure(both)
     assert contexts.current is None
-    with pytest.raises(ContextError, match=r"which cluster\? give --context with one of kcl/prod, local, rpk/prod"):
+    with pytest.raises(ContextError, match=r"which cluster\? give --context with one of kcl/prod, local, msk, rpk/"):
         resolve(contexts)
 
 

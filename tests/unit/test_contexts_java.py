@@ -456,8 +456,12 @@ sasl.jaas.config=software.amazon.msk.auth.iam.{module} required awsProfileName="
     settings, warnings = read(file, text)
     assert settings.sasl == SaslSettings(mechanism, options={"aws": "iam", "aws.profile": "ops"})
     assert warnings == ()
-    said = complaint(file, text.replace('awsProfileName="ops"', 'awsRoleArn="arn:aws:iam::1:role/r"'))
-    assert "awsRoleArn: another role is not assumed; give awsProfileName" in said
+    role = 'awsRoleArn="arn:aws:iam::1:role/r" awsRoleSessionName="s" awsStsRegion="eu-west-1"'
+    settings, _ = read(file, text.replace('awsProfileName="ops"', role))
+    named = {"aws.role.arn": "arn:aws:iam::1:role/r", "aws.role.session": "s", "aws.role.region": "eu-west-1"}
+    assert settings.sasl == SaslSettings(mechanism, options={"aws": "iam", **named})
+    said = complaint(file, text.replace('awsProfileName="ops"', 'awsStsRegion="eu-west-1"'))
+    assert "awsStsRegion: it is of a role, and awsRoleArn is missing" in said
 
 
 def test_a_keytab_of_librdkafka(file: Path) -> None:

@@ -170,7 +170,7 @@ def test_references_are_replaced_wherever_they_stand(references: References, tmp
     assert references.expand("${file:secret}") == "öpen\nsesame"
     assert references.expand(f"<${{file:{secret}}}>") == "<öpen\nsesame>"
     assert references.expand("${file:~/more.properties:a.key}") == "its value"
-    assert references.expand("${other:P} $P {env:P} ${env:P") == "${other:P} $P {env:P} ${env:P"
+    assert references.expand("$P {env:P} {} ${P}- ${env:P") == "$P {env:P} {} ${P}- ${env:P"
     assert references.exposed == [tmp_path / "home" / "more.properties"]
 
 
@@ -182,6 +182,9 @@ def test_references_are_replaced_wherever_they_stand(references: References, tmp
         ("${file:no-such}", "no-such can't be read"),
         ("${file:}", "can't be read"),
         ("${file:present:key}", "has no key key"),
+        ("${other:P}", r"nothing resolves \$\{other:…\}: the file declares no provider"),
+        ("a${}${:}b", r"nothing resolves \$\{…:…\}"),
+        (" ${P} ", r"a variable of the environment is \$\{env:NAME\}"),
     ],
 )
 def test_what_a_reference_misses_is_named(references: References, tmp_path: Path, text: str, words: str) -> None:

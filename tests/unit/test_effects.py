@@ -9,12 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from console.model.acl import Acl
 from console.model.changes import NewTopic
-from console.model.codes import BROKER
+from console.model.cluster import ScramCredential
+from console.model.codes import BROKER, AclOperation, AclResourceType, PatternType, Permission, ScramMechanism
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.quota import IP, QuotaEntity, effective, level_of
 from console.model.snapshot import Snapshot
-from console.plan.edits import CreateTopic, Edit, GrowTopic, SetConfig, SetQuota, Slot, UnsetQuota
+from console.plan.edits import AddAcl, CreateTopic, Edit, GrowTopic, SetConfig, SetQuota, Slot, UnsetQuota
 from console.plan.kinds.quotas import StrongerQuotas
 from console.plan.plan import EMPTY, stage
 from console.plan.risk_rules import (
@@ -26,6 +28,7 @@ from console.plan.risk_rules import (
     THROTTLES_EVERYONE,
     UNCLEAN_ELECTION,
     Risk,
+    RiskFacts,
 )
 from console.plan.risks import effects, risks
 from console.plan.settle import ApplyOptions
@@ -85,12 +88,62 @@ def names(*edits: Edit) -> list[str]:
         (SetQuota(QuotaEntity.of({"user": None, "client-id": None}), RATE, 1e6), [THROTTLES_EVERYONE]),
         (SetQuota(QuotaEntity.of({"user": None, "client-id": "a"}), RATE, 1024.0), []),
         (SetQuota(QuotaEntity.of({"user": "alice"}), RATE, 1.0), [QUOTA_NEAR_ZERO]),
+        (SetQuota(QuotaEntity.of({"user": None}), "controller_mutation_rate", 0.1), [THROTTLES_EVERYONE]),
+        (SetQuota(QuotaEntity.of({"client-id": None}), "request_percentage", 50.0), [THROTTLES_EVERYONE]),
+        (SetQuota(QuotaEntity.of({"ip": None}), "connection_creation_rate", 5.0), [THROTTLES_EVERYONE]),
         (CreateTopic(NewTopic("n", 3, 2, configs={"min.insync.replicas": "2"})), [ISR_ABOVE_REPLICATION]),
         (CreateTopic(NewTopic("n", 3, 3, configs={"min.insync.replicas": "2"})), []),
     ],
 )
 def test_what_is_legal_but_wrong_has_a_name(edit: Edit, named: list[str]) -> None:
     assert names(edit) == named
+
+
+def acl(name: str, *, prefixed: bool = False, principal: str = "User:alice", host: str = "*") -> AddAcl:
+    pattern = PatternType.parse("PREFIXED" if prefixed else "LITERAL")
+    operation, permission = AclOperation.parse("READ"), Permission.parse("ALLOW")
+    return AddAcl(Acl(AclResourceType.parse("TOPIC"), name, pattern, principal, host, operation, permission))
+
+
+@pytest.mark.parametrize(
+    ("edit", "words"),
+    [
+        (acl("*", prefixed=True), "in a prefix * is no wildcard: no topic begins with *"),
+        (acl("pay*", prefixed=True), "the prefix is pay"),
+        (acl("pay.*"), "no topic is called pay.*; pay. prefixed is what begins so"),
+        (acl("t", principal="User:svc-*"), "User:svc-* is one that is called so"),
+        (acl("t", host="10.0.0.*"), "from 10.0.0.* no client comes"),
+        (acl("t", host="web1"), "from web1 no client comes"),
+        (acl("t", host="::1"), "brokers write that address 0:0:0:0:0:0:0:1"),
+        (acl("*"), ""),
+        (acl("pay", prefixed=True), ""),
+        (acl("t", principal="User:*", host="10.0.0.1"), ""),
+    ],
+)
+def test_a_wildcard_that_is_none_is_a_warning(edit: AddAcl, words: str) -> None:
+    found = [each.text for each in risks([Staged(edit, None)], described()) if each.name == "acl-matches-nothing"]
+    assert bool(found) is bool(words)
+    assert not words or words in found[0]
+
+
+def test_whom_a_default_throttles_is_named() -> None:
+    """Those without a limit of their own for this key, this console's user first."""
+    quotas = {
+        QuotaEntity.of({"user": "limited"}): {"controller_mutation_rate": 5.0},
+        QuotaEntity.of({"user": "of-bytes"}): {RATE: 5.0},
+        QuotaEntity.of({"user": "with-client", "client-id": "c"}): {RATE: 5.0},
+    }
+    scram = {name: (ScramCredential(ScramMechanism(1), 4096),) for name in ("ops", "zoe", "limited")}
+    acls = (acl("t", principal="User:reader").acl, acl("t", principal="Group:x").acl, acl("t", principal="User:*").acl)
+    snapshot = replace(described(), quotas=quotas, scram=scram, acls=acls)
+
+    def said(key: str, me: str = "User:ops") -> str:
+        edit = SetQuota(QuotaEntity.of({"user": None}), key, 0.05)
+        return next(each.text for each in risks([Staged(edit, None)], snapshot, RiskFacts(principal=me)))
+
+    assert said("controller_mutation_rate").endswith(": this console's ops, of-bytes, reader, with-client and 1 more")
+    assert said("controller_mutation_rate", "User:limited").endswith(": of-bytes, ops, reader and 2 more")
+    assert "this console's ops, limited, reader, zoe" in said(RATE)
 
 
 def test_a_raised_default_throttles_nobody_more() -> None:

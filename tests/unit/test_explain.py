@@ -14,7 +14,9 @@ from console.language.errors import CommandError, ParseError
 from console.language.grammar import parse
 from console.language.interpret import to_edits
 from console.language.statements import Explain
+from console.model.acl import Acl
 from console.model.authorizer import address_as_compared
+from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 from console.model.failure import Failure
 from console.model.snapshot import Snapshot, with_acls, with_failures
 
@@ -183,11 +185,33 @@ def test_acls_that_can_not_be_read(failure: Failure, message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["User:a READ on topic *", "a READ on topic x", "User:a on topic x", "User:a READ on topic"]
+    "text", ["User:a READ on topic *", "User:a UNKNOWN(17) on topic x", "User:a on topic x", "User:a READ on topic"]
 )
 def test_what_is_not_understood(text: str) -> None:
     with pytest.raises(ParseError):
         parse(f"explain {text}")
+
+
+def test_a_principal_without_a_type_is_explained_and_told() -> None:
+    """Brokers before 3.9 have such ACLs."""
+    acls = with_acls(Snapshot(), [there("alice"), there("User:bob")], NOW)
+
+    def notes(text: str) -> list[str]:
+        (statement,) = parse(text)
+        assert isinstance(statement, Explain)
+        return render(answer(statement, acls)).splitlines()
+
+    told = "An ACL on it is of alice, which has no type: for all but super users brokers fail to decide. Revoke it."
+    assert told in notes("explain User:bob READ on topic orders")
+    assert told not in notes("explain User:bob READ on topic others")
+    assert "alice has no type, and every client's principal has one: User:alice?" in notes(
+        "explain alice READ on topic others"
+    )
+
+
+def there(principal: str) -> Acl:
+    where = AclResourceType.parse("TOPIC"), "orders", PatternType.parse("LITERAL")
+    return Acl(*where, principal, "*", AclOperation.parse("READ"), Permission.parse("ALLOW"))
 
 
 def test_addresses_are_written_as_java_writes_them() -> None:

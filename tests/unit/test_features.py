@@ -5,7 +5,6 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.admin.cluster import release_of
 from console.model.cluster import ClusterFeatures, NodeFeatures, Quorum, QuorumReplica, VoterEndpoint
 from console.model.failure import Failure
 from console.model.feature_levels import (
@@ -17,6 +16,7 @@ from console.model.feature_levels import (
     missing_needs,
     why_no_way_back,
 )
+from console.model.releases import release_of
 from console.model.snapshot import Snapshot
 from console.present.features import FeatureRow, by_range, feature_rows, unasked
 from console.present.quorum import QUORUM, quorum_rows

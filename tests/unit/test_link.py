@@ -266,12 +266,12 @@ async def test_an_answer_that_cant_be_read_is_told_and_the_connection_goes_on() 
 
 async def test_an_api_that_the_broker_lacks_is_a_missing_capability() -> None:
     async with FakeBroker(GOOD) as alive, linked(alive.address) as link:
-        with pytest.raises(Unsupported, match=r"describe_user_scram_credentials needs Kafka ≥ 2\.7"):
+        with pytest.raises(Unsupported, match="this server does not have describe_user_scram_credentials"):
             await link.call("describe_user_scram_credentials", lambda kio: kio.DescribeUserScramCredentialsRequest())
         assert await link.version("describe_user_scram_credentials") is None
         assert await link.version("metadata") == 13
         assert await link.require("describe_configs", 4, "2.8") == 4
-        with pytest.raises(Unsupported, match=r"needs Kafka ≥ 9\.9"):
+        with pytest.raises(Unsupported, match="has describe_configs up to version 4"):
             await link.require("describe_configs", 5, "9.9")
 
 

@@ -19,14 +19,14 @@ from console.model.cluster import (
     Quorum,
     QuorumReplica,
     Topic,
-    TopicReaders,
 )
 from console.model.codes import DYNAMIC_TOPIC_CONFIG, ConfigType
-from console.model.config import ConfigEntry, ConfigSet, topic_resource
+from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigSet, topic_resource
 from console.model.failure import Failure
 from console.model.snapshot import Snapshot
+from console.model.topic_readers import TopicReaders
 from console.plan.current_state import moved, verdict
-from console.plan.edits import CreateTopic, DeleteTopic, Edit, SetConfig
+from console.plan.edits import CreateTopic, DeleteTopic, Edit, SetConfig, SubtractConfig
 from console.plan.kinds.features import SetFeature
 from console.plan.kinds.records import TrimLog
 from console.plan.kinds.registrations import RemoveRegistration
@@ -43,8 +43,14 @@ ELR = "eligible.leader.replicas.version"
 offsets = st.integers(0, 1_000)
 
 
-def snapshot(policy: str = "delete", *, start: int = 10, end: int = 100, internal: bool = False) -> Snapshot:
-    entry = ConfigEntry("cleanup.policy", policy, DYNAMIC_TOPIC_CONFIG, type=ConfigType(7))
+OLD_TEXT = "It is also possible to specify both policies in a comma-separated list."
+NEW_TEXT = f"{OLD_TEXT} An empty list means infinite retention."
+
+
+def snapshot(
+    policy: str = "delete", *, start: int = 10, end: int = 100, internal: bool = False, text: str | None = OLD_TEXT
+) -> Snapshot:
+    entry = ConfigEntry("cleanup.policy", policy, DYNAMIC_TOPIC_CONFIG, type=ConfigType(7), documentation=text)
     partitions = tuple(Partition(number, 1, (1, 2), (1, 2)) for number in range(2))
     return Snapshot(
         topics={"orders": Topic("orders", partitions, internal, "id")},
@@ -87,6 +93,39 @@ def test_records_of_a_topic_without_delete_in_its_policy_stay(policy: str) -> No
     assert f"cleanup.policy of orders is {policy or 'empty'}" in reason(TrimLog("orders", 0, 50), snapshot(policy))
     appended = stage(EMPTY, [SetConfig(topic_resource("orders"), "cleanup.policy", "delete")], snapshot(policy)).plan
     assert isinstance(judged(TrimLog("orders", 0, 50), snapshot(policy), appended), Staged)
+
+
+@pytest.mark.parametrize(
+    ("policy", "text", "taken"),
+    [
+        ("", NEW_TEXT, True),
+        (" ", NEW_TEXT, True),
+        ("", None, True),
+        ("", OLD_TEXT, False),
+        ("compact", NEW_TEXT, False),
+        ("compact , delete", OLD_TEXT, True),
+    ],
+)
+def test_an_empty_policy_is_as_the_brokers_own_text_has_it(policy: str, text: str | None, taken: bool) -> None:
+    """An empty one deletes by request since 4.2; where the text was not read, brokers decide."""
+    assert isinstance(judged(TrimLog("orders", 0, 50), snapshot(policy, text=text)), Staged) is taken
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        SetConfig(topic_resource("orders"), "cleanup.policy", " "),
+        SubtractConfig(topic_resource("orders"), "cleanup.policy", "delete"),
+        SetConfig(CLUSTER_DEFAULT, "log.cleanup.policy", ""),
+        CreateTopic(NewTopic("new", 1, 1, configs={"cleanup.policy": ""})),
+    ],
+)
+def test_kept_for_ever_is_said_when_it_is_staged(edit: Edit) -> None:
+    plan = stage(EMPTY, [edit], snapshot()).plan
+    (lines,) = effects(plan.staged, snapshot()).values()
+    assert any(line.startswith("without a cleanup.policy nothing is deleted or compacted") for line in lines)
+    other = stage(EMPTY, [SetConfig(topic_resource("orders"), "cleanup.policy", "compact")], snapshot()).plan
+    assert not effects(other.staged, snapshot())
 
 
 def test_records_that_no_request_deletes() -> None:

@@ -170,7 +170,9 @@ def test_the_header_of_a_wide_screen_has_it_all() -> None:
 def test_the_controller_is_the_quorums_leader_and_metadatas_only_without_a_quorum() -> None:
     assert controller(snapshot()) is None
     assert controller(snapshot(quorum=Quorum(2, 5, 10, (), ()))) == 2
-    assert controller(snapshot(read_at={"quorum": NOW})) == 3
+    zookeeper = {1: BrokerVersion("3.9", {4: (0, 7), 6: (0, 8)})}
+    assert controller(snapshot(read_at={"quorum": NOW}, versions=zookeeper)) == 3
+    assert controller(snapshot(read_at={"quorum": NOW})) is None
 
 
 # -- topics and brokers --------------------------------------------------------------------------------------------
@@ -349,7 +351,7 @@ def test_details_tell_type_chain_and_what_lies_beneath() -> None:
 
 
 def test_details_of_a_brokers_key_say_when_it_takes_effect() -> None:
-    entry = ConfigEntry("log.dirs", "/a", ConfigSource(4), type=ConfigType(2))
+    entry = ConfigEntry("log.dirs", "/a", ConfigSource(4), read_only=True, type=ConfigType(2))
     broker = ConfigResource(ORDERS.type.__class__(4), "1")
     assert "needs a restart" in plain(headline(broker, ConfigRow("log.dirs", entry, None, None, False)))
 

@@ -149,7 +149,7 @@ def test_versions_of_brokers_without_features() -> None:
         kio.ApiVersion(api_key=999, min_version=1, max_version=2),
     )
     version = broker_version(kio.ApiVersionsResponse(error_code=0, api_keys=keys, throttle_time=NO_THROTTLE))
-    assert (version.release, version.apis[999], version.finalized_features) == ("2.3", (1, 2), {})
+    assert (version.release, version.apis[999], version.finalized_features) == ("~2.3", (1, 2), {})
 
 
 def test_codes_of_newer_brokers_keep_their_numbers() -> None:

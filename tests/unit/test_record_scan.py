@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -199,3 +200,26 @@ def test_the_newest_of_a_huge_log_do_not_read_all_of_it() -> None:
     assert scan.position == 10**12 - 10
     many = scan_of(RecordsQuery("t", 0, Last(), 10_000), 0, 0, 10**12, None)
     assert many.position == 10**12 - FIRST_STRETCH
+
+
+@pytest.mark.parametrize("old", [False, True])
+def test_records_before_the_first_one_that_is_wanted_end_with_the_time(old: bool) -> None:
+    asked = 0
+
+    def clock() -> float:
+        nonlocal asked
+        asked += 1
+        return float(asked)
+
+    count = 40_000
+    if old:
+        inner = b"".join(encoder.message(place, 1, 1, None, b"") for place in range(count))
+        data = encoder.message(count - 1, 1, 1, None, encoder.COMPRESS[1](inner), 1)  # type: ignore[no-untyped-call]
+    else:
+        data = encoder.batch([Plain(place, 1, None, b"") for place in range(count)], codec=4)
+    scan = scan_of(RecordsQuery("t", 0, FromOffset(count - 1), 10), 0, 0, count, count - 1)
+    budget = Budget(4.0, clock)
+    take(scan, "t", data, (), 10, None, budget)
+    assert (budget.stopped, scan.position, scan.undecodable) == ("time", count - 1, [])
+    take(scan, "t", data, (), 10, None, Budget(1e9, clock))
+    assert [record.offset for record in scan.result()] == [count - 1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from console.admin.cluster import release_of
+from console.model.releases import release_of
 
 # The highest versions that brokers in ZooKeeper mode have, by release: what tells the release and its neighbours.
 ZOOKEEPER = {

@@ -14,6 +14,7 @@ from console.answers.triage import exit_code, prometheus_text, text_lines, verdi
 from console.language.grammar import parse
 from console.language.interpret import command_of
 from console.language.verbs import Where
+from console.model.acl import Acl
 from console.model.certificates import Certificate, Listener, advertised_with_tls
 from console.model.cluster import (
     Broker,
@@ -33,10 +34,10 @@ from console.model.cluster import (
     Topic,
     TopicListing,
 )
-from console.model.codes import ConfigSource
+from console.model.codes import AclOperation, AclResourceType, ConfigSource, PatternType, Permission
 from console.model.config import ConfigEntry, ConfigSet, broker_resource, topic_resource
 from console.model.disk_trend import DirSample, seconds_left
-from console.model.failure import Failure
+from console.model.failure import WRONG_BROKER, Failure
 from console.model.log_course import LogCourses, LogOffsets, Newest, look_at_logs
 from console.model.metadata_views import Views, look_at_view
 from console.model.quota import QuotaEntity
@@ -46,15 +47,20 @@ from console.model.transactions import OpenTransaction, Producer, StableOffsets,
 from console.plan.kinds.moves import CancelMove
 from console.triage.cause import Certainty, Next
 from console.triage.course import Course, after, begin
-from console.triage.diagnosis import RULES, WORK, Verdict, diagnose
+from console.triage.diagnosis import RULES, Verdict, diagnose
 from console.triage.facts import Facts, opened
-from console.triage.symptoms import Look, Subject
+from console.triage.symptoms import WORK, Look, Subject
 
 START = datetime(2026, 3, 1, 3, 0, tzinfo=UTC)
 PARTS = ("cluster", "quorum", "topics", "groups", "reassignments", "log_dirs", "configs")
 TICK = timedelta(seconds=5)
 
 Change = Callable[[Snapshot, int], Snapshot]
+
+
+def of_whom(principal: str) -> Acl:
+    where = AclResourceType.parse("TOPIC"), "orders", PatternType.parse("LITERAL")
+    return Acl(*where, principal, "*", AclOperation.parse("READ"), Permission.parse("ALLOW"))
 
 
 def healthy(brokers: int = 3, racks: int = 3) -> Snapshot:
@@ -370,6 +376,17 @@ def _hot(snapshot: Snapshot, tick: int, times: int = 10) -> Snapshot:
     return replace(snapshot, rates=rates)
 
 
+def at_one_address(snapshot: Snapshot) -> Snapshot:
+    first, second, *others = snapshot.cluster.brokers
+    brokers = (first, replace(second, host=first.host, port=first.port), *others)
+    return replace(snapshot, cluster=replace(snapshot.cluster, brokers=brokers))
+
+
+def answered_by_another(snapshot: Snapshot) -> Snapshot:
+    why = Failure(WRONG_BROKER, "broker 1 answers at the address that is advertised by broker 3", "")
+    return with_failures(snapshot, "configs", [("broker 3", why)])
+
+
 CASES: tuple[tuple[str, Subject, Change, dict[str, object]], ...] = (
     ("broker-down", BROKER[3], lambda s, _: without_broker(s, [3]), {}),
     ("broker-down", BROKER[3], lambda s, _: without_broker(s, [3], fenced=False), {}),
@@ -406,9 +423,17 @@ CASES: tuple[tuple[str, Subject, Change, dict[str, object]], ...] = (
         "quota-exceeded",
         Subject(group="billing", entity="client-id c"),
         _at_its_quota,
-        {"facts": _whole_logs, "beside": {("consumer-slow", Subject(group="billing"))}},
+        {"facts": _whole_logs},
     ),
+    ("address-of-another", Subject(broker=2, listener="127.0.0.1:9001"), lambda s, _: at_one_address(s), {}),
+    ("address-of-another", Subject(broker=3, listener="127.0.0.1:9003"), lambda s, _: answered_by_another(s), {}),
     ("metadata-behind", BROKER[2], lambda s, _: s, {"facts": _old_leaders}),
+    (
+        "acl-without-type",
+        Subject(entity="ACLs of 'alice' and 1 more"),
+        lambda s, _: replace(s, acls=(of_whom("alice"), of_whom("bob"), of_whom("User:bob"), of_whom(":c"))),
+        {},
+    ),
     ("certificate-expiring", Subject(broker=1, listener="127.0.0.1:9001"), lambda s, _: s, {"facts": _ending}),
     (
         "future-records",
@@ -425,7 +450,7 @@ CASES: tuple[tuple[str, Subject, Change, dict[str, object]], ...] = (
     ),
     (
         "records-deleted",
-        Subject(topic="orders"),
+        Subject(topic="orders", key="retention.ms", change="03:00:25"),
         lambda s, t: kept_for(s, 60_000 if t >= 5 else DAY_MS),
         {"facts": lambda t: replace(_deleted(t), newest={}), "before": kept_for(healthy(), DAY_MS)},
     ),
@@ -481,8 +506,31 @@ def test_a_trouble_is_named_and_nothing_else(
     assert any(mine.claim.title in line for line in text_lines(verdict, 40))
 
 
+def test_no_retention_applies_to_an_empty_cleanup_policy() -> None:
+    """Records older than retention.ms go: only a request deletes them where cleanup.policy is empty."""
+
+    def gone(policy: str) -> set[tuple[str, Subject]]:
+        entries = {"cleanup.policy": policy, "retention.bytes": "-1", "retention.ms": "1000"}
+        configs = ConfigSet(
+            tuple(ConfigEntry(key, value, ConfigSource(TOPIC_CONFIG)) for key, value in entries.items())
+        )
+        before = replace(healthy(), configs={topic_resource("orders"): configs})
+        return named(diagnose(watched(lambda s, _: moved(s, {0: (50, 100)}), facts=_deleted, before=before)))
+
+    assert ("records-deleted", Subject(topic="orders")) in gone("")
+    assert ("records-deleted", Subject(topic="orders")) not in gone("delete")
+
+
 def test_every_cause_has_a_case() -> None:
-    assert {rule.name for rule in RULES} - {"access-denied", "reassignment-running"} == {case[0] for case in CASES}
+    told = {
+        "access-denied",
+        "reassignment-running",
+        "groups-without-members",
+        "offsets-ahead",
+        "transaction-open",
+        "access-changed",
+    }
+    assert {rule.name for rule in RULES} - told == {case[0] for case in CASES}
 
 
 def test_a_healthy_cluster_has_no_cause() -> None:

@@ -197,14 +197,23 @@ def test_a_group_that_rebalances_once_is_no_trouble() -> None:
     assert not verdict.causes
 
 
-@pytest.mark.parametrize(("moves", "certainty"), [(True, Certainty.LIKELY), (False, Certainty.POSSIBLE)])
-def test_partitions_that_stand_still_all_at_once_are_less_surely_stuck(certainty: Certainty, *, moves: bool) -> None:
+@pytest.mark.parametrize(
+    ("moves", "certainties"), [(True, [Certainty.LIKELY, Certainty.LIKELY]), (False, [Certainty.POSSIBLE])]
+)
+def test_partitions_that_stand_still_all_at_once_are_less_surely_stuck(
+    certainties: list[Certainty], *, moves: bool
+) -> None:
+    """It is the group that stands still then: one cause, and no record to skip."""
+
     def change(snapshot: Snapshot, tick: int) -> Snapshot:
         end, at = 100 + 50 * tick, 100 + 50 * min(tick, 8)
         return moved(snapshot, {0: (at, end), 1: (at, end)} | ({2: (end, end)} if moves else {}))
 
     found = [each.claim for each in diagnose(watched(change, ticks=14)).causes if each.claim.cause == "consumer-stuck"]
-    assert [each.certainty for each in found] == [certainty, certainty]
+    assert [each.certainty for each in found] == certainties
+    skips = [step.command for each in found for step in each.next if step.command.startswith("skip")]
+    assert len(skips) == (2 if moves else 0)
+    assert moves or found[0].subject == Subject(group="billing", topic="orders")
 
 
 @pytest.mark.parametrize(("count", "partitions"), [(1, [0]), (5, [None])])
@@ -238,10 +247,16 @@ def test_a_lag_in_partitions_that_stand_still_is_possibly_slowness_until_they_ar
 
 
 @pytest.mark.parametrize(
-    ("quota", "certainty"), [(None, Certainty.LIKELY), (10**6, Certainty.LIKELY), (900, Certainty.POSSIBLE)]
+    ("quota", "cause", "certainty"),
+    [
+        (None, "consumer-stuck", Certainty.LIKELY),
+        (10**6, "consumer-stuck", Certainty.LIKELY),
+        (1_200, "consumer-stuck", Certainty.POSSIBLE),
+        (900, "quota-exceeded", Certainty.LIKELY),
+    ],
 )
-def test_who_is_written_more_than_its_quota_may_be_throttled_and_not_stuck(
-    quota: float | None, certainty: Certainty
+def test_who_is_written_more_than_its_quota_is_throttled_and_not_stuck(
+    quota: float | None, cause: str, certainty: Certainty
 ) -> None:
     """Fifty records of 100 bytes are written every 5 s."""
 
@@ -252,7 +267,7 @@ def test_who_is_written_more_than_its_quota_may_be_throttled_and_not_stuck(
         return replace(moved(sized, {0: (100, 100 + 50 * tick)}), quotas=limits)
 
     stuck = [each.claim for each in diagnose(watched(change, ticks=30, facts=_whole_logs)).causes]
-    assert [(each.cause, each.certainty) for each in stuck] == [("consumer-stuck", certainty)]
+    assert [(each.cause, each.certainty) for each in stuck] == [(cause, certainty)]
 
 
 @pytest.mark.parametrize(("commits", "is_slow"), [(True, True), (False, False)])

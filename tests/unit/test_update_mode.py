@@ -3,9 +3,23 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from console.model.broker_keys import CLUSTER_WIDE_KEYS, PER_BROKER_KEYS, PER_LISTENER_KEYS, UpdateMode, update_mode
-from console.model.codes import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC, ResourceType
+from console.model.broker_keys import UpdateMode, as_altered, broker_key_of, update_mode
+from console.model.codes import (
+    BROKER,
+    BROKER_LOGGER,
+    CLIENT_METRICS,
+    GROUP,
+    TOPIC,
+    ConfigSource,
+    ConfigType,
+    ResourceType,
+)
+from console.model.config import ConfigEntry, ConfigSet
+from console.model.dynamic_keys import CLUSTER_WIDE_KEYS, PER_BROKER_KEYS, PER_LISTENER_KEYS
+from console.model.feature_levels import feature_levels, level_name
 
 MODES = [
     ("log.cleaner.threads", UpdateMode.CLUSTER_WIDE),
@@ -29,8 +43,41 @@ def test_brokers_keys(key: str, mode: UpdateMode) -> None:
 
 
 def test_a_key_that_the_broker_does_not_know_is_a_plugins() -> None:
-    assert update_mode(BROKER, "my.reporter.url", known=False) is UpdateMode.CUSTOM
-    assert update_mode(BROKER, "log.cleaner.threads", known=False) is UpdateMode.CLUSTER_WIDE
+    assert update_mode(BROKER, "my.reporter.url", entry("my.reporter.url", type=0)) is UpdateMode.CUSTOM
+    assert update_mode(BROKER, "log.cleaner.threads", entry("log.cleaner.threads", type=0)) is UpdateMode.CLUSTER_WIDE
+
+
+def entry(key: str, *, read_only: bool = True, type: int = 2) -> ConfigEntry:
+    return ConfigEntry(key, None, ConfigSource(5), read_only, type=ConfigType(type))
+
+
+def test_what_the_broker_alters_needs_no_restart_whatever_the_table_has() -> None:
+    """As a key that a newer release made dynamic."""
+    key = "a.key.of.the.next.release"
+    assert update_mode(BROKER, key, entry(key, read_only=False)) is UpdateMode.CLUSTER_WIDE
+    assert update_mode(BROKER, key, entry(key)) is UpdateMode.RESTART
+
+
+@given(
+    st.sampled_from(sorted(CLUSTER_WIDE_KEYS | PER_BROKER_KEYS))
+    | st.from_regex(r"listener\.name\.[a-z]+\.[a-z.]+", fullmatch=True)
+)
+def test_what_is_altered_at_once_is_not_read_only(key: str) -> None:
+    (told,) = as_altered(ConfigSet((entry(key),)))
+    assert not told.read_only
+
+
+@given(
+    st.sampled_from(["log.dirs", "num.partitions", "node.id", "ssl.keystore.password", "a.plugin.key"]), st.booleans()
+)
+def test_of_all_others_the_broker_has_the_word(key: str, read_only: bool) -> None:
+    known = ConfigSet((entry(key, read_only=read_only),))
+    assert as_altered(known) is known
+
+
+def test_new_releases_and_what_topics_inherit_of_them() -> None:
+    assert update_mode(BROKER, "max.decompressed.message.bytes") is UpdateMode.CLUSTER_WIDE
+    assert broker_key_of(TOPIC, "remote.copy.lag.ms") == "log.remote.copy.lag.ms"
 
 
 @pytest.mark.parametrize("resource_type", [TOPIC, GROUP, CLIENT_METRICS, BROKER_LOGGER])
@@ -41,3 +88,8 @@ def test_other_resources_take_effect_at_once(resource_type: ResourceType) -> Non
 def test_no_key_has_two_modes() -> None:
     assert not CLUSTER_WIDE_KEYS & PER_BROKER_KEYS
     assert not (CLUSTER_WIDE_KEYS | PER_BROKER_KEYS) & PER_LISTENER_KEYS
+
+
+def test_the_levels_of_the_newest_release_are_known() -> None:
+    assert level_name("metadata.version", 33) == "4.4-IV2"
+    assert 2 in feature_levels()["share.version"]

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import math
+import random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.model.codes import ConfigType
+from console.files.compare import differing
+from console.model.codes import DYNAMIC_BROKER_CONFIG, DYNAMIC_TOPIC_CONFIG, ConfigType
+from console.model.config import ConfigEntry, ConfigSet, broker_resource, topic_resource
+from console.model.snapshot import Snapshot
 from console.plan.amounts import TIMES, Unit, parse_amount, unit_of
+from console.plan.edits import SetConfig
+from console.plan.plan import EMPTY, stage
 from console.plan.values import (
     BOOLEAN,
     DOUBLE,
@@ -287,3 +293,36 @@ def test_items_of_a_list_count_once():
     assert not same_value(LIST, "a,b", "b,a")
     assert not same_value(STRING, "a,a", "a")
     assert same_value(LONG, "+5", "5")
+
+
+UNORDERED_ITEMS = st.lists(st.sampled_from(["compact", "delete", " delete", "compact ", "other"]), max_size=5)
+
+
+@given(UNORDERED_ITEMS, st.randoms())
+def test_the_order_of_a_set_is_no_change(items: list[str], chance: random.Random) -> None:
+    """In any order, with blanks, and as often as may be."""
+    topic = topic_resource("t")
+    there = ConfigEntry("cleanup.policy", ",".join(items), DYNAMIC_TOPIC_CONFIG, type=LIST)
+    known = Snapshot(configs={topic: ConfigSet((there,))})
+    again = [*items, *items[:1]]
+    chance.shuffle(again)
+    report = stage(EMPTY, [SetConfig(topic, "cleanup.policy", ",".join(again))], known)
+    assert len(report.dropped) == 1
+    (added,) = stage(EMPTY, [SetConfig(topic, "cleanup.policy", ",".join([*again, "new", "new"]))], known).added
+    assert isinstance(added.edit, SetConfig)
+    sent = str(added.edit.value).split(",")
+    assert len(sent) == len(set(sent)), "as every release keeps it"
+    assert set(sent) == {each.strip() for each in items} | {"new"}
+
+
+def test_the_order_of_other_lists_counts() -> None:
+    topic, key = broker_resource(1), "ssl.cipher.suites"
+    there = ConfigEntry(key, "A,B", DYNAMIC_BROKER_CONFIG, type=LIST)
+    report = stage(EMPTY, [SetConfig(topic, key, "B,A")], Snapshot(configs={topic: ConfigSet((there,))}))
+    assert len(report.added) == 1
+
+
+def test_files_with_another_order_differ_in_nothing() -> None:
+    one, other = {"cleanup.policy": "compact, delete"}, {"cleanup.policy": "delete,compact,delete"}
+    assert list(differing(topic_resource("t"), one, other)) == []
+    assert list(differing(topic_resource("t"), one, {"cleanup.policy": "delete"}))

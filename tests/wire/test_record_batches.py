@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import struct
+import time
 import tracemalloc
 from contextlib import suppress
 from typing import Any
@@ -254,3 +255,13 @@ def test_no_content_is_in_a_repr() -> None:
     (found,), _ = read(encoder.batch([Plain(0, 1, b"a secret key", b"a secret value", ((b"h", b"secret"),))]))
     assert "secret" not in repr(found)
     assert "14 bytes" in repr(found)
+
+
+def test_gzip_of_empty_members_takes_time_by_its_length() -> None:
+    def seconds(count: int) -> float:
+        began = time.process_time()
+        assert bytes(decompress(1, gzip.compress(b"") * count + gzip.compress(b"end"), MOST_UNPACKED)) == b"end"
+        return time.process_time() - began
+
+    half = min(seconds(50_000) for _ in range(2))
+    assert min(seconds(100_000) for _ in range(2)) < max(3 * half, 0.3)

@@ -14,7 +14,7 @@ from console.cli.kafka_configs.request import QUOTA_TYPES, ConfigsRequest, entit
 from console.language.secret_values import is_sensitive
 from console.language.vocabulary import known_entry
 from console.model.changes import ScramUser
-from console.model.codes import ScramMechanism
+from console.model.codes import ConfigType, ScramMechanism
 from console.model.config import ConfigResource, ConfigSet, broker_resource
 from console.model.quota import CLIENT_KEYS, IP_KEYS, QuotaEntity
 from console.model.secret import Secret
@@ -34,6 +34,7 @@ from console.plan.edits import (
 from console.plan.plan import Plan
 from console.plan.settle import ApplyReport
 from console.plan.staged import UNREAD, Staged, Was
+from console.plan.values import parse_value
 from console.session.session import Session
 from console.session.snapshot_reader import Refused
 
@@ -42,7 +43,7 @@ DEFAULT_ITERATIONS, LEAST_ITERATIONS = 4096, 4096
 """ConfigCommand.DefaultScramIterations; ScramMechanism.minIterations of both."""
 
 _CREDENTIAL = re.compile(r"(?:iterations=(-?[0-9]*),)?password=(.*)")
-_DOUBLE = re.compile(r"[+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFdD]?)")
+_DOUBLE = re.compile(r"[+-]?(?:NaN|Infinity|(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]+)?[fFdD]?)")
 _TWICE = "Error due to duplicate config keys"
 
 
@@ -66,11 +67,22 @@ def config_changes(
     return (*edits, *(UnsetConfig(resource, key) for key in deleted))
 
 
-def near_keys(added: Iterable[str], known: ConfigSet | None) -> str:
-    """For keys that there are not, which was probably meant; ``""`` where that can't be told."""
+def near_keys(added: Mapping[str, str], known: ConfigSet | None) -> str:
+    """For keys that there are not, and for amounts with a unit, what was probably meant; ``""`` where that can't be
+    told."""
     names = {entry.name for entry in known or ()}
-    hints = (_near(key, names) for key in added if names and key not in names)
+    hints = [_near(key, names) for key in added if names and key not in names]
+    hints += [_without_unit(key, value) for key, value in added.items()]
     return "; ".join(hint for hint in hints if hint)
+
+
+def _without_unit(key: str, value: str) -> str:
+    """kafka-configs sends values as they are; what `kac set` would make of the unit."""
+    try:
+        bare = parse_value(key, ConfigType(0), value)
+    except ValueError:
+        return ""
+    return f"{key} takes no unit here: write {key}={bare}" if bare != value else ""
 
 
 def _near(key: str, names: Iterable[str]) -> str:
@@ -216,7 +228,10 @@ async def alter(
     report = await _send(session, _as_written(edits, known), send)
     if report is not None and report.sent and report.ok and request.type != BROKER_LOGGERS:
         await _until_seen(session, resource, edits)
-    return Altered(report, near_keys((*added, *deleted), known) if report is not None and not report.ok else "")
+    return Altered(
+        report,
+        near_keys({**added, **dict.fromkeys(deleted, "")}, known) if report is not None and not report.ok else "",
+    )
 
 
 async def _describe(session: Session, resource: ConfigResource) -> None:

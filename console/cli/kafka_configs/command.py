@@ -109,7 +109,7 @@ class ConfigsCommand(Struct):
         if arguments.has("bootstrap-controller"):
             raise UsageError(
                 "--bootstrap-controller is unsupported",
-                "name brokers with --bootstrap-server: they forward to the controller",
+                "name brokers with --bootstrap-server; for a controller's own configs and loggers take kafka-configs",
             )
 
     def _changes(self, request: ConfigsRequest) -> tuple[dict[str, str], tuple[str, ...]]:
@@ -148,7 +148,7 @@ class ConfigsCommand(Struct):
 
         session = Session(client, context, "configs")
         try:
-            if context.cluster_id:
+            if request.alter or context.cluster_id:
                 await session.read_cluster()
             if request.alter:
                 return await self._alter(session, request, added, deleted)

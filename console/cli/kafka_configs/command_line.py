@@ -204,9 +204,6 @@ def _line(option: Option) -> str:
 
 # What stands in --add-config and --delete-config (ConfigCommand.parseConfigsToBeAdded, parseConfigsToBeDeleted).
 
-_OUTSIDE_BRACKETS = r"(?=[^\]]*(?:\[|$))"
-_COMMA = re.compile("," + _OUTSIDE_BRACKETS)
-_EQUALS = re.compile(r"\s*=\s*" + _OUTSIDE_BRACKETS, re.ASCII)
 _BRACKETS = re.compile(r"[\[\]]")
 _KEY = re.compile(r"[$a-zA-Z0-9._-]*")
 _TRIMMED = "".join(map(chr, range(0x21)))
@@ -218,14 +215,26 @@ NOT_PAIRS = (
 )
 
 
+def _outside_brackets(text: str, separator: str) -> list[str]:
+    """The pieces between separators after which no bracket comes, or an opening one."""
+    pieces, begins, at = [], 0, 0
+    ends = [(found.start(), found[0]) for found in _BRACKETS.finditer(text)]
+    for end, bracket in (*ends, (len(text), "[")):
+        while bracket == "[" and (found := text.find(separator, at, end)) >= 0:
+            pieces.append(text[begins:found])
+            begins = at = found + 1
+        at = end
+    return [*pieces, text[begins:]]
+
+
 def parse_added(text: str) -> dict[str, str]:
     """``k1=v1,k2=[v1,v2]``: key -> value, without brackets; the last of a key counts. Raises UsageError."""
-    parts = _COMMA.split(text)
+    parts = _outside_brackets(text, ",")
     while len(parts) > (0 if "," in text else 1) and not parts[-1]:
         parts.pop()  # as Java's split, which drops what is empty at the end
     added: dict[str, str] = {}
     for place, part in enumerate(parts, start=1):
-        pair = _EQUALS.split(part)
+        pair = _outside_brackets(part, "=")
         if len(pair) != 2:
             # By its place: the text may be a piece of a secret.
             raise UsageError(NOT_PAIRS, f"look at part {place} of {len(parts)}")

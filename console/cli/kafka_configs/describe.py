@@ -26,6 +26,7 @@ from console.model.codes import GROUP
 from console.model.config import ConfigEntry, ConfigListing, ConfigResource, own_source
 from console.model.failure import Failure
 from console.model.quota import Match, QuotaEntity, QuotaFilter, QuotaMatch, QuotaValues
+from console.terminal import complain
 
 if TYPE_CHECKING:
     from console.model.cluster import ScramCredential
@@ -175,7 +176,8 @@ def _found(listing: ConfigListing, type_: str, name: str, resource: ConfigResour
 
 async def _all_names(client: Client, type_: str) -> tuple[str, ...]:
     """The names of all entities of a type, sorted; with the brokers their default, last."""
-    from console.admin import cluster, configs, groups, topics
+    from console.admin import cluster, groups, topics
+    from console.admin.config_resources import list_config_resources
 
     if type_ == TOPICS:
         return tuple(sorted((await client.run(topics.describe_topics)).topics))
@@ -183,19 +185,21 @@ async def _all_names(client: Client, type_: str) -> tuple[str, ...]:
         info = await client.run(cluster.describe_cluster)
         return (*(str(broker.id) for broker in info.brokers), "")
     if type_ == CLIENT_METRICS:
-        found = await client.run(configs.list_config_resources, [CLIENT_METRICS_TYPE])
+        found = await client.run(list_config_resources, [CLIENT_METRICS_TYPE])
         return tuple(resource.name for resource in found)
     listed, known = await asyncio.gather(_group_resources(client), client.run(groups.list_groups))
+    for what, why in known.failures.items():
+        complain(f"not all groups are listed: {what}: {why}")
     return tuple(sorted({*known.groups, *(resource.name for resource in listed)}))
 
 
 async def _group_resources(client: Client) -> Iterable[ConfigResource]:
-    from console.admin import configs
-    from console.admin.errors import AdminError
+    from console.admin.config_resources import list_config_resources
+    from console.admin.errors import Unsupported
 
     try:
-        return await client.run(configs.list_config_resources, [GROUP])
-    except AdminError:
+        return await client.run(list_config_resources, [GROUP])
+    except Unsupported:
         return ()  # an older broker lists none; the groups that have members are listed all the same
 
 

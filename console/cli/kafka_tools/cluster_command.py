@@ -37,7 +37,7 @@ async def list_endpoints(command: Running, session: Session) -> int:
     cluster = session.snapshot.cluster
     fenced = command.given.include_fenced_brokers
     if fenced and not cluster.shows_fenced:
-        command.complain("these brokers do not report fenced ones: Kafka 4.0 and newer do")
+        command.complain("this server does not report fenced brokers")
     found = [each for each in cluster.brokers if fenced or not each.fenced]
     if command.is_kafka:
         command.lines(endpoint_lines(found))

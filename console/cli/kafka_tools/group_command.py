@@ -40,16 +40,20 @@ async def list_(command: Running, session: Session) -> int:
 
 async def _listed(session: Session) -> tuple[list[Group], Mapping[str, Failure]]:
     from console.admin.groups import list_groups
+    from console.session.empty_lists import why_no_groups
 
     listing = await session.client.run(list_groups)
-    return [group for group in listing.groups.values() if is_consumers(group)], listing.failures
+    failures = listing.failures
+    if not listing.groups and not failures:
+        failures = await why_no_groups(session)
+    return [group for group in listing.groups.values() if is_consumers(group)], failures
 
 
 def _complain(command: Running, failures: Mapping[str, Failure]) -> int:
     from console.present.failures import failure_text
 
     for what, failure in failures.items():
-        command.complain(f"{what}: {failure_text(failure)}")
+        command.complain(f"{what or 'groups'}: {failure_text(failure)}")
     return FAILED if failures else DONE
 
 

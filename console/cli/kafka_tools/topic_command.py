@@ -16,6 +16,7 @@ from console.model.changes import LogTarget, PartitionTarget
 from console.model.cluster import Partition
 from console.model.elections import needs_preferred, why_not_preferred
 from console.model.failure import Failure
+from console.present.failures import failure_text
 
 if TYPE_CHECKING:
     from console.session.session import Session
@@ -61,11 +62,21 @@ async def elect(command: Running, session: Session) -> int:
     known = {(name, each.number): each for name, topic in session.snapshot.topics.items() for each in topic.partitions}
     if not command.is_kafka:
         leaderless = [place for place, each in sorted(known.items()) if each.leader < 0]
+        if not leaderless and not all_read(command, session):
+            return FAILED
         if not leaderless:
             command.complain("every partition has a leader: no unclean election is needed")
             return DONE
         return (await command.changed(session, _elections(leaderless, unclean=True))).code
     return await _elected(command, session, known, places, unclean)
+
+
+def all_read(command: Running, session: Session) -> bool:
+    """Whether all topics were read; says what was not."""
+    unread = [each for each in session.snapshot.failures if each.part == "topics"]
+    for each in unread:
+        command.complain(f"topics {each.entity}".rstrip() + f": {failure_text(each.failure)}")
+    return not unread
 
 
 def _asked(given: argparse.Namespace) -> list[Place] | None:

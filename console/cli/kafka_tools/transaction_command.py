@@ -12,7 +12,7 @@ from console.cli.kafka_tools.aligned import safe, tabbed
 from console.cli.kafka_tools.reset_offsets import Place
 from console.cli.noun import OptionsError, Running
 from console.language.quoting import quote
-from console.model.failure import Failure
+from console.model.failure import Failure, sentences
 from console.model.numbers import Data
 from console.model.transactions import OpenTransaction, Producer, ProducerListing, Transaction, verdict
 
@@ -57,14 +57,20 @@ HANGING = (
 )
 
 
-def _print(command: Running, name: str, headers: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+VISIBLE = "none that this principal may DESCRIBE: brokers leave out others"
+"""In place of transactions: an empty list of them says no more."""
+
+
+def _print(
+    command: Running, name: str, headers: Sequence[str], rows: Iterable[Sequence[str]], empty: str = "none"
+) -> None:
     found = list(rows)
     if command.is_kafka:
         command.lines(tabbed(headers, found))
         return
     keys = [_HUMP.sub("_", header.replace("(min)", "Min")).lower() for header in headers]
     made = tuple(Row(tuple(row), {key: _data(text) for key, text in zip(keys, row, strict=True)}) for row in found)
-    command.show([Table(name, tuple(map(Column, headers)), made)])
+    command.show([Table(name, tuple(map(Column, headers)), made, empty=empty)])
 
 
 def _data(text: str) -> Data:
@@ -78,7 +84,7 @@ def _fail(command: Running, what: str, failure: Failure) -> int:
     if command.is_kafka:
         command.lines((), (f"{text}. Enable debug logging for additional detail.",))
     else:
-        command.complain(f"{text}. {failure.remedy}".rstrip())
+        command.complain(sentences(text, failure.remedy))
     return FAILED
 
 
@@ -100,7 +106,7 @@ async def list_(command: Running, session: Session) -> int:
         (safe(each.id), str(each.coordinator), str(each.producer_id), safe(each.state))
         for each in listing.transactions.values()
     )
-    _print(command, "transactions", LISTED, rows)
+    _print(command, "transactions", LISTED, rows, VISIBLE)
     for what, failure in listing.failures.items():
         command.complain(f"{what}: {failure}")
     return FAILED if listing.failures else DONE

@@ -12,6 +12,8 @@ from console.embedded.context import RequestContext
 from console.embedded.partitions import NotServed as NotHere
 from console.embedded.partitions import asked_topic, led_partition
 
+_EMPTY_FROM = (4, 2)
+"""Without any cleanup.policy records are deleted by request since then."""
 _TO_THE_END = -1
 _UNKNOWN = -1
 
@@ -54,7 +56,8 @@ def _delete(context: RequestContext, topic: Any, index: int, offset: int) -> _De
         return _Deleted(found.code)
     if found.topic.internal:
         return _Deleted(ErrorCode.invalid_topic_exception)
-    if "delete" not in topic_config(context.cluster, context.broker_id, topic.name, "cleanup.policy"):
+    policy = topic_config(context.cluster, context.broker_id, topic.name, "cleanup.policy")
+    if "delete" not in policy and (policy or context.cluster.release.number < _EMPTY_FROM):
         return _Deleted(ErrorCode.policy_violation)
     before = found.log.end if offset == _TO_THE_END else offset
     if not 0 <= before <= found.log.end:

@@ -7,6 +7,7 @@ from typing import Any
 from kio.schema.errors import ErrorCode
 
 from console.embedded.answers import NO_TIME
+from console.embedded.config_alter import ELR, take_min_isr_from_brokers
 from console.embedded.context import RequestContext
 from console.embedded.refusals import cluster_refusal_message
 from console.embedded.spec import METADATA_VERSION
@@ -31,6 +32,8 @@ async def handle(request: Any, context: RequestContext) -> Any:
     refused = [reason for reason in reasons.values() if reason]
     if not refused and not getattr(request, "validate_only", False):
         for feature, (level, _) in wanted.items():
+            if feature == ELR and level and not context.state.features.get(ELR):
+                take_min_isr_from_brokers(context.cluster)
             context.state.set_feature(feature, level)
     modern = context.cluster.release.number >= _ALL_OR_NONE_FROM
     if modern and refused:

@@ -133,7 +133,8 @@ def plan_log(
     """Scans the files of a cluster's folders `__cluster_metadata-0`: headers and checksums alone.
 
     start_offset: the first offset that is read. end_offset: the first that is not; None: to the end of the whole
-    batches. Damage is told of what lies between them. No file says what is committed (`quorum-state` has only the leader and its epoch, a snapshot only its own
+    batches. Damage between them is reported. No file says what is committed (`quorum-state` has only the
+    leader and its epoch, a snapshot only its own
     end): give the high watermark, as DescribeQuorum reports it, as `end_offset` if the log is of a controller that may
     yet lose its last records. With one controller, or in a copy that is a minute old, everything is committed.
 

@@ -40,7 +40,6 @@ from console.history.transforms.rows import Row, rows_of, table_of
 
 T = TypeVar("T")
 _ByEntity = tuple[str, str, str]
-_BY_ID = (*TOPIC_RECORDS, *ACL_RECORDS)
 _decode = msgspec.json.Decoder().decode
 
 

@@ -25,6 +25,15 @@ class Covered(NamedTuple):
     holes: tuple[tuple[int, int], ...] = ()
     whole: int | None = None
 
+    def merged(self, more: Covered) -> Covered:
+        """With what further changes say."""
+        holes: dict[int, int] = {}
+        for begins, ends in (*self.holes, *more.holes):
+            holes[ends] = min(begins, holes.get(ends, begins))
+        known = [each for each in (self.whole, more.whole) if each is not None]
+        ordered = tuple(sorted((begins, ends) for ends, begins in holes.items()))
+        return Covered(min(self.first, more.first), max(self.last, more.last), ordered, min(known, default=None))
+
     @property
     def reaches(self) -> int:
         """Up to when nothing is missing."""

@@ -11,7 +11,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from console.model.acl import CLUSTER_NAME, Acl, beyond_one
+from console.model.acl import CLUSTER_NAME, Acl, beyond_one, has_type
+from console.model.authorizer import address_as_compared
 from console.model.changes import CreateAcls, DeleteAcls, Target
 from console.model.codes import BROKER, AclOperation, AclResourceType, PatternType, Permission
 from console.model.inheritance import Inheritance
@@ -22,7 +23,7 @@ from console.plan.edits import AclEdit, AddAcl, RemoveAcl
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, option
 from console.plan.requests import RECORD_LIMIT, Facts, Step, acl_removals, singly, steps_of
-from console.plan.risk_rules import ACL_LOCKS_OUT, FIRST_ACL, Judged, RiskNeeds, RiskRule
+from console.plan.risk_rules import ACL_LOCKS_OUT, ACL_MATCHES_NOTHING, FIRST_ACL, Judged, RiskNeeds, RiskRule
 from console.plan.staged import Described, Draft, Dropped, Refused, Staged, Verdict, Was
 
 # -- what may be staged ------------------------------------------------------------------------------------------------
@@ -116,26 +117,44 @@ def _locks_out_by_removal(edit: RemoveAcl, judged: Judged) -> Iterator[str]:
 
 
 def _is_first(edit: AddAcl, judged: Judged) -> Iterator[str]:
-    """Without any ACL everyone has access; the first ACL locks out all others."""
-    if not _is_open(judged):
+    """Without any ACL everyone may have access; the first ACL locks out all others then."""
+    values = _open_values(judged)
+    if not values & {"true", None}:
         return
     if any(_overlaps(each, edit.acl) for each in judged.before.acls):
         return
     unread = "" if "acls" in judged.before.read_at else ", as far as could be read"
-    yield (
-        f"no ACL is on it yet{unread}, and {_OPEN} is set: everyone has access now, and after it only those whom "
-        "an ACL allows, super users aside"
-    )
+    now = f"{_OPEN} is set: everyone has access now"
+    if "true" not in values:
+        now = f"{_OPEN} is in a broker's file with a value that brokers hide: if it is true, everyone has access now"
+    yield f"no ACL is on it yet{unread}, and {now}, and after it only those whom an ACL allows, super users aside"
 
 
-def _is_open(judged: Judged) -> bool:
-    """Whether a broker's file sets it. Brokers hide the value, as of every key that they do not know; only where they
-    show that it is false it is taken for that."""
-    for resource, configs in judged.before.configs.items():
-        entry = configs.get(_OPEN) if resource.type == BROKER else None
-        if entry is not None and (entry.value is None or entry.value.lower() == "true"):
-            return True
-    return False
+def _open_values(judged: Judged) -> set[str | None]:
+    """What brokers' files have for it; None for a value that the broker hides, as of every key that it does not
+    know."""
+    entries = (configs.get(_OPEN) for resource, configs in judged.before.configs.items() if resource.type == BROKER)
+    return {entry.value and entry.value.lower() for entry in entries if entry is not None}
+
+
+def _matches_nothing(edit: AddAcl, _judged: Judged) -> Iterator[str]:
+    """A ``*`` that is no wildcard: it is one as the whole of a literal name, of a user or of a host alone."""
+    acl = edit.acl
+    kind, name = acl.resource_type.name.lower().replace("_", "-"), acl.resource_name
+    if acl.pattern_type == _PREFIXED and _ANY in name:
+        instead = "leave out prefixed for all of them" if name == _ANY else f"the prefix is {name.split(_ANY)[0]}"
+        yield f"in a prefix * is no wildcard: no {kind} begins with {name}, unless one is called so; {instead}"
+    elif _ANY in name and name != _ANY:
+        prefix = name.split(_ANY)[0]
+        instead = f"{prefix} prefixed is what begins so" if prefix else "name them, or a prefix"
+        yield f"in a name * is no wildcard: no {kind} is called {name}; {instead}"
+    type_, _, who = acl.principal.partition(":")
+    if _ANY in who and acl.principal != ANYBODY:
+        yield f"in a principal * is no wildcard: {ANYBODY} is everybody, and {type_}:{who} is one that is called so"
+    if acl.host != _ANY and address_as_compared(acl.host) != acl.host:
+        written = address_as_compared(acl.host)
+        instead = f"brokers write that address {written}" if written else "brokers compare it with a client's address"
+        yield f"from {acl.host} no client comes: {instead}"
 
 
 def _who(acl: Acl, me: str) -> str:
@@ -279,12 +298,30 @@ _ACL_OPTIONS = {
 
 def _add_commands(_target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
     for acl in _acls_of(line.edit for line in lines):
-        yield Command(("kafka-acls", "--add", *_binding_options(acl)))
+        yield _command(acl, "--add")
 
 
 def _removal_commands(_target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
     for acl in _acls_of(line.edit for line in lines):
-        yield Command(("kafka-acls", "--remove", "--force", *_binding_options(acl)))
+        yield _command(acl, "--remove", "--force")
+
+
+def _command(acl: Acl, *action: str) -> Command:
+    if why := _beyond_kafka_acls(acl):
+        return Command((), note=f"kafka-acls can't name this ACL: {why}")
+    return Command(("kafka-acls", *action, *_binding_options(acl)))
+
+
+def _beyond_kafka_acls(acl: Acl) -> str:
+    """What of an ACL kafka-acls has no word for, or refuses; ``""`` if it can name it."""
+    if not has_type(acl.principal):
+        return f"the principal {acl.principal or '(empty)'} has no type"
+    if not acl.operation.known:
+        return f"the operation {acl.operation.name} is of a newer release"
+    if acl.resource_type.name not in (*_ACL_OPTIONS, "CLUSTER"):
+        return f"the type {acl.resource_type.name} is of a newer release"
+    empty = {"resource name": acl.resource_name, "host": acl.host}
+    return next((f"its {what} is empty" for what, text in empty.items() if not text), "")
 
 
 def _binding_options(acl: Acl) -> tuple[str, ...]:
@@ -339,6 +376,7 @@ KINDS = (
         risks=(
             RiskRule(ACL_LOCKS_OUT, _locks_out_by_denial, _needs_acls_and_broker),
             RiskRule(FIRST_ACL, _is_first, _needs_acls_and_broker),
+            RiskRule(ACL_MATCHES_NOTHING, _matches_nothing),
         ),
         **_SHARED,
     ),

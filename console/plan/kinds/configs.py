@@ -44,6 +44,7 @@ from console.plan.kafka_tools import (
     needs_file,
     property_line,
 )
+from console.plan.kinds import features
 from console.plan.predict_configs import predict_configs
 from console.plan.risk_rules import (
     ISR_ABOVE_REPLICATION,
@@ -56,7 +57,7 @@ from console.plan.risk_rules import (
     RiskRule,
 )
 from console.plan.staged import UNREAD, Described, Was
-from console.plan.values import appended, canonical, own_text, parts_of, result_of, same_value, subtracted
+from console.plan.values import appended, as_compared, canonical, own_text, parts_of, result_of, same_value, subtracted
 
 # -- what is there -----------------------------------------------------------------------------------------------------
 
@@ -87,7 +88,7 @@ def _own_moved(edit: ConfigEdit, was: ConfigEntry | None, now: ConfigEntry | Non
 
 def _parsed(entry: ConfigEntry, type_: ConfigType) -> str | None:
     """The value as brokers write what they parsed: some describe it so, others as it was given."""
-    return entry.value if entry.value is None else canonical(type_, entry.value)
+    return entry.value if entry.value is None else as_compared(entry.name, type_, entry.value)
 
 
 def _is_own(was: ConfigEntry | None, resource: ConfigResource) -> bool:
@@ -218,12 +219,32 @@ def _takes_away(edit: ConfigEdit) -> bool:
 
 
 def _effects(edit: ConfigEdit, seen: Described) -> tuple[str, ...]:
-    return topic_risks.inheriting(edit.resource, edit.key, seen.snapshot) if edit.resource.type == BROKER else ()
+    inheriting = topic_risks.inheriting(edit.resource, edit.key, seen.snapshot) if edit.resource.type == BROKER else ()
+    return (*_kept_for_ever(edit, seen), *inheriting)
 
 
-def _needs_restart(edit: SetConfig, _judged: Judged) -> Iterator[str]:
-    if edit.resource.type == BROKER and update_mode(edit.resource.type, edit.key) is UpdateMode.RESTART:
+def _kept_for_ever(edit: ConfigEdit, seen: Described) -> Iterator[str]:
+    """An empty cleanup.policy, of a topic or of what topics inherit."""
+    if topic_risks.topic_key(edit) != topic_risks.POLICY or isinstance(edit, UnsetConfig):
+        return
+    configs = seen.snapshot.configs.get(edit.resource)
+    value = result_of(edit, configs.get(edit.key) if configs is not None else None, seen.inheritance)
+    if value is not None and (text := topic_risks.keeps_all(value)):
+        yield text
+
+
+def _needs_restart(edit: SetConfig, judged: Judged) -> Iterator[str]:
+    if edit.resource.type == BROKER and update_mode(BROKER, edit.key, _described(edit, judged)) is UpdateMode.RESTART:
         yield "brokers read it from their file, when they start; as a dynamic config most refuse it"
+
+
+def _described(edit: SetConfig, judged: Judged) -> ConfigEntry | None:
+    """The key as the broker describes it; that of the cluster default has only what is set there, so any broker's."""
+    configs = judged.before.configs
+    own = configs.get(edit.resource)
+    if own is not None and (entry := own.get(edit.key)) is not None:
+        return entry
+    return Inheritance(judged.before).sample(BROKER, edit.key)
 
 
 _RISKS = (
@@ -341,6 +362,15 @@ def _needs_file(pair: tuple[str, str]) -> bool:
 # -- records -----------------------------------------------------------------------------------------------------------
 
 CONFIGS = Batch(steps=config_steps, predict=_predict, commands=_commands)
+BY_LEVEL = Batch(
+    steps=config_steps,
+    predict=_predict,
+    commands=_commands,
+    waits_for=features.FEATURES,
+    why="brokers take it once the level of the feature is as planned",
+    refused_before=True,
+)
+"""Configs whose feature is at another level in the same plan."""
 
 
 _SHARED: dict[str, Any] = {

@@ -8,22 +8,28 @@ from msgspec.structs import replace
 
 from console.model.changes import FeatureTarget, Target, UpdateFeatures
 from console.model.cluster import ClusterFeatures
+from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource
 from console.model.feature_levels import (
+    ELR_VERSION,
     METADATA_VERSION,
+    MIN_ISR,
     brings,
     level_name,
     missing_needs,
     why_no_way_back,
 )
 from console.model.inheritance import Inheritance
+from console.model.numbers import commas
 from console.model.snapshot import Snapshot
 from console.plan.edit_kind import Batch, EditKind, Reversal
-from console.plan.edits import Edit, Slot
+from console.plan.edits import ConfigEdit, Edit, SetConfig, Slot, UnsetConfig
 from console.plan.effective_values import DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command
+from console.plan.predict_configs import predict_configs
 from console.plan.requests import Facts, Step
-from console.plan.risk_rules import FEATURE_IRREVERSIBLE, Judged, RiskRule
+from console.plan.risk_rules import FEATURE_IRREVERSIBLE, Judged, RiskNeeds, RiskRule
 from console.plan.staged import UNREAD, Described, Draft, Dropped, Refused, Staged, Verdict, Was
+from console.plan.values import own_text
 
 NAMED = 3
 """Nodes that a line names."""
@@ -60,7 +66,7 @@ def _unsupported(edit: SetFeature, features: ClusterFeatures) -> Refused | None:
     known = {node.id: node.supported.get(edit.name) for node in features.nodes if node.failure is None}
     if not any(known.values()) and edit.name not in features.finalized:
         names = sorted({name for node in features.nodes for name in node.supported})
-        there = f"There are {', '.join(names)}." if names else "Features are from Kafka 2.7 on."
+        there = f"There are {', '.join(names)}." if names else "This server reports no features."
         return Refused(edit, f"no node has a feature {edit.name}", there)
     lacking = {
         node: levels
@@ -146,13 +152,79 @@ def _effects(edit: SetFeature, seen: Described) -> tuple[str, ...]:
         shown = ", ".join(f"{'controller' if node.controller else 'broker'} {node.id}" for node in silent[:NAMED])
         more = f" and {len(silent) - NAMED} more" if len(silent) > NAMED else ""
         lines.append(f"whether {shown}{more} supports it is not known here; the controller checks it")
-    return tuple(lines)
+    return (*lines, *_settings_lost(edit, seen.snapshot))
 
 
-def _reversal(edit: SetFeature, was: int | None, _recorded: Mapping[str, str]) -> Reversal:
+def _reversal(edit: SetFeature, was: int | None, recorded: Mapping[str, str]) -> Reversal:
     level = was or 0
     why = why_no_way_back(edit.name, level, edit.level) if level < edit.level else ""
-    return Reversal(() if why else (SetFeature(edit.name, level),), edit.level, why)
+    if why:
+        return Reversal((), edit.level, why)
+    back = SetFeature(edit.name, level)
+    settings = _settings_again(recorded)
+    unread = recorded.get(_UNREAD_BROKERS, "")
+    loss = f"what brokers {unread} had for {MIN_ISR} was not read" if unread else ""
+    return Reversal((back, *settings), UNREAD if settings else edit.level, loss)
+
+
+# -- settings that go with a level -------------------------------------------------------------------------------------
+# Where eligible leader replicas are turned on, the controller takes min.insync.replicas away from brokers that have
+# their own, and makes the value of its own file the cluster default where there is none
+# (ConfigurationControlManager.maybeGenerateElrSafetyRecords).
+
+_DEFAULT, _UNREAD_BROKERS = "<default>", "unread"
+
+
+def _takes_settings(edit: SetFeature, snapshot: Snapshot) -> bool:
+    features = snapshot.features
+    was = features.finalized.get(edit.name, 0) if features is not None else 0
+    return edit.name == ELR_VERSION and edit.level > 0 and not was
+
+
+def _own_min_isr(snapshot: Snapshot) -> tuple[dict[ConfigResource, str], tuple[int, ...]]:
+    """The value of each broker that has its own, and of the cluster default; and the brokers that were not read."""
+    brokers = [broker_resource(each.id) for each in snapshot.cluster.brokers]
+    found: dict[ConfigResource, str] = {}
+    for resource in (CLUSTER_DEFAULT, *brokers):
+        entry = snapshot.configs[resource].get(MIN_ISR) if resource in snapshot.configs else None
+        own = own_text(entry, resource) if entry is not None else None
+        if own is not None:
+            found[resource] = own
+    unread = tuple(int(resource.name) for resource in brokers if resource not in snapshot.configs)
+    return found, unread
+
+
+def _settings_lost(edit: SetFeature, snapshot: Snapshot) -> Iterator[str]:
+    if not _takes_settings(edit, snapshot):
+        return
+    own, unread = _own_min_isr(snapshot)
+    default = own.pop(CLUSTER_DEFAULT, None)
+    if own:
+        values = ", ".join(f"broker {resource.name}: {value}" for resource, value in own.items())
+        instead = f"the cluster's {default}" if default is not None else "the cluster's"
+        yield f"takes away the brokers' own {MIN_ISR} ({values}): {instead} applies instead, and brokers can't have one"
+    if default is None and CLUSTER_DEFAULT in snapshot.configs:
+        yield f"sets {MIN_ISR} as the cluster default, to what the active controller's file has; it stays from then on"
+    if unread:
+        yield f"takes away {MIN_ISR} of brokers {commas(unread)} if they have their own: it was not read"
+
+
+def _recorded(edit: SetFeature, snapshot: Snapshot) -> Mapping[str, str]:
+    """What the level takes away, by broker."""
+    if not _takes_settings(edit, snapshot):
+        return {}
+    own, unread = _own_min_isr(snapshot)
+    kept = {resource.name: value for resource, value in own.items() if not resource.is_cluster_default}
+    if CLUSTER_DEFAULT not in own and CLUSTER_DEFAULT in snapshot.configs:
+        kept[_DEFAULT] = ""
+    return {**kept, **({_UNREAD_BROKERS: commas(unread)} if unread else {})}
+
+
+def _settings_again(recorded: Mapping[str, str]) -> tuple[Edit, ...]:
+    """What puts back what was recorded; the level is lowered before."""
+    brokers = [(int(name), value) for name, value in recorded.items() if name.isdecimal()]
+    again = tuple(SetConfig(broker_resource(number), MIN_ISR, value) for number, value in sorted(brokers))
+    return (*again, UnsetConfig(CLUSTER_DEFAULT, MIN_ISR)) if _DEFAULT in recorded else again
 
 
 # -- warnings ----------------------------------------------------------------------------------------------------------
@@ -162,9 +234,15 @@ def _irreversible(edit: SetFeature, judged: Judged) -> Iterator[str]:
     was = judged.was(edit)
     if not isinstance(was, int) or was >= edit.level:
         return
+    if _takes_settings(edit, judged.before) and (unread := _own_min_isr(judged.before)[1]):
+        yield f"it takes away {MIN_ISR} of brokers {commas(unread)}, which was not read and can't be put back"
     why = why_no_way_back(edit.name, was, edit.level)
     if why:
         yield f"{edit.name} can't go back from {edit.level} to {was} in this cluster: {why}"
+
+
+def _irreversible_needs(edit: SetFeature) -> RiskNeeds:
+    return RiskNeeds(every_broker=edit.name == ELR_VERSION)
 
 
 # -- sending -----------------------------------------------------------------------------------------------------------
@@ -188,7 +266,12 @@ def _predict(snapshot: Snapshot, edits: Sequence[SetFeature]) -> Snapshot:
         return snapshot
     levels = {**snapshot.features.finalized, **{edit.name: edit.level for edit in edits}}
     finalized = {name: level for name, level in levels.items() if level}
-    return replace(snapshot, features=replace(snapshot.features, finalized=finalized))
+    gone: dict[ConfigResource, list[ConfigEdit]] = {}
+    if any(_takes_settings(edit, snapshot) for edit in edits):
+        own = _own_min_isr(snapshot)[0]
+        gone = {each: [UnsetConfig(each, MIN_ISR)] for each in own if not each.is_cluster_default}
+    configs = predict_configs(snapshot, gone) if gone else snapshot.configs
+    return replace(snapshot, configs=configs, features=replace(snapshot.features, finalized=finalized))
 
 
 def _commands(_target: Target, lines: Sequence[DiffLine]) -> Iterable[Command]:
@@ -225,7 +308,8 @@ KINDS = (
         after=_after,
         note=_note,
         effects=_effects,
-        risks=(RiskRule(FEATURE_IRREVERSIBLE, _irreversible, subject=lambda edit: edit.name),),
+        risks=(RiskRule(FEATURE_IRREVERSIBLE, _irreversible, _irreversible_needs, subject=lambda edit: edit.name),),
+        recorded=_recorded,
         reversal=_reversal,
         batch=FEATURES,
     ),

@@ -21,8 +21,10 @@ from console.model.changes import (
     Target,
 )
 from console.model.cluster import CommittedOffset, Group, GroupOffset, LogRange
+from console.model.coordinators import OFFSETS, partition_of
 from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot
+from console.model.transactions import verdict
 from console.plan.edit_kind import Batch, EditKind, Json, Reversal
 from console.plan.edits import CommitOffset, DeleteOffset, GroupOffsetEdit
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
@@ -170,7 +172,26 @@ def _note(edit: CommitOffset, there: GroupOffset | None, _old: EffectiveValue, _
 
 def _effects(edit: GroupOffsetEdit, draft: Draft) -> tuple[str, ...]:
     """Of all edits of the group, with its first one."""
-    return effects_of_all(edit.group, draft.offsets_of(edit.group)) if draft.begins(edit, edit.group) else ()
+    if not draft.begins(edit, edit.group):
+        return ()
+    return (*_held(edit.group, draft.snapshot), *effects_of_all(edit.group, draft.offsets_of(edit.group)))
+
+
+def _held(group: str, snapshot: Snapshot) -> Iterator[str]:
+    """What keeps consumers from reading the group's offsets: a transaction that is open where they are."""
+    known = snapshot.topics.get(OFFSETS)
+    number = partition_of(group, len(known.partitions)) if known is not None and known.partitions else -1
+    look = snapshot.transactions.get((OFFSETS, number))
+    offsets = look.offsets.get((OFFSETS, number)) if look is not None else None
+    if look is None or offsets is None or not offsets.waiting:
+        return
+    open_ = min(look.at(OFFSETS, number), key=lambda each: each.producer.start_offset, default=None)
+    whose = "a transaction" if open_ is None else f"the transaction of producer {open_.producer.id}"
+    why = "" if open_ is None else f" ({verdict(open_, look).why})"
+    yield (
+        f"{whose} is open in {OFFSETS}/{number}, where the group's offsets are{why}: consumers don't get the offsets "
+        "that it holds before it ends, whatever is committed here"
+    )
 
 
 def _before(_edit: GroupOffsetEdit, there: GroupOffset | None, _inheritance: Inheritance) -> EffectiveValue:
@@ -208,6 +229,8 @@ def _assigned_consumers(edit: GroupOffsetEdit, judged: Judged) -> Iterator[str]:
     group = position.group if position is not None else None
     if position is None or group is None or group.type != "classic" or group.protocol or not position.committed:
         return
+    if group.state == "Dead":
+        return  # a server that says no more of a group without members
     if judged.draft.begins(edit, edit.group):
         yield (
             f"group {edit.group} never had members: its offsets are committed by tools or by consumers that assign() "

@@ -9,9 +9,11 @@ from msgspec.structs import replace
 
 from console.model.changes import AlterReassignments, MoveTarget, PartitionTarget, Status
 from console.model.cluster import Partition, Reassignment
+from console.model.config import topic_resource
 from console.model.elections import NOBODY, partition_in
 from console.model.inheritance import Inheritance
 from console.model.numbers import commas, json_text
+from console.model.observers import not_in_sync
 from console.model.snapshot import Snapshot, TopicPartition, replica_sizes
 from console.plan.amounts import byte_count
 from console.plan.edit_kind import Batch, EditKind, Json, Reversal
@@ -21,7 +23,9 @@ from console.plan.kafka_tools import STDIN, Command
 from console.plan.kinds.configs import CONFIGS
 from console.plan.kinds.leaders import with_partitions
 from console.plan.requests import RECORD_LIMIT, Facts, Step, singly, steps_of
+from console.plan.risk_rules import UNCLEAN_LOSS, Judged, RiskNeeds, RiskRule
 from console.plan.staged import UNREAD, Described, Draft, Dropped, Refused, Staged, Verdict, Was
+from console.plan.topic_risks import UNCLEAN
 
 
 class _OfMove(Edit, frozen=True):
@@ -86,7 +90,50 @@ def _judge(edit: CancelMove, draft: Draft) -> Verdict:
         return refused
     if isinstance(was, Reassignment) and not is_move(was):
         return Dropped(edit, "it does not move")
+    if (
+        isinstance(was, Reassignment)
+        and is_unclean_to_cancel(was, draft.snapshot)
+        and _may_be_unclean(edit, draft) is False
+    ):
+        back = original(was)
+        return Refused(
+            edit,
+            f"none of the replicas before the move is in sync ({commas(back)}): brokers refuse to go back to them",
+            f"Bring back broker {' or '.join(map(str, back))}, or one that the move waits for.",
+        )
     return Staged(edit, was)
+
+
+def is_unclean_to_cancel(move: Reassignment, snapshot: Snapshot) -> bool:
+    """Whether none of the replicas before a move is in sync: cancelling it is an unclean election then
+    (PartitionReassignmentRevert)."""
+    partition = partition_in(snapshot.topics.get(move.topic), move.partition)
+    return partition is not None and bool(partition.isr) and not set(partition.isr) & set(original(move))
+
+
+def _may_be_unclean(edit: CancelMove, seen: Described) -> bool | None:
+    """Whether brokers may elect a leader of the topic that is out of sync; None where its configs were not read."""
+    configs = seen.snapshot.configs.get(topic_resource(edit.topic))
+    entry = configs.get(UNCLEAN) if configs is not None else None
+    return None if entry is None else entry.value == "true"
+
+
+def _loses(edit: CancelMove, judged: Judged) -> Iterator[str]:
+    move = judged.was(edit)
+    if not isinstance(move, Reassignment) or not is_move(move) or not is_unclean_to_cancel(move, judged.before):
+        return
+    if judged.own(topic_resource(edit.topic), UNCLEAN) == "false":
+        return  # brokers refuse it
+    partition = partition_in(judged.before.topics.get(edit.topic), edit.partition)
+    isr = commas(partition.isr) if partition is not None else ""
+    yield (
+        f"none of the replicas that {edit.topic}/{edit.partition} goes back to ({commas(original(move))}) is in sync: "
+        f"what only broker {isr} has is lost, and it has no leader while they are down"
+    )
+
+
+def _loss_needs(edit: CancelMove) -> RiskNeeds:
+    return RiskNeeds(topics=frozenset({edit.topic}))
 
 
 def _refused(edit: CancelMove | MoveReplicas, was: Was, draft: Draft, doing: str) -> Refused | None:
@@ -196,6 +243,16 @@ def _move_effects(edit: MoveReplicas, seen: Described) -> tuple[str, ...]:
     dropped = [each for each in was.replicas if each not in edit.replicas]
     if dropped:
         lines.append(f"broker {commas(dropped)} drops its replica once the others are in sync")
+    partition = partition_in(seen.snapshot.topics.get(edit.topic), edit.partition)
+    if partition is not None and partition.observers:
+        lines.append(
+            f"broker {commas(partition.observers)} is an observer of it, and may become a replica like the others"
+        )
+    out = [each for each in not_in_sync(partition) if each in edit.replicas] if partition is not None else []
+    if out and set(edit.replicas) != set(was.replicas):
+        alone = set(edit.replicas) == set(out)  # then it waits in every release
+        when = "the move does not end" if alone else "before Kafka 4.3 the move does not end"
+        lines.append(f"broker {commas(out)} stays and is not in sync: {when} until it is")
     if edit.replicas[0] != was.replicas[0]:
         lines.append(f"its preferred leader is broker {edit.replicas[0]} then, not {was.replicas[0]}")
     return tuple(lines)
@@ -412,6 +469,7 @@ KINDS = (
         after=_after,
         phrase=_phrase,
         effects=_effects,
+        risks=(RiskRule(UNCLEAN_LOSS, _loses, _loss_needs, lambda edit: f"{edit.topic}/{edit.partition}"),),
         reversal=_reverse,
         batch=CANCELLATIONS,
     ),

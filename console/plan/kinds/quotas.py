@@ -280,12 +280,30 @@ _NEAR_ZERO = {
 
 def _throttles_everyone(edit: SetQuota, judged: Judged) -> Iterator[str]:
     """A limit of a default that is new, or lower than the one before."""
-    if edit.key == "controller_mutation_rate":
-        return
     if all(part.name is None for part in edit.entity) and _lowers(edit, judged):
         kinds = {"user": "user", "client-id": "client", "ip": "address"}
         who = " and ".join(kinds.get(part.type, part.type) for part in edit.entity)
-        yield f"it holds for every {who} that has no limit of its own"
+        yield f"it holds for every {who} that has no limit of its own{_known_without(edit, judged)}"
+
+
+_NAMED = 3
+"""Users that are named."""
+
+
+def _known_without(edit: SetQuota, judged: Judged) -> str:
+    """Users that are known to have no limit of their own: this console's first, then those with credentials, ACLs or
+    other quotas."""
+    if not edit.entity.has(USER):
+        return ""
+    before = judged.before
+    own = {dict(entity).get(USER) for entity, values in before.quotas.items() if edit.key in values}
+    me = judged.facts.principal.partition(":")[2] if judged.facts.principal.startswith("User:") else ""
+    acls = (acl.principal.partition(":")[2] for acl in before.acls if acl.principal.startswith("User:"))
+    known = {*before.scram, *acls, *(dict(entity).get(USER) for entity in before.quotas)} - {None, "", "*", "ANONYMOUS"}
+    others = sorted(str(name) for name in known - own - {me})
+    named = ([f"this console's {me}"] if me and me not in own else []) + others[:_NAMED]
+    more = len(others) - len(others[:_NAMED])
+    return f": {', '.join(named)}{f' and {more} more' if more else ''}" if named else ""
 
 
 def _near_zero(edit: SetQuota, judged: Judged) -> Iterator[str]:

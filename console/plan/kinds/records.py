@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec.structs import replace
 
 from console.model.changes import DeleteRecords, LogTarget
-from console.model.cluster import LogRange, TopicReaders
+from console.model.cluster import LogRange
 from console.model.config import topic_resource
 from console.model.elections import partition_in
 from console.model.inheritance import Inheritance
 from console.model.numbers import json_text
 from console.model.snapshot import Snapshot
+from console.model.topic_readers import TopicReaders
 from console.plan.edit_kind import Batch, EditKind, Json, Reversal
 from console.plan.edits import CreateTopic, DeleteTopic, Edit, Slot
 from console.plan.effective_values import DiffLine, EffectiveValue
@@ -20,7 +21,8 @@ from console.plan.kafka_tools import STDIN, Command
 from console.plan.requests import RECORD_LIMIT, Facts, Step, singly, steps_of
 from console.plan.risk_rules import RECORDS_DELETED, Judged, RiskNeeds, RiskRule
 from console.plan.staged import UNREAD, Described, Draft, Dropped, Refused, Staged, Verdict, Was
-from console.plan.topic_risks import POLICY
+from console.plan.topic_risks import EMPTY_KEEPS, POLICY
+from console.plan.values import items_of
 
 NAMED = 3
 """Groups and partitions that a line names."""
@@ -66,7 +68,7 @@ def _judge(edit: TrimLog, draft: Draft) -> Verdict:
     resource = topic_resource(name)
     policy = draft.entry(resource, POLICY)
     value = policy.value if policy is not None and draft.at(Slot(resource, POLICY)) is None else None
-    if value is not None and "delete" not in {each.strip() for each in value.split(",")}:
+    if policy is not None and value is not None and not _by_request(value, policy.documentation):
         return Refused(
             edit,
             f"cleanup.policy of {name} is {value or 'empty'}: "
@@ -85,6 +87,14 @@ def _judge(edit: TrimLog, draft: Draft) -> Verdict:
     if edit.before <= log.start:
         return Dropped(edit, f"{where} begins at offset {log.start:,} already")
     return Staged(edit, log)
+
+
+def _by_request(policy: str, documentation: str | None) -> bool:
+    """Whether brokers delete records by request with this cleanup.policy. With an empty one they do since 4.2, whose
+    own text on the key says so; where that was not read it is left to them."""
+    if items := set(items_of(policy)) - {""}:
+        return "delete" in items
+    return documentation is None or EMPTY_KEEPS in documentation
 
 
 # -- what is there -----------------------------------------------------------------------------------------------------

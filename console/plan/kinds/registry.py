@@ -44,7 +44,9 @@ KINDS: tuple[EditKind[Any], ...] = (
 BATCHES: tuple[Batch, ...] = (
     topic_creation.CREATIONS,
     topics.GROWTH,
+    features.FEATURES,
     configs.CONFIGS,
+    configs.BY_LEVEL,
     acls.ADDITIONS,
     quotas.QUOTAS,
     scram.UPSERTS,
@@ -57,13 +59,13 @@ BATCHES: tuple[Batch, ...] = (
     group_offsets.DELETIONS,
     acls.REMOVALS,
     transactions.ABORTS,
-    features.FEATURES,
     registrations.UNREGISTERING,
     records.TRIMS,
     groups.DELETIONS,
     topics.DELETIONS,
 )
-"""In the order in which they are sent: what adds comes before what takes away, topics last."""
+"""In the order in which they are sent: what adds comes before what takes away, topics last. Levels of features come
+before configs, some of which they let be set."""
 
 _BY_EDIT = {kind.edit: kind for kind in KINDS}
 _BY_FORM = {(kind.form, kind.op): kind for kind in KINDS}

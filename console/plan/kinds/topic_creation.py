@@ -31,7 +31,7 @@ from console.plan.predict_configs import without_own
 from console.plan.requests import RECORD_LIMIT, Facts, Step, steps_of
 from console.plan.risk_rules import ISR_ABOVE_REPLICATION, RETENTION_ZERO, UNCLEAN_ELECTION, RiskRule
 from console.plan.staged import UNREAD, Draft, Refused, Staged, Verdict, Was
-from console.plan.topic_risks import isr_of_new, retention_zero_of_new, unclean_of_new
+from console.plan.topic_risks import POLICY, isr_of_new, keeps_all, retention_zero_of_new, unclean_of_new
 from console.plan.values import parse_value
 
 # -- what may be staged ------------------------------------------------------------------------------------------------
@@ -127,6 +127,13 @@ def _creation_phrase(line: DiffLine, _old: str, new: str) -> str:
 
 
 # -- JSON --------------------------------------------------------------------------------------------------------------
+
+
+def _effects_of_creation(edit: CreateTopic, _seen: Draft) -> tuple[str, ...]:
+    policy = edit.topic.configs.get(POLICY)
+    text = keeps_all(policy) if isinstance(policy, str) else ""
+    return (text,) if text else ()
+
 
 _NOT_WRITTEN = Secret("")
 """Stands for a secret that was read back: no file holds it."""
@@ -263,6 +270,7 @@ KINDS = (
         after=_after_created,
         phrase=_creation_phrase,
         implies=_implied_configs,
+        effects=_effects_of_creation,
         reversal=_reverse_created,
         takes_away=lambda _edit: False,
         batch=CREATIONS,

@@ -11,6 +11,7 @@ from statistics import median
 from console.model.certificates import WEEK
 from console.model.cluster import Partition, Topic
 from console.model.numbers import time_of_day
+from console.model.observers import not_in_sync
 from console.model.transactions import minutes
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Prediction, Severity, of
 from console.triage.course import Course, Spell
@@ -121,6 +122,7 @@ def _down(course: Course) -> Iterator[Claim]:
             evidence=(
                 *((Evidence(_absence(course, broker), "DescribeCluster"),) if broker in away else ()),
                 *((Evidence(f"{_host(course, broker)} refuses connections", "a new connection"),) if refuses else ()),
+                *_controller_too(course, broker),
             ),
             predicted=_follows(broker),
             next=(
@@ -171,6 +173,16 @@ def _address(course: Course, broker: int) -> str:
     if found is None:
         return f"broker {broker}"
     return f"{found.host}:{found.port}" + (f" in rack {found.rack}" if found.rack else "")
+
+
+def _controller_too(course: Course, broker: int) -> Iterator[Evidence]:
+    """That the node of a broker is a controller, and which of them leads."""
+    quorum = course.last.snapshot.quorum
+    if quorum is None or broker not in {voter.id for voter in quorum.voters}:
+        return
+    leads = f"controller {quorum.leader_id} leads" if quorum.leader_id >= 0 else "none leads"
+    text = f"it led when last described, {len(quorum.voters)} vote" if quorum.leader_id == broker else leads
+    yield Evidence(f"node {broker} is a controller, too: {text}", "DescribeQuorum")
 
 
 def _flapping(course: Course) -> Iterator[Claim]:
@@ -229,7 +241,10 @@ def _unresponsive(course: Course) -> Iterator[Claim]:
             title=f"broker {broker} does not answer",
             since=course.since(symptom),
             times=course.times((symptom.name, symptom.subject)),
-            evidence=(Evidence(f"broker {broker} is registered, and {how}", "ApiVersions"),),
+            evidence=(
+                Evidence(f"broker {broker} is registered, and {how}", "ApiVersions"),
+                *_controller_too(course, broker),
+            ),
             predicted=_follows(broker),
             next=(Next(f"look at {_address(course, broker)}: a stopped process, garbage collection, a hanging disk"),),
         )
@@ -280,8 +295,7 @@ def _behind_alone(
     for topic, partition in out_of_sync(topics):
         if partition.leader < 0 or partition.leader in lonely:
             continue
-        behind = (broker for broker in partition.replicas if broker not in partition.isr)
-        missing = [broker for broker in behind if (topic, partition.number, broker) not in added]
+        missing = [broker for broker in not_in_sync(partition) if (topic, partition.number, broker) not in added]
         if len(missing) == 1 and missing[0] not in away and missing[0] not in partition.offline:
             partitions, names = found.setdefault(missing[0], ([], set()))
             partitions.append(partition)
@@ -299,7 +313,7 @@ def _lonely(topics: Mapping[str, Topic], away: frozenset[int]) -> dict[int, list
     followed = set(away)
     for topic, partition in out_of_sync(topics):
         leader, isr = partition.leader, partition.isr
-        up = set(partition.replicas) - {leader} - away
+        up = set(partition.replicas) - set(partition.observers) - {leader} - away
         if leader < 0 or not up or up <= set(isr):
             continue
         if isr != (leader,):

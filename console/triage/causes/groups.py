@@ -5,24 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
-from console.model.cluster import Group
-from console.model.lag_trend import LagTrend, Place
+from console.model.cluster import Group, PartitionLag
+from console.model.lag_trend import STUCK_ALONE, LagTrend, Place
+from console.model.numbers import plural
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, of
 from console.triage.causes.settings import CONSUMERS, limit_of_reading
 from console.triage.course import Course
+from console.triage.folding import FEW, one_of
+from console.triage.readers import Leftovers, is_beyond, leftovers, sorted_readings
 from console.triage.remembered import RememberedEach
 from console.triage.symptoms import (
+    CLUSTER,
     COMMIT_STANDS_STILL,
-    COORDINATOR_LEADERLESS,
+    COMMITS_LATER,
     LAG_GROWS,
     OFFSET_OUT_OF_RANGE,
     REBALANCING,
-    UNDER_MIN_ISR,
-    UNDER_REPLICATED,
     Subject,
     Symptom,
     grows,
+    readings,
 )
+from console.triage.waiting import is_held, waits
 
 OFTEN, NEAR = 3, timedelta(minutes=2)
 """Rebalances that are many, and the last minutes in which they are counted: a group that calmed down is well. A
@@ -35,18 +39,8 @@ RESTS = 6.0
 """Seconds without a commit: a step of auto.commit and a bit."""
 LASTS = 4.0
 """Seconds that a lag has to grow before it is more than a burst of records."""
-FEW = 3
-"""Partitions of a coordinator that are named one by one."""
 LONG, MINUTE = timedelta(seconds=30), timedelta(seconds=60)
 """Of the last minute: a group that rebalances for so long reads next to nothing."""
-
-
-def _trends(course: Course) -> Iterator[tuple[Group, LagTrend]]:
-    snapshot = course.last.snapshot
-    for name, trend in snapshot.lag_trends.items():
-        group = snapshot.groups.get(name)
-        if group is not None:
-            yield group, trend
 
 
 def _lag(trend: LagTrend) -> Evidence:
@@ -76,8 +70,8 @@ def _rests(trend: LagTrend) -> bool:
 
 
 def _stopped(course: Course) -> Iterator[Claim]:
-    for group, trend in _trends(course):
-        if group.state != "Empty" or not grows(trend) or not _rests(trend):
+    for group, _, _, trend in sorted_readings(readings(course.last.snapshot)).vacant:
+        if trend is None or not grows(trend) or not _rests(trend):
             continue
         yield Claim(
             cause="group-stopped",
@@ -86,62 +80,90 @@ def _stopped(course: Course) -> Iterator[Claim]:
             certainty=Certainty.CERTAIN,
             title=f"group {group.name} has no member, and records wait",
             since=course.since(Symptom(LAG_GROWS, Subject(group=group.name))),
-            evidence=(Evidence("the group is Empty", "ListGroups"), _lag(trend)),
+            evidence=(Evidence(f"the group is {group.state}", "ListGroups"), _lag(trend)),
             predicted=of(LAG_GROWS, COMMIT_STANDS_STILL, group=group.name),
             next=(Next("start its consumers"),),
+            fold=("has no member, and records wait", "have no member, and records wait"),
+            idle=True,
         )
 
 
 def _stuck(course: Course) -> Iterator[Claim]:
     """A partition whose commit stands still while records arrive, and a member reads it or others."""
-    for group, trend in _trends(course):
-        if not trend.stuck or group.state == "Empty" or _rebalances(course, group.name):
+    for group, _, _, trend in sorted_readings(readings(course.last.snapshot)).stuck:
+        if trend is None or _rebalances(course, group.name):
             continue
         rows = {(each.topic, each.partition): each for each in trend.last.lag.partitions}
+        # Who stands at the last stable offset waits for a transaction.
+        stuck = [place for place in trend.stuck if not is_held(rows[place], course.last.facts)]
+        if not stuck:
+            continue
         beside = any(place not in trend.stuck for place in _moving(trend))
         # Several that stand still at once are less a matter of a record than of the consumers or the coordinator.
-        one = beside or len(trend.stuck) == 1
-        for place in trend.stuck:
-            row, (topic, partition) = rows[place], place
-            subject = Subject(group=group.name, topic=topic, partition=partition)
-            limit = limit_of_reading(course, group, topic, partition)  # who is throttled stands still too
-            still = trend.partitions[place].still
-            other = "other partitions of the group move" if beside else f"member {row.member} has it"
-            if not one:
-                other = (
-                    f"all {len(trend.stuck):,} partitions of the group that lag stand still, this one of {row.member}"
-                )
-            yield Claim(
-                cause="consumer-stuck",
-                subject=subject,
-                severity=Severity.HIGH,
-                certainty=Certainty.LIKELY if limit is None and one else Certainty.POSSIBLE,
-                title=f"group {group.name} stands still on {topic}/{partition} at offset {row.committed:,}",
-                since=_ago(course, trend, still),
-                evidence=(
+        one = beside or len(stuck) == 1
+        claims = [_stuck_at(course, group, trend, rows[place], beside=beside, one=one) for place in stuck]
+        yield from claims if one else (one_of(claims),)
+
+
+def _stuck_at(course: Course, group: Group, trend: LagTrend, row: PartitionLag, *, beside: bool, one: bool) -> Claim:
+    topic, partition = row.topic, row.partition
+    subject = Subject(group=group.name, topic=topic, partition=partition)
+    limit = limit_of_reading(course, group, topic, partition)  # who is throttled stands still too
+    still = trend.partitions[topic, partition].still
+    other = "other partitions of the group move" if beside else f"member {row.member} has it"
+    if not one:
+        other = f"all {len(trend.stuck):,} partitions of the group that lag stand still"
+    return Claim(
+        cause="consumer-stuck",
+        subject=subject,
+        severity=Severity.HIGH,
+        certainty=Certainty.LIKELY if limit is None and one else Certainty.POSSIBLE,
+        title=f"group {group.name} stands still on {topic}/{partition} at offset {row.committed:,}",
+        since=_ago(course, trend, still),
+        evidence=(
+            Evidence(
+                f"committed {row.committed:,} for {still:.0f} s, the end is {row.end:,}", "OffsetFetch, ListOffsets"
+            ),
+            Evidence(other, "DescribeGroups" if one and not beside else "OffsetFetch"),
+            *(
+                (
                     Evidence(
-                        f"committed {row.committed:,} for {still:.0f} s, the end is {row.end:,}",
-                        "OffsetFetch, ListOffsets",
+                        f"{CONSUMERS} of client {limit.client} is {limit.quota:,.0f}, and more is written: it may be "
+                        "throttled",
+                        "DescribeClientQuotas",
                     ),
-                    Evidence(other, "OffsetFetch" if beside else "DescribeGroups"),
-                    *(
-                        (
-                            Evidence(
-                                f"{CONSUMERS} of client {limit[0]} is {limit[1]:,.0f}, and more is written: it may be "
-                                "throttled",
-                                "DescribeClientQuotas",
-                            ),
-                        )
-                        if limit is not None
-                        else ()
-                    ),
-                ),
-                predicted=(*of(COMMIT_STANDS_STILL, subject=subject), *of(LAG_GROWS, group=group.name)),
-                next=(
-                    Next("look at the record", f"records topic {topic} partition {partition} of group {group.name}"),
-                    Next("skip it", f"skip group {group.name} topic {topic} partition {partition}"),
-                ),
-            )
+                )
+                if limit is not None
+                else ()
+            ),
+        ),
+        predicted=(*of(COMMIT_STANDS_STILL, subject=subject), *of(LAG_GROWS, group=group.name)),
+        next=(
+            Next(
+                "look at the record: the committed one, or one of those after it in its batch",
+                f"records topic {topic} partition {partition} of group {group.name}",
+            ),
+            *((Next("skip it", f"skip group {group.name} topic {topic} partition {partition}"),) if one else ()),
+        ),
+        fold=("stands still", "stand still"),
+    )
+
+
+def _waits_for_commits(course: Course) -> Iterator[tuple[str, str]]:
+    """Groups with members that committed nothing yet while records arrive."""
+    look = course.last
+    held = {
+        group
+        for wait in waits(look.facts, readings(look.snapshot), look.snapshot.topics).values()
+        for group in wait.groups
+    }
+    names = [each.subject.group for each in course.of(COMMITS_LATER) if each.subject.group not in held]
+    if names:
+        more = f" and {plural(len(names) - 1, 'more group')}" if names[1:] else ""
+        yield (
+            f"whether group {names[0]}{more} reads: records arrive, and nothing was committed since",
+            f"A look of more than {STUCK_ALONE:.0f} s: some consumers commit each minute",
+        )
 
 
 def _rebalanced(course: Course, group: Subject, trend: LagTrend) -> bool:
@@ -163,16 +185,16 @@ def _falls_behind(trend: LagTrend, since: datetime) -> bool:
 
 
 def _slow(course: Course) -> Iterator[Claim]:
-    snapshot = course.last.snapshot
+    known = {each.group.name: each for each in readings(course.last.snapshot)}
     parts: list[tuple[Subject, tuple[object, ...]]] = []
     for symptom in course.of(LAG_GROWS):
         subject = symptom.subject
-        group, trend = snapshot.groups.get(subject.group or ""), snapshot.lag_trends.get(subject.group or "")
-        if group is None or trend is None:
+        reading = known.get(subject.group or "")
+        if reading is None or reading.trend is None:
             continue
         since = course.since(symptom)
-        rebalanced = _rebalanced(course, subject, trend)
-        parts.append((subject, (subject, trend, group.state == "Empty", since, course.began, rebalanced)))
+        rebalanced = _rebalanced(course, subject, reading.trend)
+        parts.append((subject, (subject, reading.trend, reading.group.is_vacant, since, course.began, rebalanced)))
     yield from (claim for claim in _each_slow.of(parts) if claim is not None)
 
 
@@ -205,6 +227,7 @@ def _slow_group(
         ),
         predicted=of(LAG_GROWS, subject=subject),
         next=(Next("look at its consumers: their time for a batch, their quota"),),
+        fold=("lags", "lag, and ever more"),
     )
 
 
@@ -251,6 +274,7 @@ def _rebalancing(course: Course) -> Iterator[Claim]:
             ),
             predicted=of(REBALANCING, LAG_GROWS, COMMIT_STANDS_STILL, group=group),
             next=(Next("look at its members: restarts, max.poll.interval.ms, session timeouts"),),
+            fold=("rebalances again and again", "rebalance again and again"),
         )
 
 
@@ -262,6 +286,7 @@ def _out_of_range(course: Course) -> Iterator[Claim]:
             continue
         at = next(each for each in lags[group].partitions if (each.topic, each.partition) == (topic, partition))
         start = ranges[topic, partition].start if (topic, partition) in ranges else 0
+        ahead = f": ahead of the end by {at.committed - at.end:,}" if is_beyond(at) else ""
         yield Claim(
             cause="offsets-out-of-range",
             subject=symptom.subject,
@@ -270,57 +295,98 @@ def _out_of_range(course: Course) -> Iterator[Claim]:
             title=f"group {group} is outside of the log of {topic}/{partition}",
             since=course.since(symptom),
             evidence=(
-                Evidence(f"committed {at.committed:,}; the log is {start:,} to {at.end:,}", "OffsetFetch, ListOffsets"),
+                Evidence(
+                    f"committed {at.committed:,}; the log is {start:,} to {at.end:,}{ahead}", "OffsetFetch, ListOffsets"
+                ),
             ),
             predicted=of(OFFSET_OUT_OF_RANGE, COMMIT_STANDS_STILL, subject=symptom.subject),
-            next=(Next("reset it", f"reset group {group} topic {topic} partition {partition} to earliest"),),
+            next=tuple(_ways_back(f"reset group {group} topic {topic} partition {partition} to", is_beyond(at))),
+            fold=("is outside of the log", "are outside of logs"),
         )
 
 
-def _coordinators(course: Course) -> Iterator[Claim]:
-    """What no broker's absence explains away: groups and transactions stand still, also those of other brokers."""
-    by_topic: dict[str, list[Symptom]] = {}
-    for symptom in course.of(COORDINATOR_LEADERLESS):
-        if symptom.subject.topic is not None:
-            by_topic.setdefault(symptom.subject.topic, []).append(symptom)
-    for topic, some in by_topic.items():
-        if len(some) <= FEW:
-            yield from (_coordinator(course, [symptom], symptom.subject) for symptom in some)
-        else:
-            yield _coordinator(course, some, Subject(topic=topic))
+def _ways_back(reset: str, beyond: bool) -> Iterator[Next]:
+    """Behind the first record the group goes on with that one. Beyond the last how far it was is unknown: what is
+    there may all have been read, or nothing of it."""
+    if beyond:
+        yield Next("go on with what is written from now on: what is there is never read", f"{reset} latest")
+        yield Next("or read again all that is there", f"{reset} earliest")
+    else:
+        yield Next("reset it", f"{reset} earliest")
 
 
-def _coordinator(course: Course, some: list[Symptom], subject: Subject) -> Claim:
-    place = f"{subject.topic}/{subject.partition}" if subject.partition is not None else subject.topic
-    what = f"{place} has no leader" if len(some) == 1 else f"{len(some)} partitions of {place} have no leader"
-    began = [course.since(symptom) for symptom in some]
-    known = [each for each in began if each is not None]
-    replicas = sorted({broker for symptom in some for broker in symptom.brokers})
-    return Claim(
-        cause="coordinator-unavailable",
-        subject=subject,
-        severity=Severity.CRITICAL,
+# -- what no one reads -------------------------------------------------------------------------------------------------
+
+
+def _without_members(course: Course) -> Iterator[Claim]:
+    """Offsets that are left from before are told once, of all groups."""
+    found = [
+        each for each in leftovers(readings(course.last.snapshot), course.last.snapshot) if each.below or each.waiting
+    ]
+    if not found:
+        return
+    vacant = [each for each in found if each.group.is_vacant]
+    below = sum(len(each.below) for each in found)
+    waiting = sum(row.lag for each in found for row in each.waiting)
+    groups = f"{plural(len(vacant), 'group')} without members" if vacant else "offsets that no member reads"
+    what = [f"{plural(below, 'partition')} below the log's start"] if below else []
+    what += [f"{plural(waiting, 'record')} wait" if waiting > 1 else "a record waits"] if waiting else []
+    rest = ": their next start begins at auto.offset.reset" if below else ""
+    yield Claim(
+        cause="groups-without-members",
+        subject=CLUSTER,
+        severity=Severity.INFO,
         certainty=Certainty.CERTAIN,
-        title=f"{what}: its groups can't commit",
-        since=min(known) if len(known) == len(began) else None,
-        evidence=(Evidence(f"{what}; replicas on {', '.join(map(str, replicas))}", "Metadata"),),
-        predicted=(
-            *(
-                prediction
-                for symptom in some
-                for prediction in of(COORDINATOR_LEADERLESS, UNDER_REPLICATED, UNDER_MIN_ISR, subject=symptom.subject)
-            ),
-            *of(REBALANCING),
+        title=f"{groups}, {', '.join(what)}{rest}",
+        evidence=(
+            *(Evidence(_left_of(each), "ListGroups, OffsetFetch, ListOffsets") for each in found[:FEW]),
+            *((Evidence(f"and {plural(len(found) - FEW, 'more group')}", "ListGroups"),) if found[FEW:] else ()),
         ),
-        next=(Next("bring back a replica of it"),),
+        predicted=(),
+        next=(Next("start their consumers, or delete what is not needed any more", "list groups state=Empty"),),
+        idle=True,
     )
 
 
+def _left_of(each: Leftovers) -> str:
+    rows = (*each.below, *each.waiting)
+    row = rows[0]
+    more = f", and {plural(len(rows) - 1, 'more partition')}" if rows[1:] else ""
+    who = f"is {each.group.state}" if each.group.is_vacant else "has members, none of them for this"
+    return f"group {each.group.name} {who}: {row.topic}/{row.partition} committed {row.committed:,}{more}"
+
+
+def _ahead(course: Course) -> Iterator[Claim]:
+    """Offsets beyond the end of the log that no one reads from: those of another cluster, or of before a restore."""
+    for each in leftovers(readings(course.last.snapshot), course.last.snapshot):
+        for row in each.beyond:
+            place = f"{row.topic}/{row.partition}"
+            by = row.committed - row.end
+            yield Claim(
+                cause="offsets-ahead",
+                subject=Subject(group=each.group.name, topic=row.topic, partition=row.partition),
+                severity=Severity.INFO,
+                certainty=Certainty.CERTAIN,
+                title=f"group {each.group.name}: {place} is ahead of the end by {by:,}: mirrored, or restored?",
+                evidence=(
+                    Evidence(
+                        f"committed {row.committed:,}, the end is {row.end:,}, no member has it",
+                        "OffsetFetch, ListOffsets",
+                    ),
+                ),
+                predicted=(),
+                next=(Next("what copies the offsets is to copy the records too, before its consumers start here"),),
+                fold=("is ahead of the end: mirrored, or restored?", "are ahead of the end: mirrored, or restored?"),
+                idle=True,
+            )
+
+
 CAUSES = (
-    CauseRule("coordinator-unavailable", _coordinators),
     CauseRule("group-rebalancing", _rebalancing),
     CauseRule("group-stopped", _stopped),
-    CauseRule("consumer-stuck", _stuck),
+    CauseRule("consumer-stuck", _stuck, hides=_waits_for_commits),
     CauseRule("consumer-slow", _slow),
     CauseRule("offsets-out-of-range", _out_of_range),
+    CauseRule("groups-without-members", _without_members),
+    CauseRule("offsets-ahead", _ahead),
 )

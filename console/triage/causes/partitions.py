@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 
-from console.model.cluster import ClusterInfo, LogDir, Reassignment, ReplicaLogs
+from console.model.cluster import ClusterInfo, LogDir, Partition, Reassignment, ReplicaLogs, Topic
 from console.model.codes import TOPIC
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, broker_resource, min_isr, topic_resource
 from console.model.elections import partition_in
-from console.model.numbers import LONG_MAX, long_number
+from console.model.numbers import LONG_MAX, long_number, time_of_day
 from console.model.snapshot import Snapshot
-from console.plan.kinds.moves import CancelMove
+from console.plan.kinds.moves import CancelMove, destination, is_unclean_to_cancel, original
 from console.plan.stale_throttles import StaleThrottle, stale_throttles
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, of
 from console.triage.course import Course
@@ -27,7 +28,11 @@ from console.triage.symptoms import (
     Look,
     Subject,
     Symptom,
+    gone,
 )
+
+STOPPED = 15.0
+"""Seconds without a new record after which a topic that was written to is not any more: three looks at its log."""
 
 
 def _min_isr(course: Course) -> Iterator[Claim]:
@@ -38,16 +43,18 @@ def _min_isr(course: Course) -> Iterator[Claim]:
             continue
         wanted, replication = min_isr(snapshot.configs, topic), snapshot.topics[topic].replication
         entry = snapshot.configs[topic_resource(topic)].get("min.insync.replicas")
+        since = course.since(symptom)
         yield Claim(
             cause="min-isr-impossible",
             subject=symptom.subject,
-            severity=Severity.WARNING,
+            severity=Severity.CRITICAL if _writes_stopped(course, topic, since) else Severity.HIGH,
             certainty=Certainty.CERTAIN,
-            title=f"{topic}: min ISR {wanted}, {replication} replica{'s' if replication > 1 else ''}",
-            since=course.since(symptom),
+            title=f"{topic}: min ISR {wanted}, {_replicas(replication)}: {_what_passes(snapshot.topics[topic])}",
+            since=since,
             evidence=(
                 Evidence(f"min.insync.replicas={wanted}{_from(entry)}", "DescribeConfigs"),
-                Evidence(f"the topic has {replication} replica{'s' if replication > 1 else ''}", "Metadata"),
+                Evidence(f"the topic has {_replicas(replication)}", "Metadata"),
+                *_no_writes(course, topic, since),
             ),
             predicted=of(MIN_ISR_ABOVE_REPLICATION, UNDER_MIN_ISR, topic=topic),
             next=(
@@ -57,6 +64,96 @@ def _min_isr(course: Course) -> Iterator[Claim]:
                 ),
             ),
         )
+    yield from _min_isr_of_all(course)
+
+
+def _what_passes(topic: Topic) -> str:
+    """What becomes of acks=all writes to a topic whose min ISR is above its replication: brokers ask for no more than
+    all replicas (Partition.effectiveMinIsr); before 3.0 they did."""
+    if any(each.under_replicated for each in topic.partitions):
+        return "no acks=all write passes"
+    return "acks=all writes fail as soon as one is not in sync, before Kafka 3.0 always"
+
+
+def _min_isr_of_all(course: Course) -> Iterator[Claim]:
+    """Topics that want every replica in sync, of partitions that have fewer alive: named once for all of them, beside
+    what is away."""
+    snapshot = course.last.snapshot
+    away = gone(snapshot) | course.last.silent
+    hit: dict[str, list[Symptom]] = {}
+    for symptom in course.of(UNDER_MIN_ISR):
+        topic = snapshot.topics.get(symptom.subject.topic or "")
+        partition = partition_in(topic, symptom.subject.partition or 0)
+        if (
+            topic is None
+            or partition is None
+            or not 1 < len(partition.replicas) == min_isr(snapshot.configs, topic.name)
+        ):
+            continue
+        if away.intersection(partition.replicas) or partition.offline:
+            hit.setdefault(topic.name, []).append(symptom)
+    if not hit:
+        return
+    first, *more = sorted(hit)
+    began = [course.since(each) for symptoms in hit.values() for each in symptoms]
+    known = [each for each in began if each is not None]
+    since = min(known) if len(known) == len(began) else None
+    stopped = [topic for topic in hit if _writes_stopped(course, topic, since)]
+    what = f"{first} and {len(more)} more topics" if more else first
+    wanted = snapshot.topics[first].replication
+    yield Claim(
+        cause="min-isr-impossible",
+        subject=Subject(key="min.insync.replicas") if more else Subject(topic=first),
+        severity=Severity.CRITICAL if stopped else Severity.HIGH,
+        certainty=Certainty.CERTAIN,
+        title=f"{what}: min ISR is the number of replicas, and not all are alive: no acks=all write passes",
+        since=since,
+        evidence=(
+            Evidence(
+                f"{first} has {_replicas(wanted)} and min.insync.replicas={wanted}"
+                f"{_from(snapshot.configs[topic_resource(first)].get('min.insync.replicas'))}",
+                "DescribeConfigs, Metadata",
+            ),
+            *(each for topic in stopped[:1] for each in _no_writes(course, topic, since)),
+        ),
+        predicted=tuple(
+            each for symptoms in hit.values() for some in symptoms for each in of(UNDER_MIN_ISR, subject=some.subject)
+        ),
+        next=(
+            Next(
+                "bring the broker back; or until then ask for fewer",
+                f"set topic {first} min.insync.replicas={wanted - 1}",
+            ),
+        ),
+        beside=True,
+    )
+
+
+def _replicas(number: int) -> str:
+    return f"{number} replica{'s' if number > 1 else ''}"
+
+
+def _writes_stopped(course: Course, topic: str, since: datetime | None) -> bool:
+    """Whether a topic was written to while it was watched, and not since about then."""
+    return since is not None and (grew := _grew_at(course, topic)) is not None and grew <= since.timestamp() + STOPPED
+
+
+def _grew_at(course: Course, topic: str) -> float | None:
+    """When a topic's logs grew last, Unix seconds, if that is so long ago that no client writes any more; else None."""
+    known = course.last.snapshot.topics.get(topic)
+    places = [(topic, each.number) for each in known.partitions] if known is not None else []
+    logs = [course.last.facts.logs.logs.get(place) for place in places]
+    grown = [log.grew_at for log in logs if log is not None and log.grew_at is not None]
+    if not grown or max(grown) > course.last.facts.logs.at - STOPPED:
+        return None
+    return max(grown)
+
+
+def _no_writes(course: Course, topic: str, since: datetime | None) -> Iterator[Evidence]:
+    grew = _grew_at(course, topic)
+    if grew is not None and _writes_stopped(course, topic, since):
+        at = time_of_day(datetime.fromtimestamp(grew, UTC))
+        yield Evidence(f"{topic} was written to, and has no new record since {at}", "ListOffsets")
 
 
 def _from(entry: ConfigEntry | None) -> str:
@@ -109,9 +206,11 @@ def _held_by_replicas(logs: ReplicaLogs | None) -> Iterator[Evidence]:
 
 
 def _unclean(course: Course) -> Iterator[Claim]:
-    """A leader from outside of the ISR: what only the ISR had is lost. That the end of the log fell proves it too."""
+    """A leader from outside of the ISR: what only the ISR had is lost. That the end of the log fell proves it too. Of
+    several of a partition the last is named: who muted one does not know of the next."""
+    times = Counter(each.place for each in course.past.unclean)
     falls = {(each.topic, each.partition): each for each in course.last.facts.logs.falls}
-    for led in course.past.unclean:
+    for led in {each.place: each for each in course.past.unclean}.values():
         topic, number = led.topic, led.was.number
         subject = Subject(topic=topic, partition=number)
         fall = falls.get((topic, number))
@@ -128,6 +227,8 @@ def _unclean(course: Course) -> Iterator[Claim]:
             certainty=Certainty.CERTAIN,
             title=f"{topic}/{number}: broker {led.leader} was elected from outside of the ISR",
             since=led.at,
+            latest=led.at,
+            times=times[led.place],
             evidence=(
                 Evidence(f"{could}; broker {led.leader} leads now, {jump}", "Metadata, DescribeTopicPartitions"),
                 *((Evidence(f"its end was {fall.was:,}, and is {fall.end:,}", "ListOffsets"),) if fall else ()),
@@ -185,8 +286,12 @@ def _throttles(course: Course) -> Iterator[Claim]:
         times=len(found),
         evidence=tuple(Evidence(f"{_place(each)} = {each.value}: {each.why}", "DescribeConfigs") for each in found[:8]),
         predicted=(),
-        next=tuple(Next(f"remove the throttle of {_place(each)}", edits=(each.edit,)) for each in found),
+        next=(Next(_removal(found), edits=tuple(each.edit for each in found)),),
     )
+
+
+def _removal(found: Sequence[StaleThrottle]) -> str:
+    return f"remove the throttle of {_place(found[0])}" + (f", and {len(found) - 1} more" if found[1:] else "")
 
 
 def _broker_subject(names: list[str]) -> Subject:
@@ -207,8 +312,8 @@ def _moves(course: Course, *, stalled: bool) -> Iterator[Claim]:
 
 
 def _move(course: Course, move: Reassignment) -> Claim:
-    """A reassignment. It is stalled where a broker that it adds is not alive: then no byte can arrive; or where none
-    has arrived for a while though some are missing."""
+    """A reassignment. It is stalled where a broker that it adds is not alive: then no byte can arrive; where none has
+    arrived for a while though some are missing; or where all is copied, and a replica that stays is not in sync."""
     subject = Subject(topic=move.topic, partition=move.partition)
     snapshot = course.last.snapshot
     alive = {broker.id for broker in snapshot.cluster.brokers if not broker.fenced}
@@ -219,37 +324,84 @@ def _move(course: Course, move: Reassignment) -> Claim:
         if (copy := course.copies.get((move.topic, move.partition, broker))) is not None
     }
     still = [broker for broker, copy in copies.items() if copy.rests >= STALLS]
+    waits = _waited_for(course, move, alive)
     name = f"{move.topic}/{move.partition}"
     to = f"to {_list(move.adding)}, from {_list(move.removing)}"
     title = f"{name} moves {to}"
     if dead:
         title = f"{name} moves to {_list(dead)}, which is down"
+    elif waits:
+        title = f"{name}: all is copied, its move waits for broker {_list(waits)}, which stays and is not in sync"
     elif still:
         title = f"{name} moves to {_list(still)}, and no byte arrives"
+    stalled = dead or waits or still
+    isr = partition.isr if (partition := _partition(snapshot, move)) is not None else ()
     return Claim(
-        cause="reassignment-stalled" if dead or still else "reassignment-running",
+        cause="reassignment-stalled" if stalled else "reassignment-running",
         subject=subject,
-        severity=Severity.HIGH if dead or still else Severity.INFO,
-        certainty=Certainty.LIKELY if still and not dead else Certainty.CERTAIN,
+        severity=Severity.HIGH if stalled else Severity.INFO,
+        certainty=Certainty.LIKELY if still and not dead and not waits else Certainty.CERTAIN,
         title=title,
         since=course.since(Symptom(MOVING, subject)),
         evidence=(
             Evidence(f"moves {to}", "ListPartitionReassignments"),
             *((Evidence(f"broker {_list(dead)} is not alive", "DescribeCluster"),) if dead else ()),
+            *(
+                (Evidence(f"it is to be on {_list(destination(move))}; in sync are {_list(isr)}", "Metadata"),)
+                if waits
+                else ()
+            ),
             *(Evidence(_copied(broker, copy), "DescribeLogDirs") for broker, copy in copies.items()),
             *_limits(course, still),
         ),
         predicted=(
             *of(MOVING, subject=subject),
-            *of(UNDER_REPLICATED, subject=subject, brokers=frozenset(move.adding), only=True),
+            *of(UNDER_REPLICATED, subject=subject, brokers=frozenset((*move.adding, *waits)), only=True),
         ),
-        next=(
-            *_raises(course, () if dead else still),
-            Next("cancel it", edits=(CancelMove(move.topic, move.partition),)),
-        )
-        if dead or still
-        else (),
+        next=tuple(_steps_of(course, move, dead, waits, still)) if stalled else (),
     )
+
+
+def _partition(snapshot: Snapshot, move: Reassignment) -> Partition | None:
+    return partition_in(snapshot.topics.get(move.topic), move.partition)
+
+
+SETTLED = timedelta(seconds=10)
+"""For so long a replica has to be out of sync to be waited for: moves and topics are read at different times."""
+
+
+def _waited_for(course: Course, move: Reassignment, alive: Collection[int]) -> list[int]:
+    """The replicas that stay and are not in sync, once all that are added are: without them brokers before 4.3 end no
+    move, and none ends one whose replicas are all out of sync."""
+    partition = _partition(course.last.snapshot, move)
+    if partition is None or not set(move.adding) <= set(partition.isr):
+        return []
+    out = [broker for broker in destination(move) if broker not in partition.isr]
+    symptom = course.seen.get((UNDER_REPLICATED, Subject(topic=move.topic, partition=move.partition)))
+    lasts = symptom is not None and (course.since(symptom) or course.began) <= course.last.at - SETTLED
+    return out if lasts or any(broker not in alive for broker in out) else []
+
+
+def _steps_of(
+    course: Course, move: Reassignment, dead: list[int], waits: list[int], still: list[int]
+) -> Iterator[Next]:
+    """What mends a move that is stalled, what is to be done first before the others."""
+    back = original(move)
+    if is_unclean_to_cancel(move, course.last.snapshot):
+        down = sorted({*dead, *waits, *back})
+        yield Next(
+            f"bring back broker {' or '.join(map(str, down))}: cancelling it would lose what only the others have"
+        )
+        return
+    if waits:
+        ids = _list(waits)
+        yield Next(f"bring broker {ids} back into sync: look at its process, host, disk, network")
+        text = f"cancel it, and move to brokers without {ids}"
+    else:
+        text = "cancel it"
+    if not dead:
+        yield from _raises(course, still)
+    yield Next(text, edits=(CancelMove(move.topic, move.partition),))
 
 
 def _copied(broker: int, copy: Copy) -> str:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
-from console.model.numbers import time_of_day
+from msgspec.structs import replace
+
+from console.model.coordinators import OFFSETS
+from console.model.log_course import Place
+from console.model.numbers import plural, time_of_day
 from console.model.transactions import OpenTransaction, Standing, Verdict, minutes
-from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, of
+from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Prediction, Severity, of
+from console.triage.config_undo import changed_place, undo
 from console.triage.course import Course
-from console.triage.past import ConfigChange, Loss, lost_places
+from console.triage.past import ConfigChange, Loss, is_over, losses_by_change
 from console.triage.symptoms import (
+    CLUSTER,
     COMMIT_STANDS_STILL,
     FUTURE_TIMESTAMP,
+    LAG_GROWS,
     LSO_STANDS_STILL,
     RECORDS_LOST,
     Subject,
@@ -20,7 +27,13 @@ from console.triage.symptoms import (
     ahead,
     cluster_time,
     held_by,
+    readings,
 )
+from console.triage.waiting import Wait, waits
+
+NAMED_GROUPS = 3
+QUIET_MS = 60_000
+"""Milliseconds without a record, after which a producer with an open transaction may be gone."""
 
 # -- transactions ------------------------------------------------------------------------------------------------------
 
@@ -49,6 +62,7 @@ def _held(
 ) -> Claim:
     held = sorted(held, key=lambda each: list(_CERTAINTY).index(each[1].standing))
     first, judged = held[0]
+    wait = _waits(course).get((topic, number))
     seen = course.last.facts.transactions
     offsets = seen.offsets.get((topic, number))
     waiting = f", {offsets.waiting:,} records wait behind it" if offsets is not None else ""
@@ -60,6 +74,7 @@ def _held(
         title=f"{topic}/{number}: a transaction of producer {first.producer.id} does not end",
         since=course.since(Symptom(LSO_STANDS_STILL, subject)),
         evidence=(
+            *_who_waits(wait),
             Evidence(f"the last stable offset stands still{waiting}", "ListOffsets"),
             *(Evidence(_open_one(each, seen.at_ms), "DescribeProducers") for each, _ in held[:3]),
             Evidence(judged.why, "ListTransactions, DescribeTransactions"),
@@ -67,6 +82,7 @@ def _held(
         predicted=(
             *of(LSO_STANDS_STILL, subject=subject),
             *of(COMMIT_STANDS_STILL, topic=topic),
+            *(_of_those_who_wait(wait) if wait is not None else ()),
         ),
         next=tuple(
             Next("abort it", f"abort transaction topic {topic} partition {number} producer {each.producer.id}")
@@ -83,6 +99,110 @@ def _open_one(each: OpenTransaction, at_ms: int) -> str:
     return f"producer {each.producer.id} has had one open from offset {each.producer.start_offset:,}{age}"
 
 
+# -- transactions that their coordinators end ----------------------------------------------------------------------
+
+
+def _waits(course: Course) -> Mapping[Place, Wait]:
+    look = course.last
+    return waits(look.facts, readings(look.snapshot), look.snapshot.topics)
+
+
+def _who_waits(wait: Wait | None) -> Iterator[Evidence]:
+    if wait is None or not wait.groups:
+        return
+    topic, number = wait.place
+    some = ", ".join(wait.groups[:NAMED_GROUPS])
+    more = f" and {len(wait.groups) - NAMED_GROUPS:,} more" if wait.groups[NAMED_GROUPS:] else ""
+    if topic == OFFSETS:
+        text = f"groups with their offsets in {topic}/{number}: {some}{more}; those in the transaction can't be read"
+        yield Evidence(text, "ListGroups, the hash of their names")
+    else:
+        yield Evidence(f"groups that stand at it: {some}{more}", "OffsetFetch")
+
+
+def _of_those_who_wait(wait: Wait) -> Iterator[Prediction]:
+    topic, number = wait.place
+    for group in wait.groups:
+        if topic == OFFSETS:
+            yield from of(COMMIT_STANDS_STILL, LAG_GROWS, group=group)
+        else:
+            yield from of(COMMIT_STANDS_STILL, subject=Subject(group=group, topic=topic, partition=number))
+            yield from of(LAG_GROWS, group=group)
+
+
+def _open(course: Course) -> Iterator[Claim]:
+    """What readers wait for, of transactions that do not hang: their coordinators end them."""
+    hang = {each.place for each, _ in held_by(course.last.facts)}
+    by_holder: dict[object, list[Wait]] = {}
+    for place, wait in _waits(course).items():
+        if place not in hang and (wait.holder is not None or wait.groups):
+            by_holder.setdefault(wait.holder.producer.id if wait.holder is not None else place, []).append(wait)
+    claims = [_open_one_of(course, mine) for mine in by_holder.values()]
+    running = [claim for claim in claims if claim.severity is Severity.INFO]
+    yield from (claim for claim in claims if claim.severity is not Severity.INFO)
+    if len(running) <= NAMED_GROUPS:
+        yield from running
+        return
+    first = running[0]
+    yield replace(
+        first,
+        subject=CLUSTER,
+        title=f"{len(running):,} transactions are open: readers with read_committed wait for them",
+        evidence=(*(each.evidence[0] for each in running[:NAMED_GROUPS]),),
+        predicted=tuple(each for claim in running for each in claim.predicted),
+        since=None,
+    )
+
+
+def _open_one_of(course: Course, mine: list[Wait]) -> Claim:
+    """One transaction, in the partitions that it holds."""
+    # Who reads the topic waits for sure; of the groups with offsets in it those in the transaction alone.
+    first = max(mine, key=lambda each: (each.place[0] != OFFSETS, len(each.groups)))
+    topic, number = first.place
+    more = f" and {plural(len(mine) - 1, 'more partition')}" if mine[1:] else ""
+    at_ms = course.last.facts.transactions.at_ms
+    name, lasts = _described(first, at_ms)
+    quiet = first.holder is not None and at_ms - first.holder.producer.last_timestamp > QUIET_MS
+    stand = any(
+        (COMMIT_STANDS_STILL, Subject(group=g, topic=topic, partition=number)) in course.seen for g in first.groups
+    )
+    readers = "groups" if topic == OFFSETS else "readers"
+    return Claim(
+        cause="transaction-open",
+        subject=Subject(topic=topic, partition=number),
+        severity=Severity.WARNING if quiet and stand else Severity.INFO,
+        certainty=Certainty.CERTAIN if first.holder is not None else Certainty.LIKELY,
+        title=f"read_committed {readers} of {topic}/{number}{more} wait for {name}{lasts}",
+        evidence=(
+            Evidence(
+                f"{topic}/{number} is stable up to {first.offsets.stable:,}, and ends at {first.offsets.end:,}",
+                "ListOffsets",
+            ),
+            *((Evidence(_open_one(first.holder, at_ms), "DescribeProducers"),) if first.holder is not None else ()),
+            *_who_waits(first),
+        ),
+        # Applications that read and write have one open where their offsets are, nearly always.
+        predicted=tuple(each for wait in mine if wait.place[0] != OFFSETS for each in _of_those_who_wait(wait)),
+        next=(Next("look at its producer: it commits or aborts; else its coordinator does, at its timeout"),),
+    )
+
+
+def _described(wait: Wait, at_ms: int) -> tuple[str, str]:
+    """What is waited for, and how long yet."""
+    if wait.holder is None:
+        return "an open transaction", ""
+    known = wait.known
+    if known is None:
+        return f"the open transaction of producer {wait.holder.producer.id}", ""
+    if known.start_ms < 0:
+        return f"transaction {known.id}", f", which is {known.state}"
+    lasted = f", open for {minutes(at_ms - known.start_ms)}"
+    if known.timeout_ms <= 0 or known.state != "Ongoing":
+        return f"transaction {known.id}", lasted
+    ends = datetime.fromtimestamp((known.start_ms + known.timeout_ms) / 1000, UTC)
+    return f"transaction {known.id}", f"{lasted}; it ends by itself at {time_of_day(ends)}"
+
+
 def _none_hangs(course: Course) -> str:
     logs = course.last.facts.logs
     return "no last stable offset stands still" if logs.logs and not logs.standing(0) else ""
@@ -92,57 +212,96 @@ def _none_hangs(course: Course) -> str:
 
 
 def _deleted(course: Course) -> Iterator[Claim]:
-    for topic, losses in lost_places(course.past).items():
-        yield _deletion(topic, losses)
+    for cause, losses in losses_by_change(course.past).items():
+        if isinstance(cause, str):
+            yield _unexplained_loss(cause, losses)
+        else:
+            yield _loss_by_change(cause, losses, is_past=is_over(cause, course.past, course.last.snapshot))
 
 
-def _deletion(topic: str, losses: tuple[Loss, ...]) -> Claim:
-    first = min(losses, key=lambda each: each.jump.at)
+def _unexplained_loss(topic: str, losses: tuple[Loss, ...]) -> Claim:
     worst = max(losses, key=lambda each: each.jump.start - each.jump.was)
-    change = next((each.change for each in losses if each.change is not None), None)
-    partitions = len({each.jump.partition for each in losses})
-    records = sum(each.jump.start - each.jump.was for each in losses)
-    jump = worst.jump
-    return Claim(
-        cause="records-deleted",
-        subject=Subject(topic=topic),
-        severity=Severity.HIGH,
-        certainty=Certainty.CERTAIN,
-        title=f"{topic}: {records:,} offsets were deleted before their time",
-        since=datetime.fromtimestamp(first.jump.at, UTC),
-        times=len({each.jump.at for each in losses}),
-        evidence=(
-            Evidence(
-                f"{topic}/{jump.partition} begins at {jump.start:,}, and began at {jump.was:,}"
-                + (f"; {partitions} partitions in all" if partitions > 1 else ""),
-                "ListOffsets",
-            ),
-            Evidence(
-                worst.why if change is None else first.why, "ListOffsets" if change is None else "DescribeConfigs"
-            ),
-            *(
-                (
-                    Evidence(
-                        f"changed between {time_of_day(change.after)} and {time_of_day(change.at)}", "DescribeConfigs"
-                    ),
-                )
-                if change
-                else ()
-            ),
-        ),
-        predicted=of(RECORDS_LOST, topic=topic),
-        next=(
-            Next("look for who deleted them: brokers' request logs have DeleteRecords with its principal")
-            if change is None
-            else Next("put the retention back before more is deleted", _as_before(topic, change)),
-        ),
+    return _loss(
+        Subject(topic=topic),
+        losses,
+        title=f"{topic}: {_lost(losses):,} offsets were deleted before their time",
+        evidence=(_first_lost(losses), Evidence(worst.why, "ListOffsets")),
+        next=(Next("look for who deleted them: brokers' request logs have DeleteRecords with its principal"),),
     )
 
 
-def _as_before(topic: str, change: ConfigChange) -> str:
-    if change.was is None:
-        return f"unset topic {topic} {change.key}"
-    return f"set topic {topic} {change.key}={change.was}"
+def _loss_by_change(change: ConfigChange, losses: tuple[Loss, ...], *, is_past: bool) -> Claim:
+    """What one change deleted. is_past: it was changed again: what is lost stays so, and nothing is left to mend."""
+    subject, name = changed_place(change.resource, change.key)
+    topics = sorted({each.jump.topic for each in losses})
+    first = min(losses, key=lambda each: each.jump.at)
+    title = f"{_list(topics)}: {_lost(losses):,} offsets were deleted before their time"
+    if subject.topic is None:
+        title += f" by {change.key} of {name}"
+    return _loss(
+        replace(subject, change=time_of_day(change.at)),
+        losses,
+        title=f"{title}; {change.key} was changed again since" if is_past else title,
+        evidence=(
+            _first_lost(losses),
+            Evidence(first.why, "DescribeConfigs"),
+            Evidence(f"changed between {time_of_day(change.after)} and {time_of_day(change.at)}", "DescribeConfigs"),
+        ),
+        severity=Severity.INFO if is_past else Severity.HIGH,
+        beside=True,  # of two changes that cut the same logs each is named
+        next=() if is_past else (Next("put the retention back before more is deleted", edits=(undo(change),)),),
+    )
+
+
+def _loss(
+    subject: Subject,
+    losses: tuple[Loss, ...],
+    *,
+    title: str,
+    evidence: tuple[Evidence, ...],
+    next: tuple[Next, ...],
+    severity: Severity = Severity.HIGH,
+    beside: bool = False,
+) -> Claim:
+    moments = sorted({each.jump.at for each in losses})
+    places = sorted({(each.jump.topic, each.jump.partition) for each in losses})
+    return Claim(
+        cause="records-deleted",
+        subject=subject,
+        severity=severity,
+        certainty=Certainty.CERTAIN,
+        title=title,
+        since=datetime.fromtimestamp(moments[0], UTC),
+        latest=datetime.fromtimestamp(moments[-1], UTC),
+        times=len(moments),
+        evidence=evidence,
+        predicted=tuple(
+            each
+            for topic, number in places
+            for each in of(RECORDS_LOST, subject=Subject(topic=topic, partition=number))
+        ),
+        next=next,
+        beside=beside,
+    )
+
+
+def _lost(losses: tuple[Loss, ...]) -> int:
+    return sum(each.jump.start - each.jump.was for each in losses)
+
+
+def _first_lost(losses: tuple[Loss, ...]) -> Evidence:
+    """Where most was lost."""
+    jump = max(losses, key=lambda each: each.jump.start - each.jump.was).jump
+    partitions = len({(each.jump.topic, each.jump.partition) for each in losses})
+    more = f"; {partitions} partitions in all" if partitions > 1 else ""
+    return Evidence(
+        f"{jump.topic}/{jump.partition} begins at {jump.start:,}, and began at {jump.was:,}{more}", "ListOffsets"
+    )
+
+
+def _list(topics: list[str]) -> str:
+    more = f" and {len(topics) - 3} more" if len(topics) > 3 else ""
+    return ", ".join(topics[:3]) + more
 
 
 # -- timestamps --------------------------------------------------------------------------------------------------------
@@ -180,6 +339,7 @@ _LATEST = 253_402_300_799.0
 
 CAUSES = (
     CauseRule("transaction-hanging", _hanging, _none_hangs),
+    CauseRule("transaction-open", _open),
     CauseRule("records-deleted", _deleted),
     CauseRule("future-records", _future),
 )

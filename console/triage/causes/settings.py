@@ -3,25 +3,33 @@ right that is missing. Most can't be proved from here: they are named beside wha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from itertools import chain
+from math import ceil
+from typing import NamedTuple
 
+from console.model.acl import Acl, has_type
 from console.model.cluster import Group, PartitionLag, Topic
-from console.model.codes import BROKER, TOPIC
+from console.model.codes import TOPIC
 from console.model.config import ConfigResource, broker_resource
 from console.model.elections import partition_in
+from console.model.lag_trend import LagTrend
 from console.model.numbers import long_number, time_of_day
-from console.model.quota import CLIENT_ID, QuotaEntity, QuotaPart
+from console.model.quota import CLIENT_ID, USER, QuotaEntity, QuotaValues, effective
 from console.model.rates import WINDOW, Rates
 from console.model.snapshot import Snapshot
-from console.plan.edits import SetConfig, SetQuota, UnsetConfig
+from console.plan.edits import RemoveAcl, SetConfig, SetQuota
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, of
+from console.triage.config_undo import changed_place, undo
 from console.triage.course import Course
 from console.triage.facts import Author, ConfigKey
 from console.triage.odd_configs import odd_keys
-from console.triage.past import ConfigChange
+from console.triage.past import ConfigChange, is_over
 from console.triage.remembered import remembered
 from console.triage.symptoms import (
+    COMMIT_STANDS_STILL,
+    COMMITS_LATER,
     COMPACTED_GROWS,
     LAG_GROWS,
     LEADERLESS,
@@ -41,6 +49,9 @@ LIMIT = (0.75, 1.35)
 """Shares of a quota between which a rate sits at it: quotas are means over samples (quota.window.num), and the size of
 records is a mean too."""
 CONSUMERS, PRODUCERS = "consumer_byte_rate", "producer_byte_rate"
+LONG_ENOUGH = 15.0
+"""Seconds over which more is written than a quota allows to read, before the quota is what holds a reader back."""
+_ACLS_SHOWN, _ACLS_REVOKED = 3, 100
 _MANY = 1_000
 """Quotas of producers that are compared."""
 
@@ -97,6 +108,8 @@ def _changed(course: Course) -> Iterator[Claim]:
     """What was changed at once of a topic or a broker is one claim."""
     found: dict[tuple[ConfigResource, datetime], list[tuple[ConfigChange, list[Symptom]]]] = {}
     for change in course.past.changes:
+        if is_over(change, course.past, course.last.snapshot):
+            continue  # what is there still is not its doing, and nothing is left to take back
         names = _EFFECTS.get(change.key, frozenset()) if not _lets_go(change) else frozenset()
         hit = [each for name in sorted(names) for each in course.of(name) if _follows(course, change, each)]
         if hit:
@@ -135,13 +148,8 @@ def _is_near(snapshot: Snapshot, symptom: Symptom, broker: str) -> bool:
 
 
 def _change(changes: list[ConfigChange], hit: list[Symptom], authors: Mapping[ConfigKey, Author]) -> Claim:
-    resource, key, at = changes[0].resource, changes[0].key, changes[0].at
-    if resource.type == TOPIC:
-        subject, name = Subject(topic=resource.name, key=key), f"topic {resource.name}"
-    elif resource.type == BROKER and resource.name.isdecimal():
-        subject, name = Subject(broker=int(resource.name), key=key), f"broker {resource.name}"
-    else:
-        subject, name = Subject(entity="broker default", key=key), "broker default"
+    key, at = changes[0].key, changes[0].at
+    subject, name = changed_place(changes[0].resource, key)
     return Claim(
         cause="changed-lately",
         subject=subject,
@@ -163,7 +171,7 @@ def _change(changes: list[ConfigChange], hit: list[Symptom], authors: Mapping[Co
             if author is not None
         ),
         predicted=tuple(each for symptom in hit for each in of(symptom.name, subject=symptom.subject)),
-        next=(Next("take it back", edits=tuple(map(_undo, changes))),),
+        next=(Next("take it back", edits=tuple(map(undo, changes))),),
         beside=True,
     )
 
@@ -174,82 +182,121 @@ def _shown(own: str | None, held: str | None) -> str:
     return f"not set ({held} applied)" if held else "not set"
 
 
-def _undo(change: ConfigChange) -> SetConfig | UnsetConfig:
-    if change.was is None:
-        return UnsetConfig(change.resource, change.key)
-    return SetConfig(change.resource, change.key, change.was)
-
-
 # -- quotas ------------------------------------------------------------------------------------------------------------
 
 
+class Limit(NamedTuple):
+    """The quota of the one client id of a group. sure: no user has one of its own: who the members are, no answer
+    says."""
+
+    client: str
+    entity: QuotaEntity
+    quota: float
+    sure: bool
+
+
+def limit_of(snapshot: Snapshot, group: Group) -> Limit | None:
+    """What a group's reading is held to from each broker, None for nothing, or for several clients: no one knows which
+    of them read what."""
+    clients = {member.client_id for member in group.members or ()}
+    if len(clients) != 1 or not snapshot.quotas:
+        return None
+    (client,) = clients
+    own = [
+        each
+        for each in _of_users(snapshot.quotas)
+        if not each.has(CLIENT_ID) or each.name_of(CLIENT_ID) in (client, None)
+    ]
+    found = effective(snapshot.quotas, _NO_ONE, client, CONSUMERS)
+    if found is not None:
+        return Limit(client, found.entity, found.value, not own)
+    return Limit(client, own[0], snapshot.quotas[own[0]][CONSUMERS], sure=False) if len(own) == 1 else None
+
+
+_NO_ONE = "\0"
+"""A user that no quota names: what applies to it applies to all that have none of their own."""
+
+
+@remembered
+def _of_users(quotas: Mapping[QuotaEntity, QuotaValues]) -> Sequence[QuotaEntity]:
+    """The users with a quota of their own for reading, alone or with a client id."""
+    return [
+        entity
+        for entity, values in quotas.items()
+        if CONSUMERS in values and any(part.type == USER and part.name is not None for part in entity)
+    ]
+
+
 def _limited(course: Course) -> Iterator[Claim]:
-    """A group that lags, and reads from a broker about as much as the quota of its client allows."""
+    """A group that falls behind, and whose client's quota is below what is written for it to a broker; or it reads from
+    one about as much as the quota allows."""
     snapshot = course.last.snapshot
-    lagging = [each.subject.group for each in course.of(LAG_GROWS)]
+    symptoms = chain.from_iterable(map(course.of, (LAG_GROWS, COMMIT_STANDS_STILL, COMMITS_LATER)))
+    names = dict.fromkeys(each.subject.group for each in symptoms) if snapshot.quotas else {}
     known = {each.client_id for each in course.last.facts.request_logs.throttled}  # it is certain of these
-    for name in lagging if snapshot.quotas else ():
+    for name in names:
         group = snapshot.groups.get(name or "")
-        if group is None:
+        limit = limit_of(snapshot, group) if group is not None else None
+        if group is None or limit is None or limit.client in known:
             continue
-        rates = _read_rates(course.last, group.name)
-        for client in sorted({member.client_id for member in group.members or ()}):
-            found = _quota_of(snapshot, client)
-            if found is None or client in known or _clients(group) != {client}:
-                continue  # of several clients no one knows which read what
-            entity, quota = found
-            broker, rate = max(rates.items(), key=lambda each: each[1], default=(-1, 0.0))
-            if LIMIT[0] * quota <= rate <= LIMIT[1] * quota:
-                yield _throttled(course, group.name, client, entity, quota, broker, rate)
+        written, read = write_rates(course.last, group.name), _read_rates(course.last, group.name)
+        broker, much = max(written.items(), key=lambda each: each[1], default=(-1, 0.0))
+        if much > limit.quota and _is_long(snapshot.lag_trends[group.name]):
+            yield _throttled(course, group.name, limit, f"{much:,.0f} bytes/s are written to broker {broker}", much)
+            continue
+        broker, much = max(read.items(), key=lambda each: each[1], default=(-1, 0.0))
+        if LIMIT[0] * limit.quota <= much <= LIMIT[1] * limit.quota:
+            yield _throttled(course, group.name, limit, f"it reads about {much:,.0f} bytes/s from broker {broker}", 0.0)
 
 
-def limit_of_reading(course: Course, group: Group, topic: str, number: int) -> tuple[str, float] | None:
-    """The client id of a group and its quota, if about that much or more is written to the leader of a partition for
-    the group: then that broker holds its answers back, for longer than most consumers take between two commits."""
-    clients = _clients(group)
-    found = _quota_of(course.last.snapshot, next(iter(clients))) if len(clients) == 1 else None
+def _is_long(trend: LagTrend) -> bool:
+    """Whether the looks that a trend compares are far enough apart for a rate that is no burst's."""
+    return trend.last.at - trend.base.at >= LONG_ENOUGH
+
+
+def limit_of_reading(course: Course, group: Group, topic: str, number: int) -> Limit | None:
+    """The quota of a group's client id, if about that much or more is written to the leader of a partition for the
+    group: then that broker holds its answers back, for longer than most consumers take between two commits."""
+    limit = limit_of(course.last.snapshot, group)
     partition = partition_in(course.last.snapshot.topics.get(topic), number)
-    if found is None or partition is None:
+    if limit is None or partition is None:
         return None
     written = write_rates(course.last, group.name).get(partition.leader, 0.0)
-    return (next(iter(clients)), found[1]) if written >= LIMIT[0] * found[1] else None
+    return limit if written >= LIMIT[0] * limit.quota else None
 
 
-def _clients(group: Group) -> set[str]:
-    return {member.client_id for member in group.members or ()}
-
-
-def _quota_of(snapshot: Snapshot, client: str) -> tuple[QuotaEntity, float] | None:
-    """The entity and the quota of a client id, for any user: users can't be seen."""
-    for part in (QuotaPart(CLIENT_ID, client), QuotaPart(CLIENT_ID, None)):
-        entity = QuotaEntity((part,))
-        quota = snapshot.quotas.get(entity, {}).get(CONSUMERS)
-        if quota is not None:
-            return entity, quota
-    return None
-
-
-def _throttled(
-    course: Course, group: str, client: str, entity: QuotaEntity, quota: float, broker: int, rate: float
-) -> Claim:
-    whose = f"client {client}" if entity[0].name is not None else "clients without one of their own"
+def _throttled(course: Course, group: str, limit: Limit, what: str, written: float) -> Claim:
+    """written: bytes a second to a broker, where they are more than the quota; 0 for what is only near it."""
+    sure = bool(written) and limit.sure
+    whose = _text(limit.entity)
+    allow = 2 * max(limit.quota, written)
     return Claim(
         cause="quota-exceeded",
-        subject=Subject(group=group, entity=f"client-id {client}"),
+        subject=Subject(group=group, entity=f"client-id {limit.client}"),
         severity=Severity.HIGH,
-        certainty=Certainty.POSSIBLE,
-        title=f"group {group} reads as much as its quota allows: {quota:,.0f} bytes/s from a broker",
+        certainty=Certainty.LIKELY if sure else Certainty.POSSIBLE,
+        title=(
+            f"group {group} may read {limit.quota:,.0f} bytes/s from a broker by its quota, and more is written"
+            if written
+            else f"group {group} reads as much as its quota allows: {limit.quota:,.0f} bytes/s from a broker"
+        ),
         since=course.since(Symptom(LAG_GROWS, Subject(group=group))),
         evidence=(
-            Evidence(f"{CONSUMERS} of {whose} is {quota:,.0f}", "DescribeClientQuotas"),
-            Evidence(f"it reads about {rate:,.0f} bytes/s from broker {broker}", "OffsetFetch, DescribeLogDirs"),
+            Evidence(f"{CONSUMERS} of {whose} is {limit.quota:,.0f}, from each broker", "DescribeClientQuotas"),
+            Evidence(what, "OffsetFetch, ListOffsets, DescribeLogDirs"),
+            *(
+                ()
+                if limit.sure
+                else (Evidence("users have quotas of their own, and who its members are is not known", "the same"),)
+            ),
         ),
-        predicted=of(LAG_GROWS, group=group),
+        predicted=of(*((COMMIT_STANDS_STILL, COMMITS_LATER) if written else ()), LAG_GROWS, group=group),
         next=(
+            Next("allow more; or unset it", edits=(SetQuota(limit.entity, CONSUMERS, float(ceil(allow))),)),
             Next("look at its throttle time: brokers' request logs, or fetch-throttle-time-avg of its consumers"),
-            Next("allow more", edits=(SetQuota(entity, CONSUMERS, 2 * quota),)),
         ),
-        beside=True,
+        beside=not sure,
+        fold=("is held back by its quota", "are held back by the quota of their client"),
     )
 
 
@@ -369,8 +416,39 @@ def _denied(course: Course) -> Iterator[Claim]:
         )
 
 
+def _untyped(course: Course) -> Iterator[Claim]:
+    """ACLs that brokers took before 3.9 and can't compare with any principal: each decision that meets one fails."""
+    wrong = [acl for acl in course.last.snapshot.acls if not has_type(acl.principal)]
+    if not wrong:
+        return
+    principals = sorted({acl.principal for acl in wrong})
+    who = f"'{principals[0]}'" + (f" and {len(principals) - 1} more" if len(principals) > 1 else "")
+    yield Claim(
+        cause="acl-without-type",
+        subject=Subject(entity=f"ACLs of {who}"),
+        severity=Severity.HIGH,
+        certainty=Certainty.CERTAIN,
+        title=f"ACLs of {who} have no TYPE:NAME: requests that meet one fail, super users aside",
+        evidence=tuple(Evidence(_said(acl), "DescribeAcls") for acl in wrong[:_ACLS_SHOWN]),
+        predicted=(),
+        next=(
+            Next(
+                "revoke them; allow User:NAME instead where a user is meant",
+                edits=tuple(RemoveAcl(acl) for acl in wrong[:_ACLS_REVOKED]),
+            ),
+        ),
+    )
+
+
+def _said(acl: Acl) -> str:
+    where = f"{acl.resource_type.name.lower()} {acl.resource_name}"
+    return f"{acl.permission.name.lower()} '{acl.principal}' {acl.operation.name} on {where}"
+
+
+QUOTAS = (CauseRule("quota-exceeded", _limited, hides=_written_at_a_limit),)
+"""Before what a group that is held back looks like."""
 CAUSES = (
-    CauseRule("quota-exceeded", _limited, hides=_written_at_a_limit),
+    CauseRule("acl-without-type", _untyped),
     CauseRule("config-odd", _odd),
     CauseRule("changed-lately", _changed),
     CauseRule("access-denied", _denied),

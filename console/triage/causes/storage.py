@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
 
 from console.model.cluster import LogDir
-from console.model.disk_trend import SOON, foreseen, seconds_left
+from console.model.disk_trend import SOON, DirSample, foreseen, growth, seconds_left
 from console.model.numbers import time_of_day
 from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, of
 from console.triage.course import Course
@@ -30,9 +30,9 @@ from console.triage.symptoms import (
     gone,
     out_of_sync,
     quorum_silence,
-    uncleaned,
     voters_away,
 )
+from console.triage.uncleaned import uncleaned
 
 
 def _failed(course: Course) -> Iterator[Claim]:
@@ -104,39 +104,115 @@ def _offline(course: Course) -> Iterator[Claim]:
         )
 
 
+Place = tuple[int, str]
+"""A broker and a log directory of it."""
+SAME_FILES = 0.001
+"""Share of a file system by which two looks at it differ while it fills: of directories of one host that report no
+other sizes, there is one file system."""
+FEW = 0.1
+"""Share of what was used up, under which what Kafka's logs took of it is not what fills it."""
+CERTAIN_BYTES = 1_000_000
+"""Bytes that have to be used up until something can be said of who did."""
+
+
 def _filling(course: Course) -> Iterator[Claim]:
-    for (broker, path), samples in course.dirs.items():
-        left = seconds_left(samples)
-        subject = Subject(broker=broker, dir=path)
-        symptom = course.seen.get((DIR_NEARLY_FULL, subject))
-        believed = foreseen(samples)
-        if symptom is None and (believed is None or believed > SOON):
-            continue
-        known = next((each for each in course.last.snapshot.log_dirs.get(broker, ()) if each.path == path), None)
-        total = known.total_bytes if known is not None else -1
-        usable = samples[-1].usable
-        share = f" of {total:,}" if total > 0 else ""
-        yield Claim(
-            cause="disk-filling",
-            subject=subject,
-            severity=Severity.CRITICAL if left is not None and left < SOON / 24 else Severity.HIGH,
-            certainty=Certainty.CERTAIN if symptom is not None else Certainty.LIKELY,
-            title=f"broker {broker}: {path} fills up",
-            since=course.since(symptom) if symptom is not None else None,
-            evidence=(
-                Evidence(f"{usable:,}{share} bytes are usable", "DescribeLogDirs"),
-                *((Evidence(f"at this rate it is full in {left / 60:,.0f} min", "two looks"),) if left else ()),
-                *_cordoned(known),
+    """The file systems that fill up: directories that share one are one trouble."""
+    found = [place for place, samples in course.dirs.items() if _fills(course, place, samples)]
+    for places in _file_systems(course, found):
+        yield _fills_up(course, places)
+
+
+def _fills(course: Course, place: Place, samples: tuple[DirSample, ...]) -> bool:
+    believed = foreseen(samples)
+    nearly = (DIR_NEARLY_FULL, Subject(broker=place[0], dir=place[1])) in course.seen
+    return nearly or (believed is not None and believed <= SOON)
+
+
+def _file_systems(course: Course, places: Iterable[Place]) -> list[list[Place]]:
+    """Directories by the file system that they are on, as far as their sizes tell."""
+    groups: list[list[Place]] = []
+    for place in sorted(places):
+        mine = next((each for each in groups if _is_one(course, each[0], place)), None)
+        if mine is None:
+            groups.append([place])
+        else:
+            mine.append(place)
+    return groups
+
+
+def _is_one(course: Course, one: Place, other: Place) -> bool:
+    a, b = _dir(course, one), _dir(course, other)
+    if a is None or b is None or a.total_bytes <= 0 or a.total_bytes != b.total_bytes:
+        return False
+    hosts = {each.id: each.host for each in course.last.snapshot.cluster.brokers}
+    is_near = one[0] == other[0] or (one[0] in hosts and hosts.get(one[0]) == hosts.get(other[0]))
+    return abs(a.usable_bytes - b.usable_bytes) <= (SAME_FILES * a.total_bytes if is_near else 0)
+
+
+def _dir(course: Course, place: Place) -> LogDir | None:
+    dirs = course.last.snapshot.log_dirs.get(place[0], ())
+    return next((each for each in dirs if each.path == place[1]), None)
+
+
+def _fills_up(course: Course, places: list[Place]) -> Claim:
+    broker, path = places[0]
+    samples = course.dirs[places[0]]
+    left = seconds_left(samples)
+    subjects = [Subject(broker=each[0], dir=each[1]) for each in places]
+    symptoms = [course.seen[DIR_NEARLY_FULL, each] for each in subjects if (DIR_NEARLY_FULL, each) in course.seen]
+    began = [course.since(each) for each in symptoms]
+    known = _dir(course, places[0])
+    share = f" of {known.total_bytes:,}" if known is not None and known.total_bytes > 0 else ""
+    brokers = sorted({each[0] for each in places})
+    paths = sorted({each[1] for each in places})
+    what = f"{path} fills up"
+    if len(paths) > 1:
+        what = f"{path} and {len(paths) - 1} more, one file system, fill up"
+    elif len(brokers) > 1:
+        what = f"{path}, one file system, fills up"
+    others = _what_else(course, places)
+    return Claim(
+        cause="disk-filling",
+        subject=subjects[0],
+        severity=Severity.CRITICAL if left is not None and left < SOON / 24 else Severity.HIGH,
+        certainty=Certainty.CERTAIN if symptoms else Certainty.LIKELY,
+        title=f"broker{'s' if brokers[1:] else ''} {', '.join(map(str, brokers))}: {what}",
+        since=min((each for each in began if each is not None), default=None) if None not in began else None,
+        evidence=(
+            Evidence(f"{samples[-1].usable:,}{share} bytes are usable", "DescribeLogDirs"),
+            *(
+                (Evidence(f"of {len(places)} directories: their sizes are the same", "DescribeLogDirs"),)
+                if places[1:]
+                else ()
             ),
-            predicted=of(DIR_NEARLY_FULL, subject=subject),
-            next=(
-                Next("find what grows: topics by size, retention"),
-                Next(
-                    f"move replicas to other brokers (outside the console: kac moves drain {broker})",
-                    f"drain broker {broker}",
-                ),
+            *((Evidence(f"at this rate it is full in {left / 60:,.0f} min", "two looks"),) if left else ()),
+            *((Evidence(others, "DescribeLogDirs, two looks"),) if others else ()),
+            *_cordoned(known),
+        ),
+        predicted=tuple(each for subject in subjects for each in of(DIR_NEARLY_FULL, subject=subject)),
+        next=(
+            *((Next("find what else writes there: other programs, their logs, dumps"),) if others else ()),
+            Next("find what grows: topics by size, retention"),
+            Next(
+                f"move replicas to other brokers (outside the console: kac moves drain {broker})",
+                f"drain broker {broker}",
             ),
-        )
+        ),
+    )
+
+
+def _what_else(course: Course, places: list[Place]) -> str:
+    """That it is not Kafka's logs that fill a file system, ``""`` where it is, or that is unknown."""
+    grown = [growth(course.dirs[place]) for place in places]
+    known = [each for each in grown if each is not None]
+    if len(known) < len(places):
+        return ""
+    used, held = max(each.used for each in known), sum(each.held for each in known)
+    if used < CERTAIN_BYTES or held > FEW * used:
+        return ""
+    return (
+        f"Kafka's logs there grew by {max(0, held):,} of the {used:,} bytes that were used up: something else fills it"
+    )
 
 
 def _cordoned(known: LogDir | None) -> Iterator[Evidence]:

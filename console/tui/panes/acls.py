@@ -28,6 +28,7 @@ class AclsView(TableView[AclRow]):
     NEEDS = "acls"
     BINDINGS = bindings(keymap.ACLS)
     COLUMNS = ACLS["principal"].layout
+    EMPTY = "no ACLs: `a` adds one"
     CALM = "ACLs are never in trouble: they say who may do what"
 
     def __init__(self, host: PaneHost) -> None:
@@ -56,9 +57,10 @@ class AclsView(TableView[AclRow]):
 
     def empty_text(self) -> str:
         """What stands in an empty table."""
-        if self.place.topic is not None and self.known() and not self.filter_text:
+        text = super().empty_text()
+        if text == self.EMPTY and self.place.topic is not None:
             return "no ACL touches this topic: whether anybody may use it, the brokers' settings say"
-        return super().empty_text() if self.filter_text or not self.known() else "no ACLs: `a` adds one"
+        return text
 
     def key(self, row: AclRow) -> Hashable:
         """The binding."""

@@ -26,7 +26,7 @@ class FeaturesView(TableView[FeatureRow]):
     MARKS = False
     BINDINGS = bindings(keymap.FEATURES)
     COLUMNS = FEATURES.layout
-    EMPTY = "no features: they are from Kafka 2.7 on"
+    EMPTY = "this server reports no features"
 
     def inputs(self) -> tuple[object, ...]:
         """The features, the plan."""

@@ -9,12 +9,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from textual.app import ComposeResult
+from textual.events import Key
 
 from console.model.config import ConfigResource, topic_resource
 from console.present.columns import clock
-from console.present.text import Cell, Line
+from console.present.failures import wrapped
+from console.present.text import Cell, Line, clean
 from console.present.triage import (
     CAUSES,
+    MUTED_FOR,
     CauseRow,
     Staging,
     cause_id,
@@ -61,6 +64,7 @@ class NowView(DetailsView[CauseRow]):
         super().__init__(host)
         self._executing = host
         self._staging: tuple[object, Staging | None] = (None, None)
+        self._fell_from = ""
 
     def compose(self) -> ComposeResult:
         """Breadcrumbs, table, details; in a demo the tour."""
@@ -72,8 +76,25 @@ class NowView(DetailsView[CauseRow]):
             lines.set(*LINES)
             yield lines
 
-    def on_key(self) -> None:
-        """The tour ends with the first key, which does what it does nevertheless."""
+    def draw(self) -> None:
+        """The causes. The cursor stays with what it was on, also where that has another name now; where that is gone,
+        what the cursor falls on was not chosen, and no key changes anything for it until the next one."""
+        before = self.row()
+        super().draw()
+        if before is None or not self.table.is_gone(self.key(before)):
+            return
+        same = [row for row in self.rows() if is_about(row.claim.subject, before.claim.subject)]
+        if any(self.table.move_cursor(self.key(row)) for row in same[:1]):
+            return
+        if self.row() is not None:
+            self._fell_from = before.claim.title
+            self._show_details()
+
+    def on_key(self, event: Key) -> None:
+        """The tour ends with the first key, which does what it does nevertheless; and a key that moves or only shows
+        something says that the operator has seen where the cursor is."""
+        if event.character not in CHANGING:
+            self._fell_from = ""
         tour = self.host.triage.tour
         if tour is None or not tour.is_shown:
             return
@@ -105,7 +126,7 @@ class NowView(DetailsView[CauseRow]):
     def rows(self) -> Sequence[CauseRow]:
         """The causes, and below them those that are muted."""
         watch = self.host.triage
-        return cause_rows(watch.verdict, watch.muted) if watch.verdict is not None else ()
+        return cause_rows(watch.verdict, watch.muted, watch.seen) if watch.verdict is not None else ()
 
     def key(self, row: CauseRow) -> Hashable:
         """The cause and its subject."""
@@ -135,7 +156,7 @@ class NowView(DetailsView[CauseRow]):
         course = self.host.triage.course
         if course is None or self.filter_text:
             return super().empty_text()
-        return healthy_text(course)
+        return wrapped(healthy_text(course), self.host.size.width)
 
     def crumbs(self) -> Line:
         """How many troubles there are."""
@@ -155,7 +176,8 @@ class NowView(DetailsView[CauseRow]):
         """Evidence, what it explains, what to do."""
         verdict = self.host.triage.verdict
         width = max(20, self.size.width - 2)
-        return details(row, verdict, self._staging_of(row), width) if verdict is not None else [[("", "")]]
+        staging = self._staging_of(row) if not self._fell_from else None
+        return details(row, verdict, staging, width) if verdict is not None else [[("", "")]]
 
     def _staging_of(self, row: CauseRow) -> Staging | None:
         """What the key for the fix stages. It is worked out once for a claim: it may be an edit of each partition."""
@@ -178,14 +200,22 @@ class NowView(DetailsView[CauseRow]):
         verdict, course = self.host.triage.verdict, self.host.triage.course
         return markdown(verdict, course.watched.total_seconds()) if verdict is not None and course is not None else ""
 
+    def _chosen(self) -> CauseRow | None:
+        """The row under the cursor, None where the cursor only fell there; said once."""
+        row = self.row()
+        if row is not None and self._fell_from:
+            self.host.say(f"gone: {clean(self._fell_from, 100)}; the cursor is on another cause now", "pending")
+            self._fell_from = ""
+            self._show_details()
+            return None
+        return row
+
     async def do_mute(self) -> None:
         """Do not count the cause for an hour; once more counts it again."""
-        from console.session.muted_causes import HOUR
-
-        row = self.row()
+        row = self._chosen()
         if row is None:
             return
-        until = None if row.muted is not None else datetime.now(UTC) + HOUR
+        until = None if row.muted is not None else datetime.now(UTC) + MUTED_FOR
         await self.host.triage.mute(cause_id(row.claim), until)
         self.host.say(f"muted until {clock(until)}; m ends it" if until is not None else "counted again", "muted")
 
@@ -198,18 +228,20 @@ class NowView(DetailsView[CauseRow]):
             await self.host.navigator.goto(events_of(row.claim.subject))
 
     def do_fix(self) -> None:
-        """Stage the next step of the cause; what only shows something goes into the command bar."""
-        row = self.row()
+        """Stage the first step of the cause; what only shows something goes into the command bar."""
+        row = self._chosen()
         if row is None:
             return
-        steps = row.claim.next
-        if edits := [edit for step in steps for edit in step.edits]:
-            self.host.stage(edits)
-        elif step := next((step for step in steps if step.command), None):
-            self.host.start(partial(self._carry_out, step), group="command", name="command")
-        else:
-            where = "; ".join(step.text for step in steps)
+        from console.session.staged_steps import first_step
+
+        step = first_step(row.claim.next)
+        if step is None:
+            where = "; ".join(each.text for each in row.claim.next)
             self.host.say(f"nothing to stage, what mends it is outside of Kafka: {where}", "muted")
+        elif step.edits:
+            self.host.stage(step.edits)
+        else:
+            self.host.start(partial(self._carry_out, step), group="command", name="command")
 
     async def _carry_out(self, step: Next) -> None:
         """Stage what a command changes. One that only shows something, or that can't be read, is for the operator to
@@ -237,8 +269,20 @@ class NowView(DetailsView[CauseRow]):
             await self.host.navigator.goto(place, row=at)
 
 
+CHANGING = ("F", "m")
+"""Keys that stage or keep something for the row under the cursor."""
+
+
+def is_about(one: Subject, other: Subject) -> bool:
+    """Whether two causes are about the same broker, partition, group or whatever it is, whatever else they name."""
+    places = [(s.broker, s.topic, s.partition, s.group, s.rack, s.dir, s.listener, s.entity) for s in (one, other)]
+    return places[0] == places[1] and any(each is not None for each in places[0])
+
+
 def evidence_of(cause: str, subject: Subject) -> tuple[Place, Hashable | None]:
     """Where the evidence of a cause is, and the key of its row there; None for the top."""
+    if cause == "access-changed":
+        return pane_named(keymap.ACLS), None
     if subject.group is not None:
         row = (subject.topic, subject.partition) if subject.topic is not None else None
         return Place(keymap.GROUP, pane_named(keymap.GROUPS).pane, subject.group), row
@@ -246,6 +290,8 @@ def evidence_of(cause: str, subject: Subject) -> tuple[Place, Hashable | None]:
         view = keymap.CONFIGS if cause in _OF_CONFIGS else keymap.TOPIC
         at: Hashable | None = _OF_CONFIGS.get(cause, subject.partition)
         return Place(view, pane_named(keymap.TOPICS).pane, topic_resource(subject.topic)), at
+    if cause in _OF_GROUPS:
+        return pane_named(keymap.GROUPS), None
     brokers = pane_named(keymap.BROKERS)
     if cause in _OF_QUORUM:
         return brokers._replace(view=keymap.QUORUM), None
@@ -257,4 +303,17 @@ _OF_CONFIGS = {
     "replication-throttled": "leader.replication.throttled.replicas",
 }
 """Causes whose evidence is a key of a topic's configs."""
+_OF_GROUPS = frozenset(
+    {
+        "consumer-slow",
+        "consumer-stuck",
+        "group-rebalancing",
+        "group-stopped",
+        "groups-without-members",
+        "offsets-ahead",
+        "offsets-out-of-range",
+        "quota-exceeded",
+    }
+)
+"""Causes of groups, where they are of many."""
 _OF_QUORUM = frozenset({"quorum-lost", "quorum-unstable", "voter-lagging"})

@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 from console.present.brokers import quorum_line
+from console.present.header import no_quorum_text
 from console.present.quorum import QUORUM, QuorumRow, quorum_rows
 from console.present.text import Cell, Line
 from console.tui import keymap
@@ -21,7 +22,6 @@ class QuorumView(TableView[QuorumRow]):
     MARKS = False
     BINDINGS = bindings(keymap.QUORUM)
     COLUMNS = QUORUM.layout
-    EMPTY = "no KRaft quorum: the cluster runs on ZooKeeper"
 
     def inputs(self) -> tuple[object, ...]:
         """The quorum."""
@@ -30,6 +30,12 @@ class QuorumView(TableView[QuorumRow]):
     async def read(self) -> None:
         """The quorum."""
         await self.host.session.read_quorum()
+
+    def empty_text(self) -> str:
+        """Why there is no quorum."""
+        if not self.known() or self.filter_text or self.snapshot.quorum is not None:
+            return super().empty_text()
+        return no_quorum_text(self.snapshot)
 
     def rows(self) -> list[QuorumRow]:
         """Voters and observers."""

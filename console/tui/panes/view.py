@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widget import Widget
 
-from console.present.failures import unread
+from console.present.failures import nothing_text, unread
 from console.present.text import Cell, Line, clean
 from console.tui.keymap import keys_of
 from console.tui.places import Place, parts_of
@@ -391,7 +391,7 @@ class TableView(View, Generic[Row]):
         if self.only_trouble:
             places = [place for place in places if self.in_trouble(self._all.rows[place])]
         shown = RowView(self._all, places) if self._filter or self.only_trouble else self._all
-        calm = self.only_trouble and self.known()
+        calm = self.only_trouble and self.known() and not unread(self.snapshot, {self.NEEDS})
         self.table.empty = self.trouble.calm(self.CALM, self._filter) if calm else self.empty_text()
         self.table.set_rows(shown)
 
@@ -401,9 +401,9 @@ class TableView(View, Generic[Row]):
 
     def empty_text(self) -> str:
         """What stands in an empty table."""
-        if not self.known():
-            return self.nothing_yet()
-        return f"no row passes /{clean(self._filter, 60)}  (Esc shows all)" if self._filter else self.EMPTY
+        filtered = f"no row passes /{clean(self._filter, 60)}  (Esc shows all)" if self._filter else ""
+        empty = filtered or nothing_text(self.snapshot, self.NEEDS, self.EMPTY, self.host.size.width)
+        return empty if self.known() else self.nothing_yet()
 
     def status(self) -> Line:
         """How many rows are shown, of how many."""

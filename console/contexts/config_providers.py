@@ -1,0 +1,138 @@
+"""References in values, ``${NAME:…}``, and Kafka's config providers that a file gives its own names to (KIP-297).
+
+config.providers=pw
+config.providers.pw.class=org.apache.kafka.common.config.provider.FileConfigProvider
+config.providers.pw.param.allowed.paths=/etc/kafka
+"""
+
+from __future__ import annotations
+
+import os.path
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from msgspec import Struct
+
+PROVIDERS = "config.providers"
+
+_PACKAGE = "org.apache.kafka.common.config.provider."
+FILE, DIRECTORY, ENVIRONMENT = "FileConfigProvider", "DirectoryConfigProvider", "EnvVarConfigProvider"
+_BUILT_IN = {_PACKAGE + name: name for name in (FILE, DIRECTORY, ENVIRONMENT)}
+_FORMS = {FILE: "FILE:KEY", DIRECTORY: "DIRECTORY:FILE", ENVIRONMENT: "NAME"}
+
+
+_NAME = re.compile(r"[\w.-]{1,40}")
+
+
+class Reference(NamedTuple):
+    """``${provider:target}``, from start to end of a text."""
+
+    start: int
+    end: int
+    provider: str
+    target: str
+
+
+def references(text: str) -> Iterator[Reference]:
+    """The references of a text, as Kafka's ConfigTransformer finds them: from a ``${`` to the next brace that closes,
+    with a colon between. Linear in the text."""
+    at = 0
+    while (start := text.find("${", at)) >= 0 and (end := text.find("}", start)) >= 0:
+        at = end + 1
+        provider, colon, target = text[start + 2 : end].partition(":")
+        if colon:
+            yield Reference(start, at, provider, target)
+
+
+def placeholder(text: str) -> str | None:
+    """What a text has that no secret, path or certificate has, for messages: its first reference, or ``${…}`` where
+    the whole text is ``${NAME}``, as templates leave it; None if there is nothing.
+
+    What follows the name is left out: it may be a part of a password after all.
+    """
+    first = next(references(text), None)
+    if first is not None:
+        return f"${{{first.provider}:…}}" if _NAME.fullmatch(first.provider) else "${…:…}"
+    stripped = text.strip()
+    return "${…}" if stripped.startswith("${") and stripped.find("}") == len(stripped) - 1 else None
+
+
+class Provider(Struct, frozen=True):
+    """A provider that a file declares. java_class: its class, as it is written. allowed: None for all paths.
+    pattern: names of variables that it may give."""
+
+    name: str
+    java_class: str
+    allowed: tuple[Path, ...] | None = None
+    pattern: str | None = None
+
+    @property
+    def kind(self) -> str | None:
+        """One of Kafka's own three; None for other Java code."""
+        return _BUILT_IN.get(self.java_class)
+
+    @property
+    def form(self) -> str:
+        """How a reference to it is written."""
+        return f"${{{self.name}:{_FORMS[self.kind or ENVIRONMENT]}}}"
+
+    def split(self, target: str) -> tuple[str, str]:
+        """Path and key of a reference. Raises ValueError if the provider has no use for one of them."""
+        path, colon, key = target.partition(":")
+        if not colon:
+            path, key = "", target
+        if bool(path) == (self.kind == ENVIRONMENT):
+            raise ValueError(f"{self.name} is a {self.kind}, whose references are {self.form}")
+        return path, key
+
+    def check_path(self, path: str) -> None:
+        """Raises ValueError for a path that it may not read. Links are not followed, as in Kafka's AllowedPaths."""
+        wanted = Path(os.path.normpath(path))
+        if self.allowed is not None and not any(wanted.is_relative_to(folder) for folder in self.allowed):
+            raise ValueError(f"{path} is not below {PROVIDERS}.{self.name}.param.allowed.paths")
+
+    def check_variable(self, name: str) -> None:
+        """Raises ValueError for a variable that it may not give."""
+        if self.pattern is not None and not re.fullmatch(self.pattern, name):
+            raise ValueError(f"{name} does not match {PROVIDERS}.{self.name}.param.allowlist.pattern")
+
+
+def is_provider_key(key: str) -> bool:
+    """Whether the key declares providers or describes one."""
+    return key == PROVIDERS or key.startswith(f"{PROVIDERS}.")
+
+
+def declared(entries: Mapping[str, str]) -> dict[str, Provider]:
+    """The providers of a file, by their names. As in Kafka, one without a class is left out.
+
+    Raises ValueError, starting with the key, for what Kafka refuses too, and for a name of our own sources of secrets.
+    """
+    found = {}
+    for name in filter(None, map(str.strip, entries.get(PROVIDERS, "").split(","))):
+        key = f"{PROVIDERS}.{name}"
+        java_class = entries.get(f"{key}.class", "").strip()
+        if not java_class:
+            continue
+        if name in ("exec", "keyring", "prompt"):
+            raise ValueError(f"{PROVIDERS}: {name} is kac's own, for secrets; give this provider another name")
+        pattern = entries.get(f"{key}.param.allowlist.pattern") or None
+        try:
+            re.compile(pattern or "")
+        except re.error as error:
+            raise ValueError(f"{key}.param.allowlist.pattern: it is not a regular expression: {error}") from None
+        found[name] = Provider(name, java_class, _allowed(key, entries), pattern)
+    return found
+
+
+def _allowed(key: str, entries: Mapping[str, str]) -> tuple[Path, ...] | None:
+    text = entries.get(f"{key}.param.allowed.paths")
+    if not text:
+        return None
+    paths = tuple(Path(os.path.normpath(path)) for path in text.split(","))
+    for path in paths:
+        if not path.is_absolute() or not path.exists():
+            why = "does not exist" if path.is_absolute() else "is not absolute"
+            raise ValueError(f"{key}.param.allowed.paths: the path {path} {why}")
+    return paths

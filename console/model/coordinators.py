@@ -1,0 +1,40 @@
+"""Which partition of a coordinator's topic a group or a transactional id is in, and which groups no list has. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+from console.model.cluster import Group, GroupListing
+
+OFFSETS, TRANSACTIONS, SHARES = "__consumer_offsets", "__transaction_state", "__share_group_state"
+"""The topics that groups, transactions and share groups are coordinated by."""
+_MIN_INT = -(2**31)
+
+
+def java_hash(text: str) -> int:
+    """java.lang.String.hashCode, as a signed 32-bit number."""
+    value = 0
+    units = text.encode("utf-16-be", "surrogatepass")
+    for high, low in zip(units[::2], units[1::2], strict=True):
+        value = (31 * value + (high << 8 | low)) & 0xFFFFFFFF
+    return value - (1 << 32) if value & 0x80000000 else value
+
+
+@lru_cache(65_536)
+def partition_of(name: str, partitions: int) -> int:
+    """The partition for a group or a transactional id (Utils.abs of its hash)."""
+    value = java_hash(name)
+    return 0 if value == _MIN_INT else abs(value) % partitions
+
+
+def unlisted(groups: Mapping[str, Group], listing: GroupListing) -> dict[str, Group]:
+    """The known groups of brokers that did not answer (``broker 2``), or of partitions without a leader: they may still
+    exist."""
+    partitions = listing.offsets.partitions if listing.offsets is not None else ()
+    down = {each.number for each in partitions if each.leader < 0}
+    return {
+        name: group
+        for name, group in groups.items()
+        if f"broker {group.coordinator}" in listing.failures or (down and partition_of(name, len(partitions)) in down)
+    }

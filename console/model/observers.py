@@ -1,0 +1,74 @@
+"""Replicas that are outside of the ISR by design: they copy, and are neither elected nor waited for. Topics of some
+servers say in a config which of their replicas these are. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from console.model.cluster import Broker, Partition, Topic
+from console.model.config import ConfigSet
+
+PLACEMENT_KEYS = ("confluent.placement.constraints",)
+"""Topics' keys whose value is a JSON object with `observers`: how many, and where."""
+
+
+class ObserverRule(Struct, frozen=True):
+    """How many observers a partition has on brokers with these attributes; ``rack`` is the only one that is known."""
+
+    count: int
+    constraints: Mapping[str, Any] = field(default_factory=dict)
+
+
+class _Placement(Struct, frozen=True):
+    observers: tuple[ObserverRule, ...] = ()
+
+
+Rules = tuple[ObserverRule, ...]
+
+
+def observer_rules(configs: ConfigSet) -> Rules:
+    """What a topic's config says of observers; empty where it says nothing, or can't be read."""
+    for key in PLACEMENT_KEYS:
+        entry = configs.get(key)
+        if entry is None or not entry.value:
+            continue
+        try:
+            return msgspec.json.decode(entry.value, type=_Placement).observers
+        except (msgspec.DecodeError, RecursionError):
+            return ()
+    return ()
+
+
+def observed(
+    topics: Mapping[str, Topic], rules: Mapping[str, Rules], brokers: tuple[Broker, ...]
+) -> Mapping[str, Topic]:
+    """The topics with their observers named; the very same objects where that changes nothing."""
+    racks = {broker.id: broker.rack for broker in brokers}
+    changed = {}
+    for name in rules.keys() & topics.keys():
+        topic = topics[name]
+        partitions = tuple(_marked(each, rules[name], racks) for each in topic.partitions)
+        if partitions != topic.partitions:
+            changed[name] = replace(topic, partitions=partitions)
+    return {**topics, **changed} if changed else topics
+
+
+def _marked(partition: Partition, rules: Rules, racks: Mapping[int, str | None]) -> Partition:
+    """The last replicas of the list that fit a rule are the observers of it; one that is in sync was promoted."""
+    found: list[int] = []
+    for rule in rules:
+        rack = rule.constraints.get("rack")
+        fit = [each for each in reversed(partition.replicas) if rack is None or racks.get(each) == rack]
+        found += [each for each in fit if each not in found][: max(0, rule.count)]
+    observers = tuple(each for each in partition.replicas if each in found and each not in partition.isr)
+    return partition._replace(observers=observers)
+
+
+def not_in_sync(partition: Partition) -> tuple[int, ...]:
+    """The replicas that should be in sync and are not."""
+    return tuple(each for each in partition.replicas if each not in partition.isr and each not in partition.observers)

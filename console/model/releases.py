@@ -1,0 +1,120 @@
+"""The Kafka release of a server, and what it runs on, as far as its API versions and features show it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from console.model.numbers import long_number
+
+Apis = Mapping[int, tuple[int, int]]
+"""API key -> the lowest and the highest version, as ApiVersions has them."""
+
+# The release of a broker, derived from its ApiVersions: brokers do not report it.
+
+METADATA_VERSION = "metadata.version"
+
+# The first feature level of each release (org.apache.kafka.server.common.MetadataVersion), newest first.
+_METADATA_VERSIONS = (
+    (31, "4.4"),
+    (30, "4.3"),
+    (28, "4.2"),
+    (26, "4.1"),
+    (22, "4.0"),
+    (21, "3.9"),
+    (20, "3.8"),
+    (15, "3.7"),
+    (12, "3.6"),
+    (9, "3.5"),
+    (8, "3.4"),
+    (4, "3.3"),
+    (3, "3.2"),
+    (2, "3.1"),
+    (1, "3.0"),
+)
+_LAST_LEVEL = 33
+
+# An (API key, version) that each release was the first to have (ApiMessageType of the releases), newest first.
+# For brokers without a metadata version: all in ZooKeeper mode, and brokers that are not Apache's.
+_FIRST_WITH = (
+    ((18, 5), "4.4"),
+    ((35, 5), "4.3"),
+    ((2, 11), "4.2"),
+    ((45, 1), "4.1"),
+    ((3, 13), "4.0"),
+    ((2, 9), "3.9"),
+    ((16, 5), "3.8"),
+    ((60, 1), "3.7"),
+    ((24, 4), "3.6"),
+    ((1, 15), "3.5"),
+    ((4, 7), "3.4"),
+    ((35, 4), "3.3"),
+    ((35, 3), "3.2"),
+    ((3, 12), "3.1"),
+    ((65, 0), "3.0"),
+    ((60, 0), "2.8"),
+    ((50, 0), "2.7"),
+    ((48, 0), "2.6"),
+    ((29, 2), "2.5"),
+    ((45, 0), "2.4"),
+    ((44, 0), "2.3"),
+    ((43, 0), "2.2"),
+    ((1, 10), "2.1"),
+    ((32, 2), "2.0"),
+)
+
+
+def release_of(apis: Apis, supported_features: Mapping[str, tuple[int, int]]) -> str:
+    """The release as ``3.9``; ``≥ 4.4`` if it is newer than all known here, ``< 2.0`` if it is older."""
+    level = supported_features.get(METADATA_VERSION, (0, 0))[1]
+    if level > _LAST_LEVEL:
+        return f"≥ {_METADATA_VERSIONS[0][1]}"
+    for first, release in _METADATA_VERSIONS:
+        if level >= first:
+            return release
+    for (key, version), release in _FIRST_WITH:
+        if apis.get(key, (0, -1))[1] >= version:
+            return release
+    return f"< {_FIRST_WITH[-1][1]}"
+
+
+_ADMINISTRATION = (
+    # Since which release all brokers of Kafka have these APIs, in either mode: another server lacks some of them.
+    ("2.0", (15, 16, 19, 20, 29, 30, 31, 32, 33, 34, 35, 37, 42)),
+    ("2.2", (43,)),
+    ("2.3", (44,)),
+    ("2.4", (45, 46, 47)),
+    ("2.6", (48, 49)),
+    ("2.8", (60, 61)),
+    ("3.0", (65, 66)),
+)
+_OF_ZOOKEEPER = frozenset({4, 6})
+"""LeaderAndIsr and UpdateMetadata: a controller sends them to brokers only where these have no metadata log."""
+
+
+def proven_release(apis: Apis, supported_features: Mapping[str, tuple[int, int]]) -> str:
+    """The release where all that brokers of Kafka have in it is there; ``""`` for another server, whose versions say
+    nothing of a release."""
+    release = release_of(apis, supported_features)
+    if METADATA_VERSION in supported_features:
+        return release
+    number = release_number(release)
+    needed = {key for since, keys in _ADMINISTRATION if release_number(since) <= number for key in keys}
+    return release if needed and needed <= apis.keys() else ""
+
+
+def likely_release(apis: Apis, supported_features: Mapping[str, tuple[int, int]]) -> str:
+    """The release where it is proven; else the nearest one, as ``~2.1``."""
+    return proven_release(apis, supported_features) or f"~{release_of(apis, supported_features).lstrip('≥< ')}"
+
+
+def release_number(text: str) -> tuple[int, ...]:
+    """A release as numbers, for comparing: ``(2, 7)`` of ``2.7, in KRaft mode 3.5``; ``(1,)`` of ``< 2.0``."""
+    if text.startswith("<"):
+        return (1,)
+    numbers = (long_number(part) for part in text.lstrip("≥~ ").partition(" ")[0].rstrip(",").split("."))
+    return tuple(number for number in numbers if number is not None)
+
+
+def runs_on_zookeeper(apis: Apis) -> bool:
+    """Whether a broker's APIs show that ZooKeeper has its cluster's metadata."""
+    return apis.keys() >= _OF_ZOOKEEPER

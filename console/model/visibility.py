@@ -1,0 +1,50 @@
+"""Whether a list that came back empty is a state: brokers leave out, without an error, what a principal may not
+describe. Pure."""
+
+from __future__ import annotations
+
+from console.model.failure import Failure
+from console.model.snapshot import Snapshot
+
+NOT_VISIBLE = "NOT_VISIBLE"
+"""The name of the failure of a list that shows nothing to this principal, whatever there may be."""
+_SEES_ALL_GROUPS = frozenset({"DESCRIBE", "ALL"})
+"""Rights on the cluster with which brokers list all groups."""
+
+
+def unseen_topics(snapshot: Snapshot, who: str) -> Failure | None:
+    """Why a listing without a topic does not say that there is none; None where the disks show that there is none: the
+    directories of all brokers were read, and no replica is in them. who: the principal, ``""`` if unknown."""
+    dirs = snapshot.log_dirs.values()
+    held = {topic for mine in dirs for each in mine for topic in each.sizes}
+    whole = (
+        bool(snapshot.log_dirs)
+        and not any(each.part == "log_dirs" for each in snapshot.failures)
+        and all(each.failure is None for mine in dirs for each in mine)
+    )
+    if whole and not held:
+        return None
+    others = {move.topic for move in snapshot.reassignments}
+    others |= {each.topic for lag in snapshot.lags.values() for each in lag.partitions}
+    if held:
+        seen = f"; log directories hold {len(held):,}"
+    else:
+        seen = f"; moves and groups name {len(others):,}" if others else ""
+    return _unseen("TOPIC", who, seen)
+
+
+def unseen_groups(snapshot: Snapshot, who: str) -> Failure | None:
+    """The same for groups, which brokers list whole to who may DESCRIBE the cluster. None too where the server does not
+    tell rights."""
+    rights = snapshot.cluster.operations
+    if rights is None or rights & _SEES_ALL_GROUPS:
+        return None
+    return _unseen("GROUP", who, "")
+
+
+def _unseen(type_: str, who: str, seen: str) -> Failure:
+    return Failure(
+        NOT_VISIBLE,
+        f"none is visible to {who or 'this principal'}; brokers leave out those it may not DESCRIBE{seen}",
+        f"Ask an administrator of the cluster for an ACL: DESCRIBE on {type_}.",
+    )

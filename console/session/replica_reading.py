@@ -1,0 +1,24 @@
+"""Reads what the replicas of partitions hold."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
+
+from console.model import snapshot as refresh
+from console.model.snapshot import Snapshot, TopicPartition
+
+
+async def replica_logs_of(
+    run: Callable[..., Awaitable[Any]], snapshot: Snapshot, places: Iterable[TopicPartition]
+) -> Callable[[Snapshot], Snapshot]:
+    """Ask what the replicas of partitions hold. Returns what puts it into a snapshot. run: a client's."""
+    from console.admin.replica_logs import replica_logs
+    from console.model.elections import partition_in
+
+    replicas: dict[TopicPartition, tuple[int, ...]] = {}
+    for topic, number in places:
+        partition = partition_in(snapshot.topics.get(topic), number)
+        replicas[topic, number] = partition.replicas if partition is not None else ()
+    found = await run(replica_logs, replicas) if replicas else {}
+    return lambda known: refresh.with_replica_logs(known, replicas, found)

@@ -1,0 +1,57 @@
+"""Brokers that clients do not find where they are said to be: two at one address, or another one that answers there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from console.model.failure import WRONG_BROKER
+from console.model.nodes import address_of, shared_addresses
+from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity
+from console.triage.course import Course
+from console.triage.symptoms import Subject
+
+_NEXT = (Next("correct advertised.listeners of the broker that is not there: clients can't reach what it leads"),)
+
+
+def _shared(course: Course) -> Iterator[Claim]:
+    for address, brokers in shared_addresses(course.last.snapshot.cluster.brokers).items():
+        named = ", ".join(map(str, brokers))
+        yield _claim(
+            brokers[-1],
+            address,
+            f"brokers {named} advertise one address, {address}: clients reach only the one that listens there",
+            Evidence(f"brokers {named} are at {address}", "DescribeCluster"),
+        )
+
+
+def _of_another(course: Course) -> Iterator[Claim]:
+    snapshot = course.last.snapshot
+    shared = {each for brokers in shared_addresses(snapshot.cluster.brokers).values() for each in brokers}
+    places = {f"broker {each.id}": each for each in snapshot.cluster.brokers}
+    for failed in snapshot.failures:
+        broker = places.get(failed.entity)
+        if failed.failure.name != WRONG_BROKER or broker is None or broker.id in shared:
+            continue
+        address = address_of(broker)
+        yield _claim(
+            broker.id,
+            address,
+            f"another broker answers at {address}, which broker {broker.id} advertises",
+            Evidence(failed.failure.message, "DescribeConfigs"),
+        )
+
+
+def _claim(broker: int, address: str, title: str, evidence: Evidence) -> Claim:
+    return Claim(
+        cause="address-of-another",
+        subject=Subject(broker=broker, listener=address),
+        severity=Severity.HIGH,
+        certainty=Certainty.CERTAIN,
+        title=title,
+        evidence=(evidence,),
+        predicted=(),
+        next=_NEXT,
+    )
+
+
+CAUSES = (CauseRule("address-of-another", lambda course: (*_shared(course), *_of_another(course))),)

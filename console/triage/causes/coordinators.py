@@ -1,0 +1,133 @@
+"""Causes that are coordinators' topics: without a leader, or not there and impossible to make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from console.model.config import ConfigSet, broker_resource
+from console.model.coordinators import OFFSETS, SHARES
+from console.model.numbers import long_number, plural
+from console.model.snapshot import Snapshot
+from console.triage.cause import CauseRule, Certainty, Claim, Evidence, Next, Severity, of
+from console.triage.course import Course
+from console.triage.folding import FEW
+from console.triage.symptoms import (
+    COORDINATOR_LEADERLESS,
+    REBALANCING,
+    UNDER_MIN_ISR,
+    UNDER_REPLICATED,
+    Subject,
+    Symptom,
+)
+
+
+def _coordinators(course: Course) -> Iterator[Claim]:
+    """What no broker's absence explains away: groups and transactions stand still, also those of other brokers."""
+    by_topic: dict[str, list[Symptom]] = {}
+    for symptom in course.of(COORDINATOR_LEADERLESS):
+        if symptom.subject.topic is not None:
+            by_topic.setdefault(symptom.subject.topic, []).append(symptom)
+    yield from _not_made(course)
+    for topic, some in by_topic.items():
+        if len(some) <= FEW:
+            yield from (_coordinator(course, [symptom], symptom.subject) for symptom in some)
+        else:
+            yield _coordinator(course, some, Subject(topic=topic))
+
+
+class _StateTopic(NamedTuple):
+    """A topic that brokers make when it is first needed. factor: the broker's key of how many replicas; title: what
+    can't work without it."""
+
+    topic: str
+    factor: str
+    title: str
+    is_needed: Callable[[Snapshot], bool]
+
+
+_STATE_TOPICS = (
+    _StateTopic(OFFSETS, "offsets.topic.replication.factor", "no group can work", lambda _snapshot: True),
+    _StateTopic(
+        SHARES,
+        "share.coordinator.state.topic.replication.factor",
+        "no share group can read",
+        lambda snapshot: any(group.type == "share" for group in snapshot.groups.values()),
+    ),
+)
+
+
+def _not_made(course: Course) -> Iterator[Claim]:
+    """Topics of coordinators that there are not, and that can't be made: brokers make them with so many replicas, or
+    not at all."""
+    look = course.last
+    snapshot = look.snapshot
+    if not {"topics", "log_dirs", "configs"} <= snapshot.read_at.keys():
+        return
+    alive = {each.id for each in snapshot.cluster.brokers if not each.fenced} - look.refusing
+    for each in _STATE_TOPICS:
+        if each.topic in snapshot.topics or not alive or not each.is_needed(snapshot) or _is_held(snapshot, each.topic):
+            continue
+        values = [_whole(snapshot.configs.get(broker_resource(broker)), each.factor) for broker in sorted(alive)]
+        factor = max((value for value in values if value is not None), default=0)
+        if factor <= len(alive):
+            continue
+        yield Claim(
+            cause="coordinator-unavailable",
+            subject=Subject(topic=each.topic),
+            severity=Severity.HIGH,
+            certainty=Certainty.CERTAIN,
+            title=f"{each.topic} can't be made: {each.title}",
+            evidence=(
+                Evidence(
+                    f"{each.factor} is {factor}, and {plural(len(alive), 'broker')} can take replicas",
+                    "DescribeConfigs",
+                ),
+                Evidence("no broker holds a replica of it", "Metadata, DescribeLogDirs"),
+            ),
+            predicted=(),
+            next=(
+                Next(f"start {plural(factor - len(alive), 'more broker')}, or set {each.factor} in the brokers' files"),
+            ),
+        )
+
+
+def _is_held(snapshot: Snapshot, topic: str) -> bool:
+    """Whether a broker has replicas of a topic, or may have: Metadata leaves out topics that may not be described, and
+    log directories do not."""
+    answered = [log_dir for dirs in snapshot.log_dirs.values() for log_dir in dirs if log_dir.failure is None]
+    return not answered or any(topic in log_dir.sizes for log_dir in answered)
+
+
+def _whole(configs: ConfigSet | None, key: str) -> int | None:
+    entry = configs.get(key) if configs is not None else None
+    return long_number(entry.value) if entry is not None else None
+
+
+def _coordinator(course: Course, some: list[Symptom], subject: Subject) -> Claim:
+    place = f"{subject.topic}/{subject.partition}" if subject.partition is not None else subject.topic
+    what = f"{place} has no leader" if len(some) == 1 else f"{len(some)} partitions of {place} have no leader"
+    began = [course.since(symptom) for symptom in some]
+    known = [each for each in began if each is not None]
+    replicas = sorted({broker for symptom in some for broker in symptom.brokers})
+    return Claim(
+        cause="coordinator-unavailable",
+        subject=subject,
+        severity=Severity.CRITICAL,
+        certainty=Certainty.CERTAIN,
+        title=f"{what}: its groups can't commit",
+        since=min(known) if len(known) == len(began) else None,
+        evidence=(Evidence(f"{what}; replicas on {', '.join(map(str, replicas))}", "Metadata"),),
+        predicted=(
+            *(
+                prediction
+                for symptom in some
+                for prediction in of(COORDINATOR_LEADERLESS, UNDER_REPLICATED, UNDER_MIN_ISR, subject=symptom.subject)
+            ),
+            *of(REBALANCING),
+        ),
+        next=(Next("bring back a replica of it"),),
+    )
+
+
+CAUSES = (CauseRule("coordinator-unavailable", _coordinators),)

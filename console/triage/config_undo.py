@@ -1,0 +1,34 @@
+"""What a change of a setting was of, and the edit that takes it back. Pure."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from console.model.codes import BROKER, TOPIC
+from console.model.config import ConfigResource
+from console.plan.edits import SetConfig, UnsetConfig
+from console.triage.past import ConfigChange
+from console.triage.symptoms import Subject
+
+
+class ChangedPlace(NamedTuple):
+    """What has a key, as a subject and as text."""
+
+    subject: Subject
+    name: str
+
+
+def changed_place(resource: ConfigResource, key: str) -> ChangedPlace:
+    """The place of a change."""
+    if resource.type == TOPIC:
+        return ChangedPlace(Subject(topic=resource.name, key=key), f"topic {resource.name}")
+    if resource.type == BROKER and resource.name.isdecimal():
+        return ChangedPlace(Subject(broker=int(resource.name), key=key), f"broker {resource.name}")
+    return ChangedPlace(Subject(entity="broker default", key=key), "broker default")
+
+
+def undo(change: ConfigChange) -> SetConfig | UnsetConfig:
+    """The edit that puts back what was there."""
+    if change.was is None:
+        return UnsetConfig(change.resource, change.key)
+    return SetConfig(change.resource, change.key, change.was)

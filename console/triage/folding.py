@@ -1,0 +1,118 @@
+"""Equal causes of many groups, as one: a cause says once what it says of each. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from itertools import chain
+
+from msgspec.structs import replace
+
+from console.model.numbers import plural
+from console.plan.edits import Edit
+from console.triage.cause import Claim, Evidence, Next
+from console.triage.symptoms import CLUSTER, Subject
+
+FEW = 3
+"""Groups, and partitions of a group, that are named each by itself."""
+MOST_COMMANDS = 16
+"""Commands of one step."""
+
+
+def folded(claims: Sequence[Claim]) -> list[list[int]]:
+    """The places of the claims, in the parts that are one cause each: what is said of more than a few partitions of a
+    group, and of more than a few groups."""
+    found: list[list[int]] = []
+    kinds: dict[tuple[object, ...], list[int]] = {}
+    for place, claim in enumerate(claims):
+        if claim.fold is None:
+            found.append([place])
+        else:
+            # Of 10,000 claims: an enumeration's hash takes its time.
+            kind = claim.cause, id(claim.severity), id(claim.certainty), claim.subject.entity
+            kinds.setdefault(kind, []).append(place)
+    for mine in kinds.values():
+        if len(mine) <= FEW:
+            found += [[place] for place in mine]
+            continue
+        groups: dict[str | None, list[int]] = {}
+        for place in mine:
+            groups.setdefault(claims[place].subject.group, []).append(place)
+        if len(groups) > FEW:
+            found.append(mine)
+        else:
+            for part in groups.values():
+                found += [part] if len(part) > FEW else [[place] for place in part]
+    return found
+
+
+def one_of(claims: Sequence[Claim]) -> Claim:
+    """The claim that says what these say."""
+    first = claims[0]
+    if len(claims) == 1 or first.fold is None:
+        return first
+    names = dict.fromkeys(claim.subject.group for claim in claims)
+    topics = {claim.subject.topic for claim in claims}
+    one, many = first.fold
+    if len(names) > 1:
+        title = f"{len(names):,} groups {many}"
+        subject = Subject(entity=first.subject.entity) if first.subject.entity else CLUSTER
+    else:
+        title = f"group {first.subject.group} {one} in {len(claims):,} partitions"
+        topic = first.subject.topic if len(topics) == 1 else None
+        subject = replace(first.subject, topic=topic, partition=None)
+    return replace(
+        first,
+        subject=subject,
+        title=title,
+        since=_first([claim.since for claim in claims]),
+        times=max(claim.times for claim in claims),
+        evidence=_evidence(claims),
+        predicted=tuple(chain.from_iterable(claim.predicted for claim in claims)),
+        next=tuple(_steps(claims)),
+    )
+
+
+def _first(moments: Iterable[datetime | None]) -> datetime | None:
+    """None where one of them was before the first look."""
+    known = [each for each in moments if each is not None]
+    return min(known) if len(known) == len(list(moments)) and known else None
+
+
+def _evidence(claims: Sequence[Claim]) -> tuple[Evidence, ...]:
+    """What is said of the first ones alone, each with what it is about; how many more there are; and what is said of
+    all."""
+    common = [each for each in claims[0].evidence if all(each in claim.evidence for claim in claims)]
+    own = [
+        next((each for each in claim.evidence if each not in common), claim.evidence[0]) for claim in claims[: FEW + 1]
+    ]
+    told = [
+        Evidence(f"{_about(claim.subject)}: {fact}", source)
+        for claim, (fact, source) in zip(claims[:FEW], own, strict=False)
+    ]
+    if len(claims) > FEW:
+        rest, groups = len(claims) - FEW, len({claim.subject.group for claim in claims[FEW:]})
+        more = plural(rest, "more group") if rest == groups > 1 else plural(rest, "more partition")
+        of = f" of {groups:,} groups" if 1 < groups < rest else ""
+        told.append(Evidence(f"and {more}{of}", own[FEW].source))
+    return (*told, *(each for each in common if each not in own))
+
+
+def _about(subject: Subject) -> str:
+    place = f" {subject.topic}/{subject.partition}" if subject.topic is not None else ""
+    return f"group {subject.group}{place}"
+
+
+def _steps(claims: Sequence[Claim]) -> Iterable[Next]:
+    """The steps of all, those with the same text as one. Too many commands are for the operator to choose from."""
+    steps: dict[str, dict[str, tuple[Edit, ...]]] = {}
+    for claim in claims:
+        for text, command, edits in claim.next:
+            known = steps.setdefault(text, {})
+            known[command] = (*known.get(command, ()), *edits)
+    for text, mine in steps.items():
+        commands = [command for command in mine if command]
+        if len(commands) <= MOST_COMMANDS:
+            yield Next(text, "; ".join(commands), tuple(dict.fromkeys(chain.from_iterable(mine.values()))))
+        else:
+            yield Next(f"{text}, {len(commands):,} of them, as {commands[0]}")

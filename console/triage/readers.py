@@ -1,0 +1,140 @@
+"""Who reads what: offsets that no one reads from are left from before, and no trouble of the cluster. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from console.model.cluster import Group, GroupLag, LogRange, PartitionLag
+from console.model.lag_trend import LagTrend, Place, Standing, place
+from console.model.snapshot import Snapshot
+from console.triage.remembered import remembered
+
+
+def left_behind(group: Group, lag: GroupLag, trend: LagTrend | None, *, had_members: bool) -> frozenset[Place]:
+    """The partitions that no member has, of those in which no one was seen to read since the first look. Of a group
+    whose members' partitions are unknown there are none. had_members: whether it was ever listed with some."""
+    standing: Mapping[Place, Standing] = trend.standing if trend is not None else {}
+    free = [where for each in lag.partitions if not each.member and not _was_read(standing, where := place(each))]
+    if (had_members or not group.is_vacant) and len(free) == len(lag.partitions):
+        return frozenset()
+    return frozenset(free)
+
+
+def _was_read(standing: Mapping[Place, Standing], where: Place) -> bool:
+    stands = standing.get(where)
+    return stands is not None and stands.read
+
+
+def what_is_read(trend: LagTrend, left: frozenset[Place]) -> LagTrend:
+    """How the lag moves in the partitions that a reader reads. left: the others."""
+    if not left:
+        return trend
+    partitions = {where: each for where, each in trend.partitions.items() if where not in left}
+    rates = [each.rate for each in partitions.values() if each.rate is not None]
+    base, next_base, last = (
+        look._replace(lag=replace(look.lag, partitions=tuple(p for p in look.lag.partitions if place(p) not in left)))
+        for look in (trend.base, trend.next_base, trend.last)
+    )
+    return LagTrend(
+        base,
+        next_base,
+        last,
+        {where: each for where, each in trend.standing.items() if where not in left},
+        partitions,
+        sum(rates) if rates else None,
+        tuple(where for where in trend.stuck if where not in left),
+    )
+
+
+class Reading(NamedTuple):
+    """A group's offsets. left: partitions that no one reads; lag, trend: of the others, as far as they were read."""
+
+    group: Group
+    left: frozenset[Place]
+    lag: GroupLag | None
+    trend: LagTrend | None
+
+
+def reading_of(group: Group, lag: GroupLag | None, trend: LagTrend | None, *, had_members: bool) -> Reading:
+    """What of a group's offsets a reader reads from."""
+    left = left_behind(group, lag, trend, had_members=had_members) if lag is not None else frozenset[Place]()
+    if lag is not None and left:
+        lag = replace(lag, partitions=tuple(each for each in lag.partitions if place(each) not in left))
+    return Reading(group, left, lag, what_is_read(trend, left) if trend is not None else None)
+
+
+class Sorted(NamedTuple):
+    """Readings of groups without members; of groups with some that stand still; and those with offsets that no one
+    reads from."""
+
+    vacant: list[Reading]
+    stuck: list[Reading]
+    left: list[Reading]
+
+
+@remembered
+def sorted_readings(known: Sequence[Reading]) -> Sorted:
+    """The few of many that are looked at further."""
+    found = Sorted([], [], [])
+    for each in known:
+        group, left, _, trend = each
+        if left:
+            found.left.append(each)
+        if trend is None:
+            continue
+        if group.is_vacant:
+            found.vacant.append(each)
+        elif trend.stuck:
+            found.stuck.append(each)
+    return found
+
+
+class Leftovers(NamedTuple):
+    """Offsets of a group that no one reads from: rows below the beginning of the log, beyond its end, and within it
+    where records wait."""
+
+    group: Group
+    below: tuple[PartitionLag, ...] = ()
+    beyond: tuple[PartitionLag, ...] = ()
+    waiting: tuple[PartitionLag, ...] = ()
+
+
+def leftovers(known: Sequence[Reading], snapshot: Snapshot) -> tuple[Leftovers, ...]:
+    """Those of groups that have some."""
+    return _leftovers(sorted_readings(known), snapshot.lags, snapshot.log_ranges)
+
+
+@remembered
+def _leftovers(
+    known: Sorted, lags: Mapping[str, GroupLag], ranges: Mapping[tuple[str, int], LogRange]
+) -> tuple[Leftovers, ...]:
+    found = []
+    for reading in known.left:
+        rows = [each for each in lags[reading.group.name].partitions if place(each) in reading.left]
+        below: list[PartitionLag] = []
+        beyond: list[PartitionLag] = []
+        waiting: list[PartitionLag] = []
+        for each in rows:
+            if is_below(each, ranges):
+                below.append(each)
+            elif is_beyond(each):
+                beyond.append(each)
+            elif each.lag > 0:
+                waiting.append(each)
+        if below or beyond or waiting:
+            found.append(Leftovers(reading.group, tuple(below), tuple(beyond), tuple(waiting)))
+    return tuple(found)
+
+
+def is_below(at: PartitionLag, ranges: Mapping[tuple[str, int], LogRange]) -> bool:
+    """Whether an offset is of a record that is deleted. Where nothing waits no log can begin later."""
+    known = ranges.get((at.topic, at.partition))
+    return at.lag != 0 and known is not None and 0 <= at.committed < known.start
+
+
+def is_beyond(at: PartitionLag) -> bool:
+    """Whether an offset is beyond the end of the log."""
+    return 0 <= at.end < at.committed

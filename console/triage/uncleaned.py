@@ -1,0 +1,74 @@
+"""Compacted replicas that no cleaner shrinks. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from console.model.cluster import LogDir, Topic
+from console.model.config import ConfigResource, ConfigSet, topic_resource
+from console.model.numbers import long_number
+from console.model.snapshot import Snapshot
+from console.triage.remembered import remembered
+
+UNCLEANED = 3.0
+"""A compacted replica is this many times as large as any other of its partition, and two segments, where no cleaner
+runs: a cleaner leaves at most half of a log dirty (min.cleanable.dirty.ratio)."""
+
+
+class Uncleaned(NamedTuple):
+    """Compacted replicas of a broker that are far larger than the others of their partitions. replicas: how many; size,
+    other: bytes of the largest, and of the largest other replica of that partition."""
+
+    broker: int
+    replicas: int
+    topic: str
+    partition: int
+    size: int
+    other: int
+
+
+def uncleaned(snapshot: Snapshot) -> Sequence[Uncleaned]:
+    """The broker of which that is so, and of no other broker."""
+    return _uncleaned(_compacted(snapshot.topics, snapshot.configs), snapshot.log_dirs)
+
+
+@remembered
+def _uncleaned(compacted: Mapping[str, int], dirs: Mapping[int, tuple[LogDir, ...]]) -> Sequence[Uncleaned]:
+    # Sizes by partition are looked at only where a broker has much of a topic.
+    large = {
+        topic
+        for topic, segment in compacted.items()
+        if len(dirs) > 1 and max(sum(each.sizes.get(topic, 0) for each in mine) for mine in dirs.values()) > 2 * segment
+    }
+    sizes: dict[tuple[str, int], dict[int, int]] = {}
+    for broker, mine in dirs.items():
+        for log_dir in mine if large else ():
+            for each in log_dir.replicas.of(large):
+                if not each.is_future:
+                    sizes.setdefault((each.topic, each.partition), {})[broker] = each.size
+    found = [each for place, held in sizes.items() for each in _larger(*place, held, compacted[place[0]])]
+    if len({each.broker for each in found}) != 1:
+        return ()
+    return (max(found, key=lambda each: each.size)._replace(replicas=len(found)),)
+
+
+@remembered
+def _compacted(topics: Mapping[str, Topic], configs: Mapping[ConfigResource, ConfigSet]) -> Mapping[str, int]:
+    """Topic -> its segment.bytes, of the compacted ones."""
+    found: dict[str, int] = {}
+    for topic in topics:
+        own = configs.get(topic_resource(topic))
+        policy = own.get("cleanup.policy") if own is not None else None
+        if own is not None and policy is not None and "compact" in (policy.value or ""):
+            segment = own.get("segment.bytes")
+            found[topic] = (long_number(segment.value) if segment is not None else None) or 2**30
+    return found
+
+
+def _larger(topic: str, partition: int, held: Mapping[int, int], segment: int) -> Iterator[Uncleaned]:
+    """held: broker -> bytes of its replica."""
+    broker = max(held, key=held.__getitem__)
+    other = max((size for each, size in held.items() if each != broker), default=-1)
+    if other >= 0 and held[broker] > UNCLEANED * other and held[broker] - other > 2 * segment:
+        yield Uncleaned(broker, 1, topic, partition, held[broker], other)

@@ -1,0 +1,21 @@
+"""Which parts of a cluster a look knows nothing of. Pure."""
+
+from __future__ import annotations
+
+from console.triage.symptoms import Look
+
+VITAL = ("cluster", "silent", "topics")
+"""Parts without which nothing can be said, not even that nothing is wrong: the brokers, whether each answers, and the
+partitions."""
+
+
+def unread_parts(look: Look) -> frozenset[str]:
+    """The parts of which nothing is known now: never read, or their last read failed as a whole. A part of which some
+    members could not be read is not one of them."""
+    snapshot = look.snapshot
+    whole = {each.part for each in snapshot.failures if each.entity in ("", each.part)}
+    asked = {each.part for each in snapshot.failures}
+    nothing = {"log_dirs": not snapshot.log_dirs, "configs": not snapshot.configs}
+    return frozenset(
+        {*look.unread, *whole, *(part for part, is_empty in nothing.items() if is_empty and part in asked)}
+    )

@@ -1,0 +1,68 @@
+"""Who waits for an open transaction: readers with read_committed stand at the last stable offset, and groups whose
+offsets are behind it in the coordinator's topic don't get them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from console.model.cluster import PartitionLag, Topic
+from console.model.coordinators import OFFSETS, partition_of
+from console.model.log_course import LogOffsets, Place
+from console.model.transactions import OpenTransaction, Transaction
+from console.triage.facts import Facts
+from console.triage.readers import Reading
+from console.triage.remembered import remembered
+
+STANDS = 3.0
+"""Seconds for which a last stable offset stands still before someone waits for it."""
+
+
+class Wait(NamedTuple):
+    """A partition whose last stable offset stands still. groups: that stand at it, or whose offsets are behind it.
+    holder: the transaction that begins there; known: the same as its coordinator has it; None where that is unknown.
+    """
+
+    place: Place
+    offsets: LogOffsets
+    groups: tuple[str, ...]
+    holder: OpenTransaction | None
+    known: Transaction | None
+
+
+def is_held(row: PartitionLag, facts: Facts) -> bool:
+    """Whether a commit is the last stable offset, with records behind it: who reads with read_committed waits."""
+    log = facts.logs.logs.get((row.topic, row.partition))
+    return log is not None and log.last.waiting > 0 and row.committed == log.last.stable
+
+
+def waits(facts: Facts, known: Sequence[Reading], topics: Mapping[str, Topic]) -> Mapping[Place, Wait]:
+    """Partition -> who waits for it, sorted."""
+    places = facts.logs.standing(STANDS)
+    return _waits(places, facts, known, topics) if places else {}
+
+
+@remembered
+def _waits(
+    places: tuple[Place, ...], facts: Facts, known: Sequence[Reading], topics: Mapping[str, Topic]
+) -> Mapping[Place, Wait]:
+    held = frozenset(places)
+    groups: dict[Place, list[str]] = {}
+    for reading in known:
+        for row in reading.lag.partitions if reading.lag is not None else ():
+            if row.lag > 0 and (row.topic, row.partition) in held and is_held(row, facts):
+                groups.setdefault((row.topic, row.partition), []).append(reading.group.name)
+    if (offsets := topics.get(OFFSETS)) is not None and any(topic == OFFSETS for topic, _ in places):
+        for reading in known:
+            place = OFFSETS, partition_of(reading.group.name, len(offsets.partitions))
+            if place in held:
+                groups.setdefault(place, []).append(reading.group.name)
+    seen = facts.transactions
+    found = {}
+    for place in places:
+        offset = facts.logs.logs[place].last
+        open_ = sorted(seen.at(*place), key=lambda each: each.producer.start_offset)
+        holder = open_[0] if open_ else None
+        transaction = seen.by_producer.get(holder.producer.id) if holder is not None else None
+        found[place] = Wait(place, offset, tuple(sorted(groups.get(place, ()))), holder, transaction)
+    return found

@@ -1,0 +1,154 @@
+"""One request that is never answered holds up no other, and is no cluster that does not answer."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+from console.admin import changes, cluster, partitions
+from console.admin.client import AdminClient
+from console.admin.errors import RequestTimedOut
+from console.admin.link import Link
+from console.admin.settings import Address, ConnectionSettings
+from console.answers.triage import UNKNOWN, exit_code, text_lines
+from console.cli.triage import watch_verdicts
+from console.contexts.context import Context, parse_bootstrap
+from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.embedded.faults import Delay, Fault, Meanwhile
+from console.embedded.replicas import new_topic, striped
+from console.embedded.spec import ClusterSpec
+from console.model.changes import CreateTopics, NewTopic
+from console.session.session import Session
+from console.session.triage_looks import Looker
+from console.triage.course import Course, after, begin
+from console.triage.diagnosis import diagnose
+from console.triage.unread import VITAL
+from tests.support.patience import PATIENCE
+
+NEVER = Delay(3600)
+FORWARDED = ("describe_quorum", "list_partition_reassignments")
+
+
+@pytest.fixture
+def three() -> Iterator[ThreadedCluster]:
+    with run_in_thread(ClusterSpec(brokers=3)) as running:
+        running.call(lambda c: c.state.put_topic(new_topic("orders", striped([1, 2, 3], 6, 3), [1, 2, 3])))
+        yield running
+
+
+def hangs(three: ThreadedCluster, api: str, broker: int | None = None) -> None:
+    three.call(lambda c: c.faults.add(Fault(NEVER, api=api, broker=broker)))
+
+
+def settings_of(three: ThreadedCluster) -> ConnectionSettings:
+    return ConnectionSettings(parse_bootstrap(three.bootstrap))
+
+
+def addresses(three: ThreadedCluster) -> tuple[Address, ...]:
+    return tuple(parse_bootstrap(three.bootstrap))
+
+
+async def watched(looker: Looker, until: frozenset[str]) -> Course:
+    """The course up to the look for which only these parts are left."""
+    course = begin(await looker.look())
+    async with asyncio.timeout(PATIENCE):
+        while set(course.last.unread) - until:
+            await looker.rest()
+            course = after(course, await looker.look())
+    return course
+
+
+async def test_a_controller_that_hangs_takes_no_other_read_along(three: ThreadedCluster) -> None:
+    for api in FORWARDED:
+        hangs(three, api)
+    with AdminClient(settings_of(three)) as client:
+        async with Looker(Session(client, Context("test", "tests", client.settings))) as looker:
+            course = await watched(looker, frozenset({"quorum", "reassignments"}))
+    assert set(course.last.unread) == {"quorum", "reassignments"}
+    assert course.last.silent == frozenset()
+    assert len(course.last.snapshot.topics["orders"].partitions) == 6
+    hidden = " ".join(each.what for each in diagnose(course).unknowable)
+    assert "quorum" in hidden
+    assert "no answer from" not in hidden
+
+
+@pytest.mark.parametrize(
+    ("api", "read"),
+    [("describe_quorum", cluster.describe_quorum), ("list_partition_reassignments", partitions.list_reassignments)],
+)
+@pytest.mark.parametrize("first", [0, 1, 2])
+async def test_what_hangs_at_one_broker_is_asked_of_another(
+    three: ThreadedCluster, api: str, read: object, first: int
+) -> None:
+    """Whichever is asked first: it waits for a controller that hangs, the others know of a new one."""
+    order = (*addresses(three)[first:], *addresses(three)[:first])
+    hangs(three, api, broker=first + 1)
+    with AdminClient(ConnectionSettings(order)) as client:
+        async with asyncio.timeout(PATIENCE):
+            await client.run(read)  # type: ignore[arg-type]
+            await client.run(read)  # type: ignore[arg-type]
+
+
+async def test_one_address_is_asked_again_on_another_connection(three: ThreadedCluster) -> None:
+    """A broker keeps what it sent to the controller that hangs; what comes later goes to the new one."""
+    three.call(lambda c: c.faults.add(Fault(NEVER, api="describe_quorum", times=1)))
+    with AdminClient(ConnectionSettings(addresses(three)[:1])) as client:
+        async with asyncio.timeout(PATIENCE):
+            assert (await client.run(cluster.describe_quorum)).leader_id in (1, 2, 3)
+
+
+async def test_a_change_that_hangs_holds_up_no_read(three: ThreadedCluster) -> None:
+    arrived = threading.Event()
+    three.call(lambda c: c.faults.add(Fault(Meanwhile(lambda _: arrived.set()), api="create_topics")))
+    hangs(three, "create_topics")
+    with AdminClient(settings_of(three)) as client:
+        await client.run(cluster.describe_cluster)
+        change = client.submit(changes.send, CreateTopics((NewTopic("new", 1, 1),)), validate_only=False)
+        async with asyncio.timeout(PATIENCE):
+            assert await asyncio.to_thread(arrived.wait, PATIENCE)
+            assert len((await client.run(cluster.describe_cluster)).brokers) == 3
+        change.cancel()
+
+
+async def test_a_broker_that_hangs_is_known_soon_after_the_others_answered(three: ThreadedCluster) -> None:
+    """Far sooner than the time that they are given while none has."""
+    address = addresses(three)[2]
+    three.run(lambda c: c._listeners[3].stop())
+    with closing(socket.create_server(address, reuse_port=False)), AdminClient(settings_of(three)) as client:
+
+        async def asked(link: Link) -> tuple[frozenset[int], float]:
+            began = asyncio.get_running_loop().time()
+            return await cluster.silent_brokers(link, 10 * PATIENCE), asyncio.get_running_loop().time() - began
+
+        silent, seconds = await client.run(asked)
+    assert silent == {3}
+    assert seconds < PATIENCE
+
+
+async def test_without_an_answer_about_its_brokers_no_cluster_is_healthy(three: ThreadedCluster) -> None:
+    with AdminClient(settings_of(three)) as client:
+        async with Looker(Session(client, Context("test", "tests", client.settings))) as looker:
+            whole = await looker.look(whole=True)
+            assert diagnose(begin(whole)).is_healthy
+    for part in VITAL:
+        verdict = diagnose(begin(whole.__class__(whole.at, whole.snapshot, unread=(part,))))
+        assert not verdict.is_healthy
+        assert exit_code(verdict) == UNKNOWN
+        assert next(iter(text_lines(verdict, 3))).startswith("unknown: ")
+    assert diagnose(begin(whole.__class__(whole.at, whole.snapshot, unread=("log_dirs",)))).is_healthy
+
+
+async def test_the_only_address_hangs() -> None:
+    options = argparse.Namespace(seconds=1.0, watch=False, expect=[], output="text", prometheus=None)
+    with closing(socket.create_server(("127.0.0.1", 0))) as hanging:
+        settings = ConnectionSettings((hanging.getsockname(),))
+        with AdminClient(settings) as client:
+            async with Looker(Session(client, Context("test", "tests", settings))) as looker:
+                with pytest.raises(RequestTimedOut, match=f"asked at 127.0.0.1:{hanging.getsockname()[1]}"):
+                    await watch_verdicts(looker, options)

@@ -1,0 +1,84 @@
+"""README's examples, run as they stand on the cluster that README's own demo opens on."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.embedded.spec import ClusterSpec, clusters_of
+from tests.support.patience import PATIENCE
+
+ROOT = Path(__file__).resolve().parents[2]
+ELSEWHERE = (
+    "demo",
+    "shell",
+    "cluster",
+    "lake",
+    "drift",
+    "usage",
+    "completion",
+    "kac",
+    "events",
+    "-b",
+    "--context",
+    "--command-config",
+)
+"""What stays open, or has tests of its own on what it needs."""
+
+
+def examples() -> list[str]:
+    """The commands of the block, each once; what a line chains with a semicolon is several."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    (block,) = (each for each in re.findall(r"```sh\n(.*?)```", text, re.DOTALL) if "kac doctor" in each)
+    found: list[str] = []
+    # What comes after it is of the lake that `kac lake demo` makes: tests/history has that.
+    for line in block.partition("kac lake demo")[0].splitlines():
+        quoted = False
+        for place, char in enumerate(line):
+            quoted ^= char == "'"
+            if char == "#" and not quoted:
+                line = line[:place]
+                break
+        found += [each.strip() for each in re.split(r";(?=(?:[^']*'[^']*')*[^']*$)", line) if each.strip()]
+    return [each for each in found if each.split()[1] not in ELSEWHERE and not each.startswith("source")]
+
+
+@pytest.fixture(scope="module")
+def demo() -> Iterator[ThreadedCluster]:
+    (spec,) = clusters_of("incident", ClusterSpec()).values()
+    with run_in_thread(spec) as made:
+        yield made
+
+
+@pytest.mark.parametrize("line", examples())
+def test_an_example_of_readme_runs_on_readmes_demo(
+    line: str, demo: ThreadedCluster, tmp_path: Path, own_home: Path
+) -> None:
+    config = own_home / ".config" / "kac" / "config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text(f'[contexts.prod]\n"bootstrap.servers" = "{demo.bootstrap}"\n')
+    (tmp_path / "client.properties").write_text("client.id=kac\n")
+    command, _, target = line.partition(">")
+    words = [demo.bootstrap if word == "…" else word for word in shlex.split(command)[1:]]
+    words = ["1s" if word == "2h" and words[0] == "record" else word for word in words]
+    words = [str(tmp_path / word) if word in ("FILE", "client.properties") else word for word in words]
+    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
+    if not {"-b", "-c"} & set(words):
+        environ["KAC_BOOTSTRAP"] = demo.bootstrap
+    done = subprocess.run(
+        [sys.executable, "-m", "console", *words],
+        cwd=tmp_path, env=environ, capture_output=True, text=True, check=False, timeout=PATIENCE,
+    )  # fmt: skip
+    assert "Traceback" not in done.stderr
+    # 3: something differs, 4 and 5: triage names what is wrong, which a bad day has; moves that have to wait.
+    fine = {"triage": (4, 5), "moves": (0, 4), "doctor": (0, 1)}.get(words[0], (0,))
+    assert done.returncode in fine, done.stdout[-2000:] + done.stderr[-2000:]
+    assert not target or done.stdout

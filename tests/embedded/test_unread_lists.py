@@ -1,0 +1,248 @@
+"""What could not be read, or is shown to nobody, is never said to be empty: lists, triage, files, the screen."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from kio.schema.errors import ErrorCode
+
+from console.admin import cluster as admin_cluster
+from console.admin import groups as admin_groups
+from console.admin.client import AdminClient
+from console.admin.settings import ConnectionSettings
+from console.cli import main as cli
+from console.contexts.console_settings import ConsoleSettings
+from console.contexts.context import Context, parse_bootstrap
+from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
+from console.embedded.faults import Fail, Fault, Meanwhile
+from console.embedded.replicas import new_topic, striped
+from console.embedded.spec import ClusterSpec
+from console.model.acl import Acl
+from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
+from console.session.session import Session
+from console.tui.app import Console
+from tests.tui.console_app import Driven
+
+READ_BY = {
+    "topics": "metadata",
+    "brokers": "describe_cluster",
+    "users": "describe_client_quotas",
+    "clients": "describe_client_quotas",
+    "ips": "describe_client_quotas",
+    "quotas": "describe_client_quotas",
+    "acls": "describe_acls",
+    "groups": "list_groups",
+    "loggers": "describe_configs",
+    "client-metrics": "list_config_resources",
+    "scram": "describe_user_scram_credentials",
+}
+"""Kind -> the API that says which there are."""
+CODES = [*sorted(int(code) for code in ErrorCode if code), 999]
+
+
+@pytest.fixture(scope="module")
+def empty() -> Iterator[ThreadedCluster]:
+    """It has nothing, and nobody may not see it."""
+    with run_in_thread(ClusterSpec(brokers=2)) as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Errors that may pass are not waited for."""
+    monkeypatch.setattr(admin_groups, "SETTLE_SECONDS", 0.0)
+    monkeypatch.setattr(admin_cluster, "_SETTLE_SECONDS", 0.0)
+
+
+def listed(kind: str, cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str], form: str) -> tuple[str, str]:
+    cli.run(["run", "-b", cluster.bootstrap, "--output", form, "-e", f"list {kind}"])
+    written = capsys.readouterr()
+    return written.out, written.err
+
+
+@settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.sampled_from(sorted(READ_BY)), st.sampled_from(CODES))
+def test_every_list_with_every_error(
+    empty: ThreadedCluster, capsys: pytest.CaptureFixture[str], kind: str, code: int
+) -> None:
+    fault = Fault(Fail(code), api=READ_BY[kind])
+    empty.call(lambda c: c.faults.add(fault))
+    try:
+        text, said = listed(kind, empty, capsys, "text")
+        data, _ = listed(kind, empty, capsys, "json")
+    finally:
+        empty.call(lambda c: c.faults.clear())
+    assert f"no {kind}" not in text
+    assert text.startswith("! ") or "! " in text or said.startswith("kac: ")
+    answers = [json.loads(line) for line in data.splitlines()]
+    assert all(each["errors"] for each in answers)
+
+
+@pytest.mark.parametrize("kind", sorted(set(READ_BY) - {"brokers", "loggers"}))
+def test_what_is_empty_is_said_to_be(kind: str, empty: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> None:
+    text, _ = listed(kind, empty, capsys, "text")
+    assert text == f"no {kind}\n"
+
+
+def test_a_cluster_without_topics_is_healthy(empty: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["triage", "-b", empty.bootstrap, "--for", "0s"]) == 0
+    assert capsys.readouterr().out.startswith("healthy")
+
+
+@pytest.mark.parametrize("release", ["2.8", "3.7", "4.3"])
+def test_a_metadata_answer_without_a_broker_is_none(release: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with run_in_thread(ClusterSpec(brokers=2, versions=release)) as cluster:
+        cluster.call(lambda c: c.state.put_topic(new_topic("orders", striped([1, 2], 2, 2), [1, 2])))
+        cluster.call(lambda c: c.faults.add(Fault(Fail(-1), api="metadata")))
+        assert cli.run(["triage", "-b", cluster.bootstrap, "--for", "0s", "--output", "json"]) == 1
+        written = capsys.readouterr()
+        if written.out:
+            verdict = json.loads(written.out)
+            assert verdict["healthy"] is False
+            assert "topics" in " ".join(each["what"] for each in verdict["unknowable"])
+        else:
+            assert "UNKNOWN_SERVER_ERROR" in written.err or "NO_BROKERS" in written.err
+
+
+def put(name: str, cluster: EmbeddedCluster) -> None:
+    cluster.state.put_topic(new_topic(name, striped([1, 2], 2, 2), [1, 2]))
+
+
+CLUSTER_DESCRIBE = Acl(
+    AclResourceType(4),
+    "kafka-cluster",
+    PatternType(3),
+    "User:ANONYMOUS",
+    "*",
+    AclOperation(8),
+    Permission(3),
+)
+
+
+@pytest.fixture(params=["nothing", "the cluster"])
+def hidden(request: pytest.FixtureRequest) -> Iterator[tuple[ThreadedCluster, bool]]:
+    """It has topics that ANONYMOUS may not see; DESCRIBE on the cluster, or not even that."""
+    with run_in_thread(ClusterSpec(brokers=2, super_users=frozenset())) as running:
+        for name in ("orders", "payments"):
+            running.call(partial(put, name))
+        if request.param == "the cluster":
+            running.call(lambda c: c.state.add_acl(CLUSTER_DESCRIBE))
+        yield running, request.param == "the cluster"
+
+
+def kac(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = cli.run(list(arguments))
+    written = capsys.readouterr()
+    return code, written.out, written.err
+
+
+def test_topics_that_are_not_shown_are_unknown(
+    hidden: tuple[ThreadedCluster, bool], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    cluster, sees_disks = hidden
+    at = ("-b", cluster.bootstrap)
+    why = "none is visible to User:ANONYMOUS; brokers leave out those it may not DESCRIBE"
+    why += "; log directories hold 2" if sees_disks else ""
+
+    code, out, _ = kac(capsys, "triage", *at, "--for", "0s")
+    assert (code, out.splitlines()[0]) == (1, "unknown: topics could not be read")
+    assert why in out
+    assert "healthy" not in out
+    code, out, _ = kac(capsys, "triage", *at, "--for", "0s", "--output", "json")
+    assert (code, json.loads(out)["healthy"]) == (1, False)
+
+    code, out, _ = kac(capsys, "topics", *at, "--list")
+    assert code == 1
+    assert why in out
+    assert "no topics" not in out
+
+    file = tmp_path / "wanted.yaml"
+    code, _, err = kac(capsys, "export", *at, "--output", str(file))
+    assert code == 1
+    assert why in err
+    assert "# unknown topics: they could not be read" in file.read_text()
+
+    code, out, err = kac(capsys, "snapshot", *at)
+    assert code == 1
+    assert why in " ".join(str(each) for each in json.loads(out)["errors"])
+
+    groups: dict[str, Any] = json.loads(kac(capsys, "groups", *at, "--list", "--output", "json")[1])
+    assert bool(groups["errors"]) is not sees_disks
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("groups", "--list"), ("groups", "--list", "--output", "kafka"), ("groups", "--describe", "--all-groups")],
+)
+def test_groups_that_are_not_shown_are_unknown(
+    hidden: tuple[ThreadedCluster, bool], capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    cluster, sees_groups = hidden
+    code, out, err = kac(capsys, words[0], "-b", cluster.bootstrap, *words[1:])
+    assert (code == 0) is sees_groups
+    assert ("none is visible to User:ANONYMOUS" in out + err) is not sees_groups
+
+
+def test_a_topic_that_goes_away_while_it_is_listed_is_no_secret(
+    empty: ThreadedCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    topic = new_topic("short-lived", striped([1, 2], 1, 1), [1, 2])
+    empty.call(lambda c: c.state.put_topic(topic))
+    gone = Fault(Meanwhile(lambda state: state.remove_topic("short-lived")), api="metadata", times=1)
+    empty.call(lambda c: c.faults.add(gone))
+    try:
+        code, out, _ = kac(capsys, "topics", "-b", empty.bootstrap, "--list")
+    finally:
+        empty.call(lambda c: c.faults.clear())
+    assert (code, out) == (0, "no topics\n")
+
+
+def test_what_was_not_answered_was_not_looked_at() -> None:
+    from datetime import UTC, datetime
+
+    from console.model import snapshot as refresh
+    from console.model.cluster import Broker, ClusterInfo, Topic, TopicListing
+    from console.model.failure import Failure
+    from console.model.snapshot import Snapshot
+    from console.present.triage import healthy_text
+    from console.triage.course import begin
+    from console.triage.symptoms import Look
+
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    known = refresh.with_cluster(Snapshot(), ClusterInfo("id", 1, (Broker(1, "h", 1, None),)), at)
+    known = refresh.with_topics(known, TopicListing({"t": Topic("t", ())}), whole=True, at=at)
+    lacks = Failure("UNSUPPORTED", "this server does not have it", "")
+    for part in ("quorum", "log_dirs", "reassignments"):
+        known = refresh.with_failures(known, part, [("", lacks)])
+    text = healthy_text(begin(Look(at, known)))
+    first, *rest = text.splitlines()
+    assert first == "healthy: 1 broker, 1 topic, 0 groups and throttles were looked at"
+    assert [line.partition(":")[0] for line in rest] == ["unknown quorum", "unknown disks", "unknown moves"]
+
+
+@pytest.mark.parametrize("size", [(80, 24), (200, 60)])
+async def test_the_screen_offers_nothing_for_what_is_not_shown(
+    hidden: tuple[ThreadedCluster, bool], size: tuple[int, int]
+) -> None:
+    settings_ = ConnectionSettings(parse_bootstrap(hidden[0].bootstrap))
+    with AdminClient(settings_) as client:
+        app = Console(Session(client, Context("hidden", "test", settings_)), ConsoleSettings(start_pane="now"))
+        async with app.run_test(size=size) as pilot:
+            it = Driven(app, pilot, client)
+            await it.shows("topics unknown")
+            assert "no trouble" not in it.text
+            assert "healthy" not in it.text
+            await it.press("2")
+            await it.shows("none is visible to User:ANONYMOUS")
+            assert "`n` makes one" not in it.text
+            assert "0 topics" not in it.text
+            await it.press("5")
+            await it.shows("CLUSTER_AUTHORIZATION_FAILED" if not hidden[1] else "DESCRIBE   *")
+            assert "no ACLs" not in it.text

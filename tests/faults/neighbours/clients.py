@@ -1,0 +1,280 @@
+"""Neighbours of faults of clients: transactions, quotas, rights, and the coordinators of groups."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from console.admin.settings import ConnectionSettings, SaslSettings
+from console.contexts.context import parse_bootstrap
+from console.embedded.brokers import EmbeddedCluster
+from console.embedded.group_coordinator import ensure_topic
+from console.embedded.groups import Committed, Group
+from console.embedded.partition_log import PartitionLog
+from console.embedded.replicas import new_topic, striped
+from console.embedded.scenarios.seed import allow
+from console.embedded.spec import ClusterSpec, SaslSpec
+from console.model.acl import Acl
+from console.model.cluster import LogDir, Partition, ReplicaSize, ReplicaSizes, Topic
+from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
+from console.model.log_course import LogCourses, LogOffsets, look_at_logs
+from console.model.quota import QuotaEntity
+from console.model.secret import Secret
+from console.model.snapshot import Snapshot
+from console.model.throttling import Client, Throttled
+from console.model.transactions import OpenTransaction, Producer, StableOffsets, Transaction, Transactions
+from console.triage.facts import Facts, RequestLogs, opened
+from tests.faults.fault import cause
+from tests.faults.neighbours import Neighbour, embedded, modelled
+from tests.unit.test_triage import START, TICK, healthy, moved, now_ms
+
+PLACE = ("orders", 0)
+
+
+# -- transactions ------------------------------------------------------------------------------------------------------
+
+
+def _logs(tick: int, stable: int, end: int, grows: int) -> LogCourses:
+    logs = LogCourses()
+    for each in range(tick + 1):
+        offsets = LogOffsets(0, stable, end + grows * each)
+        logs = look_at_logs(logs, {PLACE: offsets}, (START + each * TICK).timestamp())
+    return logs
+
+
+def _long_transaction(tick: int, ill: bool) -> Facts:
+    """A job that writes for an hour in one transaction, as long as its timeout allows; nobody knows the ill one."""
+    producer = Producer(77, 3, 9, now_ms(0) - 3_600_000 if ill else now_ms(tick), 2, 100)
+    open_ = OpenTransaction(*PLACE, producer, confirmed=True)
+    known = Transaction("export", 77, "Ongoing", 1, 3, 7_200_000, now_ms(0) - 3_000_000, frozenset({PLACE}))
+    places = {PLACE: StableOffsets(100, 110 + 50 * tick)}
+    seen = Transactions(places, (open_,), {} if ill else {"export": known}, at_ms=now_ms(tick))
+    return Facts(_logs(tick, 100, 110, 50), seen, opened(seen))
+
+
+def _committed_reader(snapshot: Snapshot, tick: int, _ill: bool) -> Snapshot:
+    return moved(snapshot, {0: (100, 110 + 50 * tick), 1: (5 + 10 * tick, 5 + 10 * tick)})
+
+
+def _idle_transactional(tick: int, ill: bool) -> Facts:
+    """Transactions are ended by markers: the group has read all records, and its offset is before the last marker."""
+    if not ill:
+        return Facts(_logs(tick, 101, 101, 0))
+    producer = Producer(77, 3, 9, now_ms(0) - 3_600_000, 2, 100)
+    seen = Transactions(
+        {PLACE: StableOffsets(100, 101)},
+        (OpenTransaction(*PLACE, producer, confirmed=True),),
+        at_ms=now_ms(tick),
+    )
+    return Facts(_logs(tick, 100, 101, 0), seen, opened(seen))
+
+
+def _before_the_marker(snapshot: Snapshot, _tick: int, _ill: bool) -> Snapshot:
+    return moved(snapshot, {0: (100, 101)})
+
+
+# -- quotas ------------------------------------------------------------------------------------------------------------
+
+
+def _at_its_limit(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
+    """A client reads nearly as much as its quota allows, which is all that is written."""
+    written, read = (100, 45) if ill else (45, 45)
+    sizes = ReplicaSizes([ReplicaSize("orders", 0, 10_000, 0, False)])
+    dirs = {broker: (LogDir("/data", sizes, 10**9, 9 * 10**8),) for broker in (1, 2, 3)}
+    quotas = {QuotaEntity.of({"client-id": "c"}): {"consumer_byte_rate": 1_000.0}}
+    rows = {0: (100 + read * tick, 100 + written * tick)}
+    return replace(moved(snapshot, rows), log_dirs=dirs, quotas=quotas)
+
+
+def _hundred_records(tick: int, _ill: bool) -> Facts:
+    logs = LogCourses()
+    for each in range(tick + 1):
+        found = {("orders", number): LogOffsets(0, 100 if number == 0 else 0, 100) for number in range(6)}
+        found = {place: LogOffsets(0, 100, 100) if place[1] == 0 else LogOffsets(0, 0, 0) for place in found}
+        logs = look_at_logs(logs, found, (START + each * TICK).timestamp())
+    return Facts(logs)
+
+
+def _throttled(_tick: int, ill: bool) -> Facts:
+    """A request log with throttled requests of a client: two of a burst, or one after the other."""
+    client = Client("c", "User:app", "FETCH")
+    much = Throttled(50, 40 if ill else 2, 900)
+    return Facts(request_logs=RequestLogs({client: much}, ("kafka-request.log",)))
+
+
+# -- rights ------------------------------------------------------------------------------------------------------------
+
+PASSWORD = Secret("of alice")
+
+
+def _few_rights(cluster: EmbeddedCluster, ill: bool) -> None:
+    """A principal that may describe all that triage reads, and nothing else."""
+    state = cluster.state
+    state.put_topic(new_topic("orders", striped([1, 2, 3], 3, 3), [1, 2, 3]))
+    for type_, name in (("TOPIC", "*"), ("GROUP", "*"), ("TRANSACTIONAL_ID", "*")):
+        allow(state, "User:alice", "DESCRIBE", type_, name)
+    for type_, name in (("TOPIC", "*"), ("CLUSTER", "kafka-cluster")):
+        allow(state, "User:alice", "DESCRIBE_CONFIGS", type_, name)
+    if not ill:
+        allow(state, "User:alice", "DESCRIBE", "CLUSTER", "kafka-cluster")
+
+
+def _as_alice(addresses: str) -> ConnectionSettings:
+    return ConnectionSettings(parse_bootstrap(addresses), "SASL_PLAINTEXT", SaslSettings("PLAIN", "alice", PASSWORD))
+
+
+DENIED = Acl(
+    AclResourceType.parse("TOPIC"),
+    "orders",
+    PatternType.parse("LITERAL"),
+    "User:app",
+    "*",
+    AclOperation.parse("WRITE"),
+    Permission.parse("DENY"),
+)
+
+
+def _without_groups() -> Snapshot:
+    return replace(healthy(), groups={}, lags={})
+
+
+def _denied(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
+    """A right is taken while a job is done with its work; of another topic where it is well."""
+    at = {**snapshot.read_at, "acls": START + tick * TICK}
+    acl = DENIED if ill else DENIED._replace(resource_name="invoices")
+    return replace(snapshot, acls=(acl,) if tick >= 4 else (), read_at=at)
+
+
+def _written_until_then(tick: int, _ill: bool) -> Facts:
+    logs = LogCourses()
+    for each in range(tick + 1):
+        end = 100 + 10 * min(each, 4)
+        logs = look_at_logs(logs, {PLACE: LogOffsets(0, end, end)}, (START + each * TICK).timestamp())
+    return Facts(logs)
+
+
+# -- coordinators ------------------------------------------------------------------------------------------------------
+
+
+def _coordinators_move(snapshot: Snapshot, tick: int, ill: bool) -> Snapshot:
+    """The leaders of the offsets' topic change from look to look, as in a rolling restart; the ill one has none."""
+    leader = -1 if ill else 1 + tick % 3
+    ids = (leader, *(each for each in (1, 2, 3) if each != leader)) if leader > 0 else (1, 2, 3)
+    partition = Partition(0, leader, ids, ids if leader > 0 else (1,), leader_epoch=tick)
+    offsets = Topic("__consumer_offsets", (partition,), internal=True)
+    return replace(snapshot, topics={**snapshot.topics, offsets.name: offsets})
+
+
+def _one_broker(ill: bool) -> ClusterSpec:
+    factor = {"offsets.topic.replication.factor": "3"} if ill else {}
+    return ClusterSpec(brokers=1, static_configs=factor)
+
+
+def _no_group_yet(cluster: EmbeddedCluster, _ill: bool) -> None:
+    cluster.state.put_topic(new_topic("orders", striped([1], 3, 1), [1]))
+
+
+# -- many of them ------------------------------------------------------------------------------------------------------
+
+
+def _hundreds_of_dead_groups(cluster: EmbeddedCluster, ill: bool) -> None:
+    """As after years of consoles and tests: groups without members, whose records retention deleted. One of the ill
+    cluster's has a member."""
+    state = cluster.state
+    ensure_topic(state)
+    state.put_topic(new_topic("orders", striped([1, 2, 3], 3, 3), [1, 2, 3]))
+    for number in range(3):
+        state.logs["orders", number] = PartitionLog(10, 400)
+    for each in range(300):
+        group = Group(f"console-{each:03}", protocol_type="consumer", written=True)
+        group.offsets |= {("orders", number): Committed(0, at=0.0) for number in range(3)}
+        state.groups[group.id] = group
+    if ill:
+        from console.embedded.scenarios.seed import add_group
+
+        add_group(cluster, "alive", ["orders"], ["alive-1"], 0)
+        state.groups["alive"].offsets = {("orders", number): Committed(0, at=0.0) for number in range(3)}
+
+
+NEIGHBOURS = (
+    Neighbour(
+        name="a long transaction",
+        fault="hanging transaction",
+        how="a job writes for an hour in one transaction, and a reader with read_committed waits for it",
+        decides="no coordinator knows the transaction",
+        ill=cause("transaction-hanging", topic="orders", partition=0),
+        told=frozenset({"transaction-open"}),
+        looks=modelled(_committed_reader, ticks=30, facts=_long_transaction),
+    ),
+    Neighbour(
+        name="an idle transactional topic",
+        fault="hanging transaction",
+        how="a group stands before the marker of the last transaction: lag 1, for ever",
+        decides="the transaction has no marker",
+        ill=cause("transaction-hanging", topic="orders", partition=0),
+        looks=modelled(_before_the_marker, ticks=30, facts=_idle_transactional),
+    ),
+    Neighbour(
+        name="a client that reads as much as it may",
+        fault="client above its quota",
+        how="a client's reads are near its quota, and are all that is written",
+        decides="more is written than it may read",
+        ill=cause("quota-exceeded", group="billing"),
+        looks=modelled(_at_its_limit, ticks=14, facts=_hundred_records),
+    ),
+    Neighbour(
+        name="a burst that was throttled",
+        fault="client above its quota, by request logs",
+        how="two requests of a client were throttled within a minute",
+        decides="forty of fifty are",
+        ill=cause("quota-exceeded"),
+        looks=modelled(lambda snapshot, _tick, _ill: snapshot, facts=_throttled),
+    ),
+    Neighbour(
+        name="a principal that may describe, and nothing else",
+        fault="few rights",
+        how="the console's principal may describe all that triage reads, and do nothing",
+        decides="it may not describe the cluster",
+        ill=cause("access-denied", entity="this console: cluster"),
+        looks=embedded(
+            _few_rights,
+            spec=ClusterSpec(sasl=SaslSpec(plain={"alice": PASSWORD}), super_users=frozenset({"User:admin"})),
+            settings=_as_alice,
+            looks=2,
+        ),
+    ),
+    Neighbour(
+        name="a right that nobody used",
+        fault="access-changed",
+        how="a right is taken on one topic at the moment at which a job is done with another",
+        decides="it is the right to write to the topic that falls silent",
+        ill=cause("access-changed", topic="orders"),
+        looks=modelled(
+            _denied, ticks=14, facts=_written_until_then, before=lambda: replace(healthy(), groups={}, lags={})
+        ),
+    ),
+    Neighbour(
+        name="coordinators that move",
+        fault="coordinator leaderless",
+        how="another broker leads the offsets' topic at each look",
+        decides="none does",
+        ill=cause("coordinator-unavailable", topic="__consumer_offsets"),
+        looks=modelled(_coordinators_move),
+    ),
+    Neighbour(
+        name="a cluster without groups",
+        fault="coordinator leaderless",
+        how="one broker, on which no group was used yet",
+        decides="its file wants three replicas of the offsets' topic",
+        ill=cause("coordinator-unavailable", topic="__consumer_offsets"),
+        looks=embedded(_no_group_yet, spec=_one_broker, looks=2),
+    ),
+    Neighbour(
+        name="hundreds of dead groups",
+        fault="offsets out of range",
+        how="300 groups without members, whose records retention deleted long ago",
+        decides="one more has a member there",
+        ill=cause("offsets-out-of-range", group="alive"),
+        told=frozenset({"groups-without-members"}),
+        looks=embedded(_hundreds_of_dead_groups, looks=3),
+    ),
+)

@@ -1,0 +1,301 @@
+"""Every regular expression of the console, how it is used, and texts that make one slow which is not linear."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+import signal
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from math import inf
+from pathlib import Path
+from types import FrameType
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).parents[2]
+_CALLS = frozenset({"compile", "search", "match", "fullmatch", "sub", "subn", "split", "findall", "finditer"})
+_parser: Any = re._parser  # type: ignore[attr-defined]
+
+
+class Expression(NamedTuple):
+    """One regular expression. uses: names of the methods that are called on it. place: module and line."""
+
+    place: str
+    pattern: str | bytes
+    flags: int
+    uses: frozenset[str]
+
+    @property
+    def compiled(self) -> re.Pattern[Any]:
+        """Itself."""
+        return re.compile(self.pattern, self.flags)
+
+
+class Unknown(NamedTuple):
+    """An expression that is made of what only its caller knows."""
+
+    place: str
+    code: str
+
+
+@cache
+def expressions() -> tuple[tuple[Expression, ...], tuple[Unknown, ...]]:
+    """All of console/ and widgets/, and those whose text can't be known from the code."""
+    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in _files()}
+    public = _uses([node for tree in trees.values() for node in ast.walk(tree)])
+    known: list[Expression] = []
+    unknown: list[Unknown] = []
+    for path, tree in trees.items():
+        nodes = list(ast.walk(tree))
+        if not any(_call(node) for node in nodes):
+            continue
+        name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        names = {alias.asname or alias.name for n in nodes if isinstance(n, ast.ImportFrom) for alias in n.names}
+        module = importlib.import_module(name)
+        own = _uses(nodes)
+        assigned = {id(n.value): _target(n) for n in nodes if isinstance(n, ast.Assign | ast.AnnAssign)}
+        for node in nodes:
+            what = _call(node)
+            if not what:
+                continue
+            assert isinstance(node, ast.Call)
+            place = f"{name}:{node.lineno}"
+            try:
+                pattern = eval(compile(ast.Expression(node.args[0]), name, "eval"), vars(module))
+                flags = 0
+                at = {"compile": 1, "search": 2, "match": 2, "fullmatch": 2, "findall": 2, "finditer": 2}.get(what, 9)
+                given = [*node.args[at : at + 1], *(k.value for k in node.keywords if k.arg == "flags")]
+                for each in given:
+                    flags |= int(eval(compile(ast.Expression(each), name, "eval"), vars(module)))
+            except NameError:
+                unknown.append(Unknown(place, ast.unparse(node.args[0])))
+                continue
+            if what == "compile":
+                target = assigned.get(id(node), "")
+                private = target.startswith("_") and target not in names
+                uses = (own if private else public).get(target, frozenset())
+                # What is handed on as a value may be used in any way.
+                uses = uses or frozenset({"search", "fullmatch"})
+            else:
+                uses = frozenset({what})
+            known.append(Expression(place, pattern, flags, uses))
+    return tuple(known), tuple(unknown)
+
+
+def _files() -> Iterator[Path]:
+    for room in ("console", "widgets"):
+        yield from sorted((ROOT / room).rglob("*.py"))
+
+
+def _call(node: ast.AST) -> str:
+    """The name of a function of `re` that takes a pattern, if this calls it."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _CALLS:
+        of = node.func.value
+        if isinstance(of, ast.Name) and of.id == "re" and node.args:
+            return node.func.attr
+    return ""
+
+
+def _target(node: ast.Assign | ast.AnnAssign) -> str:
+    target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+    return target.id if isinstance(target, ast.Name) else ""
+
+
+def _uses(nodes: Iterable[ast.AST]) -> dict[str, frozenset[str]]:
+    """Name of a pattern -> methods that are called on it, or that are handed on."""
+    found: dict[str, set[str]] = {}
+    for node in nodes:
+        if isinstance(node, ast.Attribute) and node.attr in _CALLS:
+            of = node.value
+            name = of.id if isinstance(of, ast.Name) else of.attr if isinstance(of, ast.Attribute) else ""
+            found.setdefault(name, set()).add(node.attr)
+    return {name: frozenset(uses) for name, uses in found.items()}
+
+
+# -- texts -------------------------------------------------------------------------------------------------------------
+
+_CATEGORY = {
+    "CATEGORY_DIGIT": "0",
+    "CATEGORY_NOT_DIGIT": "x",
+    "CATEGORY_SPACE": " ",
+    "CATEGORY_NOT_SPACE": "x",
+    "CATEGORY_WORD": "a",
+    "CATEGORY_NOT_WORD": "-",
+}
+_ANY = "\x00 a0.:/\"'<>=-_\\\n[]{}(),;@#"
+
+
+def _units(parsed: Any) -> Iterator[str]:
+    """A character for every literal and class of an expression, in its order."""
+    for op, value in parsed:
+        match str(op):
+            case "LITERAL":
+                yield chr(value)
+            case "NOT_LITERAL":
+                yield next(each for each in "ax" if ord(each) != value)
+            case "ANY":
+                yield "a"
+            case "IN":
+                yield from _of_class(value)
+            case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
+                yield from _units(value[2])
+            case "SUBPATTERN":
+                yield from _units(value[3])
+            case "ATOMIC_GROUP":
+                yield from _units(value)
+            case "BRANCH":
+                for branch in value[1]:
+                    yield from _units(branch)
+            case "ASSERT" | "ASSERT_NOT":
+                yield from _units(value[1])
+            case "GROUPREF_EXISTS":
+                for branch in value[1:]:
+                    yield from _units(branch or ())
+
+
+def _of_class(items: Any) -> list[str]:
+    negated = str(items[0][0]) == "NEGATE"
+    inside = []
+    for op, value in items[negated:]:
+        match str(op):
+            case "LITERAL":
+                inside.append(chr(value))
+            case "RANGE":
+                inside.append(chr(value[0]))
+            case "CATEGORY":
+                inside.append(_CATEGORY[str(value)])
+    if not negated:
+        return inside
+    pattern = re.compile("".join(["[^", *(re.escape(each) for each in inside), "]"]))
+    spaces = any(str(op) == "CATEGORY" and str(value) == "CATEGORY_SPACE" for op, value in items)
+    return [each for each in _ANY if pattern.match(each) and not (spaces and each.isspace())][:4]
+
+
+def _prefixes(parsed: Any, before: str = "") -> Iterator[str]:
+    """Examples of every beginning of an expression, of each branch and each repeat in it, too."""
+    text = before
+    for op, value in parsed:
+        match str(op):
+            case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
+                yield from _prefixes(value[2], text)
+                text += _example(value[2]) * max(value[0], 1)
+            case "SUBPATTERN":
+                yield from _prefixes(value[3], text)
+                text += _example(value[3])
+            case "ATOMIC_GROUP":
+                yield from _prefixes(value, text)
+                text += _example(value)
+            case "BRANCH":
+                for branch in value[1]:
+                    yield from _prefixes(branch, text)
+                text += _example(value[1][0])
+            case _:
+                text += _example([(op, value)])
+        yield text
+
+
+def _example(parsed: Any) -> str:
+    """A short text that fits, or nearly fits."""
+    text = ""
+    for op, value in parsed:
+        match str(op):
+            case "LITERAL" | "NOT_LITERAL" | "ANY" | "IN":
+                text += next(_units([(op, value)]), "")
+            case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
+                text += _example(value[2]) * max(value[0], 1)
+            case "SUBPATTERN":
+                text += _example(value[3])
+            case "ATOMIC_GROUP":
+                text += _example(value)
+            case "BRANCH":
+                text += _example(value[1][0])
+    return text
+
+
+def texts(expression: Expression) -> list[tuple[str, str, str]]:
+    """Texts that grow: a beginning, what is repeated, and an end. Each literal and class repeated, alone and after each
+    beginning; each beginning repeated without its end."""
+    parsed = _parser.parse(expression.pattern, expression.flags)
+    units = list(dict.fromkeys(_units(parsed)))[:24]
+    prefixes = list(dict.fromkeys(text for text in _prefixes(parsed) if text))[-40:]
+    made = [("", unit, end) for unit in units for end in ("", "\0")]
+    made += [("", prefix, end) for prefix in prefixes for end in ("", "\0")]
+    # Where one class ends and the next begins is what backtracks.
+    of_classes = units[:6]
+    made += [(prefix, unit, "\0") for prefix in prefixes[:16] for unit in of_classes]
+    made += [(prefix, one + other, "\0") for prefix in prefixes[:3] for one in of_classes for other in of_classes]
+    return list(dict.fromkeys(made))
+
+
+# -- time --------------------------------------------------------------------------------------------------------------
+
+
+class TookTooLong(Exception):
+    """The limit of CPU time is reached."""
+
+
+def cpu_seconds(work: Callable[[], object], limit: float) -> float:
+    """The CPU time of some work, infinite where it took longer than the limit."""
+
+    def over(_number: int, _frame: FrameType | None) -> None:
+        raise TookTooLong
+
+    before = signal.signal(signal.SIGVTALRM, over)
+    began = time.process_time()
+    try:
+        signal.setitimer(signal.ITIMER_VIRTUAL, limit)
+        work()
+    except TookTooLong:
+        return inf
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+    return time.process_time() - began
+
+
+def runs(expression: Expression, text: str) -> list[Callable[[], object]]:
+    """What the console does with it, on a text."""
+    pattern = expression.compiled
+    data: Any = text if isinstance(expression.pattern, str) else text.encode("latin-1", "replace")
+    empty: Any = data[:0]
+    made: dict[str, Callable[[], object]] = {
+        "search": lambda: pattern.search(data),
+        "match": lambda: pattern.match(data),
+        "fullmatch": lambda: pattern.fullmatch(data),
+        "sub": lambda: pattern.sub(empty, data),
+        "subn": lambda: pattern.subn(empty, data),
+        "split": lambda: pattern.split(data),
+        "findall": lambda: pattern.findall(data),
+        "finditer": lambda: deque(pattern.finditer(data), maxlen=0),
+    }
+    return [made[use] for use in sorted(expression.uses)]
+
+
+HALF, WHOLE = 32 << 10, 64 << 10
+_SURELY_LINEAR = 0.05
+"""CPU seconds that no expression needs which looks at 64 KB a few times, and every other one does."""
+_LIMIT = 1.0
+GROWTH = 3
+
+
+def grown(begin: str, repeated: str, end: str, size: int) -> str:
+    """A text of about this many characters."""
+    return begin + repeated * (size // len(repeated)) + end
+
+
+def slow_text(expression: Expression) -> str:
+    """A text on which an expression's CPU time grows more than threefold when it is twice as long; "" if none does."""
+    for begin, repeated, end in texts(expression):
+        whole = runs(expression, grown(begin, repeated, end, WHOLE))
+        half = runs(expression, grown(begin, repeated, end, HALF))
+        for long, short in zip(whole, half, strict=True):
+            took = cpu_seconds(long, _LIMIT)
+            if took < _SURELY_LINEAR:
+                continue
+            took = min(took, cpu_seconds(long, _LIMIT))
+            if took == inf or took > max(GROWTH * min(cpu_seconds(short, _LIMIT) for _ in range(2)), _SURELY_LINEAR):
+                return f"{begin!r} + {repeated!r}… + {end!r}: {took:.2f} s"
+    return ""

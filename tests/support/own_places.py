@@ -1,0 +1,99 @@
+"""A home of their own for all tests of a run, before any of them begins, and a look at the real one after the last."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import resource
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.support.cached_folder import cache_home
+
+DESCRIPTORS = 8_192
+"""Open files that some tests want: embedded clusters of hundreds of brokers. Shells often allow 1,024, and more."""
+_BELOW_HOME = (
+    *(".config/kac", ".local/state/kac", ".local/share/kac", ".kaf", ".config/kafkactl", ".config/kcl"),
+    *(".config/rpk", ".aws", ".ssh", ".ivy2"),
+)
+_BY_VARIABLE = ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME")
+_MOST = 20_000
+"""Files that are looked at."""
+
+Seen = Mapping[str, tuple[int, int]]
+"""Path -> size and time of change."""
+
+
+class RealPlaces(NamedTuple):
+    """The user's own folders that the console, or what it reads, could be in."""
+
+    folders: tuple[Path, ...]
+
+    def seen(self) -> Seen:
+        """What is in them now."""
+        found: dict[str, tuple[int, int]] = {}
+        for path in self._paths():
+            try:
+                of = path.lstat()
+            except OSError:
+                continue
+            found[str(path)] = of.st_size, of.st_mtime_ns
+            if len(found) == _MOST:
+                break
+        return found
+
+    def _paths(self) -> Iterator[Path]:
+        for folder in self.folders:
+            yield folder
+            for where, folders, files in os.walk(folder):
+                yield from (Path(where, name) for name in (*folders, *files))
+
+
+def real_places(environ: Mapping[str, str]) -> RealPlaces:
+    """Those of an environment."""
+    home = Path(environ.get("HOME") or "/nonexistent")
+    named = (Path(environ[name], "kac") for name in _BY_VARIABLE if environ.get(name))
+    return RealPlaces((*(home / name for name in _BELOW_HOME), *named))
+
+
+def changed(before: Seen, after: Seen) -> list[str]:
+    """The paths that came, went or changed. A folder alone changes with what is in it, and is told by that."""
+    return sorted(path for path in {*before, *after} if before.get(path) != after.get(path))
+
+
+def take_a_home() -> None:
+    """Give this process and its children a home of their own, which goes with it. What is fetched stays where it is."""
+    os.environ["XDG_CACHE_HOME"] = str(cache_home().parent)
+    real = Path(os.environ.get("HOME") or "/nonexistent")
+    if "GOPATH" not in os.environ and (real / "go").is_dir():
+        os.environ["GOPATH"] = str(real / "go")
+    home = tempfile.mkdtemp(prefix="kac-tests-home-")
+    mine = os.getpid()
+    atexit.register(lambda: shutil.rmtree(home, ignore_errors=True) if os.getpid() == mine else None)
+    os.environ["HOME"] = home
+    for name in _BY_VARIABLE:
+        os.environ.pop(name, None)
+
+
+def open_more_files() -> None:
+    """Raise the limit of this process and its children as far as it may go: root may raise the hard one, too."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= DESCRIPTORS:
+        return
+    if hard != resource.RLIM_INFINITY and hard < DESCRIPTORS:
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (DESCRIPTORS, DESCRIPTORS))
+            return
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        return
+    resource.setrlimit(resource.RLIMIT_NOFILE, (DESCRIPTORS, hard))
+
+
+def too_few_files(wanted: int) -> str:
+    """Why a test that opens so many files can't run, ``""`` if it can."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return "" if soft == resource.RLIM_INFINITY or soft >= wanted else f"it opens {wanted:,} files; ulimit -n {soft}"

@@ -1,0 +1,281 @@
+"""Files that anybody may have written: what is no record, journal, lease or plan is an error of the format, and takes
+little memory."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from console.files.plan_file import FORMAT as PLAN
+from console.files.plan_file import VERSION as PLAN_VERSION
+from console.files.plan_file import read_plan
+from console.flight.answer import FORMAT, Answer, Header, RecordError
+from console.flight.block import DELTA, SAME, WHOLE, BlockWriter, Entry, Question
+from console.flight.coded_body import FAR, Coded, whole
+from console.flight.delta import runs_coded
+from console.flight.flight_reader import MOST_MADE, FlightReader
+from console.flight.frames import BLOCK, HEADER, MAGIC, framed
+from console.journal.operations import BELIEVED, LEASE, Holder, Lease, is_held
+from console.journal.records import this_process
+from console.model.journal_lines import VERSION, BadLine, Origin, line_of, read_line, time_text
+from console.model.numbers import LAST_MS, json_of
+from console.model.yaml_places import FileProblem
+
+DEEP = "[" * 100_000
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+WRONG_TIMES: st.SearchStrategy[object] = st.sampled_from(
+    ["", "10000-01-01T00:00:00Z", "2026-03-01T12:00:00", "Infinity", "9" * 30, 7, None, []]
+)
+WRONG_PIDS: st.SearchStrategy[object] = st.sampled_from(["12", "", -1, 1 << 40, 1.5, True, None, [], {}])
+
+
+# -- JSON --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", [DEEP, "Infinity", "-Infinity", "NaN", "1e400", '{"a": -1e999}', "", "{", '"\\ud8'])
+def test_what_json_does_not_have_is_one_error(text: str) -> None:
+    for form in (text, text.encode()):
+        with pytest.raises(ValueError, match=r"\w"):
+            json_of(form)
+
+
+@given(JSON)
+def test_all_other_json_is_read(data: object) -> None:
+    try:
+        text = json.dumps(data, allow_nan=False)
+    except ValueError:
+        return
+    assert json_of(text) == data
+
+
+# -- the journal, the lease, plans -------------------------------------------------------------------------------------
+
+
+def lease_text(by: object, until: object) -> bytes:
+    return json.dumps({"by": by, "until": until}).encode()
+
+
+ME = {"host": "elsewhere", "door": "moves", "pid": 7, "started": "x"}
+
+
+@given(JSON)
+@example({"kind": "sending"})
+def test_any_json_in_a_journal_is_a_bad_line_or_a_record(data: object) -> None:
+    for each in (data, {"v": VERSION, "kind": "change", **(data if isinstance(data, dict) else {})}):
+        with suppress(BadLine):
+            read_line(json.dumps(each).encode(), line_of)
+
+
+@pytest.mark.parametrize("text", [DEEP, f'{{"v": {VERSION}, "kind": {DEEP}', f'{{"v": {VERSION}, "n": Infinity}}'])
+def test_deep_json_in_a_journal_is_a_bad_line(text: str) -> None:
+    with pytest.raises(BadLine):
+        read_line(text.encode(), line_of)
+
+
+def lease_of(tmp_path: Path, content: bytes) -> Lease:
+    lease = Lease(tmp_path / "A.jsonl", this_process("moves"))
+    lease.free()  # makes the folder
+    lease._path.write_bytes(content)
+    return lease
+
+
+@given(st.binary(max_size=60) | st.builds(lambda data: json.dumps(data).encode(), JSON))
+@example(DEEP.encode())
+def test_a_lease_that_is_none_holds_nothing(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
+    lease = lease_of(tmp_path_factory.mktemp("lease"), content)
+    assert lease.holder(NOW) is None
+    assert lease.take(NOW) is None
+
+
+@given(WRONG_PIDS, WRONG_TIMES)
+def test_a_lease_with_a_wrong_pid_or_time_holds_nothing(
+    tmp_path_factory: pytest.TempPathFactory, pid: object, until: object
+) -> None:
+    good = time_text(NOW + LEASE)
+    for content in (lease_text({**ME, "pid": pid}, good), lease_text(ME, until)):
+        lease = lease_of(tmp_path_factory.mktemp("lease"), content)
+        assert lease.holder(NOW) is None
+        assert lease.take(NOW) is None
+    assert lease_of(tmp_path_factory.mktemp("lease"), lease_text(ME, good)).holder(NOW) is not None
+
+
+@given(st.timedeltas(timedelta(-1), timedelta(days=4000)))
+def test_another_hosts_clock_is_believed_for_a_bounded_time(ahead: timedelta) -> None:
+    held = is_held(Holder(Origin(**ME), NOW + ahead), NOW)  # type: ignore[arg-type]
+    assert held is (timedelta() < ahead <= LEASE + BELIEVED)
+
+
+@given(JSON, WRONG_TIMES)
+@example(float("inf"), "")
+def test_any_json_in_a_plan_is_a_problem_of_the_file(data: object, made: object) -> None:
+    for edits in (data, [data], [{"edit": data}], [{"edit": {"op": "set", "value": data}, "was": data}]):
+        document = {"format": PLAN, "version": PLAN_VERSION, "cluster_id": "A", "made": made, "edits": edits}
+        with pytest.raises(FileProblem):
+            read_plan(json.dumps(document), "plan.json")
+
+
+def test_a_deep_plan_is_a_problem_of_the_file() -> None:
+    with pytest.raises(FileProblem):
+        read_plan(f'{{"format": "{PLAN}", "edits": {DEEP}', "plan.json")
+
+
+# -- flight records ----------------------------------------------------------------------------------------------------
+
+
+def record(path: Path, *blocks: bytes, began_ms: int = 0) -> Path:
+    header = framed(HEADER, msgspec.json.encode(Header(FORMAT, "A", "c", began_ms)))
+    path.write_bytes(MAGIC + header + b"".join(framed(BLOCK, block) for block in blocks))
+    return path
+
+
+def first_block(*answers: tuple[Entry, Coded]) -> BlockWriter:
+    """A question, and answers to it."""
+    block = BlockWriter()
+    block.ask(Question(1, "h", 9092, 3, 12), whole(b"request"), 0)
+    for number, (entry, body) in enumerate(answers, start=1):
+        block.answer(entry, body, number)
+    return block
+
+
+def made(*blocks: BlockWriter) -> list[bytes]:
+    former, done = b"", []
+    for block in blocks:
+        heads = block.heads()
+        done.append(block.made(heads, former))
+        former = heads
+    return done
+
+
+def same_again(count: int) -> BlockWriter:
+    block = BlockWriter()
+    for _ in range(count):
+        block.answer(Entry(0, SAME, 0, 0))
+    return block
+
+
+def test_many_equal_answers_in_a_small_file_take_little_memory(tmp_path: Path) -> None:
+    """Blocks that stay opened, and each answer while the file is read, count."""
+    many = [same_again(60_000) for _ in range(9)]
+    path = record(tmp_path / "a.flight", *made(first_block((Entry(0, WHOLE, 0, 0), whole(b"body"))), *many))
+    assert path.stat().st_size < 12_000
+    code = (
+        "import resource, sys; from pathlib import Path; from console.flight.flight_reader import FlightReader\n"
+        "most = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "before = most(); reader = FlightReader(Path(sys.argv[1])); took = most() - before\n"
+        "assert (len(reader), reader.damage, reader.answer(540_000).body) == (540_001, '', b'body')\n"
+        "print(took >> 10)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 150  # MiB; all that was read held 330
+
+
+def test_an_answer_that_is_made_of_gigabytes_is_an_error(tmp_path: Path) -> None:
+    size = 48 << 20
+    zeros = whole(bytes(size))
+    count = MOST_MADE // size + 1
+    bases = tuple(range(1, count + 1))
+    runs = runs_coded(((size, 0, 0),))
+    last = Coded(bases, FAR, FAR, runs, b"", b"", b"")
+    answers = [(Entry(0, WHOLE, place, 0), zeros) for place in range(count)]
+    path = record(tmp_path / "a.flight", *made(first_block(*answers, (Entry(0, DELTA, count, 0), last))))
+    assert path.stat().st_size < 100_000
+    reader = FlightReader(path)
+    assert len(reader) == count + 1
+    with pytest.raises(RecordError, match="made of more than"):
+        reader.answer(count)
+    assert reader.answer(0).body == bytes(size)
+
+
+def test_heads_that_are_longer_than_what_they_say_are_damage(tmp_path: Path) -> None:
+    block = first_block((Entry(0, WHOLE, 0, 0), whole(b"body")))
+    reader = FlightReader(record(tmp_path / "a.flight", block.made(block.heads() + bytes(50 << 20), b"")))
+    assert (len(reader), "heads" in reader.damage) == (0, True)
+
+
+@given(st.integers(LAST_MS - 3, 1 << 62))
+@example(LAST_MS)
+def test_what_comes_after_the_year_9999_is_no_answer(tmp_path_factory: pytest.TempPathFactory, at_ms: int) -> None:
+    block = first_block((Entry(0, WHOLE, 0, 0), whole(b"body")))
+    block.answer(Entry(0, SAME, at_ms, 0))
+    path = record(tmp_path_factory.mktemp("record") / "a.flight", *made(block))
+    reader = FlightReader(path)
+    assert len(reader) == 1 + (at_ms <= LAST_MS)
+    for at in reader.times:
+        datetime.fromtimestamp(at / 1000, UTC)
+
+
+@pytest.mark.parametrize("began_ms", [-1, LAST_MS + 1, 1 << 62])
+def test_a_record_that_begins_at_no_time_is_none(tmp_path: Path, began_ms: int) -> None:
+    with pytest.raises(RecordError, match="begins at no time"):
+        FlightReader(record(tmp_path / "a.flight", began_ms=began_ms))
+
+
+@given(JSON)
+@example({"format": FORMAT, "began_ms": float("inf")})
+def test_any_header_is_a_record_or_an_error(tmp_path_factory: pytest.TempPathFactory, data: object) -> None:
+    path = tmp_path_factory.mktemp("record") / "a.flight"
+    path.write_bytes(MAGIC + framed(HEADER, json.dumps(data).encode()))
+    with suppress(RecordError):
+        assert FlightReader(path).header.format == FORMAT
+
+
+def test_a_deep_header_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "a.flight"
+    path.write_bytes(MAGIC + framed(HEADER, f'{{"format": {FORMAT}, "x": {DEEP}'.encode()))
+    with pytest.raises(RecordError):
+        FlightReader(path)
+
+
+# -- folders -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", [0o755, 0o1777, 0o2775])
+def test_a_record_leaves_the_folder_of_its_file_as_it_is(tmp_path: Path, mode: int) -> None:
+    from console.flight.flight_writer import FlightWriter
+
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    folder.chmod(mode)
+    writer = FlightWriter(folder / "a.flight", Header(FORMAT))
+    writer.add(Answer(1, 1, 1, "h", 1, 3, 12, b"", b"x"))
+    writer.close()
+    assert folder.stat().st_mode & 0o7777 == mode
+    assert (folder / "a.flight").stat().st_mode & 0o777 == 0o600
+
+
+def test_kacs_own_folder_becomes_private_and_one_behind_a_link_stays(tmp_path: Path) -> None:
+    from console.safe_files import open_private
+
+    own, elsewhere = tmp_path / "kac", tmp_path / "elsewhere"
+    for folder in (own, elsewhere):
+        folder.mkdir()
+        folder.chmod(0o755)
+    (tmp_path / "linked").symlink_to(elsewhere)
+    for folder in (own, tmp_path / "linked"):
+        os.close(open_private(folder / "kac.log", os.O_WRONLY))
+    assert own.stat().st_mode & 0o777 == 0o700
+    assert elsewhere.stat().st_mode & 0o777 == 0o755
+    assert (elsewhere / "kac.log").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_deep_state_file_of_an_embedded_cluster_is_an_error(tmp_path: Path) -> None:
+    from console.embedded.state_file import StateFileError, read_state
+
+    (tmp_path / "state.json").write_text(DEEP)
+    with pytest.raises(StateFileError, match="is not a state file"):
+        read_state(tmp_path / "state.json", None)

@@ -1,0 +1,150 @@
+"""No text from a cluster, a service or a file takes more time than its length: with the lock of Python held, it would
+hold up everything else, also what follows a change that was sent.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+from collections import defaultdict
+from collections.abc import Callable
+from fnmatch import translate
+from io import StringIO
+from struct import Struct
+
+import pytest
+
+from console.admin.aws_services import _element
+from console.admin.errors import MOST_WORDS, failure
+from console.admin.settings import SshHost
+from console.admin.ssh import ssh_failed
+from console.admin.tls import pem_certificates
+from console.language.sensitive import without_secrets
+from console.log_file import LONGEST_RECORD, WithoutSecrets
+from console.model.certificates import advertised_with_tls
+from console.model.codes import ConfigSource
+from console.model.config import ConfigEntry, ConfigSet
+from console.present.configs import plain_text
+from console.present.records import deeper_than
+from console.wire import quota_decoder
+from tests.support.expressions import GROWTH, HALF, WHOLE, Expression, cpu_seconds, expressions, slow_text
+
+_KNOWN, _UNKNOWN = expressions()
+_OF_MODULE: dict[str, list[Expression]] = defaultdict(list)
+for _each in _KNOWN:
+    _OF_MODULE[_each.place.partition(":")[0]].append(_each)
+
+
+@pytest.mark.parametrize("module", sorted(_OF_MODULE))
+def test_twice_the_text_takes_at_most_threefold_the_time(module: str) -> None:
+    slow = {each.place: text for each in _OF_MODULE[module] if (text := slow_text(each))}
+    assert not slow
+
+
+def test_every_module_with_expressions_is_measured() -> None:
+    assert len(_OF_MODULE) > 40
+    for name in ("console.language.sensitive", "console.model.certificates", "console.flight.anonymous"):
+        assert name in _OF_MODULE
+
+
+def _own(name: str, code: str) -> str:
+    return f"{name}: {code}"
+
+
+_LAYOUT = quota_decoder._Types(("user", "client-id"), (b"\x03\x05user", b"\x00\x0aclient-id"), ({}, {}), (0, 1))
+_KEYS = quota_decoder._Keys(("a", "b"), (b"\x00\x03\x05rate", b"\x00\x02x", b"\x00\x00"), Struct(">d"))
+_MADE: dict[str, tuple[Expression, ...]] = {
+    _own("console.language.filters", "translate(pattern)"): tuple(
+        Expression("filters", translate(glob), 0, frozenset({"fullmatch"}))
+        for glob in ("*a*b*", "a?c*", "[a-f]*x", "*" * 20 + "y")
+    ),
+    _own("console.wire.quota_decoder", "b'(?:' + names + b')(' + values + b')|(.+)'"): (
+        Expression(
+            "quota_decoder",
+            (made := quota_decoder._pattern([_LAYOUT], [_KEYS])).pattern,
+            made.flags,
+            frozenset({"findall"}),
+        ),
+    ),
+    _own("console.history.drift_rules", "pattern"): tuple(
+        Expression("drift_rules", pattern, 0, frozenset({"search"}))
+        for _, pattern in importlib.import_module("console.history.drift_rules").BY_PATTERN
+    ),
+    _own("console.lake.java", "pattern"): tuple(
+        Expression("java", pattern, 0, frozenset({"search"}))
+        for pattern in (r'version "([^"]+)"', r"java\.home = (.+)")
+    ),
+}
+"""Expressions that are made at run time of what is not an operator's: examples."""
+_OPERATORS = {
+    _own("widgets.row_table", "source"),
+    _own("console.model.yaml_places", "(found := self.text())"),
+    _own("console.history.transforms.drift", "each.names.pattern"),
+    _own("console.history.transforms.drift", "each.clusters.pattern"),
+    _own("console.history.transforms.policy_violation", "policy.names.pattern"),
+    _own("console.history.transforms.policy_violation", "policy.clusters.pattern"),
+    _own("console.history.transforms.policy_violation", "policy.acl or policy.attrs.pattern"),
+    _own("console.history.transforms.policy_violation", "expected.matches"),
+    _own("console.history.transforms.policy_violation", "expected.matches_not"),
+    # Of a store's answers a few thousand characters are looked at.
+    _own("console.history.s3", "pattern"),
+    _own("console.contexts.config_providers", "pattern or ''"),
+    _own("console.contexts.config_providers", "self.pattern"),
+    # Of a client, for an embedded cluster: a pattern of its metrics is compiled alone, one of transactions is matched.
+    _own("console.embedded.config_rules", "expression.strip()"),
+    _own("console.embedded.handlers.list_transactions", "getattr(request, 'transactional_id_pattern', None) or ''"),
+}
+"""An operator's own expressions, and what else is not promised (docs/security.md)."""
+
+
+def test_an_expression_that_is_made_at_run_time_is_measured_or_an_operators_own() -> None:
+    found = {_own(each.place.partition(":")[0], each.code) for each in _UNKNOWN}
+    assert found == set(_MADE) | _OPERATORS
+
+
+@pytest.mark.parametrize("made", _MADE)
+def test_what_is_made_at_run_time_is_linear(made: str) -> None:
+    assert not [text for each in _MADE[made] if (text := slow_text(each))]
+
+
+def _listeners(text: str) -> object:
+    return list(advertised_with_tls(1, ConfigSet((ConfigEntry("advertised.listeners", text, ConfigSource(4)),))))
+
+
+_READERS: dict[str, Callable[[str], object]] = {
+    "secrets": lambda text: without_secrets(f"password {text}", "…"),
+    "listeners": _listeners,
+    "documentation": plain_text,
+    "a token service": lambda text: _element(f"<Code>{text}".encode(), "Code"),
+    "PEM": pem_certificates,
+    "ssh": lambda text: ssh_failed(SshHost("bastion", None), text, in_time=True, asked=True),
+    "nesting": lambda text: deeper_than(text.encode(), 1 << 20),
+}
+_PIECES = (
+    "a", " ", "=", "://", "password=\"", "password='\\", "token:", "x.", "<p", "< ", "-----BEGIN CERTIFICATE-----\n",
+    "-----END", "channel 1: open failed: x\n", "[", '"\\', "<Code>", "\n", "bearer ", "a://b", "/",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("reader", _READERS)
+def test_readers_of_foreign_text_take_time_by_its_length(reader: str) -> None:
+    read = _READERS[reader]
+    for piece in _PIECES:
+        for end in ("", "\0"):
+            long, short = (piece * (size // len(piece)) + end for size in (WHOLE, HALF))
+            took = min(cpu_seconds(lambda text=long: read(text), 2.0) for _ in range(2))  # type: ignore[misc]
+            half = min(cpu_seconds(lambda text=short: read(text), 2.0) for _ in range(2))  # type: ignore[misc]
+            assert took < max(GROWTH * half, 0.1), (piece, took, half)
+
+
+def test_a_brokers_error_is_bounded_before_anything_reads_it() -> None:
+    assert len(failure(40, "password" * 200_000).message) == MOST_WORDS + 1
+    assert failure(40, "Invalid value -1").message == "Invalid value -1"
+
+
+def test_a_record_of_the_log_is_bounded_before_secrets_are_looked_for() -> None:
+    record = logging.LogRecord("console", logging.INFO, "", 0, "%s", ("secret" * 1_000_000,), None)
+    out = StringIO()
+    took = cpu_seconds(lambda: out.write(WithoutSecrets("%(message)s").format(record)), 5.0)
+    assert len(out.getvalue()) <= LONGEST_RECORD
+    assert took < 2

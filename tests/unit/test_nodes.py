@@ -1,0 +1,47 @@
+"""A controller that is named as a broker is named as what it is, where it is known."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.language.errors import CommandError
+from console.language.vocabulary import require
+from console.model.cluster import Broker, ClusterInfo, Quorum, QuorumReplica
+from console.model.codes import BROKER_LOGGER
+from console.model.config import ConfigResource, broker_resource
+from console.model.nodes import controllers
+from console.model.snapshot import Snapshot, with_cluster, with_quorum
+from console.plan.edits import SetConfig
+from console.plan.plan import EMPTY, stage
+
+AT = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def seen(brokers: list[int], voters: list[int]) -> Snapshot:
+    known = with_cluster(Snapshot(), ClusterInfo("id", 1, tuple(Broker(each, "h", 1) for each in brokers)), AT)
+    quorum = Quorum(min(voters, default=-1), 1, 1, tuple(QuorumReplica(each, 1, 0, -1, -1, "") for each in voters), ())
+    return with_quorum(known, quorum, AT)
+
+
+@given(st.lists(st.integers(1, 9), unique=True, min_size=1), st.lists(st.integers(1, 9), unique=True))
+def test_who_is_both_is_a_broker(brokers: list[int], voters: list[int]) -> None:
+    assert controllers(seen(brokers, voters)) == set(voters) - set(brokers)
+
+
+@pytest.mark.parametrize("resource", [broker_resource(3000), ConfigResource(BROKER_LOGGER, "3000")])
+def test_statements_and_plans_say_what_it_is(resource: ConfigResource) -> None:
+    known = seen([1, 2], [3000, 3001])
+    with pytest.raises(CommandError, match="node 3000 is a controller and no broker"):
+        require(known, resource, None)
+    (refused,) = stage(EMPTY, [SetConfig(resource, "num.io.threads", "9")], known).refused
+    assert refused.reason == "node 3000 is a controller and no broker"
+    assert "--bootstrap-controller" in refused.remedy
+
+
+def test_what_nothing_is_known_of_is_no_controller() -> None:
+    with pytest.raises(CommandError, match="there is no broker 4000"):
+        require(seen([1, 2], [3000]), broker_resource(4000), None)

@@ -1,0 +1,136 @@
+"""A right that was taken right before what it is about stopped is a cause, and its fix gives it back."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from console.language.interpret import command_of
+from console.model.acl import Acl
+from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
+from console.model.log_course import LogCourses, LogOffsets, look_at_logs
+from console.model.snapshot import Snapshot
+from console.plan.edits import AddAcl, RemoveAcl
+from console.triage.cause import Certainty, Claim
+from console.triage.diagnosis import diagnose
+from console.triage.facts import Facts
+from tests.unit.test_triage import START, TICK, healthy, moved, watched
+
+WHEN = 6
+"""The look that sees the change."""
+
+
+def acl(permission: str, operation: str, name: str = "orders", type_: str = "TOPIC", pattern: str = "LITERAL") -> Acl:
+    return Acl(
+        AclResourceType.parse(type_),
+        name,
+        PatternType.parse(pattern),
+        "User:app",
+        "*",
+        AclOperation.parse(operation),
+        Permission.parse(permission),
+    )
+
+
+OTHER = acl("ALLOW", "READ", "payments")
+
+
+def seen(before: tuple[Acl, ...], now: tuple[Acl, ...], *, stops: bool, ticks: int = 16) -> list[Claim]:
+    """What is named where ACLs change at a look, and a topic is written to until then, or on."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        at = START + tick * TICK
+        return replace(snapshot, acls=now if tick >= WHEN else before, read_at={**snapshot.read_at, "acls": at})
+
+    def facts(tick: int) -> Facts:
+        logs = LogCourses()
+        for each in range(tick + 1):
+            end = 100 + 10 * (min(each, WHEN) if stops else each)
+            logs = look_at_logs(logs, {("orders", 0): LogOffsets(0, end, end)}, (START + each * TICK).timestamp())
+        return Facts(logs)
+
+    first = replace(healthy(), acls=before, read_at={**healthy().read_at, "acls": START})
+    return [each.claim for each in diagnose(watched(change, ticks, before=first, facts=facts)).causes]
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        ((OTHER,), (OTHER, acl("DENY", "WRITE"))),
+        ((OTHER,), (OTHER, acl("DENY", "ALL", "ord", pattern="PREFIXED"))),
+        ((OTHER,), (OTHER, acl("DENY", "WRITE", "*"))),
+        ((OTHER, acl("ALLOW", "WRITE")), (OTHER,)),
+    ],
+)
+def test_a_topic_that_nobody_may_write_to_any_more(before: tuple[Acl, ...], now: tuple[Acl, ...]) -> None:
+    (only,) = seen(before, now, stops=True)
+    assert (only.cause, only.certainty) == ("access-changed", Certainty.LIKELY)
+    assert only.subject.topic == "orders"
+    assert only.since == START + WHEN * TICK
+    (edit,) = only.next[0].edits
+    (changed,) = set(before) ^ set(now)
+    assert edit == (RemoveAcl(changed) if changed in now else AddAcl(changed))
+    assert command_of(edit)
+
+
+@pytest.mark.parametrize(
+    ("now", "stops"),
+    [
+        ((OTHER, acl("DENY", "WRITE")), False),
+        ((OTHER, acl("DENY", "READ")), True),
+        ((OTHER, acl("DENY", "WRITE", "payments")), True),
+        ((OTHER,), True),
+    ],
+    ids=["it is written to on", "who reads is not who writes", "another topic", "nothing changed"],
+)
+def test_what_stops_by_itself_or_goes_on_is_no_trouble(now: tuple[Acl, ...], *, stops: bool) -> None:
+    assert not seen((OTHER,), now, stops=stops)
+
+
+def test_more_rights_stop_nobody() -> None:
+    before = (OTHER, acl("ALLOW", "READ"))
+    assert not seen(before, (*before, acl("ALLOW", "WRITE")), stops=True)
+
+
+def test_a_change_of_long_ago_is_not_the_cause() -> None:
+    assert not seen((OTHER,), (OTHER, acl("DENY", "WRITE")), stops=True, ticks=WHEN + 62)
+
+
+@pytest.mark.parametrize(
+    ("taken", "is_named"),
+    [
+        (acl("ALLOW", "READ"), True),
+        (acl("DENY", "READ"), True),
+        (acl("DENY", "READ", "billing", "GROUP"), True),
+        (acl("DENY", "READ", "shipping", "GROUP"), False),
+        (acl("DENY", "READ", "payments"), False),
+    ],
+    ids=["the first on the topic", "read", "the group", "another group", "another topic"],
+)
+def test_a_reader_that_stops_after_it_stands_beside_its_change(taken: Acl, *, is_named: bool) -> None:
+    """It commits each 5 s, and then no more; what it looks like is named too."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        at = START + tick * TICK
+        committed = 100 + 50 * min(tick, WHEN)
+        acls = (OTHER, taken) if tick >= WHEN else (OTHER,)
+        changed = moved(snapshot, {0: (committed, 110 + 50 * tick), 1: (committed, 110 + 50 * tick)})
+        return replace(changed, acls=acls, read_at={**snapshot.read_at, "acls": at})
+
+    first = replace(change(healthy(), 0), read_at={**healthy().read_at, "acls": START})
+    causes = [each.claim for each in diagnose(watched(change, 20, before=first)).causes]
+    found = [each for each in causes if each.cause == "access-changed"]
+    assert bool(found) is is_named
+    assert "consumer-stuck" in [each.cause for each in causes]
+    if is_named:
+        assert found[0].next[0].edits == (RemoveAcl(taken),)
+        assert found[0].since == START + WHEN * TICK
+
+
+def test_acls_that_are_read_for_the_first_time_did_not_change() -> None:
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        if tick < WHEN:
+            return snapshot
+        return replace(snapshot, acls=(acl("DENY", "ALL"),), read_at={**snapshot.read_at, "acls": START + tick * TICK})
+
+    assert diagnose(watched(change)).is_healthy

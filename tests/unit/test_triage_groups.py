@@ -1,0 +1,307 @@
+"""Groups: who reads is in trouble, and what nobody reads is told once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from console.answers.triage import exit_code, text_lines
+from console.model.cluster import (
+    CommittedOffset,
+    Group,
+    GroupLag,
+    GroupMember,
+    GroupOffset,
+    LogDir,
+    LogRange,
+    Partition,
+    PartitionLag,
+    ReplicaSize,
+    ReplicaSizes,
+    Topic,
+)
+from console.model.codes import ConfigSource
+from console.model.config import ConfigEntry, ConfigSet, broker_resource
+from console.model.lag_trend import look_again
+from console.model.snapshot import Snapshot, with_groups
+from console.plan.group_forecast import forecast
+from console.triage.cause import Certainty, Severity
+from console.triage.diagnosis import Verdict, diagnose
+from console.triage.readers import left_behind
+from console.triage.symptoms import Look, Subject
+from console.triage.trouble import troubles
+from tests.unit.test_triage import START, TICK, healthy, watched
+
+Rows = Mapping[str, tuple[str, list[tuple[str, int, int, int, str]]]]
+"""Group -> its state, and (topic, partition, committed, end, member) of its partitions."""
+
+
+def with_rows(snapshot: Snapshot, groups: Rows, starts: Mapping[tuple[str, int], tuple[int, int]]) -> Snapshot:
+    """These groups alone, and where logs begin and end."""
+    known, lags = {}, {}
+    for name, (state, rows) in groups.items():
+        members = tuple(
+            GroupMember(who, who, "/h", tuple((topic, number) for topic, number, _, _, by in rows if by == who))
+            for who in dict.fromkeys(row[-1] for row in rows if row[-1])
+        )
+        known[name] = Group(name, state, "consumer", coordinator=1, members=members)
+        lags[name] = GroupLag(
+            tuple(PartitionLag(*row[:4], max(0, row[3] - row[2]) if row[2] >= 0 else -1, row[4]) for row in rows)
+        )
+    ranges = {place: LogRange(*span) for place, span in starts.items()}
+    return replace(snapshot, groups=known, lags=lags, log_ranges=ranges)
+
+
+def told(verdict: Verdict) -> list[tuple[str, str]]:
+    return [(each.claim.cause, each.claim.severity.value) for each in verdict.causes]
+
+
+def dead(count: int, committed: int = 0) -> Rows:
+    return {
+        f"old-{n:03}": ("Empty", [(f"topic-{number}", 0, committed, 11, "") for number in range(3)])
+        for n in range(count)
+    }
+
+
+STARTS = {(f"topic-{number}", 0): (10, 11) for number in range(3)}
+
+
+def test_three_hundred_groups_that_nobody_is_in_are_told_once() -> None:
+    base = with_rows(healthy(), dead(300), STARTS)
+    verdict = diagnose(watched(lambda s, _: s, before=base))
+    assert verdict.is_healthy
+    assert exit_code(verdict) == 0
+    (only,) = verdict.causes
+    assert only.claim.title == (
+        "300 groups without members, 900 partitions below the log's start: their next start begins at auto.offset.reset"
+    )
+    lines = list(text_lines(verdict, 40))
+    assert lines[0] == "healthy: no trouble in 40 seconds"
+    assert len(lines) < 12
+    assert not troubles(Look(START, base)).groups
+
+
+def test_the_one_that_has_a_member_stands_before_all_of_them() -> None:
+    rows = {**dead(100), "alive": ("Stable", [("topic-0", 0, 0, 11, "m")])}
+    verdict = diagnose(watched(lambda s, _: s, before=with_rows(healthy(), rows, STARTS)))
+    assert told(verdict) == [("offsets-out-of-range", "high"), ("groups-without-members", "info")]
+    assert verdict.causes[0].claim.subject == Subject(group="alive", topic="topic-0", partition=0)
+
+
+@pytest.mark.parametrize(
+    ("what", "is_named"),
+    [("nobody", False), ("a member that left", True), ("a commit that moved", True), ("members listed", True)],
+)
+def test_a_group_without_members_is_stopped_where_somebody_was_seen(what: str, *, is_named: bool) -> None:
+    """Records go on; nobody, or a member, or a consumer that assigns partitions was at work first."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        early = tick < 3
+        committed = 100 + 20 * min(tick, 2) if what == "a commit that moved" else 100
+        member = "m" if early and what == "a member that left" else ""
+        state = "Stable" if member else "Empty"
+        rows = {"g": (state, [("orders", 0, committed, 150 + 50 * tick, member)])}
+        changed = with_rows(snapshot, rows, {})
+        return replace(changed, had_members=frozenset({"g"})) if what == "members listed" else changed
+
+    verdict = diagnose(watched(change, ticks=14, before=change(healthy(), 0)))
+    assert told(verdict) == ([("group-stopped", "high")] if is_named else [("groups-without-members", "info")])
+
+
+def test_a_topic_that_a_group_reads_no_more_is_not_its_trouble() -> None:
+    """It has members for another topic; the records that are written to the old one are no lag of theirs."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        rows = {
+            "g": ("Stable", [("orders", 0, 100 + tick, 100 + tick, "m"), ("old", 0, 5, 900 + 90 * tick, "")]),
+        }
+        return with_rows(snapshot, rows, {("old", 0): (50, 900)})
+
+    course = watched(change, ticks=14, before=change(healthy(), 0))
+    verdict = diagnose(course)
+    assert verdict.is_healthy
+    (only,) = verdict.causes
+    assert "has members, none of them for this" in only.claim.evidence[0].fact
+    assert not troubles(course.last).groups
+
+
+def test_a_group_whose_members_partitions_are_unknown_is_read() -> None:
+    group = Group("g", "Stable", "classic")
+    lag = GroupLag((PartitionLag("orders", 0, 0, 11, 11),))
+    assert not left_behind(group, lag, None, had_members=True)
+    assert left_behind(replace(group, state="Empty"), lag, None, had_members=False)
+
+
+def test_a_listing_remembers_who_had_members() -> None:
+    busy, idle = Group("a", "Stable", "classic"), Group("b", "Empty", "classic")
+    first = with_groups(Snapshot(), {"a": busy, "b": idle}, whole=True, at=START)
+    later = with_groups(first, {"a": replace(busy, state="Empty"), "b": idle}, whole=True, at=START + TICK)
+    assert later.had_members == frozenset({"a"})
+    assert not with_groups(later, {"b": idle}, whole=True, at=START + 2 * TICK).had_members
+
+
+# -- ahead of the end --------------------------------------------------------------------------------------------------
+
+
+def ahead(member: str) -> Snapshot:
+    rows: Rows = {"g": ("Stable" if member else "Empty", [("orders", 0, 50_000, 100, member)])}
+    return with_rows(healthy(), rows, {("orders", 0): (0, 100)})
+
+
+def test_a_mirrors_offsets_ahead_of_the_end_are_told_and_have_no_fix() -> None:
+    verdict = diagnose(watched(lambda s, _: s, before=ahead("")))
+    (only,) = verdict.causes
+    assert verdict.is_healthy
+    assert (only.claim.cause, only.claim.title) == (
+        "offsets-ahead",
+        "group g: orders/0 is ahead of the end by 49,900: mirrored, or restored?",
+    )
+    assert not any(step.command or step.edits for step in only.claim.next)
+
+
+def test_a_mirror_that_goes_on_is_no_reader() -> None:
+    """Its offsets move, always beyond the end."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        at = 50_000 + 90 * min(tick, 5)
+        return with_rows(snapshot, {"g": ("Empty", [("orders", 0, at, 100 + tick, "")])}, {})
+
+    assert told(diagnose(watched(change, ticks=9, before=change(healthy(), 0)))) == [("offsets-ahead", "info")]
+
+
+def test_a_member_ahead_of_the_end_is_in_trouble_and_both_ways_are_said() -> None:
+    verdict = diagnose(watched(lambda s, _: s, before=ahead("m")))
+    (only,) = verdict.causes
+    assert (only.claim.cause, only.claim.severity) == ("offsets-out-of-range", Severity.HIGH)
+    assert "ahead of the end by 49,900" in only.claim.evidence[0].fact
+    assert [step.command.rpartition(" ")[2] for step in only.claim.next] == ["latest", "earliest"]
+
+
+@given(st.integers(0, 1_000), st.integers(0, 1_000), st.integers(0, 10_000), st.integers(0, 10_000))
+def test_no_more_is_read_again_than_the_log_has(start: int, length: int, committed: int, to: int) -> None:
+    """Nor is more passed over; where both offsets are in the log it is the distance between them."""
+    log = LogRange(start, start + length)
+    offset = min(max(to, log.start), log.end)  # no other may be staged
+    again, never = forecast(GroupOffset(CommittedOffset(committed), log, "classic"), offset)
+    assert min(again, never) == 0
+    assert max(again, never) <= length
+    if log.start <= committed <= log.end:
+        assert again - never == committed - offset
+
+
+# -- many of a kind ----------------------------------------------------------------------------------------------------
+
+
+def test_equal_claims_of_many_groups_are_one_and_the_alive_come_first() -> None:
+    """Fifty groups lose their members; one other stands still at a record."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        gone = tick > 2
+        rows: dict[str, tuple[str, list[tuple[str, int, int, int, str]]]] = {
+            f"g-{n}": ("Empty" if gone else "Stable", [("orders", 0, 100, 150 + n + 50 * tick, "" if gone else "m")])
+            for n in range(50)
+        }
+        places = [("orders", 1, 7, 9 + 10 * tick, "x"), ("orders", 2, 10 * tick, 10 * tick, "x")]
+        return with_rows(snapshot, {**rows, "held": ("Stable", places)}, {})
+
+    verdict = diagnose(watched(change, ticks=14, before=change(healthy(), 0)))
+    assert [(each.claim.cause, each.claim.certainty) for each in verdict.causes] == [
+        ("consumer-stuck", Certainty.LIKELY),
+        ("group-stopped", Certainty.CERTAIN),
+    ]
+    stopped = verdict.causes[1]
+    assert stopped.claim.title == "50 groups have no member, and records wait"
+    assert stopped.claim.subject == Subject()
+    assert stopped.explains["lag-grows"] == 50
+    *first, more, common = [each.fact for each in stopped.claim.evidence]
+    assert [": lag " in each for each in first] == [True] * 3
+    assert (more, common) == ("and 47 more groups", "the group is Empty")
+
+
+def test_many_partitions_of_one_group_are_one_cause_with_all_its_steps() -> None:
+    rows: Rows = {"g": ("Stable", [("orders", n, 0, 11, "m") for n in range(5)])}
+    base = with_rows(healthy(), rows, {("orders", n): (10, 11) for n in range(5)})
+    (only,) = diagnose(watched(lambda s, _: s, before=base)).causes
+    assert only.claim.title == "group g is outside of the log in 5 partitions"
+    assert only.claim.subject == Subject(group="g", topic="orders")
+    (step,) = only.claim.next
+    assert step.command.count("reset group g topic orders partition") == 5
+
+
+@given(st.lists(st.tuples(st.integers(0, 40), st.booleans()), min_size=1, max_size=12))
+def test_what_was_read_once_is_read_for_ever(looks: list[tuple[int, bool]]) -> None:
+    """Whatever comes after a member, or a commit that moved within the log."""
+    trend, seen, before = None, False, None
+    for number, (committed, member) in enumerate(looks):
+        row = PartitionLag("orders", 0, committed, 20, max(0, 20 - committed), "m" if member else "")
+        trend = look_again(trend, GroupLag((row,)), float(number))
+        seen |= member or (before is not None and committed != before and committed <= 20)
+        before = committed
+        assert trend.standing["orders", 0].read is seen
+
+
+# -- coordinators ------------------------------------------------------------------------------------------------------
+
+FACTOR, SHARE_FACTOR = "offsets.topic.replication.factor", "share.coordinator.state.topic.replication.factor"
+
+
+def small(brokers: int, factor: int, key: str = FACTOR, held: str = "orders") -> Snapshot:
+    """So many brokers, which hold replicas of a topic, and are to make a coordinator's topic with so many replicas."""
+    base = healthy()
+    alive = base.cluster.brokers[:brokers]
+    entries = ConfigSet((ConfigEntry(key, str(factor), ConfigSource(5)),))
+    dirs = (LogDir("/data", ReplicaSizes([ReplicaSize(held, 0, 100, 0, False)]), 1_000, 900),)
+    partition = Partition(0, 1, (1,), (1,))
+    return replace(
+        base,
+        cluster=replace(base.cluster, brokers=alive),
+        topics={"orders": Topic("orders", (partition,), topic_id="id")},
+        configs={broker_resource(each.id): entries for each in alive},
+        log_dirs=dict.fromkeys([each.id for each in alive], dirs),
+        groups={},
+        lags={},
+        quorum=None,
+    )
+
+
+def test_groups_that_no_coordinator_can_be_made_for_are_a_trouble() -> None:
+    """One broker with Kafka's defaults: consumers wait for a coordinator for ever."""
+    verdict = diagnose(watched(lambda s, _: s, before=small(1, 3)))
+    (only,) = verdict.causes
+    assert (only.claim.cause, only.claim.subject) == ("coordinator-unavailable", Subject(topic="__consumer_offsets"))
+    assert (only.claim.severity, only.claim.title) == (
+        Severity.HIGH,
+        "__consumer_offsets can't be made: no group can work",
+    )
+    assert only.claim.evidence[0].fact == f"{FACTOR} is 3, and 1 broker can take replicas"
+
+
+@pytest.mark.parametrize(
+    ("what", "snapshot"),
+    [
+        ("it can be made", small(2, 2)),
+        ("it is there, and this console may not see it", small(1, 3, held="__consumer_offsets")),
+        ("nobody shares", small(1, 3, SHARE_FACTOR)),
+        ("disks were not read", replace(small(1, 3), read_at={"cluster": START, "topics": START, "configs": START})),
+        ("no disk answered", replace(small(1, 3), log_dirs={})),
+    ],
+)
+def test_a_coordinators_topic_that_is_not_there_yet_is_no_trouble(what: str, snapshot: Snapshot) -> None:
+    verdict = diagnose(watched(lambda s, _: s, before=snapshot))
+    assert not [each for each in verdict.causes if each.claim.cause == "coordinator-unavailable"], what
+
+
+def test_share_groups_need_their_own_topic() -> None:
+    offsets = Topic("__consumer_offsets", (Partition(0, 1, (1,), (1,)),), internal=True)
+    base = small(1, 3, SHARE_FACTOR)
+    sharing = replace(
+        base,
+        topics={**base.topics, offsets.name: offsets},
+        groups={"s": Group("s", "Stable", "share", coordinator=1)},
+    )
+    (only,) = diagnose(watched(lambda s, _: s, before=sharing)).causes
+    assert only.claim.title == "__share_group_state can't be made: no share group can read"

@@ -1,0 +1,100 @@
+"""A min ISR that can't be met: how bad it is, and that it is said beside what is away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+from msgspec.structs import replace
+
+from console.model.config import topic_resource
+from console.model.log_course import LogCourses, LogOffsets, look_at_logs
+from console.model.snapshot import Snapshot
+from console.triage.cause import Claim, Severity
+from console.triage.diagnosis import Verdict, diagnose
+from console.triage.facts import Facts
+from console.triage.symptoms import Subject
+from tests.unit.test_triage import START, TICK, TOPIC_CONFIG, config, healthy, watched, without_broker
+
+
+def written(until: int, tick: int) -> Facts:
+    """The log of orders/3 grows at each tick until this one."""
+    course = LogCourses()
+    for each in range(tick + 1):
+        end = 100 + 7 * min(each, until)
+        course = look_at_logs(course, {("orders", 3): LogOffsets(0, end, end)}, (START + each * TICK).timestamp())
+    return Facts(course)
+
+
+def wanting(snapshot: Snapshot, number: int, topics: Iterable[str] = ("orders",)) -> Snapshot:
+    """These topics with this min ISR; others like the first are made."""
+    first = snapshot.topics["orders"]
+    made = {name: replace(first, name=name) for name in topics}
+    configs = {topic_resource(name): config("min.insync.replicas", str(number), TOPIC_CONFIG) for name in topics}
+    return replace(snapshot, topics={**snapshot.topics, **made}, configs=configs)
+
+
+def min_isr_of(verdict: Verdict) -> list[Claim]:
+    return [each.claim for each in verdict.causes if each.claim.cause == "min-isr-impossible"]
+
+
+@pytest.mark.parametrize(
+    ("until", "severity"),
+    [
+        (3, Severity.CRITICAL),  # it stopped with the change
+        (12, Severity.HIGH),  # acks=1 is written on
+        (0, Severity.HIGH),  # nobody wrote before either
+        (10, Severity.HIGH),  # it stopped a while later, or is about to be written again
+    ],
+)
+def test_it_is_critical_where_writes_are_seen_to_stop(until: int, severity: Severity) -> None:
+    course = watched(lambda s, t: wanting(s, 5) if t >= 4 else s, ticks=12, facts=lambda tick: written(until, tick))
+    (claim,) = min_isr_of(diagnose(course))
+    assert claim.severity is severity
+    assert any("no new record since" in each.fact for each in claim.evidence) is (severity is Severity.CRITICAL)
+
+
+def test_every_replica_wanted_and_one_away_is_said_beside_it() -> None:
+    """Once for all topics."""
+    names = [f"t{n}" for n in range(40)]
+    verdict = diagnose(watched(lambda s, _: without_broker(wanting(s, 3, names), [2])))
+    assert {each.claim.cause for each in verdict.causes} == {"broker-down", "min-isr-impossible"}
+    (claim,) = min_isr_of(verdict)
+    assert (claim.severity, claim.subject) == (Severity.HIGH, Subject(key="min.insync.replicas"))
+    assert claim.title.startswith("t0 and 39 more topics: ")
+    assert not verdict.unexplained
+
+
+def test_one_topic_is_named_itself() -> None:
+    (claim,) = min_isr_of(diagnose(watched(lambda s, _: without_broker(wanting(s, 3), [2]))))
+    assert claim.subject == Subject(topic="orders")
+    assert "orders has 3 replicas and min.insync.replicas=3" in claim.evidence[0].fact
+
+
+def test_a_min_isr_with_room_is_the_brokers_trouble_alone() -> None:
+    """Two of three have to be in sync; two brokers are away: it is they."""
+    assert min_isr_of(diagnose(watched(lambda s, _: without_broker(wanting(s, 2), [2, 3])))) == []
+
+
+def test_an_announced_restart_is_none() -> None:
+    course = watched(lambda s, _: without_broker(wanting(s, 3), [2]))
+    assert diagnose(course, [Subject(broker=2)]).is_healthy
+
+
+def test_one_replica_is_a_partition_without_a_leader() -> None:
+    def single(snapshot: Snapshot, _tick: int) -> Snapshot:
+        topic = snapshot.topics["orders"]
+        alone = tuple(each._replace(replicas=each.replicas[:1], isr=each.replicas[:1]) for each in topic.partitions)
+        known = replace(snapshot, topics={"orders": replace(topic, partitions=alone)})
+        return without_broker(wanting(known, 1), [2])
+
+    assert min_isr_of(diagnose(watched(single, before=healthy()))) == []
+
+
+def test_what_passes_is_what_brokers_let_pass() -> None:
+    """All replicas in sync are enough for them, whatever is asked for; with one less nothing is."""
+    (whole,) = min_isr_of(diagnose(watched(lambda s, _: wanting(s, 9))))
+    assert "as soon as one is not in sync" in whole.title
+    (broken,) = min_isr_of(diagnose(watched(lambda s, _: without_broker(wanting(s, 9), [3]))))
+    assert broken.title.endswith("no acks=all write passes")
+    assert {whole.severity, broken.severity} == {Severity.HIGH}

@@ -1,0 +1,152 @@
+"""Reassignments that wait: for which replica, what mends it, and what a key stages of that."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from console.language.interpret import command_of
+from console.model.cluster import Partition, Reassignment
+from console.model.snapshot import Snapshot
+from console.plan.kinds.moves import CancelMove, destination, is_unclean_to_cancel, original
+from console.session.staged_steps import first_step, staging_of
+from console.triage.cause import Certainty, Claim, Next, Severity
+from console.triage.diagnosis import diagnose
+from tests.unit.test_triage import healthy, watched, without_broker
+
+
+def moving(snapshot: Snapshot, move: Reassignment, isr: tuple[int, ...]) -> Snapshot:
+    """orders/0 in this move, with these in sync."""
+    topic = snapshot.topics[move.topic]
+    first = topic.partitions[0]._replace(replicas=move.replicas, isr=isr, leader=isr[0] if isr else -1)
+    topics = {move.topic: replace(topic, partitions=(first, *topic.partitions[1:]))}
+    return replace(snapshot, topics=topics, reassignments=(move,))
+
+
+def claimed(move: Reassignment, isr: tuple[int, ...], down: tuple[int, ...] = (), ticks: int = 8) -> Claim:
+    """What is said of a move on a cluster of which these brokers are down, from the first tick on."""
+
+    def change(snapshot: Snapshot, _tick: int) -> Snapshot:
+        return moving(without_broker(snapshot, down) if down else snapshot, move, isr)
+
+    verdict = diagnose(watched(change, ticks, before=healthy(brokers=6, racks=2)))
+    (claim,) = [each.claim for each in verdict.causes if each.claim.cause.startswith("reassignment-")]
+    return claim
+
+
+def staged(claim: Claim) -> list[str]:
+    return [command_of(edit) for step in claim.next for edit in step.edits]
+
+
+@pytest.mark.parametrize(
+    ("move", "isr", "down", "waits"),
+    [
+        (Reassignment("orders", 0, (4, 5, 2), (5,), (2,)), (5, 2), (4,), "4"),  # [2,4] → [4,5]
+        (Reassignment("orders", 0, (4, 5, 6, 1), (5, 6), (1,)), (1, 5, 6), (), "4"),  # up, and not in sync for long
+        (Reassignment("orders", 0, (3, 1, 2), (), (1, 2)), (1, 2), (3,), "3"),  # fewer replicas, on one that is down
+        (Reassignment("orders", 0, (4, 3, 1, 2), (4,), (1, 2)), (1, 2, 4), (3,), "3"),
+    ],
+)
+def test_it_waits_for_a_replica_that_stays(
+    move: Reassignment, isr: tuple[int, ...], down: tuple[int, ...], waits: str
+) -> None:
+    claim = claimed(move, isr, down)
+    assert (claim.cause, claim.severity, claim.certainty) == (
+        "reassignment-stalled",
+        Severity.HIGH,
+        Certainty.CERTAIN,
+    )
+    assert claim.title == f"orders/0: all is copied, its move waits for broker {waits}, which stays and is not in sync"
+    assert claim.next[0].text.startswith(f"bring broker {waits} back into sync")
+    assert claim.next[-1].edits == (CancelMove("orders", 0),)
+
+
+@pytest.mark.parametrize(
+    ("move", "isr", "ticks"),
+    [
+        (Reassignment("orders", 0, (4, 5, 2), (5,), (2,)), (2,), 8),  # it copies still
+        (Reassignment("orders", 0, (4, 5, 2), (5,), (2,)), (2, 5), 1),  # 4 was seen out of sync a moment ago
+        (Reassignment("orders", 0, (4, 5, 2), (5,), (2,)), (4, 5, 2), 8),  # it is about to end
+        (Reassignment("orders", 0, (4, 5, 2), (5,), (2,)), (4, 5), 8),  # what is removed has left
+    ],
+)
+def test_work_is_no_trouble(move: Reassignment, isr: tuple[int, ...], ticks: int) -> None:
+    claim = claimed(move, isr, ticks=ticks)
+    assert (claim.cause, claim.severity) == ("reassignment-running", Severity.INFO)
+
+
+def test_a_cancellation_that_would_lose_records_is_no_next_step() -> None:
+    """All that were there before are down: only what was added is in sync."""
+    for move, isr, down in (
+        (Reassignment("orders", 0, (3, 4, 1), (3, 4), (1,)), (3,), (1, 4)),
+        (Reassignment("orders", 0, (1, 4, 2), (4,), (2,)), (4,), (1, 2)),
+    ):
+        claim = claimed(move, isr, down)
+        assert claim.cause == "reassignment-stalled"
+        assert staged(claim) == []
+        assert claim.next[0].text.startswith("bring back broker ")
+        assert all(str(broker) in claim.next[0].text for broker in down)
+
+
+brokers = st.integers(1, 6)
+some = st.lists(brokers, unique=True, min_size=1, max_size=4).map(tuple)
+
+
+@given(some, some, st.sets(brokers))
+def test_a_way_back_that_is_offered_keeps_a_replica_in_sync(
+    before: tuple[int, ...], wanted: tuple[int, ...], in_sync: set[int]
+) -> None:
+    """Whatever moves where, and whoever is in sync."""
+    adding = tuple(each for each in wanted if each not in before)
+    removing = tuple(each for each in before if each not in wanted)
+    move = Reassignment("orders", 0, (*wanted, *removing), adding, removing)
+    isr = tuple(each for each in move.replicas if each in in_sync)
+    snapshot = moving(healthy(brokers=6, racks=2), move, isr)
+    assert set(original(move)) == set(before)
+    assert destination(move) == wanted
+    assert is_unclean_to_cancel(move, snapshot) == (bool(isr) and not set(isr) & set(before))
+
+
+RAISE = Next("raise the throttle", "set broker 3 follower.replication.throttled.rate=50000000 for 2h")
+CANCEL = Next("cancel it", edits=(CancelMove("orders", 0),))
+OUTSIDE = Next("look at the disk")
+
+
+@pytest.mark.parametrize(
+    ("steps", "first"),
+    [
+        ((RAISE, CANCEL), RAISE),
+        ((CANCEL, RAISE), CANCEL),
+        ((OUTSIDE, RAISE, CANCEL), RAISE),
+        ((OUTSIDE,), None),
+        ((), None),
+    ],
+)
+def test_a_key_stages_the_first_step_and_the_others_are_shown(steps: tuple[Next, ...], first: Next | None) -> None:
+    assert first_step(steps) == first
+    staging = staging_of(steps, healthy())
+    if first is None:
+        assert staging is None
+    else:
+        assert staging is not None
+        assert staging.text == first.text
+        rest = [each.text for each in steps if each not in (first, OUTSIDE)]
+        assert [each.partition(":")[0] for each in staging.others] == rest
+
+
+def test_all_edits_of_a_step_are_staged_together() -> None:
+    """And the line of the screen says how many."""
+    step = Next("cancel them", edits=tuple(CancelMove("orders", n) for n in range(3)))
+    staging = staging_of((step, CANCEL), healthy())
+    assert staging is not None
+    assert staging.command == "cancel move topic orders partition 0; and 2 more"
+
+
+def test_a_partition_without_a_leader_is_no_unclean_way_back() -> None:
+    """Its ISR is empty with eligible leader replicas: nothing is known of who has what."""
+    move = Reassignment("orders", 0, (3, 4, 1), (3, 4), (1,))
+    snapshot = moving(healthy(brokers=6, racks=2), move, ())
+    assert isinstance(snapshot.topics["orders"].partitions[0], Partition)
+    assert not is_unclean_to_cancel(move, snapshot)

@@ -1,0 +1,67 @@
+"""A quota below what is written holds a group back: it is the cause, in one row, and the key for the fix raises it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from msgspec.structs import replace
+
+from console.language.interpret import command_of
+from console.model.cluster import LogDir, ReplicaSize, ReplicaSizes
+from console.model.quota import QuotaEntity
+from console.model.snapshot import Snapshot
+from console.plan.edits import SetQuota
+from console.triage.cause import Certainty, Claim
+from console.triage.diagnosis import diagnose
+from tests.unit.test_triage import _whole_logs, moved, watched
+
+Quotas = Mapping[tuple[tuple[str, str | None], ...], float]
+"""Entity -> consumer_byte_rate."""
+
+
+def starved(quotas: Quotas, read: int, written: int = 50) -> list[Claim]:
+    """What is named where so many records of 100 bytes are written to each of six partitions in 5 s, and so many read:
+    each broker leads two of them."""
+
+    def change(snapshot: Snapshot, tick: int) -> Snapshot:
+        rows = dict.fromkeys(range(6), (100 + read * tick, 100 + written * tick))
+        sizes = ReplicaSizes([ReplicaSize("orders", n, 10_000, 0, False) for n in range(6)])
+        dirs = {broker: (LogDir("/data", sizes, 10**9, 9 * 10**8),) for broker in (1, 2, 3)}
+        limits = {QuotaEntity.of(dict(entity)): {"consumer_byte_rate": value} for entity, value in quotas.items()}
+        return replace(moved(snapshot, rows), log_dirs=dirs, quotas=limits)
+
+    return [each.claim for each in diagnose(watched(change, ticks=30, facts=_whole_logs)).causes]
+
+
+@pytest.mark.parametrize("read", [0, 10])
+@pytest.mark.parametrize("entity", [(("client-id", "c"),), (("client-id", None),), (("user", None),)])
+def test_it_is_the_cause_in_one_row(entity: tuple[tuple[str, str | None], ...], read: int) -> None:
+    """2,000 bytes a second are written to each broker, and 400 may be read; whether something is committed or not."""
+    (only,) = starved({entity: 400.0}, read)
+    assert (only.cause, only.certainty) == ("quota-exceeded", Certainty.LIKELY)
+    assert only.evidence[1].fact.startswith("2,000 bytes/s are written to broker ")
+    (edit,) = only.next[0].edits
+    assert isinstance(edit, SetQuota)
+    assert (edit.entity, edit.value) == (QuotaEntity.of(dict(entity)), 4_000.0)
+    assert command_of(edit)
+
+
+def test_a_quota_above_what_is_written_is_not_the_cause() -> None:
+    assert "quota-exceeded" not in [each.cause for each in starved({(("client-id", "c"),): 9_000.0}, 10)]
+
+
+def test_where_users_have_quotas_of_their_own_it_is_possible() -> None:
+    """Who the members are, no answer says."""
+    quotas: Quotas = {(("client-id", "c"),): 400.0, (("user", "alice"),): 10.0**9}
+    found = {each.cause: each for each in starved(quotas, 10)}
+    assert found["quota-exceeded"].certainty is Certainty.POSSIBLE
+    assert "consumer-slow" in found
+    others: Quotas = {(("client-id", "c"),): 400.0, (("user", "alice"), ("client-id", "other")): 10.0**9}
+    assert [each.certainty for each in starved(others, 10)] == [Certainty.LIKELY]
+
+
+def test_a_more_specific_quota_is_the_one_that_holds() -> None:
+    """That of all users comes before that of a client."""
+    quotas: Quotas = {(("client-id", "c"),): 400.0, (("user", None),): 9_000.0}
+    assert "quota-exceeded" not in [each.cause for each in starved(quotas, 10)]

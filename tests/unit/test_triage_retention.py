@@ -1,0 +1,239 @@
+"""Records that a shorter retention deletes: wherever the topic has it from, a cause for each change, and what was put
+back is past."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from console.language.interpret import command_of
+from console.model.codes import ConfigSource
+from console.model.config import (
+    CLUSTER_DEFAULT,
+    ConfigEntry,
+    ConfigResource,
+    ConfigSet,
+    broker_resource,
+    topic_resource,
+)
+from console.model.log_course import LogOffsets
+from console.model.snapshot import Snapshot
+from console.present.triage import MUTED_FOR, cause_id, cause_rows
+from console.triage.cause import Severity
+from console.triage.course import Course, after, begin
+from console.triage.diagnosis import Verdict, diagnose
+from console.triage.facts import Facts
+from console.triage.past import _is_tighter
+from console.triage.symptoms import Look
+from tests.unit.test_triage import DAY_MS, START, TICK, _unclean, fresh, healthy, logs_at, watched
+
+TOPIC, BROKER, DEFAULT, STATIC = (ConfigSource(n) for n in (1, 2, 3, 4))
+ORDERS = topic_resource("orders")
+
+Own = Mapping[ConfigResource, Mapping[str, str]]
+"""What is set where: the topic, a broker, the default of all brokers."""
+
+
+def configured(snapshot: Snapshot, own: Own) -> Snapshot:
+    """The cluster as it describes these settings, above a retention of a day in the brokers' files."""
+    default = own.get(CLUSTER_DEFAULT, {})
+    configs = {CLUSTER_DEFAULT: ConfigSet(tuple(ConfigEntry(key, default[key], DEFAULT) for key in sorted(default)))}
+    for broker in (1, 2, 3):
+        mine = own.get(broker_resource(broker), {})
+        keys = sorted({"log.retention.hours", "log.retention.bytes", "log.cleanup.policy", *default, *mine})
+        of_file = {"log.retention.hours": "24", "log.retention.bytes": "-1", "log.cleanup.policy": "delete"}
+        entries = (
+            ConfigEntry(key, mine[key], BROKER)
+            if key in mine
+            else ConfigEntry(key, default[key], DEFAULT)
+            if key in default
+            else ConfigEntry(key, of_file.get(key), STATIC)
+            for key in keys
+        )
+        configs[broker_resource(broker)] = ConfigSet(tuple(entries))
+    of_topic = {"cleanup.policy": "delete", "retention.bytes": "-1", "retention.ms": str(DAY_MS)}
+    topics_own = own.get(ORDERS, {})
+    configs[ORDERS] = ConfigSet(
+        tuple(
+            ConfigEntry(key, topics_own.get(key, value), TOPIC if key in topics_own else STATIC)
+            for key, value in of_topic.items()
+        )
+    )
+    return replace(snapshot, configs=configs)
+
+
+def course_of(states: Mapping[int, Own], logs: Mapping[int, LogOffsets], ticks: int = 12) -> Course:
+    """The course of a cluster with the settings of the last of these ticks, and so the log of orders/0."""
+
+    def look(tick: int) -> Look:
+        own = states[max(at for at in states if at <= tick)]
+        facts = Facts(logs_at(tick, {0: LogOffsets(0, 900, 900), **logs}))
+        return Look(START + tick * TICK, configured(fresh(healthy(), tick), own), facts=facts)
+
+    course = begin(look(0))
+    for tick in range(1, ticks + 1):
+        course = after(course, look(tick))
+    return course
+
+
+def deletions(verdict: Verdict) -> list[tuple[str, Severity, list[str]]]:
+    """Of each: its id, how bad it is, and what is staged for it."""
+    found = [each.claim for each in verdict.causes if each.claim.cause == "records-deleted"]
+    return [
+        (cause_id(each), each.severity, [command_of(edit) for step in each.next for edit in step.edits])
+        for each in sorted(found, key=lambda claim: claim.since or START)
+    ]
+
+
+CUT = {4: LogOffsets(700, 900, 900)}
+
+
+@pytest.mark.parametrize(
+    ("before", "then", "undone"),
+    [
+        ({}, {CLUSTER_DEFAULT: {"log.retention.ms": "1000"}}, "unset broker <default> log.retention.ms"),
+        ({}, {CLUSTER_DEFAULT: {"log.retention.minutes": "1"}}, "unset broker <default> 'log.retention.minutes'"),
+        ({}, {broker_resource(1): {"log.retention.ms": "5000"}}, "unset broker 1 log.retention.ms"),
+        (
+            {CLUSTER_DEFAULT: {"log.retention.bytes": "9000000"}},
+            {CLUSTER_DEFAULT: {"log.retention.bytes": "9"}},
+            "set broker <default> log.retention.bytes=9000000",
+        ),
+        (
+            {broker_resource(1): {"log.retention.ms": "-1"}},
+            {},
+            "set broker 1 log.retention.ms=-1",
+        ),
+        ({}, {ORDERS: {"retention.bytes": "1"}}, "unset topic orders retention.bytes"),
+    ],
+)
+def test_a_cut_counts_wherever_the_value_is_from(before: Own, then: Own, undone: str) -> None:
+    ((_, severity, staged),) = deletions(diagnose(course_of({0: before, 3: then}, CUT)))
+    assert severity is Severity.HIGH
+    assert staged == [undone]
+
+
+@pytest.mark.parametrize(
+    "then",
+    [
+        {broker_resource(2): {"log.retention.ms": "1000"}},  # another leads the partition
+        {CLUSTER_DEFAULT: {"log.retention.ms": str(7 * DAY_MS)}},  # longer
+        {CLUSTER_DEFAULT: {"log.retention.hours": "24"}},  # as before
+        {CLUSTER_DEFAULT: {"log.cleaner.threads": "2"}},
+    ],
+)
+def test_what_does_not_reach_the_log_is_not_to_blame(then: Own) -> None:
+    assert deletions(diagnose(course_of({0: {}, 3: then}, CUT))) == []
+
+
+def test_a_topics_own_value_shields_it() -> None:
+    own = {ORDERS: {"retention.ms": str(DAY_MS)}}
+    assert deletions(diagnose(course_of({0: own, 3: {**own, CLUSTER_DEFAULT: {"log.retention.ms": "1"}}}, CUT))) == []
+
+
+def test_each_change_is_a_cause_and_what_was_put_back_is_past() -> None:
+    """The topic's own retention is cut and mended; then the default's: nothing is laid to the one before."""
+    states: dict[int, Own] = {
+        0: {},
+        2: {ORDERS: {"retention.ms": "60000"}},
+        5: {},
+        8: {CLUSTER_DEFAULT: {"log.retention.ms": "1000"}},
+    }
+    logs = {3: LogOffsets(100, 900, 900), 9: LogOffsets(900, 900, 900)}
+    first, second = deletions(diagnose(course_of(states, logs)))
+    assert (first[1:], second[1:]) == (
+        (Severity.INFO, []),
+        (Severity.HIGH, ["unset broker <default> log.retention.ms"]),
+    )
+    assert first[0] != second[0]
+
+
+def test_the_same_change_twice_is_two_causes() -> None:
+    cut: Own = {ORDERS: {"retention.ms": "60000"}}
+    states: dict[int, Own] = {0: {}, 2: cut, 5: {}, 8: cut}
+    logs = {3: LogOffsets(100, 900, 900), 9: LogOffsets(900, 900, 900)}
+    first, second = deletions(diagnose(course_of(states, logs)))
+    assert [first[1], second[1]] == [Severity.INFO, Severity.HIGH]
+    assert first[0] != second[0]
+
+
+def test_one_change_of_many_topics_is_one_cause() -> None:
+    """And names how many."""
+    course = course_of({0: {}, 3: {CLUSTER_DEFAULT: {"log.retention.ms": "1000"}}}, CUT)
+    (loss,) = course.past.losses
+    more = tuple(loss._replace(jump=loss.jump._replace(topic=f"topic-{n}")) for n in range(4))
+    past = replace(course.past, losses=(loss, *more))
+    (named,) = [c for c in diagnose(replace(course, past=past)).causes if c.claim.cause == "records-deleted"]
+    assert named.claim.title.startswith("orders, topic-0, topic-1 and 2 more: 3,500 offsets")
+
+
+def test_a_mute_ends_with_the_next_loss() -> None:
+    cut: Own = {ORDERS: {"retention.ms": "60000"}}
+    logs = {3: LogOffsets(100, 900, 900)}
+    verdict = diagnose(course_of({0: {}, 2: cut}, logs))
+    (row,) = cause_rows(verdict, {})
+    muted = {cause_id(row.claim): verdict.at + MUTED_FOR}
+    assert [each.muted is not None for each in cause_rows(verdict, muted)] == [True]
+    later = diagnose(course_of({0: {}, 2: cut}, {**logs, 14: LogOffsets(300, 900, 900)}, ticks=14))
+    assert cause_id(later.causes[0].claim) == cause_id(row.claim)
+    assert [each.muted for each in cause_rows(later, muted)] == [None]
+    assert later.at - verdict.at < timedelta(minutes=1)
+
+
+def values() -> st.SearchStrategy[str | None]:
+    return st.one_of(st.none(), st.integers(-1, 10**18).map(str), st.sampled_from(["", "delete", "compact", "x"]))
+
+
+@given(st.sampled_from(["retention.ms", "retention.bytes", "cleanup.policy"]), values(), values())
+def test_of_two_values_at_most_one_way_is_shorter(key: str, one: str | None, other: str | None) -> None:
+    assert not (_is_tighter(key, one, other) and _is_tighter(key, other, one))
+
+
+@given(st.lists(st.integers(0, 3), max_size=8))
+def test_of_changes_of_which_none_is_in_force_none_is_to_mend(settings: Iterable[int]) -> None:
+    """Whatever shorter retentions were set, at the end none is: no cause that is left has something to stage."""
+    lengths = ("1", "1000", "60000", str(DAY_MS - 1))
+    states: dict[int, Own] = {0: {}}
+    for place, each in enumerate(settings):
+        states[2 + 2 * place] = {CLUSTER_DEFAULT: {"log.retention.ms": lengths[each]}}
+    states[2 + 2 * len(states)] = {}
+    logs = {tick: LogOffsets(10 * tick, 900, 900) for tick in range(1, 24)}
+    for _, severity, staged in deletions(diagnose(course_of(states, logs, ticks=24))):
+        assert (severity, staged) in ((Severity.INFO, []), (Severity.HIGH, []))
+
+
+def test_what_was_read_of_other_resources_does_not_move_the_time_of_a_change() -> None:
+    """A pane reads one topic again and again: the default was read a minute ago, and was changed since then."""
+    base, cut = configured(healthy(), {}), configured(healthy(), {CLUSTER_DEFAULT: {"log.retention.ms": "1"}})
+    minute = dict.fromkeys(base.configs, START)
+
+    def look(tick: int, configs: Snapshot) -> Look:
+        at = START + tick * TICK
+        read_at = {**configs.read_at, "configs": at}
+        known = replace(fresh(configs, tick), configs_at=minute, read_at=read_at)
+        return Look(at, known, facts=Facts(logs_at(tick, {0: LogOffsets(0, 900, 900), **CUT})))
+
+    course = begin(look(0, base))
+    for tick in range(1, 9):
+        course = after(course, look(tick, cut if tick >= 6 else base))
+    ((_, severity, staged),) = deletions(diagnose(course))
+    assert (severity, staged) == (Severity.HIGH, ["unset broker <default> log.retention.ms"])
+
+
+def test_a_mute_ends_with_the_next_unclean_election() -> None:
+    """Of two of one partition there is one row, which is the last one's."""
+    course = watched(_unclean)
+    (led,) = course.past.unclean
+    (row,) = [each for each in cause_rows(diagnose(course), {}) if each.claim.cause == "unclean-election"]
+    muted = {cause_id(row.claim): led.at + TICK + MUTED_FOR}
+    assert [each.muted is not None for each in cause_rows(diagnose(course), muted) if each.claim == row.claim] == [True]
+    second = led._replace(leader=3, epoch=9, at=led.at + 2 * TICK)
+    later = diagnose(replace(course, past=replace(course.past, unclean=(led, second))))
+    (again,) = [each for each in cause_rows(later, muted) if each.claim.cause == "unclean-election"]
+    assert (again.muted, again.claim.times, again.claim.since) == (None, 2, second.at)
+    assert cause_id(again.claim) == cause_id(row.claim)

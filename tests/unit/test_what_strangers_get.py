@@ -1,0 +1,177 @@
+"""What a cluster, or who answers in place of a service, gets: no certificate and no token that is not meant for it; and
+nothing that it says reaches the terminal by a way round the one writer."""
+
+from __future__ import annotations
+
+import os
+import ssl
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from console.admin.aws import AwsLogin
+from console.admin.aws_services import Ask, _fetched
+from console.admin.certificates import shown_certificates
+from console.admin.client import AdminClient
+from console.admin.errors import AdminError
+from console.admin.settings import ConnectionSettings, Store, TlsSettings
+from console.contexts.context import parse_bootstrap
+from console.embedded.brokers import run_in_thread
+from console.embedded.spec import ClusterSpec
+from console.model.certificates import Listener
+from tests.support.certificates import Authority
+
+
+@contextmanager
+def listening(authority: Authority, shown: list[bool]) -> Iterator[int]:
+    """A listener with TLS that asks for a client's certificate, and notes whether one came. Yields its port."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(authority.pem))
+    context.load_cert_chain(str(authority.issue("broker", "127.0.0.1").pem))
+    context.verify_mode = ssl.CERT_OPTIONAL
+    # The older version ends the handshake with the client's certificate, so that what came is known at once.
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+
+    class Handler(BaseHTTPRequestHandler):
+        def setup(self) -> None:
+            shown.append(bool(self.request.getpeercert()))
+            super().setup()
+
+        def log_message(self, *_: object) -> None:
+            """Quiet."""
+
+    class Server(ThreadingHTTPServer):
+        def handle_error(self, *_: object) -> None:
+            """Clients end without a request."""
+
+    server = Server(("127.0.0.1", 0), Handler)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    try:
+        yield server.server_port
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def test_the_clients_certificate_goes_to_the_contexts_own_listeners_alone(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """And one whose name no host can have spoils its own row alone, and writes nothing to the terminal."""
+    authority = Authority(tmp_path)
+    mine = authority.issue("operator", "localhost")
+    own: list[bool] = []
+    other: list[bool] = []
+    with (
+        run_in_thread(ClusterSpec(brokers=1)) as cluster,
+        listening(authority, own) as here,
+        listening(authority, other) as there,
+    ):
+        tls = TlsSettings(key_store=Store("PEM", mine.pem))
+        settings = ConnectionSettings((*parse_bootstrap(cluster.bootstrap), ("127.0.0.1", here)), tls=tls)
+        with AdminClient(settings) as client:
+            listeners = [
+                Listener(1, "127.0.0.1", here),
+                Listener(2, "127.0.0.1", there),
+                Listener(3, "\x1b[2J" + "a" * 64 + ".example", 9092),
+                Listener(4, "a..b", 9092),
+                Listener(5, "127.0.0.1", 1),
+            ]
+            found = client.submit(shown_certificates, listeners).result()
+    assert [(each.listener.broker, each.subject) for each in found] == [(1, "CN=broker"), (2, "CN=broker")]
+    assert (own, other) == ([True], [False])
+    assert capfd.readouterr().err == ""
+
+
+def test_a_thread_and_a_destructor_that_fail_write_into_the_log(tmp_path: Path) -> None:
+    code = (
+        "import os, threading\n"
+        "from console.log_file import open_log\n"
+        "assert open_log(os.environ) is None\n"
+        "def fails(): raise ValueError('\\x1b[2J from a thread')\n"
+        "thread = threading.Thread(target=fails, name='\\x1b[31m'); thread.start(); thread.join()\n"
+        "class Odd:\n"
+        "    def __del__(self): raise ValueError('\\x1b[2J from a destructor')\n"
+        "Odd()\n"
+    )
+    environ = {**os.environ, "XDG_STATE_HOME": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, env=environ)
+    assert (done.stdout, done.stderr) == (b"", b"")
+    written = (tmp_path / "kac" / "kac.log").read_text()
+    assert "from a thread" in written
+    assert "from a destructor" in written
+    assert "\x1b" not in written
+
+
+# -- services ----------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def answering(status: int, location: str, asked: list[str]) -> Iterator[str]:
+    class Handler(BaseHTTPRequestHandler):
+        def _answer(self) -> None:
+            asked.append(self.headers.get("Authorization", ""))
+            self.send_response(status)
+            if location:
+                self.send_header("Location", location)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        do_GET = do_PUT = _answer  # noqa: N815 - names of http.server's
+
+        def log_message(self, *_: object) -> None:
+            """Quiet."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize("method", ["GET", "PUT"])
+def test_a_redirect_gets_no_authorization(status: int, method: str) -> None:
+    first: list[str] = []
+    second: list[str] = []
+    with (
+        answering(200, "", second) as elsewhere,
+        answering(status, elsewhere, first) as url,
+        pytest.raises(OSError, match=str(status)),
+    ):
+        _fetched(url, {"Authorization": "let me in"}, 5, method)
+    assert (first, second) == (["let me in"], [])
+
+
+AWS = {"AWS_ACCESS_KEY_ID": "AKID", "AWS_SECRET_ACCESS_KEY": "c2VjcmV0"}
+REGIONAL = "b-1.prod.abc123.c2.kafka.eu-central-1.amazonaws.com"
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        f"{REGIONAL}.example.net",
+        f"{REGIONAL}evil",
+        f"{REGIONAL}.cn.example",
+        "kafka.eu-central-1.amazonaws.com.example",
+        f"{REGIONAL}/x",
+        "x.kafka.eu-central-1.amazonaws.com.",
+        "x.kafka.eu-central-1.amazonaws.com",
+        "x.kafka.eu-central-1.amazonaws.comx",
+        REGIONAL.upper(),
+    ],
+)
+async def test_the_region_is_that_of_a_whole_host_name(host: str, tmp_path: Path) -> None:
+    login = AwsLogin(None, 5, Ask(AWS | {"HOME": str(tmp_path)}))
+    if host.lower().removesuffix(".").endswith("kafka.eu-central-1.amazonaws.com"):
+        assert b"/eu-central-1/kafka-cluster/" in await login.payload(host)
+    else:
+        with pytest.raises(AdminError, match=r"the AWS region of .* is unknown"):
+            await login.payload(host)
