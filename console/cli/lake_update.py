@@ -67,6 +67,7 @@ def update_once(plan: Plan, master: str | None, progress: Shown) -> Report:
         os.environ,
         master=master,
         groups=groups_of(plan.lake.where, topics=bool(plan.topics)),
+        settings=plan.lake.files.spark_settings(),
         is_whole=len(wanted) > 1,
         say=progress.say,
     )
@@ -105,6 +106,7 @@ def run_on(options: argparse.Namespace) -> int:
                 os.environ,
                 master=getattr(options, "master", None),
                 groups=groups_of(plan.lake.where, topics=bool(plan.topics)),
+                settings=plan.lake.files.spark_settings(),
                 say=progress.say,
             )
             return run(plan, session, told, stop, lambda: write_metrics(options, plan.lake))

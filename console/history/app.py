@@ -22,6 +22,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from console.history import sources
 from console.history.clocks import check_clocks
+from console.history.errors import LeaseLost
 from console.history.files import iso_now, new_run_id
 from console.history.gold import Known, Renewal, new_keys, news_of
 from console.history.inputs import UnreadableInput, owned
@@ -67,7 +68,8 @@ _CHANGE = [column.name for column in JOURNAL.columns if column.name != "read_ts"
 
 class Application:
     """One application on one lake. root: of the lake, as Spark names it. note: goes into each commit. report: what it
-    did is added to it. keep_days: see `maintain`. topics: of request logs."""
+    did is added to it. keep_days: see `maintain`. topics: of request logs. is_alone: whether it still has the lake's
+    lock."""
 
     def __init__(
         self,
@@ -79,6 +81,7 @@ class Application:
         report: Report,
         keep_days: float | None = None,
         topics: Sequence[Topic] = (),
+        is_alone: Callable[[], bool] = lambda: True,
     ) -> None:
         self._spark = spark
         self._lake = lake
@@ -92,6 +95,7 @@ class Application:
         self.tables = Tables(spark, lake, root, dict(note))
         self._known = Known(self.tables)
         self._alone = threading.Lock()
+        self._is_alone = is_alone
         for each in sources.formats():
             spark.dataSource.register(each)
         self.tables.create_bronze()
@@ -129,6 +133,7 @@ class Application:
                         continue
                     waits[name] = waits.get(name, 0) + 1
                     if waits[name] == 1:
+                        self._check_lock()
                         why = message_of(query.exception() or RuntimeError()) or _condition(query)
                         if failed.get(name) != why:
                             told(f"{name}: {why.rstrip('.')}. It is tried again")
@@ -175,11 +180,20 @@ class Application:
             spark = batch.sparkSession
             query = spark.sparkContext.getLocalProperty("sql.streaming.queryId")
             with self._alone:
+                self._check_lock()
                 self.tables.spark = spark
                 do(name, batch, Batch(str(query), number, {"stream": name}))
 
         stream = rows.writeStream.queryName(name).option("checkpointLocation", f"{self._root}/checkpoints/{name}")
         return stream.trigger(**trigger).foreachBatch(each).start()
+
+    def _check_lock(self) -> None:
+        """Raise LeaseLost: what paused for long must not write beside who took the lock meanwhile."""
+        if not self._is_alone():
+            raise LeaseLost(
+                f"Another run took the lock of the lake at {self._lake.where} while this one paused; what it did until "
+                "then is in the lake. Run it again when the other has ended."
+            )
 
     def maintain(self) -> None:
         """Keeps the lake small, once a day. What is missed is done the next time."""
@@ -318,7 +332,7 @@ def update(plan: Plan, session: Session, progress: Listener = silent) -> Report:
             if lock.former is not None:
                 report.notes.append(f"took over the lock of a run that died: {lock.former}")
             with recorded(plan.lake, report), session() as spark, in_words(), logged_in(spark, plan.login):
-                app = application(plan, settings, spark, report)
+                app = application(plan, settings, spark, report, lock.is_held)
                 steps = Steps("update", len(wanted) + len(plan.topics) + 1, progress)
                 for name in (*wanted[:-1], *(each.stream for each in plan.topics), GOLD):
                     with steps.step(name) as read:
@@ -346,7 +360,7 @@ def run(
         if lock.former is not None:
             told(f"took over the lock of a run that died: {lock.former}")
         with recorded(plan.lake, report) as keep, session() as spark, in_words(), logged_in(spark, plan.login):
-            app = application(plan, settings, spark, report)
+            app = application(plan, settings, spark, report, lock.is_held)
 
             def kept() -> None:
                 keep()
@@ -356,7 +370,9 @@ def run(
     return report
 
 
-def application(plan: Plan, settings: Settings, spark: SparkSession, report: Report) -> Application:
+def application(
+    plan: Plan, settings: Settings, spark: SparkSession, report: Report, is_alone: Callable[[], bool]
+) -> Application:
     """The application in a session, which fills in a report."""
     lake = plan.lake
     if is_of_another(lake):
@@ -364,4 +380,4 @@ def application(plan: Plan, settings: Settings, spark: SparkSession, report: Rep
     if is_undone(lake):
         lake.files.remove(lake.path(f"checkpoints/{RequestLogs.name}"))
     note = {"run": report.run_id, "kac": kac_version()}
-    return Application(spark, lake, plan.root, settings, note, report, plan.keep_days, plan.topics)
+    return Application(spark, lake, plan.root, settings, note, report, plan.keep_days, plan.topics, is_alone)

@@ -23,3 +23,7 @@ class DamagedLake(LakeError):
 
 class SparkFailed(Exception):
     """An error of Spark's own, by its name; Spark's log says where."""
+
+
+class LeaseLost(LakeError):
+    """Another took the lock while this run paused: it writes nothing more."""

@@ -119,11 +119,12 @@ class Lock:
 
 
 class Entry(NamedTuple):
-    """What lies in a folder: its name, and the bytes of a file."""
+    """What lies in a folder: its name, and the bytes of a file. tag: of an object: changes whenever it is written."""
 
     name: str
     is_folder: bool
     bytes: int
+    tag: str = ""
 
 
 class Filesystem:
@@ -176,6 +177,16 @@ class Filesystem:
         there is nothing to copy."""
         return list(paths)
 
+    def spark_settings(self) -> dict[str, str]:
+        """By which Spark reaches the same files, in its words; keys are among them."""
+        return {}
+
+    @contextmanager
+    def lent(self) -> Iterator[str]:
+        """For the context a file of this user alone, by which `borrowed` reaches the same files in another process;
+        empty: they are this machine's."""
+        yield ""
+
     @contextmanager
     def lock(self, path: str, holder: Holder) -> Iterator[Lock]:
         """The lock at that path, held for the context: an flock on a file that names the holder. LakeBusy: another has
@@ -199,6 +210,15 @@ class Filesystem:
             finally:
                 with suppress(OSError):
                     file.truncate(0)
+
+
+def borrowed(lent: bytes) -> Filesystem:
+    """The files that another process has: of what its file of `Filesystem.lent` holds."""
+    if not lent:
+        return Filesystem()
+    from console.history.s3 import S3Files
+
+    return S3Files.borrowed(lent)
 
 
 def _sync_folder(path: Path) -> None:

@@ -125,12 +125,13 @@ def journal_stats(path: Path) -> list[list[int]]:
     return [[stat.st_size, stat.st_mtime_ns] for stat in (segment.stat() for segment in segments_of(path))]
 
 
-def read_journal(path: Path, at: int) -> pa.Table:
+def read_journal(path: Path, at: int, copy_of: str = "") -> pa.Table:
     """The rows of `journal` of all changes in a journal, with its further segments beside it; none where it is gone.
 
-    at: when it was read, in microseconds since 1970. Raises OSError where it can't be read.
+    at: when it was read, in microseconds since 1970. copy_of: what to name in its place. Raises OSError where it can't
+    be read.
     """
-    reading = _Reading(cluster_of(path))
+    reading = _Reading(cluster_of(path), copy_of if copy_of != str(path) else "")
     with suppress(FileNotFoundError):
         reading.read(segments_of(path))
     rows = [row for change in reading.changes.values() for row in _change_rows(reading.cluster_id, change)]
@@ -156,8 +157,9 @@ class _Change(NamedTuple):
 class _Reading:
     """One journal, while it is read."""
 
-    def __init__(self, cluster_id: str) -> None:
+    def __init__(self, cluster_id: str, copy_of: str) -> None:
         self.cluster_id = cluster_id
+        self._copy_of = copy_of
         self.changes: dict[int, _Change] = {}
         self.bad: list[dict[str, Any]] = []
 
@@ -198,7 +200,7 @@ class _Reading:
             {
                 "cluster_id": self.cluster_id,
                 "source": "journal",
-                "file": str(path),
+                "file": self._copy_of or str(path),
                 "byte_pos": at,
                 "reason": reason,
                 "sha256": hashlib.sha256(line).hexdigest(),

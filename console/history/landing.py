@@ -5,18 +5,24 @@ from __future__ import annotations
 
 import os
 import stat
+import tempfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from io import BytesIO
 from pathlib import Path
-from typing import IO, Annotated
+from typing import IO, Annotated, Any
 
 import msgspec
 import pyarrow as pa
 
 from console.history.entities import id_problem
+from console.history.files import Filesystem
+from console.history.journals import journal_stats
 from console.history.lake import Lake
 from console.history.schema import SNAPSHOT, arrow_schema
+from console.model.journal_lines import SUFFIX as JOURNAL_SUFFIX
+from console.model.journal_lines import segment_folder, segment_number
 
 POLLS, JOURNAL = "landing/polls", "landing/journal"
 SUFFIX = ".json.gz"
@@ -67,6 +73,57 @@ def landed_files(folder: Path, suffix: str = SUFFIX) -> list[Path]:
     return []
 
 
+def delivered(files: Filesystem, folder: str, suffix: str = SUFFIX) -> list[str]:
+    """The paths of what was delivered into a folder, whole. In a bucket there are no users: whom it lets write, writes
+    the lake itself."""
+    if "://" not in folder:
+        return [str(path) for path in landed_files(Path(folder), suffix)]
+    found = (each.name for each in files.entries(folder) if not each.is_folder)
+    return [f"{folder}/{name}" for name in found if name.endswith(suffix) and name[0] != "." and name.isprintable()]
+
+
+def journal_tags(files: Filesystem, folder: str) -> dict[str, list[list[Any]]]:
+    """The journals that were delivered into a folder, each with what changes whenever it or its segments do."""
+    if "://" not in folder:
+        return {str(path): journal_stats(path) for path in landed_files(Path(folder), JOURNAL_SUFFIX)}
+    found = {each.name: each for each in files.entries(folder)}
+    made = {}
+    for path in delivered(files, folder, JOURNAL_SUFFIX):
+        first = found[path.rpartition("/")[2]]
+        apart = segment_folder(Path(first.name)).name
+        others = files.entries(f"{folder}/{apart}") if apart in found else []
+        made[path] = [[each.bytes, each.tag] for each in (first, *others)]
+    return made
+
+
+def delete(files: Filesystem, path: str) -> None:
+    """Delete what was delivered, once it is in the lake."""
+    if "://" in path:
+        files.remove(path)
+    else:
+        Path(path).unlink(missing_ok=True)
+
+
+@contextmanager
+def brought(files: Filesystem, path: str) -> Iterator[Path]:
+    """A delivered journal with its segments where it can be read: in a bucket, a copy for the context. It is not there
+    if the journal is gone."""
+    if "://" not in path:
+        yield Path(path)
+        return
+    above, _, name = path.rpartition("/")
+    with tempfile.TemporaryDirectory(prefix="kac-journal-") as scratch:
+        first = Path(scratch, name)
+        apart = segment_folder(first)
+        with suppress(FileNotFoundError):
+            first.write_bytes(files.read(path))
+            apart.mkdir()
+            for each in files.entries(f"{above}/{apart.name}"):
+                if segment_number(each.name) is not None:
+                    (apart / each.name).write_bytes(files.read(f"{above}/{apart.name}/{each.name}"))
+        yield first
+
+
 def _is_own(found: os.stat_result) -> bool:
     return stat.S_ISREG(found.st_mode) and found.st_uid == os.getuid()
 
@@ -85,17 +142,18 @@ def opened_own(path: Path) -> IO[bytes]:
     return os.fdopen(number, "rb")
 
 
-def read_polls(path: Path) -> Iterator[pa.RecordBatch]:
-    """The rows of `snapshot` in a landed file; none where it is not there any more. BadLanding."""
+def read_polls(path: Path | str, files: Filesystem | None = None) -> Iterator[pa.RecordBatch]:
+    """The rows of `snapshot` in a landed file; none where it is not there any more. files: of one in a bucket.
+    BadLanding."""
     try:
-        with opened_own(path) as file:
+        with opened_own(Path(path)) if files is None else BytesIO(files.read(str(path))) as file:
             for line in _lines(file, path):
                 yield _rows(line, path)
     except FileNotFoundError:
         return
 
 
-def _lines(file: IO[bytes], path: Path) -> Iterator[bytes]:
+def _lines(file: IO[bytes], path: Path | str) -> Iterator[bytes]:
     unpacker = zlib.decompressobj(wbits=31)
     line = bytearray()
     total = 0
@@ -123,7 +181,7 @@ def _lines(file: IO[bytes], path: Path) -> Iterator[bytes]:
         raise BadLanding(f"{path} is cut: kac delivers files whole; delete it")
 
 
-def _rows(line: bytes, path: Path) -> pa.RecordBatch:
+def _rows(line: bytes, path: Path | str) -> pa.RecordBatch:
     try:
         poll = msgspec.json.decode(line, type=Landed)
     except (msgspec.DecodeError, UnicodeDecodeError) as wrong:

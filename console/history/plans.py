@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Protocol
 import msgspec
 import pyarrow as pa
 
+from console.history.files import borrowed
 from console.history.inputs import (
     Inputs,
     UnreadableInput,
@@ -23,7 +24,7 @@ from console.history.inputs import (
 from console.history.journals import journal_stats, journals_at, read_journal
 from console.history.kraft.decoder import Trouble
 from console.history.kraft.metadata_log import NoMetadataLogError, Split, plan_log, read_splits
-from console.history.landing import JOURNAL, POLLS, landed_files, read_polls
+from console.history.landing import JOURNAL, POLLS, brought, delete, delivered, journal_tags, read_polls
 from console.history.requests.counted import COUNTED
 from console.history.requests.files import LogChangedError
 from console.history.requests.parts import Part, parts_of, read_part, with_zone
@@ -64,13 +65,14 @@ class Source(Protocol):
 
 class Settings(msgspec.Struct, frozen=True):
     """What all sources of a lake are given. key_file: of the HMAC of secrets. begin: where each begins without a
-    checkpoint, by its name."""
+    checkpoint, by its name. store_file: how the lake's bucket is reached (`Filesystem.lent`)."""
 
     lake: str
     inputs: Inputs
     key_file: str
     max_bad_ratio: float = MAX_BAD_RATIO
     begin: dict[str, Offset] = {}
+    store_file: str = ""
 
     @staticmethod
     def of(given: Any) -> Settings:
@@ -91,6 +93,11 @@ class BaseSource:
     @cached_property
     def _key(self) -> bytes:
         return Path(self._settings.key_file).read_bytes()
+
+    @property
+    def _lent(self) -> bytes:
+        """How the lake's bucket is reached now: for tasks a part of their own, since keys end."""
+        return Path(self._settings.store_file).read_bytes() if self._settings.store_file else b""
 
     def _begin(self, name: str, otherwise: Offset) -> Offset:
         return self._settings.begin.get(name, otherwise)
@@ -264,8 +271,8 @@ class Polls(BaseSource):
     name, table = "polls", "snapshot"
 
     @property
-    def _folder(self) -> Path:
-        return Path(self._settings.lake) / POLLS
+    def _folder(self) -> str:
+        return f"{self._settings.lake}/{POLLS}"
 
     def initial(self) -> Offset:
         """Before all files."""
@@ -273,23 +280,25 @@ class Polls(BaseSource):
 
     def newest(self, start: Offset) -> Offset:
         """Behind the files that are there."""
-        names = [path.name for path in landed_files(self._folder)]
+        names = [Path(path).name for path in delivered(borrowed(self._lent), self._folder)]
         new = [name for name in names if name not in start["files"]]
         return {"files": new} if new else start
 
-    def parts(self, start: Offset, end: Offset) -> Sequence[str]:
-        """The files."""
-        return [] if start == end else end["files"]
+    def parts(self, start: Offset, end: Offset) -> Sequence[tuple[str, bytes]]:
+        """The files, and how they are reached."""
+        return [] if start == end else [(name, self._lent) for name in end["files"]]
 
-    def read(self, part: str) -> Iterator[pa.RecordBatch]:
+    def read(self, part: tuple[str, bytes]) -> Iterator[pa.RecordBatch]:
         """The polls of a file."""
-        return read_polls(self._folder / Path(part).name)
+        name, lent = part
+        return read_polls(f"{self._folder}/{Path(name).name}", borrowed(lent) if lent else None)
 
     def committed(self, offset: Offset) -> None:
         """Delete the files."""
-        for path in landed_files(self._folder):
-            if path.name in offset["files"]:
-                path.unlink(missing_ok=True)
+        files = borrowed(self._lent)
+        for path in delivered(files, self._folder):
+            if Path(path).name in offset["files"]:
+                delete(files, path)
 
 
 class Journals(BaseSource):
@@ -298,9 +307,9 @@ class Journals(BaseSource):
 
     name, table = "journals", "journal"
 
-    def _paths(self) -> list[Path]:
-        named = journals_at(Path(each.path) for each in self._settings.inputs.journals)
-        return [*named, *landed_files(Path(self._settings.lake) / JOURNAL, ".jsonl")]
+    @property
+    def _folder(self) -> str:
+        return f"{self._settings.lake}/{JOURNAL}"
 
     def initial(self) -> Offset:
         """Before all journals."""
@@ -308,28 +317,32 @@ class Journals(BaseSource):
 
     def newest(self, start: Offset) -> Offset:
         """The journals as they are."""
-        now = {str(path): journal_stats(path) for path in self._paths()}
+        named = journals_at(Path(each.path) for each in self._settings.inputs.journals)
+        now = {str(path): journal_stats(path) for path in named} | journal_tags(borrowed(self._lent), self._folder)
         if all(start["seen"].get(path) == stats for path, stats in now.items()):
             return start
         return {"at": time.time_ns() // 1000, "seen": {**start["seen"], **now}}
 
-    def parts(self, start: Offset, end: Offset) -> Sequence[tuple[str, int]]:
-        """The journals that changed, and when that was seen."""
-        return [(path, end["at"]) for path, stats in end["seen"].items() if start["seen"].get(path) != stats]
+    def parts(self, start: Offset, end: Offset) -> Sequence[tuple[str, int, bytes]]:
+        """The journals that changed, when that was seen, and how they are reached."""
+        changed = [path for path, stats in end["seen"].items() if start["seen"].get(path) != stats]
+        return [(path, end["at"], self._lent) for path in changed]
 
-    def read(self, part: tuple[str, int]) -> Iterator[pa.RecordBatch]:
+    def read(self, part: tuple[str, int, bytes]) -> Iterator[pa.RecordBatch]:
         """The changes in a journal, and its unreadable lines."""
-        path, at = part
-        rows = read_journal(Path(path), at)
+        path, at, lent = part
+        with brought(borrowed(lent), path) as journal:
+            rows = read_journal(journal, at, path)
         bad = rows["quarantined"]
         self._judge("lines", len(bad) - bad.null_count, rows.num_rows, path)
         yield from rows.to_batches()
 
     def committed(self, offset: Offset) -> None:
         """Delete what was delivered, and has not changed since."""
-        for path in landed_files(Path(self._settings.lake) / JOURNAL, ".jsonl"):
-            if offset["seen"].get(str(path)) == journal_stats(path):
-                path.unlink(missing_ok=True)
+        files = borrowed(self._lent)
+        for path, stats in journal_tags(files, self._folder).items():
+            if offset["seen"].get(path) == stats:
+                delete(files, path)
 
 
 SOURCES: dict[str, Callable[[Settings], Source]] = {}

@@ -205,12 +205,12 @@ class Plan:
 
 @contextmanager
 def settings_of(plan: Plan) -> Iterator[Settings]:
-    """What sources are given, for a context in which the key is a file of this user alone."""
+    """What sources are given, for a context in which keys are files of this user alone."""
     lake = plan.lake
-    with tempfile.NamedTemporaryFile(prefix="kac-key-") as key:
+    with tempfile.NamedTemporaryFile(prefix="kac-key-") as key, lake.files.lent() as store:
         key.write(lake.key())
         key.flush()
-        yield Settings(lake.where, plan.inputs, key.name, plan.max_bad_ratio, begins(lake))
+        yield Settings(lake.where, plan.inputs, key.name, plan.max_bad_ratio, begins(lake), store)
 
 
 def begins(lake: Lake) -> dict[str, Offset]:
@@ -278,7 +278,8 @@ def _count(lake: Lake, report: Report, counted: dict[Table, int]) -> None:
 
 
 _TOLD = re.compile(
-    r"^(?:\w+\.)*(UnreadableInput|TooMuchIsBad|LogChangedError|ChangedWhileReadError|BadLanding|LakeError): (.+)$",
+    r"^(?:\w+\.)*(UnreadableInput|TooMuchIsBad|LogChangedError|ChangedWhileReadError|BadLanding|LeaseLost|StoreError"
+    r"|LakeError): (.+)$",
     re.MULTILINE,
 )
 """How the last line of a traceback from a Python worker of Spark says what is wrong."""

@@ -11,6 +11,7 @@ import hashlib
 import os
 import re
 import secrets
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,6 +22,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+import msgspec
 import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
 from obstore.store import S3Store
@@ -37,6 +39,9 @@ _KEPT_SECONDS = 7 * 86_400
 _PACKETS, _WHOLE = timedelta(minutes=2), timedelta(hours=1)
 """How long a store may take for a part that is written or the next packet that is read, and for a whole object."""
 _TRIES_AGAIN = 2
+_LENT_SECONDS = 60.0
+"""Between two looks at whether keys that were lent have to be renewed."""
+_OF_TWO = "SimpleAWSCredentialsProvider"
 _KEYS = "Check AWS_PROFILE, or AWS_ACCESS_KEY_ID and its secret."
 _UNKNOWN = f"it does not know the access key of {{source}}. {_KEYS}"
 _REMEDIES = {
@@ -70,6 +75,15 @@ class S3Keys(NamedTuple):
         return f"S3Keys(of {self.source})"
 
 
+class _Loan(msgspec.Struct, frozen=True):
+    """What another process needs to reach the same bucket. named: obstore's settings."""
+
+    bucket: str
+    named: dict[str, str]
+    keys: S3Keys | None
+    cache: str
+
+
 class _Lease(NamedTuple):
     """A lease's object; without text it is free. tag: changes whenever it is written. written: by the store's clock."""
 
@@ -97,6 +111,7 @@ class S3Files(Filesystem):
         named = {"aws_region": region, "aws_endpoint_url": endpoint}
         self._named = {name: text for name, text in named.items() if text}
         self._endpoint, self._keys = endpoint or "AWS", keys
+        self._bucket = bucket
         self._cache = cache / hashlib.sha256(f"{self._endpoint}/{bucket}".encode()).hexdigest()[:16]
         self._store = S3Store(
             bucket,
@@ -130,7 +145,11 @@ class S3Files(Filesystem):
         with self._explained("GET", folder):
             found = obstore.list_with_delimiter(self._store, _key(folder))
         listed = [Entry(each.rpartition("/")[2], True, 0) for each in found["common_prefixes"]]
-        listed += [Entry(each["path"].rpartition("/")[2], False, each["size"]) for each in found["objects"]]
+        listed += [
+            Entry(each["path"].rpartition("/")[2], False, each["size"], each["e_tag"] or "")
+            for each in found["objects"]
+            if each["path"] != _key(folder)  # Hadoop marks an empty folder by an object of its name
+        ]
         return sorted(listed)
 
     def remove(self, path: str) -> None:
@@ -147,6 +166,58 @@ class S3Files(Filesystem):
             _forget_old(self._cache)
             _each(self._copy, *zip(*missing, strict=True))
         return [str(place) for place in places]
+
+    def spark_settings(self) -> dict[str, str]:
+        """See Filesystem: those of Hadoop's S3A, for this bucket.
+
+        Of one application at a time commits of Delta need nothing more: its own way to write to S3, which is for one
+        driver (S3SingleDriverLogStore), is enough since the lease of `lock` lets in no second one.
+        """
+        keys = self._keys and self._keys()
+        provider = None if keys is None else "TemporaryAWSCredentialsProvider" if keys.token else _OF_TWO
+        named = {
+            "path.style.access": "true",  # as obstore does
+            "endpoint": self._named.get("aws_endpoint_url"),
+            "endpoint.region": self._named.get("aws_region"),
+            "aws.credentials.provider": provider and f"org.apache.hadoop.fs.s3a.{provider}",
+            "access.key": keys and keys.access_key,
+            "secret.key": keys and keys.secret,
+            "session.token": keys and keys.token,
+        }
+        return {f"spark.hadoop.fs.s3a.bucket.{self._bucket}.{name}": text for name, text in named.items() if text}
+
+    @contextmanager
+    def lent(self) -> Iterator[str]:
+        """See Filesystem. Before keys end the file has the next."""
+        with tempfile.TemporaryDirectory(prefix="kac-store-") as folder:  # of this user alone
+            file, ended = f"{folder}/store", threading.Event()
+
+            def write() -> None:
+                keys = None if self._keys is None else self._keys()
+                loan = _Loan(self._bucket, self._named, keys, str(self._cache.parent))
+                Filesystem().replace(file, msgspec.json.encode(loan))
+
+            def renew() -> None:
+                while not ended.wait(_LENT_SECONDS):
+                    with suppress(StoreError):  # the next time; who needs them before says that they have expired
+                        write()
+
+            write()
+            renewal = threading.Thread(target=renew, daemon=True)
+            renewal.start()
+            try:
+                yield file
+            finally:
+                ended.set()
+                renewal.join()
+
+    @staticmethod
+    def borrowed(lent: bytes) -> S3Files:
+        """See `files.borrowed`."""
+        loan = msgspec.json.decode(lent, type=_Loan)
+        endpoint, region = (loan.named.get(name, "") for name in ("aws_endpoint_url", "aws_region"))
+        keys = loan.keys
+        return S3Files(loan.bucket, endpoint, region, None if keys is None else lambda: keys, Path(loan.cache))
 
     @contextmanager
     def lock(self, path: str, holder: Holder) -> Iterator[Lock]:

@@ -184,6 +184,8 @@ def lake_session(
                 "spark.sql.shuffle.partitions": str(machine.cores),
                 "spark.local.dir": str(scratch),
                 "spark.sql.warehouse.dir": (scratch / "warehouse").as_uri(),
+                # S3A keeps there what it uploads: by default in a folder of /tmp that others can read.
+                "spark.hadoop.hadoop.tmp.dir": str(scratch),
             }
         # Spark creates folders there, which a killed run leaves.
         options = [f"-Djava.io.tmpdir={scratch}"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import reduce
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -36,7 +35,7 @@ def _held(lake: Lake, table: Table) -> Rows:
     schema = arrow_schema(table)
     if table.newest:
         schema = schema.append(pa.field("made", pa.int64()))
-    paths = [Path(lake.folder(table), file) for file in lake.table(table).files]
+    paths = lake.files.here([f"{lake.folder(table)}/{file}" for file in lake.table(table).files])
     parts = [pq.ParquetFile(path).read(columns=schema.names).cast(schema) for path in paths]
     rows = pa.concat_tables([schema.empty_table(), *parts])
     if table.newest:

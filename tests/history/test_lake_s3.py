@@ -5,40 +5,44 @@ from __future__ import annotations
 import json
 import os
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
-from console.history.store import Lake, LakeBusy, LakeError, LeaseLost, parquet_files
-from console.history.store.commit import put_table
-from console.history.store.delta_log import listed
-from console.history.store.errors import StoreError
-from console.history.store.filesystem import Filesystem
-from console.history.store.lock import Holder, this_process
-from console.history.store.release import TableFiles, folder_of
-from console.history.store.s3 import S3Files, S3Keys
-from console.history.store.write import writing
-from tests.history.lake_rows import arrow_rows, snapshot_rows
 
 from console.cli import main as cli
 from console.contexts.lake_files import lake_files
+from console.history import plans
 from console.history.delta_log import log_file
+from console.history.errors import StoreError
+from console.history.files import Filesystem, LakeBusy, this_process
+from console.history.lake import Lake
+from console.history.landing import JOURNAL, POLLS
 from console.history.reader.queries import Wanted, Window, hottest, timeline
 from console.history.reader.tables import Tables
-from console.history.schema import CHANGE_EVENT, HISTORY
+from console.history.runs import settings_of
+from console.history.s3 import S3Files, S3Keys
+from console.history.schema import HISTORY, TABLES
 from console.history.status import status
+from console.lake.jars import FOLDER, Group, spark_jars
+from console.lake.java import find_java
 from console.model.numbers import json_text
+from tests.history.lake_tables import held
+from tests.history.small_site import CLUSTER, PASSWORD, Site
 from tests.support import sample_lake
 from tests.support.patience import PATIENCE
 from tests.support.s3_store import BUCKET, KEYS, STORES, NoStoreError, Store, running
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+RUN = "20250101T000000Z-abcdef"
 
 
 @pytest.fixture(
@@ -53,6 +57,13 @@ def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         if os.environ.get("KAC_REQUIRE_S3"):
             raise
         pytest.skip(str(why))
+
+
+@pytest.fixture(scope="module")
+def jars() -> str:
+    """The folder of the jars, of this user's own cache."""
+    found = spark_jars(os.environ, {Group.DELTA, Group.S3}, find_java(os.environ).program)
+    return str(found[0].parent)
 
 
 @pytest.fixture
@@ -103,10 +114,8 @@ def test_files_are_the_same_here_and_there(kind: str, where: str, tmp_path: Path
     files.replace(f"{base}/top", b"")
     assert files.read(f"{base}/top") == b""
     files.create(f"{base}/data/out", b"x" * 3_000_000)
-    with files.gathered(f"{base}/data/spark", str(tmp_path)) as place:
-        for part in ("p=1", "p=2"):
-            (Path(place) / part).mkdir(parents=True)
-            (Path(place) / part / "part-0.parquet").write_bytes(part.encode())
+    for part in ("p=1", "p=2"):
+        files.create(f"{base}/data/spark/{part}/part-0.parquet", part.encode())
     assert [(each.name, each.is_folder, each.bytes) for each in files.entries(base)] == [
         ("data", True, 0),
         ("top", False, 0),
@@ -163,61 +172,39 @@ def test_a_lake_is_written_and_read(where: str, capsys: pytest.CaptureFixture[st
     assert KEYS[1] not in "".join(capsys.readouterr())
 
 
-def test_old_versions_go_and_what_a_killed_run_left(where: str) -> None:
-    lake = Lake.create(where, opened(where))
-    for look in range(20):
-        with writing(lake, "collect", keep=2) as write:
-            write.add_arrow("snapshot", snapshot_rows(4, first=4 * look))
-            write.commit()
-    assert Lake.open(where, opened(where)).current().tables["snapshot"].rows == 80
-    assert len(lake.releases()) == 2
-    log = listed(lake.filesystem, lake.path("data/snapshot"))
-    assert log.checkpoints
-    assert len(log.commits) < 20
-
-
-def test_one_writer_at_a_time(where: str) -> None:
+def test_one_application_at_a_time(where: str) -> None:
     lake, other = Lake.create(where, quick(where)), Lake.open(where, opened(where))
-    with writing(lake, "collect") as write:
-        with pytest.raises(LakeBusy, match="being written by `collect`") as busy, writing(other, "build"):
-            pytest.fail("two writers")
+    with lake.alone(RUN, "run") as lock:
+        with pytest.raises(LakeBusy, match="being written by `run`") as busy, other.alone(f"{RUN[:-1]}0", "update"):
+            pytest.fail("two applications")
         assert busy.value.holder is not None
         assert busy.value.holder.pid == os.getpid()
-        first = other.filesystem.read(other.path("lock"))
+        first = other.files.read(other.path("lock"))
         patience = threading.Event()
-        while other.filesystem.read(other.path("lock")) == first:
+        while other.files.read(other.path("lock")) == first:
             patience.wait(0.01)
-        write.add_arrow("snapshot", snapshot_rows(3))
-        write.commit()
-    with writing(other, "build") as write:
-        assert write.taken_over is None
-        assert write.release.number == 1
+        assert lock.is_held()
+    with other.alone(f"{RUN[:-1]}0", "update") as lock:
+        assert lock.former is None
 
 
 def test_who_died_is_taken_over_and_who_paused_has_lost(where: str) -> None:
     lake = Lake.create(where, opened(where))
-    dead = {**this_process("20250101T000000Z-abcdef", "build").__dict__, "host": "elsewhere"}
-    lake.filesystem.replace(lake.path("lock"), Holder(**dead).text)
-    with pytest.raises(LakeBusy, match="elsewhere"), writing(lake, "build"):
+    dead = replace(this_process(RUN, "run"), host="elsewhere")
+    lake.files.replace(lake.path("lock"), dead.text)
+    with pytest.raises(LakeBusy, match="elsewhere"), lake.alone("x", "update"):
         pytest.fail("it was renewed just now")
-    lake.filesystem.replace(lake.path("lock"), Holder(**{**dead, "host": socket.gethostname(), "pid": 2**22 + 1}).text)
-    with writing(lake, "build") as write:  # its process on this host has ended
-        assert write.taken_over is not None
-        assert write.taken_over.run_id == "20250101T000000Z-abcdef"
+    lake.files.replace(lake.path("lock"), replace(dead, host=socket.gethostname(), pid=2**22 + 1).text)
+    with lake.alone("x", "update") as lock:  # its process on this host has ended
+        assert lock.former is not None
+        assert lock.former.run_id == RUN
 
     paused = Lake.open(where, opened(where))  # which does not renew it right now
     hasty = Lake.open(where, quick(where, dead_after=-1.0))
-    with writing(paused, "collect") as first:
-        first.add_arrow("snapshot", snapshot_rows(3))
-        with writing(hasty, "build") as second:
-            assert second.taken_over is not None
-            assert second.taken_over.run_id == first.run_id
-            second.add_arrow("snapshot", snapshot_rows(5))
-            second.commit()
-            with pytest.raises(LeaseLost):
-                first.commit()
-    assert [release.run_id for release in lake.releases()] == [second.run_id]
-    assert lake.current().tables["snapshot"].rows == 5
+    with paused.alone(RUN, "run") as first, hasty.alone("x", "update") as second:
+        assert second.former is not None
+        assert second.former.run_id == RUN
+        assert (first.is_held(), second.is_held()) == (False, True)
 
 
 def test_of_many_that_take_the_lock_at_once_one_has_it(where: str) -> None:
@@ -229,7 +216,7 @@ def test_of_many_that_take_the_lock_at_once_one_has_it(where: str) -> None:
     def take(number: int) -> bool:
         begun.wait(PATIENCE)
         try:
-            with files[number].lock(f"{where}/lock", this_process(f"20250101T00000{number}Z-abcdef", "build")) as lock:
+            with files[number].lock(f"{where}/lock", this_process(f"20250101T00000{number}Z-abcdef", "update")) as lock:
                 decided.wait(PATIENCE)
                 return lock.is_held()
         except Exception:  # noqa: BLE001 busy; the count says whether all others were
@@ -240,67 +227,144 @@ def test_of_many_that_take_the_lock_at_once_one_has_it(where: str) -> None:
         assert sum(pool.map(take, range(len(files)))) == 1
 
 
-def test_of_commits_at_once_one_holds_without_a_lock(where: str) -> None:
-    """delta-rs writes a version on condition that there is none."""
+def test_what_landed_is_read_until_it_is_in_the_lake(where: str, tmp_path: Path) -> None:
+    """By the same offset as often as a batch is made, whichever host makes it; then it is deleted."""
     lake = Lake.create(where, opened(where))
-    newest: int | None = None
-    for turn in range(6):
-        begun = threading.Barrier(6)
+    site = Site(tmp_path / "site")
+    site.go_on(lake)
+    first, second = "0123456789\n", "01234567890\n"
+    lake.files.replace(lake.path(f"{JOURNAL}/{site.journal.name}"), site.journal.read_bytes() + first.encode())
+    lake.files.replace(lake.path(f"{POLLS}/.half.json.gz"), b"")
+    with settings_of(site.plan(lake)) as settings:
+        store = Path(settings.store_file)
+        assert {path.stat().st_mode & 0o077 for path in (store.parent,)} == {0}
+        assert KEYS[1] not in json_text(msgspec.to_builtins(settings))
+        for name in ("polls", "journals"):
+            source = plans.SOURCES[name](msgspec.structs.replace(settings, inputs=plans.Inputs()))
+            start = source.initial()
+            end = source.newest(start)
+            assert source.newest(end) == end
+            for _ in range(2):
+                again = plans.SOURCES[name](settings)
+                rows = [
+                    row for part in again.parts(start, end) for batch in again.read(part) for row in batch.to_pylist()
+                ]
+                assert {row["cluster_id"] for row in rows} == {CLUSTER}
+            bad = [row["quarantined"] for row in rows if row.get("quarantined")]
+            assert [each["file"] for each in bad] == [lake.path(f"{JOURNAL}/{site.journal.name}")] * (
+                name == "journals"
+            )
+            if name == "journals":  # which has changed since
+                lake.files.replace(lake.path(f"{JOURNAL}/{site.journal.name}"), second.encode())
+                source.committed(end)
+                start, end = end, source.newest(end)
+                assert start != end
+            source.committed(end)
+            assert [part for part in source.parts(start, end) for batch in source.read(part) if batch.num_rows] == []
+    assert [each.name for each in lake.files.entries(lake.path(POLLS))] == [".half.json.gz"]
+    assert lake.files.entries(lake.path(JOURNAL)) == []
+    assert not store.exists()
 
-        def commit(
-            number: int, turn: int = turn, since: int | None = newest, begun: threading.Barrier = begun
-        ) -> int | None:
-            folder = f"{folder_of(CHANGE_EVENT.name)}/v={turn}/{number}"
-            parquet_files.write(lake.filesystem, lake.path(f"{folder}/part-0.parquet"), arrow_rows(CHANGE_EVENT, [{}]))
-            made = parquet_files.listed(lake.filesystem, lake.where, lake.path(folder), "")
-            wanted = TableFiles(CHANGE_EVENT.names, made)
-            begun.wait(PATIENCE)
-            try:
-                return put_table(lake.filesystem, lake.where, CHANGE_EVENT, wanted, str(number), since=since)
-            except LakeError:
-                return None
 
-        with ThreadPoolExecutor(6) as pool:
-            made = sorted(each for each in pool.map(commit, range(6)) if each is not None)
-        # Without a version to be put after, one that lists the log late comes after the others.
-        assert made == (list(range(max(1, len(made)))) if newest is None else [newest + 1])
-        newest = made[-1]
+def test_keys_that_were_lent_are_renewed(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = opened(where)
+    tokens = iter(range(1_000_000))
+    monkeypatch.setattr("console.history.s3._LENT_SECONDS", 0.01)
+    monkeypatch.setattr(files, "_keys", lambda: S3Keys(*KEYS, f"token-{next(tokens)}", "a test"))
+    with files.lent() as file:
+        first = Path(file).read_bytes()
+        assert b"token-0" in first
+        patience = threading.Event()
+        while Path(file).read_bytes() == first:
+            patience.wait(0.01)
+        lent = Path(file).read_bytes()
+    settings = S3Files.borrowed(lent).spark_settings()
+    name = f"spark.hadoop.fs.s3a.bucket.{BUCKET}"
+    assert settings[f"{name}.session.token"].startswith("token-")
+    assert settings[f"{name}.aws.credentials.provider"].endswith(".TemporaryAWSCredentialsProvider")
+    assert (settings[f"{name}.access.key"], settings[f"{name}.secret.key"]) == KEYS
 
 
-def test_spark_builds_it_without_hadoops_s3(
-    where: str, environ: dict[str, str], spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+def typed(argv: list[str], environ: dict[str, str]) -> tuple[subprocess.CompletedProcess[str], set[str]]:
+    """What a command in a process of its own did, and the command lines of all processes that it began."""
+    lines: set[str] = set()
+    with subprocess.Popen(
+        [sys.executable, "-m", "console", *argv],
+        env=environ,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        said: list[tuple[str, str]] = []
+        reader = threading.Thread(target=lambda: said.append(process.communicate()))
+        reader.start()
+        while reader.is_alive():
+            reader.join(0.2)
+            for each in Path("/proc").glob("[0-9]*"):
+                with suppress(OSError):
+                    if os.getsid(int(each.name)) == process.pid:
+                        lines.add((each / "cmdline").read_text())
+    return subprocess.CompletedProcess(argv, process.returncode, *said[0]), lines
+
+
+@pytest.mark.slow
+def test_spark_writes_what_every_reader_reads(
+    where: str, environ: dict[str, str], tmp_path: Path, jars: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("console.history.jobs.renew.MOST_ROWS", 0)
-    from console.history.jobs.build import build
-    from console.history.jobs.compact import compact
-    from console.history.jobs.submit import lake_at
-    from console.history.jobs.verify import verify
-
     lake = Lake.create(where, opened(where))
-    for look in range(6):
-        with writing(lake, "collect") as write:
-            write.add_arrow("snapshot", snapshot_rows(20, first=20 * look, days=1))
-            write.commit()
-    build(lambda: spark, lake, ["change_event", "history"])
-    assert compact(lake).rows["snapshot"] == 120
-    assert verify(lake) == ()
-    # The driver of a cluster, whose Spark would read the bucket by itself.
-    keys = {"access.key": KEYS[0], "secret.key": KEYS[1], "endpoint": environ["AWS_ENDPOINT_URL"]}
-    for name, value in keys.items():
-        spark.conf.set(f"fs.s3a.{name}", value)
-    there = lake_at(spark, where)
-    assert there.current() == lake.current()
-    with writing(there, "collect") as write:
-        write.add_arrow("snapshot", snapshot_rows(3))
-        write.commit()
-    assert there.filesystem.here([where]) == [where]
-    for name in keys:
-        spark.conf.unset(f"fs.s3a.{name}")
-    tables = Tables(where, lake_files(where))
-    assert {(each.entity_key, each.attr, each.new_value) for each in timeline(tables, Wanted())} == {
-        (f"topic-{number}", "retention.ms", str(number)) for number in range(120)
-    }
-    tables.close()
+    site = Site(tmp_path / "site")
+    site.go_on(lake)
+    lake.files.replace(lake.path(f"{JOURNAL}/{site.journal.name}"), site.journal.read_bytes())
+    sources = {"version": 1, "clusters": [{"id": CLUSTER, "metadata-log": str(site.log)}]}
+    sources["clusters"][0]["request-logs"] = [{"broker": 1, "files": f"{site.request_log}*"}]  # type: ignore[index]
+    lake.files.replace(lake.path("sources.yaml"), json_text(sources).encode())
+    update = ["lake", "update", "--lake", where, "--master", "local[2]", "--output", "json"]
+    process, lines = typed(update, {**os.environ, FOLDER: jars})
+    assert process.returncode == 0, process.stderr
+    report = json.loads(process.stdout)
+    assert (report["status"], report["taken"]["polls"]["good"]) == ("done", 2)
+    assert site.problems(lake) == []
+    assert {row["new_value"] for row in held(lake, "history") if row["attr"] == "retention.ms"} == {"1000"}
+    assert [lake.files.entries(lake.path(each)) for each in (POLLS, JOURNAL)] == [[], []]
+    assert [each["run_id"] for each in lake.runs()] == [report["run_id"]]
+    assert lake.own_file("maintained.json") is not None
+
+    objects = dict(all_in(lake.files, lake.where))
+    before = {table: lake.version(table) for table in TABLES.values()}
+    assert cli.run(update) == 0, "without Java: nothing is new"
+    assert json.loads(capsys.readouterr().out)["rows"] == {}
+    assert {table: lake.version(table) for table in TABLES.values()} == before
+    for argv in (["history"], ["lake", "status"]):
+        assert cli.run([*argv, "--lake", where, "--output", "json"]) == 0
+    assert "retention.ms" in capsys.readouterr().out
+
+    log = (tmp_path / ".local/state/kac/spark.log").read_text()
+    assert any("SparkSubmit" in line for line in lines)
+    for secret in (KEYS[1], f"{PASSWORD}1000"):
+        assert secret not in "".join((*lines, log, process.stdout, process.stderr))
+        assert [path for path, content in objects.items() if secret.encode() in content] == []
+
+
+def all_in(files: Filesystem, folder: str) -> Iterator[tuple[str, bytes]]:
+    """Each object in a folder."""
+    for each in files.entries(folder):
+        path = f"{folder}/{each.name}"
+        if each.is_folder:
+            yield from all_in(files, path)
+        else:
+            yield path, files.read(path)
+
+
+def test_a_second_application_is_refused(where: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lake = Lake.create(where, opened(where))
+    Site(tmp_path / "site").go_on(lake)
+    with lake.alone(RUN, "run"):
+        assert cli.run(["lake", "update", "--lake", where]) == 1
+    said = capsys.readouterr().err
+    assert "is being written by `run` of" in said
+    assert RUN in said
+    assert len(lake.files.entries(lake.path(POLLS))) == 1
 
 
 def test_clusters_are_polled_into_it(where: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -314,7 +378,9 @@ def test_clusters_are_polled_into_it(where: str, capsys: pytest.CaptureFixture[s
     assert cli.run(["lake", "doctor", "--lake", where, "--output", "json"]) in (0, 1)
     checks = {each["name"]: each for each in json.loads(capsys.readouterr().out)["checks"]}
     assert where in checks["lake"]["found"]
-    assert len(Lake.open(where, opened(where)).releases()) == 2
+    lake = Lake.open(where, opened(where))
+    assert len(lake.files.entries(lake.path(POLLS))) == 2
+    assert [each.name for each in lake.files.entries(lake.path("collect"))][-2:] == ["lock", "owners.json"]
 
 
 @pytest.mark.parametrize(
@@ -345,7 +411,7 @@ def test_what_is_wrong_is_said_in_a_line(
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     lake = place if "://" in place else where
-    for argv in (["history"], ["lake", "status"], ["lake", "build"], ["lake", "collect", "-b", "127.0.0.1:1"]):
+    for argv in (["history"], ["lake", "status"], ["lake", "update"], ["lake", "collect", "-b", "127.0.0.1:1"]):
         assert cli.run([*argv, "--lake", lake]) == 1, argv
         shown = capsys.readouterr()
         assert shown.err.count("\n") == 1, shown.err
@@ -358,7 +424,7 @@ def test_a_store_that_ignores_conditions_is_refused(where: str, monkeypatch: pyt
     lake = Lake.create(where, files)
     put = files._put
     monkeypatch.setattr(files, "_put", lambda path, data, mode="": put(path, data))
-    with pytest.raises(StoreError, match="ignores If-None-Match"), writing(lake, "build"):
+    with pytest.raises(StoreError, match="ignores If-None-Match"), lake.alone(RUN, "update"):
         pytest.fail("it can't be locked")
 
 
@@ -385,11 +451,11 @@ class Refusing(BaseHTTPRequestHandler):
         ("404-NoSuchBucket", "there is no such bucket"),
     ],
 )
-def test_what_a_store_refuses_is_said_with_its_remedy(answer: str, said: str) -> None:
+def test_what_a_store_refuses_is_said_with_its_remedy(answer: str, said: str, tmp_path: Path) -> None:
     with ThreadingHTTPServer(("127.0.0.1", 0), Refusing) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         keys = S3Keys(*KEYS, None, "this host")
-        files = S3Files("b", f"http://127.0.0.1:{server.server_port}", "us-east-1", lambda: keys, None)
+        files = S3Files("b", f"http://127.0.0.1:{server.server_port}", "us-east-1", lambda: keys, tmp_path)
         with pytest.raises(StoreError, match=said) as refused:
             files.read(f"s3://b/lake/{answer}")
         server.shutdown()

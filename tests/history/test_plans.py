@@ -374,9 +374,9 @@ def test_landed_polls_are_read_once_and_deleted_when_they_are_in_the_lake(lake: 
 def test_a_landed_file_that_is_gone_is_no_rows_and_no_path_leads_out(lake: Lake, tmp_path: Path) -> None:
     source = PollsSource(settings(lake))
     Path(deliver(lake, [poll(1)], "a")).unlink()
-    assert list(source.read("a.json.gz")) == []
+    assert list(source.read(("a.json.gz", b""))) == []
     elsewhere = Path(deliver(Lake.create(str(tmp_path / "other")), [poll(1)], "a"))
-    assert list(source.read(f"../../../other/landing/polls/{elsewhere.name}")) == []
+    assert list(source.read((f"../../../other/landing/polls/{elsewhere.name}", b""))) == []
     source.committed({"files": [str(elsewhere), "../../lake.json"]})
     assert elsewhere.exists()
     assert (Path(lake.where) / "lake.json").exists()
