@@ -337,7 +337,8 @@ def update(plan: Plan, session: Session, progress: Listener = silent) -> Report:
                 for name in (*wanted[:-1], *(each.stream for each in plan.topics), GOLD):
                     with steps.step(name) as read:
                         app.take(name)
-                        read(sum(report.taken.get(name, {}).values()))
+                        if name != GOLD:
+                            read(sum(report.taken.get(name, {}).values()))
                 app.maintain()
                 with steps.step("rules"):
                     app.judge()

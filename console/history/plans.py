@@ -90,10 +90,6 @@ class BaseSource:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
 
-    @cached_property
-    def _key(self) -> bytes:
-        return Path(self._settings.key_file).read_bytes()
-
     @property
     def _lent(self) -> bytes:
         """How the lake's bucket is reached now: for tasks a part of their own, since keys end."""
@@ -124,6 +120,14 @@ class MetadataLogs(BaseSource):
 
     name, table = "kraft_log", KRAFT_RECORD.name
 
+    @cached_property
+    def _key(self) -> bytes:
+        return Path(self._settings.key_file).read_bytes()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """With the key, which goes to the tasks so: its file is where this is pickled."""
+        return {**self.__dict__, "_key": self._key}
+
     def initial(self) -> Offset:
         """The beginning of every log."""
         return self._begin(self.name, {})
@@ -148,7 +152,6 @@ class MetadataLogs(BaseSource):
 
     def parts(self, start: Offset, end: Offset) -> Sequence[tuple[Split, None] | tuple[None, tuple[Trouble, ...]]]:
         """The splits of each log, and what of it is damaged."""
-        assert self._key  # read where the file is: it goes to the tasks with the source
         found: list[Any] = []
         for cluster_id, upto in end.items():
             known = start.get(cluster_id, {})

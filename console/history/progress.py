@@ -17,8 +17,8 @@ class Progress:
     """How far a job is.
 
     step: what it does now: a stream's name. number, steps: its place among the steps, from 1. done, total: tasks that
-    Spark has planned of what runs now (the total may grow); 0 and 0 before any is known. rows: that the step has read,
-    once it ended.
+    Spark has planned of what runs now (the total may grow); 0 and 0 before any is known. rows: that a source's step has
+    read, once it ended.
     """
 
     job: str
@@ -27,7 +27,7 @@ class Progress:
     steps: int
     done: int = 0
     total: int = 0
-    rows: int = 0
+    rows: int | None = None
     ended: bool = False
 
 
@@ -59,7 +59,7 @@ class Steps:
         finally:
             ended.set()
             watch.join()
-        self._listener(replace(at, rows=sum(rows), ended=True))
+        self._listener(replace(at, rows=sum(rows) if rows else None, ended=True))
 
     def _watch(self, at: Progress, ended: threading.Event) -> None:
         told = (0, 0)

@@ -80,7 +80,8 @@ class Lines:
             self._number, self._began = at.number, time.monotonic()
         name = f"{at.job} {at.number}/{at.steps} {at.step}"
         if at.ended:
-            self._write(f"{name}: {at.rows:,} rows, {time.monotonic() - self._began:.1f} s", f"{name} ended")
+            rows = "" if at.rows is None else f"{at.rows:,} rows, "
+            self._write(f"{name}: {rows}{time.monotonic() - self._began:.1f} s", f"{name} ended")
         elif at.total:
             self._write(f"{name}: {at.done} of {at.total} tasks", name)
         else:
@@ -117,7 +118,8 @@ class Bar:
         counts = f"{at.number}/{at.steps} {tasks}"
         self._show(at.job, f"{at.job} {at.step}", fraction(at), 1.0, counts)
         if at.ended:
-            self._above(f"{at.job} {at.number}/{at.steps} {at.step}: {at.rows:,} rows")
+            rows = "done" if at.rows is None else f"{at.rows:,} rows"
+            self._above(f"{at.job} {at.number}/{at.steps} {at.step}: {rows}")
 
     def count(self, what: str, done: int, total: int, text: str) -> None:
         """Moves the bar, with a line above it for each thing."""

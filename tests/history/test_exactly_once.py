@@ -202,19 +202,25 @@ def test_the_second_of_two_is_refused_by_name(two: Two) -> None:
 
 
 @pytest.fixture
-def small_disk(two: Two) -> Iterator[Callable[[str], object]]:
-    """The folder of the disturbed lake's records is on a disk of its own; what is called gives it another size."""
+def small_disk(two: Two) -> Iterator[Callable[[int], None]]:
+    """The folder of the disturbed lake's records is on a disk of its own with 64 KiB left; what is called gives it
+    another size, in bytes."""
     folder = Path(two.disturbed.folder(KRAFT_RECORD))
     kept = folder.with_name("kept")
     folder.rename(kept)
     folder.mkdir()
-    if mount("-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)):
+    if mount("-t", "tmpfs", "-o", "size=64m", "tmpfs", str(folder)):
         folder.rmdir()
         kept.rename(folder)
         pytest.skip("only root may mount a small disk")
+
+    def resize(size: int) -> None:
+        assert mount("-o", f"remount,size={size}", str(folder)) == 0
+
     try:
         shutil.copytree(kept, folder, dirs_exist_ok=True)
-        yield lambda size: (mount("-o", f"remount,size={size}", str(folder)) == 0) or pytest.fail("not mounted")
+        resize(shutil.disk_usage(folder).used + (64 << 10))
+        yield resize
         shutil.rmtree(kept)
         shutil.copytree(folder, kept)
     finally:
@@ -228,7 +234,7 @@ def mount(*options: str) -> int:
     return subprocess.run(["mount", *options], check=False, stderr=subprocess.DEVNULL).returncode
 
 
-def test_a_full_disk_is_said_and_the_next_update_is_whole(two: Two, small_disk: Callable[[str], object]) -> None:
+def test_a_full_disk_is_said_and_the_next_update_is_whole(two: Two, small_disk: Callable[[int], None]) -> None:
     two.go_on()
     for number in range(4000):
         text = random.Random(number).randbytes(200).hex()
@@ -237,5 +243,5 @@ def test_a_full_disk_is_said_and_the_next_update_is_whole(two: Two, small_disk: 
         two.update(two.disturbed)
     report = next(two.disturbed.runs())
     assert (report["status"], report["message"][:23]) == ("failed", "No space left on device")
-    small_disk("64m")
+    small_disk(64 << 20)
     two.compare()

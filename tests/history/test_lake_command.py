@@ -241,7 +241,7 @@ def test_a_run_is_told_and_leaves_no_java_behind(tmp_path: Path) -> None:
     assert built.process.returncode == 0, err
     assert json.loads(out)["rows"].items() >= {"snapshot": 50, "change_event": 50, "history": 50}.items()
     assert "starting Spark" in err.splitlines()
-    assert re.search(r"update 1/2 polls: 50 rows", err)
+    assert re.search(r"update 1/3 polls: 50 rows", err)
     assert "WARN" not in err
     assert built.marked() == []
     assert "WARN" in (tmp_path / "state" / "kac" / "spark.log").read_text()
@@ -249,7 +249,7 @@ def test_a_run_is_told_and_leaves_no_java_behind(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("moment", ["starting Spark", "update 1/2 polls"])
+@pytest.mark.parametrize("moment", ["starting Spark", "update 1/3 polls"])
 def test_ctrl_c_ends_it_all_and_the_next_goes_on(tmp_path: Path, moment: str) -> None:
     lake = polled_lake(tmp_path / "lake")
     argv = ["update", "--lake", lake.where, "--master", "local[1]", "--output", "json"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import pickle
 import random
 from collections import Counter
 from collections.abc import Callable
@@ -48,7 +49,8 @@ class Reading:
 
     def _read(self, end: Any) -> list[dict[str, Any]]:
         schema = arrow_schema(TABLES[BRONZE_OF[self.source.name]])  # type: ignore[attr-defined]
-        batches = [each for part in self.source.parts(self.at, end) for each in self.source.read(part)]
+        parts, at_a_task = self.source.parts(self.at, end), pickle.loads(pickle.dumps(self.source))
+        batches = [each for part in parts for each in at_a_task.read(part)]
         assert all(each.schema == schema for each in batches)
         return [row for each in batches for row in each.to_pylist()]
 
@@ -155,6 +157,18 @@ def test_each_record_and_each_damage_of_a_metadata_log_is_read_once(lake: Lake, 
     assert len(places) == len(set(places))
     assert bool(places) == bool(log.damaged)
     assert reading.go_on() == 0
+
+
+def test_the_key_goes_to_the_tasks(lake: Lake, tmp_path: Path) -> None:
+    """They may run where its file is not."""
+    log = Controller(tmp_path / "c")
+    source = log_of_controllers(lake, tmp_path / "c").source
+    log.write()
+    end = source.newest(source.initial())
+    (part,) = source.parts(source.initial(), end)
+    task = pickle.loads(pickle.dumps(source))
+    Path(lake.path("hmac.key")).unlink()
+    assert sum(each.num_rows for each in task.read(part)) == len(log.written)
 
 
 def test_damage_that_is_told_stops_nobody_later(lake: Lake, tmp_path: Path) -> None:
