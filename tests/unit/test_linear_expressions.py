@@ -96,6 +96,9 @@ _OPERATORS = {
     _own("console.history.transforms.policy_violation", "expected.matches"),
     _own("console.history.transforms.policy_violation", "expected.matches_not"),
     _own("console.history.store.s3", "pattern"),
+    # Of the operator's own client.properties: variables that its provider may give.
+    _own("console.contexts.config_providers", "pattern or ''"),
+    _own("console.contexts.config_providers", "self.pattern"),
     # Of a client, for an embedded cluster: a pattern of its metrics is compiled alone, one of transactions is matched.
     _own("console.embedded.config_rules", "expression.strip()"),
     _own("console.embedded.handlers.list_transactions", "getattr(request, 'transactional_id_pattern', None) or ''"),
