@@ -31,6 +31,7 @@ from console.model.acl import AclFilter
 from console.model.changes import AbortTransaction, Outcome, ProducerTarget, Status
 from console.model.codes import AclResourceType, PatternType
 from console.model.config import broker_resource
+from console.model.coordinators import TRANSACTIONS
 from console.model.failure import Failure
 from console.model.transactions import (
     DEFAULT_MAX_TIMEOUT_MS,
@@ -55,7 +56,6 @@ MOST_RUNNING = 1_000
 """Unfinished transactions that are described though no partition has records of them."""
 
 _ABORT_RIGHT = "Ask an administrator of the cluster for an ACL: ALTER or CLUSTER_ACTION on CLUSTER kafka-cluster."
-_STATE_TOPIC = "__transaction_state"
 _MAX_TIMEOUT = "transaction.max.timeout.ms"
 
 
@@ -156,11 +156,11 @@ async def _asked(
 
 async def _coordinators(link: Link) -> Mapping[int, tuple[int, int]] | Failure:
     """Partition of the transaction log -> its leader and leader epoch; empty if there is no such topic."""
-    listing = await describe_topics(link, [_STATE_TOPIC])
-    topic = listing.topics.get(_STATE_TOPIC)
+    listing = await describe_topics(link, [TRANSACTIONS])
+    topic = listing.topics.get(TRANSACTIONS)
     if topic is not None:
         return {each.number: (each.leader, each.leader_epoch) for each in topic.partitions}
-    why = listing.failures.get(_STATE_TOPIC)
+    why = listing.failures.get(TRANSACTIONS)
     return {} if why is None or why.name == "UNKNOWN_TOPIC_OR_PARTITION" else why
 
 
@@ -171,11 +171,11 @@ def _unled(
     if isinstance(before, Failure) or isinstance(after, Failure):
         why = before if isinstance(before, Failure) else after
         assert isinstance(why, Failure)
-        text = f"whether every coordinator was asked can't be seen: {_STATE_TOPIC} may not be described"
-        return [Failure(why.name, text, f"Grant DESCRIBE on topic {_STATE_TOPIC}, then refresh.")]
+        text = f"whether every coordinator was asked can't be seen: {TRANSACTIONS} may not be described"
+        return [Failure(why.name, text, f"Grant DESCRIBE on topic {TRANSACTIONS}, then refresh.")]
     down = sorted(number for number, (leader, _) in after.items() if leader < 0)
     if down:
-        text = f"{len(down)} partitions of {_STATE_TOPIC} have no leader, so their transactions can't be listed"
+        text = f"{len(down)} partitions of {TRANSACTIONS} have no leader, so their transactions can't be listed"
         return [Failure("COORDINATOR_NOT_AVAILABLE", text, "Bring their brokers back, then refresh.")]
     if before != after:
         return [Failure("NOT_COORDINATOR", "coordinators moved while they were asked", "Refresh.")]

@@ -137,7 +137,8 @@ async def test_a_group_of_very_many_partitions_takes_few_requests(count: int) ->
             _, back = await revert(made, report)
             assert back.ok
             assert {each.metadata for each in group.offsets.values()} == {""}
-            assert running.counters.total().requests < 40 + 20 * commits
+            # Which cluster answers is asked before each step, and on the connection of each change.
+            assert running.counters.total().requests < 50 + 25 * commits
         finally:
             made.close()
 

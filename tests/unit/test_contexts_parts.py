@@ -170,7 +170,9 @@ def test_references_are_replaced_wherever_they_stand(references: References, tmp
     assert references.expand("${file:secret}") == "öpen\nsesame"
     assert references.expand(f"<${{file:{secret}}}>") == "<öpen\nsesame>"
     assert references.expand("${file:~/more.properties:a.key}") == "its value"
-    assert references.expand("$P {env:P} {} ${P}- ${env:P") == "$P {env:P} {} ${P}- ${env:P"
+    assert references.expand("$P {env:P} {} ${P}- ${P") == "$P {env:P} {} ${P}- ${P"
+    with pytest.raises(ValueError, match="has no end"):
+        references.expand("${P}- ${env:P")
     assert references.exposed == [tmp_path / "home" / "more.properties"]
 
 

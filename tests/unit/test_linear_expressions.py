@@ -88,6 +88,7 @@ _OPERATORS = {
     _own("console.history.transforms.policy_violation", "expected.matches_not"),
     # Of a store's answers a few thousand characters are looked at.
     _own("console.history.s3", "pattern"),
+    # Of the operator's own client.properties: variables that its provider may give.
     _own("console.contexts.config_providers", "pattern or ''"),
     _own("console.contexts.config_providers", "self.pattern"),
     # Of a client, for an embedded cluster: a pattern of its metrics is compiled alone, one of transactions is matched.

@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 from console.model.config import ConfigResource, topic_resource
+from console.model.coordinators import TRANSACTIONS as STATE_TOPIC
 from console.model.transactions import Place as Partition
 from console.model.transactions import Standing
 from console.plan.edits import EndTransaction
@@ -23,7 +24,6 @@ MOST_PARTITIONS = 10_000
 """Partitions that are looked at for all topics; a topic is looked at whole."""
 WHOLE_EVERY = 30.0
 """Seconds between looks at all partitions; in between, those are looked at in which something waits."""
-_STATE_TOPIC = "__transaction_state"
 
 
 class TransactionsView(TableView[TransactionRow]):
@@ -73,7 +73,7 @@ class TransactionsView(TableView[TransactionRow]):
 
     def _partitions(self) -> list[Partition]:
         topics = self.snapshot.topics
-        names = [self.place.topic] if self.place.topic is not None else sorted(topics.keys() - {_STATE_TOPIC})
+        names = [self.place.topic] if self.place.topic is not None else sorted(topics.keys() - {STATE_TOPIC})
         found = [(name, each.number) for name in names if name in topics for each in topics[name].partitions]
         most = len(found) if self.place.topic is not None else MOST_PARTITIONS
         self._left_out = max(0, len(found) - most)
