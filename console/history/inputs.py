@@ -112,12 +112,12 @@ def folders_of(logs: Sequence[MetadataLog]) -> dict[str, list[str]]:
 
 # What is new in request logs, and whose it is.
 
-_REMEMBERED = "request_log:"
+REMEMBERED = "request_log:"
 REMEMBERED_DAYS = 30
 """How long a file is remembered that is not there any more. One that comes back later would be counted again."""
 OVERLAP = timedelta(minutes=1)
 """How long two files of one broker may be written to at the same time: around a rotation it is less than a second."""
-_BROKERS_ADDRESS = re.compile(rb'"connection":"([^"]{1,200}?:\d+)-')
+_BROKERS_ADDRESS = re.compile(rb'"connection\\{0,9}":\\{0,9}"([^"\\]{1,200}?:\d+)-')
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ def plan_request_logs(inputs: Mapping[str, Any], logs: Sequence[RequestLog]) -> 
     owners: dict[str, str] = {}
     for log in logs:
         owner = f"{log.cluster_id}/{log.broker_id}"
-        key = f"{_REMEMBERED}{owner}"
+        key = f"{REMEMBERED}{owner}"
         known = {**inputs.get(key, {}), **remember.get(key, {})}
         found = _plan(log, known, owner)
         if problem := zone_problem(log.time_zone):
@@ -188,7 +188,7 @@ def _refuse_two_brokers(brokers: Iterable[BrokerLog]) -> None:
     files: dict[tuple[str, int], list[tuple[Span, datetime, datetime, set[bytes]]]] = defaultdict(list)
     for broker in brokers:
         for span in broker.spans:
-            times = [at for sample in (span.head, span.tail) for _, at in clocks(0, sample)]
+            times = [at.replace(tzinfo=None) for sample in (span.head, span.tail) for _, at in clocks(0, sample)]
             addresses = {*_BROKERS_ADDRESS.findall(span.head), *_BROKERS_ADDRESS.findall(span.tail)}
             if times and addresses:
                 files[broker.cluster_id, broker.broker_id].append((span, min(times), max(times), addresses))

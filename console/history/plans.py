@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from console.history.files import borrowed
 from console.history.inputs import (
+    REMEMBERED,
     Inputs,
     UnreadableInput,
     folders_of,
@@ -27,7 +28,8 @@ from console.history.kraft.metadata_log import NoMetadataLogError, Split, plan_l
 from console.history.landing import JOURNAL, POLLS, brought, delete, delivered, journal_tags, read_polls
 from console.history.requests.counted import COUNTED
 from console.history.requests.files import LogChangedError
-from console.history.requests.parts import Part, parts_of, read_part, with_zone
+from console.history.requests.forms import Form
+from console.history.requests.parts import BrokerLog, Part, form_of_part, parts_of, read_part, unread_form, with_zone
 from console.history.schema import KRAFT_RECORD, arrow_schema
 from console.history.transforms.change_event import tagged
 
@@ -220,10 +222,21 @@ class RequestLogs(BaseSource):
     def newest(self, start: Offset) -> Offset:
         """Behind the last whole line of each file."""
         planned = plan_request_logs(start["read"], owned(self._settings.inputs))
+        if self._settings.max_bad_ratio < 1:
+            self._refuse_forms(each for each in planned.logs if not start["read"].get(f"{REMEMBERED}{_whose(each)}"))
         parts = parts_of(planned.logs)
         if not parts:
             return start
         return {"read": {**start["read"], **planned.remember}, "parts": msgspec.to_builtins(parts)}
+
+    @staticmethod
+    def _refuse_forms(logs: Iterable[BrokerLog]) -> None:
+        """Raise UnreadableInput: of logs that are read for the first time, no line can be read."""
+        unread = [(each, form) for each in logs if (form := unread_form(each)) is not None]
+        if unread:
+            raise UnreadableInput(
+                " ".join(_in_form(_whose(log), ", ".join(log.patterns), form) for log, form in unread)
+            )
 
     def parts(self, start: Offset, end: Offset) -> Sequence[Part]:
         """What was planned when the offset was made, in the time zones that are named now."""
@@ -246,7 +259,20 @@ class RequestLogs(BaseSource):
             if read_any:
                 raise
             yield _lost(part, str(gone))
+        if damaged == lines >= FEW and self._settings.max_bad_ratio < 1:
+            raise TooMuchIsBad(_in_form(_whose(part), part.path, form_of_part(part)))
         self._judge("lines", damaged, lines, part.path)
+
+
+def _whose(log: BrokerLog | Part) -> str:
+    return f"{log.cluster_id}/{log.broker_id}"
+
+
+def _in_form(whose: str, where: str, form: Form) -> str:
+    return (
+        f"The request log of {whose} (cluster/broker) at {where} is in the form of {form.what}: no line of it can be "
+        f"read, and nothing was taken in. {form.remedy}"
+    )
 
 
 def _lost(part: Part, why: str) -> pa.RecordBatch:

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC
 from errno import EINVAL
+from itertools import chain
 from pathlib import Path
 from stat import S_ISREG
+from typing import TYPE_CHECKING
 
 from console.model.failure import Failure
 from console.model.throttling import LONGEST_NAME, Client, Logged, LogThrottles, throttled_clients
 from console.triage.facts import RequestLogs
+
+if TYPE_CHECKING:
+    from console.history.requests.forms import Form
+    from console.history.requests.lines import Line
 
 MOST_BYTES = 8 << 20
 """Read of a log at once: what lies further back is skipped."""
@@ -25,12 +31,21 @@ CURRENT_SECONDS = 120.0
 def clients_requests(text: bytes) -> Iterator[Logged]:
     """The requests of clients in whole lines of a log. Other lines, copies that brokers forward, and replicas'
     requests are left out."""
+    return _of_clients(_requests(text))
+
+
+def _requests(text: bytes) -> Iterator[Line]:
     from console.history.requests.lines import Line, one_line
+
+    lines = (one_line(0, line) for line in text.split(b"\n"))
+    return (line for line in lines if isinstance(line, Line))
+
+
+def _of_clients(lines: Iterable[Line]) -> Iterator[Logged]:
     from console.history.requests.logged import is_clients
 
-    for line in text.split(b"\n"):
-        found = one_line(0, line)
-        if isinstance(found, Line) and is_clients(request := found.request):
+    for found in lines:
+        if is_clients(request := found.request):
             header = request.request_header
             names = (header.client_id or "", request.principal, header.request_api_key_name)
             client = Client(*(name[:LONGEST_NAME] for name in names))
@@ -45,6 +60,9 @@ class _Tail:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.known = LogThrottles()
+        self.form: Form | None = None
+        """Of lines of which none can be read."""
+        self._has_requests = False
         self._place: tuple[int, int] = (-1, -1)
         self._at = 0
         self._part = b""
@@ -66,8 +84,20 @@ class _Tail:
         self._at += len(text)
         lines, _, part = (self._part + text).rpartition(b"\n")
         self._part = part if len(part) <= LONGEST_LINE else b""
-        self.known = self.known.after(clients_requests(lines))
+        self._take(lines)
         return about.st_mtime
+
+    def _take(self, lines: bytes) -> None:
+        from console.history.requests.forms import MESSAGE, form_of
+
+        requests = _requests(lines)
+        first = next(requests, None)
+        if first is not None:
+            self._has_requests, self.form = True, None
+            self.known = self.known.after(_of_clients(chain([first], requests)))
+        elif MESSAGE in lines or (lines.strip() and not self._has_requests):
+            # Other loggers' lines between requests are no form of their own.
+            self.form = form_of(lines)
 
 
 class RequestLogTails:
@@ -87,7 +117,10 @@ class RequestLogTails:
             except OSError as error:
                 unread[str(tail.path)] = Failure("NOT_READ", error.strerror or str(error), "Name a file of a broker.")
                 continue
-            if written < now - CURRENT_SECONDS:
+            if tail.form is not None:
+                text = f"it is in the form of {tail.form.what}: no line of it can be read"
+                unread[str(tail.path)] = Failure("FORM", text, tail.form.remedy)
+            elif written < now - CURRENT_SECONDS:
                 text = f"the log was not written for {now - written:,.0f} s: it says nothing of now"
                 unread[str(tail.path)] = Failure("OLD", text, "Set kafka.request.logger to DEBUG on that broker.")
             else:

@@ -205,6 +205,8 @@ def test_the_second_of_two_is_refused_by_name(two: Two) -> None:
 def small_disk(two: Two) -> Iterator[Callable[[int], None]]:
     """The folder of the disturbed lake's records is on a disk of its own with 64 KiB left; what is called gives it
     another size, in bytes."""
+    two.go_on()
+    two.update(two.disturbed)
     folder = Path(two.disturbed.folder(KRAFT_RECORD))
     kept = folder.with_name("kept")
     folder.rename(kept)

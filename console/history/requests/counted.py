@@ -75,8 +75,8 @@ _Sums = dict[_Key, list[Any]]
 
 
 class _Chunk:
-    """What came of some lines. seconds: by the clock's second and whether it is the second pass of an hour that clocks
-    show twice; with each a byte that is in it."""
+    """What came of some lines. seconds: by the clock's second (in UTC where the lines have a zone), and whether it is
+    the second pass of an hour that clocks show twice; with each a byte that is in it."""
 
     def __init__(self) -> None:
         self.lines = 0
@@ -248,4 +248,8 @@ def _encodable(value: Any) -> Any:
 
 
 def _in_utc(whose: Whose, clocks: Sequence[datetime], places: Sequence[int]) -> pa.Array:
-    return to_utc(pa.array(clocks, pa.timestamp("us")), pa.array(places, pa.int64()), whose.zone, whose.fold_at)
+    """A zone of the line's own is truer than one that is given."""
+    shown = pa.array([each.replace(tzinfo=None) for each in clocks], pa.timestamp("us"))
+    given = to_utc(shown, pa.array(places, pa.int64()), whose.zone, whose.fold_at)
+    own = [each.tzinfo is not None for each in clocks]
+    return pc.if_else(pa.array(own), pc.assume_timezone(shown, "UTC"), given) if any(own) else given

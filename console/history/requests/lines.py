@@ -1,4 +1,4 @@
-"""Lines of a broker's request log (log4j and JSON, Kafka 2.8 to 4.x): where, when, and the request, decoded."""
+"""Lines of a broker's request log (Kafka 2.8 to 4.x): where, when, and the request, decoded."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import astuple
 from datetime import datetime, timedelta
-from functools import lru_cache
 from json import JSONDecoder
 from typing import Any, NamedTuple
 
 from console.history.redact import mask
 from console.history.requests.alters import NO_ANSWER, Change, changes
+from console.history.requests.forms import LOGGER, MESSAGE, At, is_old, taken, time_of
 from console.history.requests.logged import INT_MAX, NOT_USUAL, Logged, decode, logged
 
 # A logged request that changes something, as ALTER_REQUEST's values.
@@ -80,20 +80,19 @@ def _body(body: object) -> Mapping[str, Any]:
 
 
 # Lines of a request log, a block at a time. Most are laid out as by Kafka's own logging configuration,
-# `[%d] %p %m (%c)%n`. Of others (ISO 8601 with a T, carriage returns, more behind the message) the end is searched.
+# `[%d] %p %m (%c)%n`. Of others (carriage returns, more behind the message, what `forms` takes out of its wrappers) the
+# end is searched.
 
-_MESSAGE = b"Completed request:"
-_LOGGER = b"kafka.request.logger"
-BEHIND = b" (" + _LOGGER + b")"
+BEHIND = b" (" + LOGGER + b")"
 _JSON = JSONDecoder()
-_TIME = re.compile(rb"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)[.,](\d{3})")
 
-NO_START, NO_TIME, NO_END, NO_TEXT, NO_JSON = (
+NO_START, NO_TIME, NO_END, NO_TEXT, NO_JSON, OLD = (
     "the beginning of the line is missing",
     "no time before the request",
     "the end of the request is missing",
     "not UTF-8",
     "not whole JSON of a request",
+    "of Kafka before 2.8, which logs no JSON",
 )
 NO_FIGURE = "a figure that no request has"
 
@@ -108,7 +107,8 @@ class Damaged(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A request's line. second, millis: its own time, without a zone; json: the request's, of which `request` is."""
+    """A request's line. second, millis: its own time; in UTC where the line has a zone, else without one; json: the
+    request's, of which `request` is."""
 
     byte_pos: int
     second: datetime
@@ -117,28 +117,30 @@ class Line(NamedTuple):
     request: Logged
 
 
-def head_of(text: bytes, begin: int, end: int) -> tuple[bytes, tuple[datetime, int] | None]:
+def head_of(text: bytes, begin: int, end: int) -> tuple[bytes, At | None]:
     """What comes before the request of the line that stands there, and the second and milliseconds of the time in it; a
     line end, and None, where that is no request."""
-    found = text.find(_MESSAGE, begin, end)
+    found = text.find(MESSAGE, begin, end)
     if found < 0:
         return b"\n", None
-    return text[begin : found + len(_MESSAGE)], _time_of(text[begin:found])
+    return text[begin : found + len(MESSAGE)], time_of(text[begin:found])
 
 
 def one_line(place: int, line: bytes) -> Line | Damaged | None:
     """A line by itself, however it is laid out; None where it is not the request logger's."""
     stripped = line.rstrip(b"\r")
-    before, found, rest = stripped.partition(_MESSAGE)
-    if not found:
-        return damaged_line(place, line, NO_START) if stripped.endswith((_LOGGER, _LOGGER + b")")) else None
-    at = _time_of(before)
+    found = taken(stripped)
+    if found is None:
+        return damaged_line(place, line, NO_START) if stripped.endswith((LOGGER, LOGGER + b")")) else None
+    rest, at = found.rest, found.at
     if at is None:
         return damaged_line(place, line, NO_TIME)
     json = rest.removesuffix(BEHIND)
     with suppress(*NOT_USUAL, UnicodeDecodeError):
         json.decode()
         return Line(place, *at, json, decode(json))
+    if is_old(rest):
+        return damaged_line(place, line, OLD)
     try:
         text = rest.decode()
     except UnicodeDecodeError:
@@ -148,7 +150,7 @@ def one_line(place: int, line: bytes) -> Line | Damaged | None:
     except (ValueError, RecursionError):
         return damaged_line(place, line, NO_JSON if rest.endswith(b"}" + BEHIND) else NO_END)
     behind = text[end:].strip()
-    if not text.startswith("{") or (behind and (_LOGGER.decode() not in behind or _MESSAGE.decode() in behind)):
+    if not text.startswith("{") or (behind and (LOGGER.decode() not in behind or MESSAGE.decode() in behind)):
         return damaged_line(place, line, NO_END)
     json = text[:end].encode()
     request = logged(json)
@@ -158,27 +160,14 @@ def one_line(place: int, line: bytes) -> Line | Damaged | None:
 
 
 def clocks(start: int, text: bytes) -> Iterator[tuple[int, datetime]]:
-    """(byte, time without a zone) of the request lines in a block of lines; of what they ask nothing is read."""
+    """(byte, time) of the request lines in a block of lines, in UTC where the line has a zone; of what they ask nothing
+    is read."""
     place = start
     for line in text.split(b"\n"):
-        before, found, _ = line.partition(_MESSAGE)
-        if found and (at := _time_of(before)) is not None:
-            second, millis = at
+        if (found := taken(line)) is not None and found.at is not None:
+            second, millis = found.at
             yield place, second.replace(microsecond=millis * 1000)
         place += len(line) + 1
-
-
-def _time_of(before: bytes) -> tuple[datetime, int] | None:
-    """The second and the milliseconds of the time in what is before a message."""
-    found = _TIME.search(before)
-    with suppress(ValueError):
-        return found and (_second(found[1].decode(), found[2].decode()), int(found[3]))
-    return None
-
-
-@lru_cache(16)
-def _second(day: str, clock: str) -> datetime:
-    return datetime.fromisoformat(f"{day} {clock}")
 
 
 def damaged_line(place: int, line: bytes, reason: str) -> Damaged:

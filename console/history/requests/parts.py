@@ -22,6 +22,8 @@ import pyarrow as pa
 from console.history.requests.counted import Whose, counted
 
 from .files import Check, LogBytes, Survey, opened, opened_as_planned
+from .forms import MESSAGE, Form, form_of
+from .lines import Line, one_line
 from .zone import fold_at
 
 PART_BYTES = 64 << 20
@@ -255,3 +257,42 @@ def read_part(part: Part) -> Iterator[pa.RecordBatch]:
     whose = Whose(part.cluster_id, part.broker_id, PurePosixPath(part.path).name, part.zone, part.fold_at)
     with opened_as_planned(part.path, part.checks, part.patterns) as file:
         yield from counted(whose, file.blocks(part.start, part.end))
+
+
+# Of which form a log is that can't be read.
+
+FEWEST_LINES = 100
+"""Of fewer, none of which is a request, nothing is said: a broker may have begun just now."""
+_MOST_TRIED = 10_000
+"""Requests that can't be read, behind which no other is looked for."""
+
+
+def form_of_part(part: Part) -> Form:
+    """The form of a part of which nothing can be read. OSError, EOFError (gzip, cut); LogChangedError."""
+    with opened_as_planned(part.path, part.checks, part.patterns) as file:
+        _, text = next(iter(file.blocks(part.start, part.end)), (0, b""))
+        return form_of(text)
+
+
+def unread_form(log: BrokerLog) -> Form | None:
+    """The form of a log of which no line can be read; None where one can, or where it has next to no lines. The same is
+    raised."""
+    lines = tried = 0
+    sample = b""
+    for span in log.spans:
+        with opened_as_planned(span.path, span.checks, log.patterns) as file:
+            for _, text in file.blocks(span.start, span.end):
+                lines += text.count(b"\n")
+                if MESSAGE not in text:
+                    sample = sample or text
+                    continue
+                for line in text.split(b"\n"):
+                    if MESSAGE not in line:
+                        continue
+                    if isinstance(one_line(0, line), Line):
+                        return None
+                    sample = sample if tried else text
+                    tried += 1
+                if tried >= _MOST_TRIED:
+                    return form_of(sample)
+    return form_of(sample) if max(lines, tried) >= FEWEST_LINES else None

@@ -176,8 +176,9 @@ def fitting_zones(zone: str, ends: Iterable[datetime], steps: int) -> list[str]:
 
 
 def _times(file: LogBytes, start: int, end: int) -> Iterator[tuple[int, datetime]]:
+    """Those that have no zone of their own."""
     for at, text in file.blocks(start, end):
-        yield from clocks(at, text)
+        yield from (each for each in clocks(at, text) if each[1].tzinfo is None)
 
 
 def _span(file: LogBytes, end: int) -> tuple[datetime, datetime] | None:
