@@ -113,14 +113,8 @@ class BaseSource:
             )
 
 
-# -- metadata logs -----------------------------------------------------------------------------------------------------
-
-
-class MetadataLogs(BaseSource):
-    """The metadata logs of `inputs`. Its offset has, by cluster, the log's own offset, the folders, and what is damaged
-    behind it."""
-
-    name, table = "kraft_log", KRAFT_RECORD.name
+class HidingSource(BaseSource):
+    """Of whose rows secrets are hidden by the lake's key."""
 
     @cached_property
     def _key(self) -> bytes:
@@ -129,6 +123,16 @@ class MetadataLogs(BaseSource):
     def __getstate__(self) -> dict[str, Any]:
         """With the key, which goes to the tasks so: its file is where this is pickled."""
         return {**self.__dict__, "_key": self._key}
+
+
+# -- metadata logs -----------------------------------------------------------------------------------------------------
+
+
+class MetadataLogs(HidingSource):
+    """The metadata logs of `inputs`. Its offset has, by cluster, the log's own offset, the folders, and what is damaged
+    behind it."""
+
+    name, table = "kraft_log", KRAFT_RECORD.name
 
     def initial(self) -> Offset:
         """The beginning of every log."""

@@ -27,7 +27,7 @@ from console.contexts.context import parse_bootstrap
 from console.history.inputs import Controllers, UnreadableInput
 from console.history.kraft.decoder import Trouble
 from console.history.kraft.metadata_log import Fetched, next_offset, read_fetched
-from console.history.plans import BaseSource, Offset, add_source
+from console.history.plans import HidingSource, Offset, add_source
 from console.history.schema import KRAFT_RECORD, arrow_schema
 from console.history.sources import LakeSource
 from console.history.transforms.change_event import tagged
@@ -50,7 +50,7 @@ class _Log(NamedTuple):
     log: ControllerLog
 
 
-class ControllerLogs(BaseSource):
+class ControllerLogs(HidingSource):
     """The metadata logs of `inputs.controllers`. Its offset has the log's own, by cluster."""
 
     name, table = "controllers", KRAFT_RECORD.name
@@ -62,8 +62,7 @@ class ControllerLogs(BaseSource):
 
     def __getstate__(self) -> dict[str, Any]:
         """Goes to the tasks without its connections."""
-        assert self._key
-        return {**self.__dict__, "_open": {}}
+        return {**super().__getstate__(), "_open": {}}
 
     def initial(self) -> Offset:
         """The beginning of every log."""

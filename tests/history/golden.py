@@ -1,6 +1,6 @@
 """Tables that were made once and have to stay as they are: read, canonicalised and compared.
 
-In `golden/` are, with times as microseconds since 1970:
+In `golden_rows/` are, with times as microseconds since 1970:
 
 - `world-NN.json.gz`: random histories: the rows of bronze tables as they came in, step by step, the operator's files,
   and the rows of gold (and of `change_event`) that a build of everything makes of them.
@@ -29,7 +29,7 @@ from typing import Any
 
 from console.history.schema import TABLES
 
-FOLDER = Path(__file__).parent / "golden"
+FOLDER = Path(__file__).parent / "golden_rows"
 GOLD = ("change_event", "history", "drift", "quota_usage", "policy_violation")
 SUGGESTED = ("suggested_value", "reason")
 """Of `quota_suggestion`, with the minutes that they follow from."""

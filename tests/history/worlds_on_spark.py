@@ -90,7 +90,8 @@ def gold_rows(app: Application, name: str) -> list[dict[str, Any]]:
     for place, field in enumerate(found.schema):
         if pa.types.is_timestamp(field.type):
             found = found.set_column(place, field.name, found[field.name].cast(pa.int64()))
-    return found.to_pylist()
+    listed: list[dict[str, Any]] = found.to_pylist()
+    return listed
 
 
 def different(app: Application, world: World, tables: Sequence[str] = GOLD) -> str:
