@@ -25,6 +25,8 @@ _TIME = re.compile(
     rb"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?"
     rb"(Z\b|[+-]\d\d(?::?[0-5]\d)?(?!\d)| [+-]\d\d:?[0-5]\d(?!\d)| ?(?:UTC|GMT)\b)?"
 )
+_USUAL = re.compile(rb"\[(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d),(\d{3})\] [A-Z]{5} ")
+"""All that precedes a message by Kafka's own configuration: several times as fast as to search."""
 _BEFORE = 4096
 """Bytes before a message in which its time is looked for."""
 _DEEPEST = 4
@@ -118,6 +120,9 @@ def _event(line: bytes) -> tuple[bytes, At | None] | None:
 
 def time_of(before: bytes) -> At | None:
     """The time that stands last in what precedes a message."""
+    if usual := _USUAL.fullmatch(before):
+        with suppress(ValueError):
+            return _second(usual[1], usual[2], b""), int(usual[3])
     times = _TIME.findall(before[-_BEFORE:])
     return _read(*times[-1]) if times else None
 
