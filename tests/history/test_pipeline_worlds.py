@@ -45,7 +45,7 @@ def cut(app: Application) -> None:
     maintain(app.tables, dict.fromkeys(TABLES, MANY_FILES + 1), _IN_FUTURE)
 
 
-@pytest.mark.parametrize("name", names("world-10", "world-17"))
+@pytest.mark.parametrize("name", names("world-17"))
 def test_a_history_makes_the_gold_that_was_kept(spark: SparkSession, tmp_path: Path, name: str) -> None:
     app = application(spark, tmp_path / "lake", WORLDS[name].files)
     for number, step in enumerate(WORLDS[name].steps, 1):
