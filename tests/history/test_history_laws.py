@@ -15,10 +15,11 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from console.history.schema import PARTS, TABLES, arrow_schema
-from console.history.transforms.change_event import Bronze, change_event, covers_of, polls_of
+from console.history.transforms.change_event import Bronze, change_event, polls_of
 from console.history.transforms.history import history
 from tests.history import change_worlds as worlds
 from tests.history.change_worlds import World
+from tests.history.gold_rows import covers_of
 
 pytestmark = pytest.mark.timeout(900)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from console.history.inputs import Inputs, Journals, MetadataLog, RequestLog
+from console.history.inputs import Controllers, Inputs, Journals, MetadataLog, RequestLog, RequestTopic
 from console.lake.sources import missing, read_sources
 from console.model.yaml_places import FileProblems
 
@@ -22,6 +22,14 @@ clusters:
         files: [/logs/1/kafka-request.log*, s3a://logs/1/*]
       - {broker: 2, files: /logs/2/kafka-request.log*, timezone: UTC}
   - metadata-log: [/a, /b]
+  - id: def
+    context: prod
+    controllers: [c1:9093, "[::1]:9093"]
+    timezone: Asia/Tokyo
+    request-topic: kafka-requests
+  - id: ghi
+    context: prod
+    request-topic: {name: kafka-requests, context: logs}
 journals: /journal
 """
 
@@ -34,6 +42,11 @@ def test_a_whole_file() -> None:
             RequestLog(("/logs/2/kafka-request.log*",), "abc", 2, "UTC"),
         ),
         (Journals("/journal"),),
+        (Controllers("def", ("c1:9093", "[::1]:9093"), "prod"),),
+        (
+            RequestTopic("kafka-requests", "def", "prod", "Asia/Tokyo"),
+            RequestTopic("kafka-requests", "ghi", "logs", "UTC"),
+        ),
     )
 
 
@@ -48,6 +61,11 @@ def test_a_whole_file() -> None:
         ("version: 1\nclusters:\n - request-logs:\n   - {broker: 1, files: /x}", 3, "id is missing"),
         ("version: 1\nclusters:\n - id: a\n   request-logs:\n   - broker: one\n     files: /x", 5, "no broker's id"),
         ("version: 1\nclusters:\n - id: a\n   request-logs:\n   - broker: 1", 5, "files is missing"),
+        ("version: 1\nclusters:\n - controllers: c:9093", 3, "id is missing"),
+        ("version: 1\nclusters:\n - id: a\n   controllers: c:port", 4, "HOST:PORT"),
+        ("version: 1\nclusters:\n - id: a\n   metadata-log: /m\n   controllers: c:9093", 5, "are the same log"),
+        ("version: 1\nclusters:\n - id: a\n   request-topic: {context: logs}", 4, "name is missing"),
+        ("version: 1\nclusters:\n - id: a\n   request-topic: {name: t, zone: UTC}", 4, "unknown key 'zone'"),
         ('version: 1\nclusters:\n - id: "a\\0b"\n   metadata-log: /m', 3, "unprintable characters"),
         ("version: 1\njournals: {a: b}", 2, "must be a text"),
         ("version: 1\n\tjournals: a", 2, "invalid YAML"),

@@ -12,11 +12,10 @@ import pyarrow.compute as pc
 
 from console.history.schema import ALTER_REQUEST, CHANGE_EVENT, ENTITY, JOURNAL, KRAFT_RECORD, SNAPSHOT, arrow_schema
 from console.history.transforms.attribution import attributed
-from console.history.transforms.coverage import LOG, Covered, Polls
+from console.history.transforms.coverage import Polls
 from console.history.transforms.kraft_changes import (
     ACL_RECORDS,
     OTHER_RECORDS,
-    SINCE_BEFORE,
     TOPIC_RECORDS,
     Epochs,
     Event,
@@ -91,26 +90,6 @@ def polls_of(snapshot: pa.Table) -> dict[str, Polls]:
     for cluster_id, key in rows_of(seen, "cluster_id", "entity_key"):
         brokers[cluster_id].add(key)
     return {each: Polls.of(times[each], brokers[each]) for each in {*times, *brokers}}
-
-
-def covers_of(events: pa.Table) -> dict[str, Covered]:
-    """The time that the metadata logs cover, by cluster. events: the columns cluster_id, event_ts, ts_uncertainty_ms
-    and source of all rows of `change_event`."""
-    of_log = events.filter(pc.is_in(events["source"], pa.array(LOG)))
-    ends = of_log.group_by("cluster_id").aggregate([("event_ts", "min"), ("event_ts", "max")])
-    by_snapshot = of_log.filter(pc.equal(of_log["source"], "kraft_snapshot"))
-    told = by_snapshot.group_by(["cluster_id", "event_ts", "ts_uncertainty_ms"]).aggregate([])
-    holes: dict[str, dict[int, int]] = defaultdict(dict)
-    whole: dict[str, int] = {}
-    for cluster_id, ts, uncertainty in rows_of(told, "cluster_id", "event_ts", "ts_uncertainty_ms"):
-        if uncertainty > 0:
-            holes[cluster_id][ts] = min(ts - uncertainty * 1000, holes[cluster_id].get(ts, ts))
-        elif uncertainty == SINCE_BEFORE:
-            whole[cluster_id] = min(ts, whole.get(cluster_id, ts))
-    return {
-        of: Covered(first, last, tuple(sorted((begins, end) for end, begins in holes[of].items())), whole.get(of))
-        for of, first, last in rows_of(ends, "cluster_id", "event_ts_min", "event_ts_max")
-    }
 
 
 # -- which records are about which entities --------------------------------------------------------------------------
