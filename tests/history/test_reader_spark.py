@@ -37,7 +37,7 @@ class Both:
         from console.history.tables import Tables as Written
 
         self.lakes = [Lake.create(str(folder / name)) for name in ("spark", "own")]
-        self._tables = Written(spark, self.lakes[0].where, {"run": RUN})
+        self._tables = Written(spark, self.lakes[0], self.lakes[0].where, {"run": RUN})
         self._batch = Batch
         self._number = 0
 
