@@ -144,12 +144,11 @@ class S3Files(Filesystem):
         """See Filesystem."""
         with self._explained("GET", folder):
             found = obstore.list_with_delimiter(self._store, _key(folder))
-        listed = [Entry(each.rpartition("/")[2], True, 0) for each in found["common_prefixes"]]
-        listed += [
-            Entry(each["path"].rpartition("/")[2], False, each["size"], each["e_tag"] or "")
-            for each in found["objects"]
-            if each["path"] != _key(folder)  # Hadoop marks an empty folder by an object of its name
-        ]
+        folders = found["common_prefixes"]
+        # Hadoop marks a folder by an object of its name.
+        objects = [each for each in found["objects"] if each["path"] not in (*folders, _key(folder))]
+        listed = [Entry(each.rpartition("/")[2], True, 0) for each in folders]
+        listed += [Entry(each["path"].rpartition("/")[2], False, each["size"], each["e_tag"] or "") for each in objects]
         return sorted(listed)
 
     def remove(self, path: str) -> None:

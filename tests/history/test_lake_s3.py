@@ -347,12 +347,12 @@ def test_spark_writes_what_every_reader_reads(
 
 
 def all_in(files: Filesystem, folder: str) -> Iterator[tuple[str, bytes]]:
-    """Each object in a folder."""
+    """Each object in a folder, but those by which Hadoop marks empty folders."""
     for each in files.entries(folder):
         path = f"{folder}/{each.name}"
         if each.is_folder:
             yield from all_in(files, path)
-        else:
+        elif each.bytes:
             yield path, files.read(path)
 
 

@@ -45,7 +45,7 @@ def cut(app: Application) -> None:
     maintain(app.tables, dict.fromkeys(TABLES, MANY_FILES + 1), _IN_FUTURE)
 
 
-@pytest.mark.parametrize("name", names("world-17"))
+@pytest.mark.parametrize("name", names())
 def test_a_history_makes_the_gold_that_was_kept(spark: SparkSession, tmp_path: Path, name: str) -> None:
     app = application(spark, tmp_path / "lake", WORLDS[name].files)
     for number, step in enumerate(WORLDS[name].steps, 1):
@@ -83,7 +83,7 @@ def test_gold_is_the_same_however_often_it_is_made(spark: SparkSession, tmp_path
     assert different(world, lake) == ""
 
 
-@pytest.mark.parametrize("name", names("world-00"))
+@pytest.mark.parametrize("name", names())
 def test_what_was_cut_is_not_missed_by_what_comes_later(spark: SparkSession, tmp_path: Path, name: str) -> None:
     """Usage apart, whose minutes are closed once their requests have gone."""
     world = WORLDS[name]
