@@ -110,7 +110,7 @@ async def walk(server: tuple[str, ThreadedCluster]) -> AsyncIterator[Driven]:
 async def test_the_walk(walk: Driven, server: tuple[str, ThreadedCluster]) -> None:
     await walk.shows("no trouble")
     if api_key("describe_log_dirs") not in keys_of(server[0]):
-        await walk.shows("unknown disks: UNSUPPORTED")
+        await walk.shows("UNSUPPORTED: this server does not have")
     for key, part in (
         ("1", "127.0.0.1"),
         ("2", "checkout.orders"),

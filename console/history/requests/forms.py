@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -31,7 +31,7 @@ _BEFORE = 4096
 """Bytes before a message in which its time is looked for."""
 _DEEPEST = 4
 """Wrappers around a line: a layout's JSON in Docker's in a shipper's, and one to spare."""
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _UNITS = ((10**11, 10**9), (10**14, 10**6), (10**17, 10**3))
 """Below which a number since 1970 is of seconds, milliseconds, or microseconds, and the nanoseconds of one."""
 
@@ -136,9 +136,12 @@ def _read(day: bytes, clock: bytes, fraction: bytes, zone: bytes) -> At | None:
 @lru_cache(16)
 def _second(day: bytes, clock: bytes, zone: bytes) -> datetime:
     """The second, the same object for the same bytes."""
+    at = datetime.fromisoformat(f"{day.decode()} {clock.decode()}")
     name = zone.strip().decode()
-    at = datetime.fromisoformat(f"{day.decode()} {clock.decode()}{'Z' if name in ('UTC', 'GMT') else name}")
-    return at if at.tzinfo is None else at.astimezone(UTC)
+    if not name:
+        return at
+    hours, minutes = (0, 0) if name[0].isalpha() else (int(name[:3]), int(name[0] + (name[3:].lstrip(":") or "0")))
+    return at.replace(tzinfo=timezone.utc) - timedelta(hours=hours, minutes=minutes)
 
 
 def _at_of(raw: bytes) -> At | None:
