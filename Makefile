@@ -16,7 +16,7 @@ LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generat
 # Hundreds of tests start Python: each would compile all of this again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo demo-brokers demo-lake look-for-java test test-fast test-brokers test-long check docs pictures format lock bundle dev-venv run-venv lake-venv clean
+.PHONY: help demo demo-brokers demo-lake look-for-java test test-fast test-brokers test-pipeline test-long check docs pictures format lock bundle dev-venv run-venv lake-venv clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -58,7 +58,9 @@ look-for-java:
 test-brokers: dev-venv  ## what else needs real brokers, or is slow
 	@$(BIN)/python -m tests.support.kafka_jars
 	$(call again,$(SLOW) -m '(broker or slow) and not long and not core' --ignore tests/history)
-	@echo '== the pipeline: Spark starts once, and takes all cores'
+
+test-pipeline: dev-venv  ## the pipeline on Spark, which takes all cores
+	@$(BIN)/python -m tests.support.kafka_jars
 	$(call again,$(PYTEST) -m '(broker or slow) and not long and not core' tests/history --durations 15)
 
 test-long: dev-venv  ## what takes hours: every random run at its full length, every contract on real brokers

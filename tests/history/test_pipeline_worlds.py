@@ -54,7 +54,7 @@ def test_a_history_makes_the_gold_that_was_kept(spark: SparkSession, tmp_path: P
     assert different(WORLDS[name], Lake.open(str(tmp_path / "lake"))) == ""
 
 
-@pytest.mark.parametrize("name", names("world-01"))
+@pytest.mark.parametrize("name", names())
 def test_gold_is_the_same_however_often_it_is_made(spark: SparkSession, tmp_path: Path, name: str) -> None:
     """Each batch twice; then all of gold again, of bronze alone; then the same once bronze was cut."""
     world = WORLDS[name]
