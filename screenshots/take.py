@@ -43,6 +43,7 @@ MINUTE_OF_DAY = re.compile(DAY + r"\b\d\d:\d\d\b")
 AGE = re.compile(r"(?:&#160;| )*\b\d+(?:&#160;| )(?:s|min|h)\b")
 DATE = re.compile(r"\d{4}-\d\d-\d\d")
 ADDRESS = re.compile(r"127\.0\.0\.1:\d{5}")
+RUN_ID = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{6}")
 PICTURE_ID = re.compile(r"terminal-\d+")
 """Made by Textual from the text, times of day and all."""
 NO_TICKS = 3600.0
@@ -134,10 +135,10 @@ def plain(svg: str) -> str:
 
 
 def lasting(svg: str) -> str:
-    """What two pictures of the same things have in common: all but times of day, and ports that had to be others."""
+    """What two pictures of the same things have in common: all but times of day, runs, and ports that had to be others."""
     timeless = MINUTE_OF_DAY.sub("hh:mm", TIME_OF_DAY.sub("hh:mm:ss", ADDRESS.sub("host:port", svg)))
     timeless = AGE.sub("age", timeless)
-    return PICTURE_ID.sub("terminal", DATE.sub("date", timeless))
+    return PICTURE_ID.sub("terminal", DATE.sub("date", RUN_ID.sub("run", timeless)))
 
 
 def somebody_sets(cluster: ThreadedCluster, text: str) -> None:
