@@ -135,7 +135,7 @@ def plain(svg: str) -> str:
 
 
 def lasting(svg: str) -> str:
-    """What two pictures of the same things have in common: all but times of day, runs, and ports that had to be others."""
+    """What two pictures of the same things have in common: all but times of day, runs and ports."""
     timeless = MINUTE_OF_DAY.sub("hh:mm", TIME_OF_DAY.sub("hh:mm:ss", ADDRESS.sub("host:port", svg)))
     timeless = AGE.sub("age", timeless)
     return PICTURE_ID.sub("terminal", DATE.sub("date", RUN_ID.sub("run", timeless)))
