@@ -30,7 +30,11 @@ async def shown_certificates(link: Link, listeners: Iterable[Listener]) -> tuple
     client's own certificate is shown to the listeners that the client connects to anyhow, and to no other: a cluster
     may advertise any address. Raises TlsFailed if that can't be read.
     """
-    own = {*link.settings.bootstrap, *(await link.nodes()).brokers.values()}
+    listeners = list(dict.fromkeys(listeners))[:MOST]
+    own = {*link.settings.bootstrap}
+    # `kac doctor` looks at bootstrap addresses of which none may answer.
+    if any((each.host, each.port) not in own for each in listeners):
+        own.update((await link.nodes()).brokers.values())
     with_own = await asyncio.to_thread(_context, link.settings, own=True)
     without = await asyncio.to_thread(_context, link.settings, own=False)
     gate = asyncio.Semaphore(AT_ONCE)
@@ -44,7 +48,7 @@ async def shown_certificates(link: Link, listeners: Iterable[Listener]) -> tuple
         link.keep_handshake(listener.broker, address, listener.name, told, time.monotonic() - began)
         return found
 
-    found = await asyncio.gather(*map(shown, list(dict.fromkeys(listeners))[:MOST]))
+    found = await asyncio.gather(*map(shown, listeners))
     return tuple(each for each in found if each is not None)
 
 
