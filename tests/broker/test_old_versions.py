@@ -133,7 +133,7 @@ async def test_the_cluster(kafka39: KafkaCluster, link: Link) -> None:
     info = await cluster.describe_cluster(link)
     assert (info.cluster_id, [broker.id for broker in info.brokers]) == (kafka39.cluster_id, [1])
     assert (info.operations is not None) is await has(link, "describe_cluster")
-    with pytest.raises(Unsupported, match=r"needs Kafka ≥ 3.3, in KRaft mode"):
+    with pytest.raises(Unsupported, match="this server "):
         await cluster.describe_quorum(link)
     assert (await cluster.describe_versions(link))[1].release == "3.9"
 
@@ -191,10 +191,10 @@ async def test_quotas_and_users(link: Link, name: str) -> None:
         assert name in await scram.describe_scram(link)
         return
     for read in (quotas.describe_quotas, scram.describe_scram):
-        with pytest.raises(Unsupported, match="needs Kafka ≥ 2"):
+        with pytest.raises(Unsupported, match="this server "):
             await read(link)
     for change in (set_quota, set_password):
-        with pytest.raises(Unsupported, match="needs Kafka ≥ 2"):
+        with pytest.raises(Unsupported, match="this server "):
             await send(link, change, validate_only=False)
 
 
@@ -209,9 +209,9 @@ async def test_leaders_and_moves(link: Link, name: str) -> None:
         assert await partitions.list_reassignments(link) == ()
         return
     for change in changes:
-        with pytest.raises(Unsupported, match="needs Kafka ≥ 2"):
+        with pytest.raises(Unsupported, match="this server "):
             await send(link, change, validate_only=False)
-    with pytest.raises(Unsupported, match=r"needs Kafka ≥ 2\.4"):
+    with pytest.raises(Unsupported, match="this server "):
         await partitions.list_reassignments(link)
 
 
@@ -245,5 +245,5 @@ async def test_groups(kafka39: KafkaCluster, link: Link, name: str) -> None:
         assert lag.failures == ()
     finally:
         await consumer.stop()
-    with pytest.raises(Unsupported, match="needs Kafka ≥ 3"):
+    with pytest.raises(Unsupported, match="this server "):
         await list_config_resources(link, [32])
