@@ -141,7 +141,7 @@ def _second(day: bytes, clock: bytes, zone: bytes) -> datetime:
     if not name:
         return at
     hours, minutes = (0, 0) if name[0].isalpha() else (int(name[:3]), int(name[0] + (name[3:].lstrip(":") or "0")))
-    return at.replace(tzinfo=timezone.utc) - timedelta(hours=hours, minutes=minutes)
+    return at.replace(tzinfo=timezone(timedelta(hours=hours, minutes=minutes))).astimezone(timezone.utc)
 
 
 def _at_of(raw: bytes) -> At | None:
