@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from types import ModuleType
 from typing import Any
 from uuid import UUID
@@ -12,7 +13,7 @@ from kio.schema.errors import ErrorCode
 
 from console.admin.errors import AdminError, BadAnswer, BrokerError, NothingListens, failure, names_no_broker
 from console.admin.gc_pause import gc_paused
-from console.admin.link import Link
+from console.admin.link import Link, metadata_of_no_topic
 from console.admin.routing import broker, until_settled
 from console.admin.topics import topic_id_text
 from console.model.cluster import (
@@ -54,7 +55,7 @@ async def describe_cluster(link: Link) -> ClusterInfo:
     """
     if await link.version("describe_cluster") is None:
         api = "metadata"
-        info = cluster_from_metadata(await link.call(api, _metadata_of_no_topic))
+        info = cluster_from_metadata(await link.call(api, partial(metadata_of_no_topic, rights=True)))
     else:
         api = "describe_cluster"
         response = await link.call(api, _describe_cluster)
@@ -72,18 +73,6 @@ def _describe_cluster(kio: ModuleType) -> Any:
 
     return for_version(
         kio.DescribeClusterRequest, include_cluster_authorized_operations=True, include_fenced_brokers=True
-    )
-
-
-def _metadata_of_no_topic(kio: ModuleType) -> Any:
-    from console.wire.schemas import for_version
-
-    return for_version(
-        kio.MetadataRequest,
-        topics=(),
-        allow_auto_topic_creation=False,
-        include_cluster_authorized_operations=True,
-        include_topic_authorized_operations=False,
     )
 
 

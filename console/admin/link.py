@@ -388,7 +388,7 @@ class Link:
         """Ask who is at the end of the connection that a change is about to take. Raises AdminError."""
         try:
             async with asyncio.timeout_at(request.deadline):
-                found = getattr(await self._asked(connection, "metadata", _no_topics), "cluster_id", None)
+                found = getattr(await self._asked(connection, "metadata", metadata_of_no_topic), "cluster_id", None)
         except TimeoutError as error:
             self._connections.retire(connection)
             raise RequestTimedOut(timed_out("metadata", connection, change=False)) from error
@@ -473,7 +473,7 @@ class Link:
             raise not_at_its_address(broker_id, error.failure) from error
 
     async def _read_nodes(self) -> Nodes:
-        response = await self.call("metadata", _no_topics)
+        response = await self.call("metadata", metadata_of_no_topic)
         if not response.brokers:
             raise names_no_broker("metadata")
         self._nodes = Nodes({b.node_id: (b.host, b.port) for b in response.brokers}, response.controller_id)
@@ -492,14 +492,15 @@ def _is_of_the_way(error: BaseException) -> bool:
     return isinstance(error, Unreachable | Disconnected | RequestTimedOut)
 
 
-def _no_topics(kio: ModuleType) -> Any:
+def metadata_of_no_topic(kio: ModuleType, *, rights: bool = False) -> Any:
+    """A request for the cluster alone. rights: and for what the principal may do on it."""
     from console.wire.schemas import for_version
 
     return for_version(
         kio.MetadataRequest,
         topics=(),
         allow_auto_topic_creation=False,
-        include_cluster_authorized_operations=False,
+        include_cluster_authorized_operations=rights,
         include_topic_authorized_operations=False,
     )
 

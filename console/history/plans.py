@@ -29,7 +29,16 @@ from console.history.landing import JOURNAL, POLLS, brought, delete, delivered, 
 from console.history.requests.counted import COUNTED
 from console.history.requests.files import LogChangedError
 from console.history.requests.forms import Form
-from console.history.requests.parts import BrokerLog, Part, form_of_part, parts_of, read_part, unread_form, with_zone
+from console.history.requests.parts import (
+    FEW,
+    BrokerLog,
+    Part,
+    form_of_part,
+    parts_of,
+    read_part,
+    unread_form,
+    with_zone,
+)
 from console.history.schema import KRAFT_RECORD, arrow_schema
 from console.history.transforms.change_event import tagged
 
@@ -37,8 +46,6 @@ Offset = dict[str, Any]
 """How far a source was read, as JSON."""
 MAX_BAD_RATIO = 0.01
 """How much of a part may be unreadable by default."""
-FEW = 100
-"""Of so few lines or batches the share says nothing."""
 
 
 class Source(Protocol):

@@ -1,9 +1,9 @@
-"""Rows of `history` and `snapshot`, short to write; and what the log covers by rows of `change_event`."""
+"""Rows of `history` and `snapshot`, short to write; and what whole tables say of their clusters."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from console.history.schema import HISTORY, SNAPSHOT, arrow_schema
-from console.history.transforms.coverage import LOG, Covered
-from console.history.transforms.kraft_changes import SINCE_BEFORE
+from console.history.transforms.change_event import Bronze, change_event
+from console.history.transforms.coverage import LOG, Covered, Polls
+from console.history.transforms.kraft_changes import SINCE_BEFORE, Epochs
 from console.history.transforms.rows import rows_of
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
@@ -79,6 +80,49 @@ def history_table(rows: Sequence[dict[str, Any]]) -> pa.Table:
 def snapshot_table(rows: Sequence[dict[str, Any]]) -> pa.Table:
     """SNAPSHOT's rows as Arrow."""
     return pa.Table.from_pylist(list(rows), schema=arrow_schema(SNAPSHOT))
+
+
+def epochs_of(records: pa.Table) -> dict[str, Epochs]:
+    """By cluster. records: the columns cluster_id, log_offset, in_snapshot and record_ts of all of its log."""
+    of_snapshot = pc.if_else(records["in_snapshot"], records["log_offset"], pa.scalar(None, pa.int64()))
+    found = (
+        records.select(["cluster_id", "log_offset", "record_ts"])
+        .append_column("of_snapshot", of_snapshot)
+        .group_by(["cluster_id", "of_snapshot"])
+        .aggregate([("record_ts", "max"), ("log_offset", "min")])
+    )
+    snapshots: dict[str, dict[int, int]] = defaultdict(dict)
+    first: dict[str, int] = {}
+    for cluster_id, offset, ts, lowest in rows_of(
+        found, "cluster_id", "of_snapshot", "record_ts_max", "log_offset_min"
+    ):
+        if offset is None:
+            first[cluster_id] = lowest
+        else:
+            snapshots[cluster_id][offset] = ts
+    return {each: Epochs(snapshots[each], first.get(each)) for each in {*first, *snapshots}}
+
+
+def polls_of(snapshot: pa.Table) -> dict[str, Polls]:
+    """By cluster. snapshot: all rows of that table, with the columns cluster_id, kind, entity_type, entity_key and
+    observed_ts. Eight bytes for each poll."""
+    names = ["cluster_id", "entity_type", "observed_ts"]
+    beats = snapshot.filter(pc.equal(snapshot["kind"], "heartbeat")).select(names)
+    found = beats.group_by(names[:2], use_threads=False).aggregate([("observed_ts", "list")])
+    times: dict[str, list[tuple[str, Iterable[int]]]] = defaultdict(list)
+    for cluster_id, types, when in zip(*(found.column(name) for name in found.column_names), strict=True):
+        times[cluster_id.as_py()].append((types.as_py(), when.values.cast(pa.int64()).to_pylist()))
+    is_broker = pc.and_(pc.equal(snapshot["kind"], "state"), pc.equal(snapshot["entity_type"], "broker"))
+    seen = snapshot.filter(is_broker).group_by(["cluster_id", "entity_key"]).aggregate([])
+    brokers: dict[str, set[str]] = defaultdict(set)
+    for cluster_id, key in rows_of(seen, "cluster_id", "entity_key"):
+        brokers[cluster_id].add(key)
+    return {each: Polls.of(times[each], brokers[each]) for each in {*times, *brokers}}
+
+
+def events_of(bronze: Bronze) -> pa.Table:
+    """Rows of `change_event`, of tables that have all of their clusters."""
+    return change_event(bronze, epochs_of(bronze.kraft_record), polls_of(bronze.snapshot))
 
 
 def covers_of(events: pa.Table) -> dict[str, Covered]:

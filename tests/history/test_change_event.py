@@ -10,7 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 from console.history.schema import PARTS, TABLES, arrow_schema
-from console.history.transforms.change_event import Bronze, change_event
+from console.history.transforms.change_event import Bronze
+from tests.history.gold_rows import events_of
 
 AT = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 TOPIC, BROKER = 2, 4
@@ -238,7 +239,7 @@ SNAPSHOTS: list[Mapping[str, Any]] = [
 def test_authors_and_snapshots() -> None:
     authors, deletions = list(_authors()), list(_deletions())
     cases = [case for case, *_ in authors] + [case for case, _ in deletions] + [_checkpoints()]
-    events = change_event(_bronze(cases)).to_pylist()
+    events = events_of(_bronze(cases)).to_pylist()
 
     now = [
         (row["cluster_id"], row["principal"], row["attribution"])

@@ -11,9 +11,8 @@ from typing import Any
 import pyarrow as pa
 
 from console.history.schema import TABLES, arrow_schema
-from console.history.transforms.change_event import polls_of
 from console.history.transforms.history import gaps, history
-from tests.history.gold_rows import covers_of
+from tests.history.gold_rows import covers_of, polls_of
 
 AT = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 Row = dict[str, Any]

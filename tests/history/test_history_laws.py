@@ -15,11 +15,11 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from console.history.schema import PARTS, TABLES, arrow_schema
-from console.history.transforms.change_event import Bronze, change_event, polls_of
+from console.history.transforms.change_event import Bronze
 from console.history.transforms.history import history
 from tests.history import change_worlds as worlds
 from tests.history.change_worlds import World
-from tests.history.gold_rows import covers_of
+from tests.history.gold_rows import covers_of, events_of, polls_of
 
 pytestmark = pytest.mark.timeout(900)
 
@@ -89,7 +89,7 @@ def tables(told: list[Told], shuffled: int | None = None) -> tuple[list[Row], li
         if shuffled is not None:
             random.Random(shuffled).shuffle(rows)
         read.append(pa.Table.from_pylist(rows, schema=arrow_schema(_TABLES[table])))
-    events = change_event(Bronze(*read))
+    events = events_of(Bronze(*read))
     polls = polls_of(read[1])
     return events.to_pylist(), history(_again(events, shuffled), polls, covers_of(events)).to_pylist()
 

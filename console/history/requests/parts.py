@@ -261,8 +261,8 @@ def read_part(part: Part) -> Iterator[pa.RecordBatch]:
 
 # Of which form a log is that can't be read.
 
-FEWEST_LINES = 100
-"""Of fewer, none of which is a request, nothing is said: a broker may have begun just now."""
+FEW = 100
+"""Of so few lines or batches the share says nothing: a broker may have begun just now."""
 _MOST_TRIED = 10_000
 """Requests that can't be read, behind which no other is looked for."""
 
@@ -295,4 +295,4 @@ def unread_form(log: BrokerLog) -> Form | None:
                     tried += 1
                 if tried >= _MOST_TRIED:
                     return form_of(sample)
-    return form_of(sample) if max(lines, tried) >= FEWEST_LINES else None
+    return form_of(sample) if max(lines, tried) >= FEW else None

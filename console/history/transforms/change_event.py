@@ -51,47 +51,6 @@ class Bronze(NamedTuple):
     alter_request: pa.Table = arrow_schema(ALTER_REQUEST).empty_table()
 
 
-# -- what holds for a whole cluster ----------------------------------------------------------------------------------
-
-
-def epochs_of(records: pa.Table) -> dict[str, Epochs]:
-    """By cluster. records: the columns cluster_id, log_offset, in_snapshot and record_ts of all of its log."""
-    of_snapshot = pc.if_else(records["in_snapshot"], records["log_offset"], pa.scalar(None, pa.int64()))
-    found = (
-        records.select(["cluster_id", "log_offset", "record_ts"])
-        .append_column("of_snapshot", of_snapshot)
-        .group_by(["cluster_id", "of_snapshot"])
-        .aggregate([("record_ts", "max"), ("log_offset", "min")])
-    )
-    snapshots: dict[str, dict[int, int]] = defaultdict(dict)
-    first: dict[str, int] = {}
-    for cluster_id, offset, ts, lowest in rows_of(
-        found, "cluster_id", "of_snapshot", "record_ts_max", "log_offset_min"
-    ):
-        if offset is None:
-            first[cluster_id] = lowest
-        else:
-            snapshots[cluster_id][offset] = ts
-    return {each: Epochs(snapshots[each], first.get(each)) for each in {*first, *snapshots}}
-
-
-def polls_of(snapshot: pa.Table) -> dict[str, Polls]:
-    """By cluster. snapshot: all rows of that table, with the columns cluster_id, kind, entity_type, entity_key and
-    observed_ts. Eight bytes for each poll."""
-    names = ["cluster_id", "entity_type", "observed_ts"]
-    beats = snapshot.filter(pc.equal(snapshot["kind"], "heartbeat")).select(names)
-    found = beats.group_by(names[:2], use_threads=False).aggregate([("observed_ts", "list")])
-    times: dict[str, list[tuple[str, Iterable[int]]]] = defaultdict(list)
-    for cluster_id, types, when in zip(*(found.column(name) for name in found.column_names), strict=True):
-        times[cluster_id.as_py()].append((types.as_py(), when.values.cast(pa.int64()).to_pylist()))
-    is_broker = pc.and_(pc.equal(snapshot["kind"], "state"), pc.equal(snapshot["entity_type"], "broker"))
-    seen = snapshot.filter(is_broker).group_by(["cluster_id", "entity_key"]).aggregate([])
-    brokers: dict[str, set[str]] = defaultdict(set)
-    for cluster_id, key in rows_of(seen, "cluster_id", "entity_key"):
-        brokers[cluster_id].add(key)
-    return {each: Polls.of(times[each], brokers[each]) for each in {*times, *brokers}}
-
-
 # -- which records are about which entities --------------------------------------------------------------------------
 
 NAMING = ("TopicRecord", "AccessControlEntryRecord")
@@ -106,17 +65,15 @@ OF_ENTITIES = pc.field("record_type").isin(pa.array((*TOPIC_RECORDS, *ACL_RECORD
 
 def change_event(
     bronze: Bronze,
-    epochs: Mapping[str, Epochs] | None = None,
-    polls: Mapping[str, Polls] | None = None,
+    epochs: Mapping[str, Epochs],
+    polls: Mapping[str, Polls],
     touched: Container[_ByEntity] | None = None,
 ) -> pa.Table:
-    """CHANGE_EVENT's rows of these rows. epochs, polls: of their clusters (None: as these rows have them). touched:
-    what rows are wanted of (None: of everything).
+    """CHANGE_EVENT's rows of these rows. epochs, polls: of their clusters. touched: what rows are wanted of
+    (None: of everything).
 
     All rows that are about an entity have to be given, and the metadata records that name its id.
     """
-    epochs = epochs_of(bronze.kraft_record) if epochs is None else epochs
-    polls = polls_of(bronze.snapshot) if polls is None else polls
     placed, seen, asked, noted = _placed(bronze), _seen(bronze), _asked(bronze), _noted(bronze)
 
     def events() -> Iterator[Event]:
