@@ -16,26 +16,22 @@ from console.admin import cluster as log_dirs
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
 from console.contexts.context import Context
-from console.language.grammar import parse
-from console.language.interpret import to_edits
-from console.language.needs import needs_of_script
 from console.model.changes import CreateTopics, DeleteRecords, DeleteTopics, LogTarget, NewTopic, Status
 from console.model.cluster import LogRange
 from console.plan.compile import runbook
 from console.plan.diff import diff
 from console.plan.kafka_tools import STDIN
 from console.plan.kinds.records import TrimLog
-from console.plan.plan import StageReport
 from console.plan.settle import ApplyOptions
 from console.session.applying import apply_plan, check_plan
 from console.session.plan_facts import deletions, judge, read_retention
-from console.session.reading import read_needs
 from console.session.session import Session
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_commands import DELETE_RECORDS, KafkaCommands
 from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3
 from tests.support.patience import PATIENCE
 from tests.support.real_clusters import running
+from tests.support.staging import staged
 
 SEGMENT, RECORD, RECORDS = 2**20, 20_000, 200
 HOUR = 3_600_000
@@ -59,12 +55,6 @@ async def session(quick_cluster: KafkaCluster) -> AsyncIterator[Session]:
     client.start()
     yield Session(client, Context("test", "tests", client.settings), "test")
     client.close()
-
-
-async def staged(session: Session, text: str) -> StageReport:
-    statements = parse(text)
-    await read_needs(session, needs_of_script(statements))
-    return session.stage([edit for each in statements for edit in to_edits(each, session.snapshot)])
 
 
 async def write(bootstrap: str, now: int) -> None:

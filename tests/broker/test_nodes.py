@@ -13,9 +13,6 @@ from console.admin.client import AdminClient
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
 from console.contexts.context import Context
-from console.language.grammar import parse
-from console.language.interpret import to_edits
-from console.language.needs import needs_of_script
 from console.model.changes import (
     BrokerTarget,
     CreateTopics,
@@ -30,7 +27,6 @@ from console.model.codes import DYNAMIC_BROKER_CONFIG, DYNAMIC_DEFAULT_BROKER_CO
 from console.model.config import CLUSTER_DEFAULT, broker_resource
 from console.plan.compile import runbook
 from console.plan.diff import diff
-from console.plan.plan import StageReport
 from console.plan.reversal import reversal
 from console.plan.risks import effects
 from console.plan.settle import ApplyOptions, ApplyReport
@@ -39,7 +35,6 @@ from console.present.quorum import quorum_rows
 from console.session.applying import apply_plan, check_plan
 from console.session.journal_changes import stage_revert
 from console.session.plan_facts import judge
-from console.session.reading import read_needs
 from console.session.session import Session
 from tests.support.free_ports import free_ports
 from tests.support.kafka_cluster import KafkaCluster
@@ -47,6 +42,7 @@ from tests.support.kafka_commands import CLUSTER, FEATURES, KafkaCommands
 from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3
 from tests.support.patience import PATIENCE
 from tests.support.real_clusters import running
+from tests.support.staging import staged
 
 METADATA = "metadata.version"
 FORMATTED = {KAFKA_4_3: "4.0-IV3", KAFKA_3_9: "3.8-IV0"}
@@ -66,12 +62,6 @@ async def session(nodes: KafkaCluster) -> AsyncIterator[Session]:
     client.start()
     yield Session(client, Context("test", "tests", client.settings), "test")
     client.close()
-
-
-async def staged(session: Session, text: str) -> StageReport:
-    statements = parse(text)
-    await read_needs(session, needs_of_script(statements))
-    return session.stage([edit for each in statements for edit in to_edits(each, session.snapshot)])
 
 
 async def applied(session: Session, *accepted: str) -> ApplyReport:

@@ -15,18 +15,15 @@ from console.embedded.brokers import EmbeddedCluster
 from console.embedded.spec import ClusterSpec
 from console.files.wanted import by_levels, wanted_of
 from console.files.writing import yaml_text
-from console.language.grammar import parse
-from console.language.interpret import to_edits
-from console.language.needs import needs_of_script
 from console.model.changes import Status
 from console.model.config import CLUSTER_DEFAULT, broker_resource
-from console.plan.plan import StageReport
 from console.plan.risks import effects
 from console.plan.settle import ApplyOptions, ApplyReport
 from console.session.applying import apply_plan
 from console.session.journal_changes import stage_revert
-from console.session.reading import read_everything, read_needs
+from console.session.reading import read_everything
 from console.session.session import Session
+from tests.support.staging import staged
 
 ELR = "eligible.leader.replicas.version"
 MIN_ISR = "min.insync.replicas"
@@ -48,12 +45,6 @@ async def session(cluster: EmbeddedCluster) -> AsyncIterator[Session]:
     client.start()
     yield Session(client, Context("test", "tests", client.settings), "test")
     client.close()
-
-
-async def staged(session: Session, text: str) -> StageReport:
-    statements = parse(text)
-    await read_needs(session, needs_of_script(statements))
-    return session.stage([edit for each in statements for edit in to_edits(each, session.snapshot)])
 
 
 async def applied(session: Session) -> ApplyReport:

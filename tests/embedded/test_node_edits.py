@@ -26,6 +26,7 @@ from console.session.applying import apply_plan
 from console.session.reading import read_needs
 from console.session.session import Session
 from tests.embedded.record_batches import batch
+from tests.support.staging import staged
 from tests.tui.console_app import driven_on
 
 ACCEPTED = frozenset({"records-deleted=orders", "replicas-remain", "feature-irreversible=metadata.version"})
@@ -58,9 +59,7 @@ async def session(cluster: ThreadedCluster) -> AsyncIterator[Session]:
 
 async def outcomes(session: Session, text: str) -> list[Outcome]:
     """What became of each target of a script of edits, accepted as they are."""
-    statements = parse(text)
-    await read_needs(session, needs_of_script(statements))
-    report = session.stage([edit for each in statements for edit in to_edits(each, session.snapshot)])
+    report = await staged(session, text)
     assert report.added, report
     done = await apply_plan(session, ApplyOptions(risks=ACCEPTED))
     assert not done.risks
