@@ -11,7 +11,7 @@ import pytest
 from console.admin import acls, cluster, configs, groups, partitions, quotas, scram, topics
 from console.admin import cluster as log_dirs
 from console.admin.errors import BrokerError
-from console.admin.link import Link
+from console.admin.link import Link, metadata_of_no_topic
 from console.admin.settings import ConnectionSettings, SaslSettings, Store, TlsSettings
 from console.model.acl import Acl, AclFilter
 from console.model.changes import (
@@ -61,7 +61,7 @@ async def test_the_cluster(kafka: KafkaCluster, link: Link) -> None:
     )
     assert info.operations is not None
     assert {"ALTER_CONFIGS", "DESCRIBE", "CREATE"} <= info.operations
-    from_metadata = cluster.cluster_from_metadata(await link.call("metadata", cluster._metadata_of_no_topic))
+    from_metadata = cluster.cluster_from_metadata(await link.call("metadata", metadata_of_no_topic))
     assert (from_metadata.cluster_id, from_metadata.brokers) == (info.cluster_id, info.brokers)
 
 
