@@ -58,7 +58,7 @@ def commands() -> Iterator[KafkaCommands]:
 FEATURE_LINES = (
     "describe",
     "describe --node-id 1",
-    "version-mapping",
+    "version-mapping --release-version 4.3",
     "version-mapping --release-version 4.0",
     "version-mapping --release-version 4.1.1",
     "version-mapping --release-version 4.2-IV0",

@@ -177,6 +177,17 @@ def test_reads_of_brokers_and_features(kac: Kac) -> None:
 
 
 def test_levels_of_releases_need_no_cluster(capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a release they are of the newest that is known: Kafka 4.4's own classes say the same."""
+    assert cli.run(["features", "version-mapping"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "metadata.version=33 (4.4-IV2)",
+        "kraft.version=1",
+        "transaction.version=2",
+        "group.version=1",
+        "eligible.leader.replicas.version=1",
+        "share.version=2",
+        "streams.version=1",
+    ]
     assert cli.run(["features", "version-mapping", "--release-version", "4.0"]) == 0
     assert capsys.readouterr().out.splitlines()[0] == "metadata.version=25 (4.0)"
     assert cli.run(["features", "feature-dependencies", "--feature", "nosuch=1"]) == 2
