@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +39,16 @@ _Stamp = tuple[tuple[int, int, int] | None, ...]
 log = logging.getLogger(__name__)
 
 
+@dataclass
+class Access:
+    """What all connections of one client know of logging in: how, as the files of `stamp` said, and when credentials
+    were refused last."""
+
+    security: dict[str, Any] | None = None
+    stamp: _Stamp = ()
+    refused: tuple[float, AuthenticationFailed] | None = None
+
+
 class Connections:
     """Opens connections when needed, one at a time for each address, and closes them all at the end.
 
@@ -47,7 +58,11 @@ class Connections:
     """
 
     def __init__(
-        self, settings: ConnectionSettings, record: Callable[[Exchange], None] | None = None, tap: Tap | None = None
+        self,
+        settings: ConnectionSettings,
+        record: Callable[[Exchange], None] | None = None,
+        tap: Tap | None = None,
+        access: Access | None = None,
     ) -> None:
         self._settings = settings
         self._record = record
@@ -57,10 +72,12 @@ class Connections:
         self._electing: asyncio.Task[Connection] | None = None
         self._retired: dict[asyncio.Task[None], Connection] = {}
         self._any: Address | None = None
-        self._security: dict[str, Any] | None = None
-        self._stamp: _Stamp = ()
+        self._access = access or Access()
         self.breadth = asyncio.Semaphore(BREADTH)
-        self._refused: tuple[float, AuthenticationFailed] | None = None
+
+    def beside(self) -> Connections:
+        """Others with the same settings: credentials that are refused there are not tried here, and the reverse."""
+        return Connections(self._settings, self._record, self._tap, self._access)
 
     async def to(self, address: Address) -> Connection:
         """The connection to this address, opened if it is not. Raises AdminError."""
@@ -212,8 +229,8 @@ class Connections:
         settings = self._settings
         now = asyncio.get_running_loop().time()
         self._look_for_ended_sessions(now)
-        if self._refused is not None and now < self._refused[0] + REFUSAL_SECONDS:
-            raise AuthenticationFailed(self._refused[1].failure)
+        if self._access.refused is not None and now < self._access.refused[0] + REFUSAL_SECONDS:
+            raise AuthenticationFailed(self._access.refused[1].failure)
         try:
             connection = await connect(
                 *address,
@@ -227,7 +244,7 @@ class Connections:
 
             reason = connect_error(error, address, settings)
             if isinstance(reason, AuthenticationFailed) and refused_credentials(error):
-                self._refused = now, reason
+                self._access.refused = now, reason
             raise reason from error
         if connection.version("metadata") is None:
             from console.admin.connect_errors import not_a_broker, too_new
@@ -243,18 +260,18 @@ class Connections:
         settings = self._settings
         files = () if settings.tls is None else settings.tls.files
         stamp = await asyncio.to_thread(_stamp, files) if files else ()
-        if self._security is None:
-            self._security = await security_arguments(settings)
-        elif stamp != self._stamp:
+        if self._access.security is None:
+            self._access.security = await security_arguments(settings)
+        elif stamp != self._access.stamp:
             from console.admin.tls import ssl_context
 
             try:
-                self._security["ssl_context"] = await asyncio.to_thread(ssl_context, settings)
+                self._access.security["ssl_context"] = await asyncio.to_thread(ssl_context, settings)
             except TlsFailed as error:
                 log.warning("the former certificates are used: %s", error.failure)
-                return self._security
-        self._stamp = stamp
-        return self._security
+                return self._access.security
+        self._access.stamp = stamp
+        return self._access.security
 
     def _look_for_ended_sessions(self, now: float) -> None:
         """Takes the refusal of a session that was not renewed for that of the next connection: it says more, and the
@@ -268,7 +285,7 @@ class Connections:
             del self._open[address]
             reason = connect_error(failed, address, self._settings)
             if isinstance(reason, AuthenticationFailed) and refused_credentials(failed):
-                self._refused = now, reason
+                self._access.refused = now, reason
 
 
 def _stamp(files: Iterable[Path]) -> _Stamp:

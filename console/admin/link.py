@@ -115,7 +115,7 @@ class Link:
         self._tap = tap
         self._connections = connections or Connections(settings, record, tap)
         # What waits for the controller holds up all that is sent after it on its connection.
-        self._forwarding = connections or Connections(settings, record, tap)
+        self._forwarding = connections or self._connections.beside()
         self._way = 0
         self._nodes = Nodes({})
         self._refreshing: asyncio.Task[Nodes] | None = None

@@ -176,18 +176,23 @@ def no_change(kio: ModuleType) -> Any:
     return kio.IncrementalAlterConfigsRequest(resources=(), validate_only=False)
 
 
+async def change_nothing(link: Link) -> None:
+    """By the connection that changes go by: it is another than that of reads."""
+    await link.call("incremental_alter_configs", no_change, change=True)
+
+
 async def refused(link: Link) -> str:
     """The line that says that the session was not renewed. Sends changes until then: none of them may be unknown."""
 
     async def keep_asking() -> None:
         while True:
-            await link.call("incremental_alter_configs", no_change, change=True)
+            await change_nothing(link)
 
     with pytest.raises(AuthenticationFailed) as raised:
         await keep_asking()
     failure = raised.value.failure
     with pytest.raises(AdminError) as again:
-        await describe_cluster(link)
+        await change_nothing(link)
     assert again.value.failure == failure, "the credentials were not tried again"
     line = f"{failure} | {failure.remedy}"
     assert "\n" not in line
@@ -204,7 +209,7 @@ async def test_a_password_that_is_changed(short_sessions: KafkaCluster) -> None:
 
     await set_password("open sesame")
     async with linked(short_sessions, SaslSettings("SCRAM-SHA-512", user.user, Secret("open sesame"))) as link:
-        await describe_cluster(link)
+        await change_nothing(link)
         await set_password("open barley")
         line = await refused(link)
     assert "refused the SCRAM-SHA-512 credentials at re-authentication, after it had accepted them" in line
@@ -217,7 +222,7 @@ async def test_a_token_for_another_user(short_sessions: KafkaCluster, tmp_path: 
     file.write_text(unsecured_token("admin"))
     options = {"token.endpoint.url": file.as_uri()}
     async with linked(short_sessions, SaslSettings("OAUTHBEARER", options=options)) as link:
-        await describe_cluster(link)
+        await change_nothing(link)
         file.write_text(unsecured_token("alice"))
         line = await refused(link)
     assert "refused the OAUTHBEARER credentials at re-authentication" in line
@@ -267,7 +272,7 @@ async def test_a_delegation_token(short_sessions: KafkaCluster) -> None:
 
     # Its own session goes on until it is renewed; then it is refused.
     async with linked(short_sessions, sasl) as link:
-        await describe_cluster(link)
+        await change_nothing(link)
         async with linked(short_sessions, admin(short_sessions, "SCRAM-SHA-256")) as other:
             assert (await other.call("expire_delegation_token", revoke)).error_code == 0
         line = await refused(link)
