@@ -176,10 +176,10 @@ class References(Struct):
 
     def _check_end(self, rest: str) -> None:
         """Raise ValueError where what follows the last reference begins another."""
-        _, begun, inner = rest.partition("${")
-        provider, colon, _ = inner.partition(":")
-        if begun and colon and self._knows(provider):
-            raise ValueError(f"${{{provider}:… has no end; write }} after it")
+        for begun in rest.split("${")[1:]:
+            provider, colon, _ = begun.partition(":")
+            if colon and self._knows(provider):
+                raise ValueError(f"${{{provider}:… has no end; write }} after it")
 
     def _knows(self, provider: str) -> bool:
         return provider in self.providers or provider in _OWN_SOURCES

@@ -176,24 +176,22 @@ async def test_what_is_deleted_is_what_was_said(session: Session, quick_cluster:
     assert compacted.failure.name == "POLICY_VIOLATION"
 
 
-@pytest.mark.parametrize("release", [KAFKA_3_9, KAFKA_4_3])
-async def test_an_empty_policy_is_as_the_release_has_it(release: str, request: pytest.FixtureRequest) -> None:
+async def test_an_empty_policy_is_as_the_release_has_it(kafka: KafkaCluster) -> None:
     """Both take it; deletion by request is refused before 4.2."""
-    cluster = request.getfixturevalue({KAFKA_3_9: "kafka39", KAFKA_4_3: "plain_cluster"}[release])
     name = "kept-for-ever"
-    with AdminClient(ConnectionSettings(bootstrap=cluster.addresses)) as client:
+    with AdminClient(ConnectionSettings(bootstrap=kafka.addresses)) as client:
         session = Session(client, Context("test", "tests", client.settings), "test")
         new = CreateTopics((NewTopic(name, 1, 1, configs={"cleanup.policy": ""}),))
         (made,) = await client.run(changes.send, new, validate_only=False)
         assert made.ok, made
-        producer = AIOKafkaProducer(bootstrap_servers=cluster.bootstrap)
+        producer = AIOKafkaProducer(bootstrap_servers=kafka.bootstrap)
         await producer.start()
         for _ in range(3):
             await producer.send_and_wait(name, b"x", partition=0)
         await producer.stop()
         report = await staged(session, f"delete records topic {name} partition 0 before 2")
         sent = DeleteRecords({LogTarget(name, 0): 2})
-        if release == KAFKA_3_9:
+        if kafka.version == KAFKA_3_9:
             assert "cleanup.policy of kept-for-ever is empty" in report.refused[0].reason
             (outcome,) = await client.run(changes.send, sent, validate_only=False)
             assert outcome.failure is not None

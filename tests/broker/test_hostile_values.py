@@ -36,7 +36,7 @@ def test_hostile_text_goes_to_a_broker_and_comes_back(
             f"set user {quote(text)} client {quote(text)} consumer_byte_rate=1000",
             f"allow {quote('User:' + text)} READ on group {quote(text)} from {quote(text)}",
         ]
-    code, _, err = kac("run", "-e", "\n".join([*script, "apply --yes --accept first-acl"]))
+    code, _, err = kac("run", "-e", "\n".join([*script, "apply --yes --accept first-acl,acl-matches-nothing"]))
     assert code == 0, err
     _, out, _ = kac("quotas", "--list", "--output", "json")
     assert {TEXT, *FORMULAS} <= {row["entity"].get("user") for row in json.loads(out)["quotas"]}

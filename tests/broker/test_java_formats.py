@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import os
 import random
+import re
 import ssl
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -122,6 +123,8 @@ REFERENCES = [
     "${d:FOLDER/sub/:lines}", "${d:FOLDER/sub:../logins}", "${d:FOLDER:sub}", "${d:FOLDER:logins}", "${e:PLAIN}",
     "${e::PLAIN}", "${e:x:PLAIN}", "${e:NO_SUCH}", "${e:HIDDEN}", "${v:a:b}", "${f:FOLDER/logins:c:d}", "${f:a.key}",
 ]  # fmt: skip
+WITHOUT_END = re.compile(r"\$\{[fde]:[^}]*$")
+"""Begins a reference to a declared provider that has no end: Kafka leaves it, and sends it as a password."""
 
 
 @pytest.mark.usefixtures("java_is_there")
@@ -156,7 +159,7 @@ def test_config_providers_resolve_as_kafkas_do(tmp_path: Path) -> None:
         file = tmp_path / "client.properties"
         file.write_text(text, encoding="latin-1")
         written = text.partition("client.id=")[2].strip()
-        if theirs is None or placeholder(theirs["client.id"]) is not None:
+        if theirs is None or placeholder(theirs["client.id"]) is not None or WITHOUT_END.search(written):
             with pytest.raises(ContextError, match=r"client\.id: "):
                 from_properties(file, surroundings)
         else:

@@ -115,6 +115,15 @@ async def _judged(addresses: Sequence[tuple[str, int]]) -> Verdict:
             return await watch_verdicts(looker, options)
 
 
+async def _looked_at(addresses: Sequence[tuple[str, int]]) -> Verdict:
+    """The first verdict that knows what the living brokers know; a busy machine may need more than one look."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            verdict = await _judged(addresses)
+            if not any(each.what.startswith(("topics", "cluster", "silent")) for each in verdict.unknowable):
+                return verdict
+
+
 async def _leader(three: KafkaCluster) -> int:
     with AdminClient(ConnectionSettings(bootstrap=three.addresses)) as client:
         return (await client.run(describe_quorum)).leader_id
@@ -129,13 +138,10 @@ async def test_each_node_is_paused_the_active_controller_first(own_cluster: Kafk
         ordered = three.addresses[node - 1 :] + three.addresses[: node - 1]
         with three.hanging(node):
             for addresses in (ordered, ordered[1:], ordered[1:2]):
-                verdict = await _judged(addresses)
+                verdict = await _looked_at(addresses)
                 named = {(each.claim.cause, each.claim.subject.broker) for each in verdict.causes}
                 assert named & {("broker-unresponsive", node), ("broker-down", node)}, (node, first, verdict)
                 assert not verdict.is_healthy
-                assert not [
-                    each for each in verdict.unknowable if each.what.startswith(("topics", "cluster", "silent"))
-                ]
         await asyncio.to_thread(three.await_brokers, three.broker_ids, PATIENCE)
         async with asyncio.timeout(PATIENCE):
             while not (await _judged(three.addresses)).is_healthy:
