@@ -48,13 +48,17 @@ async def walk(it: Driven, title: str) -> int:
         await it.press(*more)
 
     await it.shows(title)
-    rows = [line for line in it.lines if "WARN" in line]
+    rows = [line for line in it.lines if {"HIGH", "WARN"} & set(line[:8].split())]
     place = next(number for number, line in enumerate(rows) if title in line)
     here = next((number for number, line in enumerate(rows) if line.startswith("▸")), 0)
     await press(*("j" if place > here else "k") * abs(place - here))
     await it.until(lambda: f"── {title}" in it.text)
     await press("F")
-    await it.until(lambda: "Plan*" in it.text)
+    moved = "the cursor is on another cause now"  # since the one that it was on is gone
+    await it.until(lambda: "Plan*" in it.text or moved in it.text)
+    if "Plan*" not in it.text:
+        await press("F")
+        await it.until(lambda: "Plan*" in it.text)
     await press("7", "A")
     await it.shows("y checks the plan")
     await press("y")
