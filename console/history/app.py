@@ -56,6 +56,7 @@ from console.history.schema import CLUSTER_PART, DRIFT, HISTORY, JOURNAL, POLICY
 from console.history.spark import for_few_rows, for_many_rows
 from console.history.tables import Batch, Tables, of_clusters, taken
 from console.history.topics import Topic, logged_in, topic_rows
+from console.history.transforms.drift import A_PAIR
 from console.history.usage import make_usage
 from console.model.numbers import json_text
 
@@ -289,7 +290,7 @@ class Application:
             clusters = {each for each in there if each is not None and (new.clusters is None or each in new.clusters)}
             batch = Batch(self._report.run_id, new.version)
             # Two clusters are not compared with each other, and of most entities one is like no other.
-            if len(there) > _A_PAIR or rules.baseline or new.rules or self._has_brokers(clusters):
+            if len(there) > A_PAIR or rules.baseline or new.rules or self._has_brokers(clusters):
                 compare(self.tables, rules.baseline, batch.noting(rules=rules.digests[DRIFT.name]))
             noted = batch.noting(rules=rules.digests[POLICY_VIOLATION.name], history=new.version)
             judge(self.tables, clusters, rules.policies, noted)
@@ -300,7 +301,6 @@ class Application:
         return bool(taken(brokers.select("cluster_id").limit(1), 1))
 
 
-_A_PAIR = 2
 _JUDGE = 20.0
 """Seconds after which what changed is judged, while an application goes on."""
 _LOOK = 0.2

@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -284,14 +285,14 @@ class Renewal:
             touched = touched.more(each[0] for each in touched.entities)
         before = {cluster: self._known.covers.get(cluster) for cluster in clusters}
         if touched.clusters:
-            self._write(CHANGE_EVENT, self._bronze(touched), _made_events(self._known.epochs, touched), touched)
-            self._known.cover(touched)
+            make_events = _made_events(self._known.epochs, touched)
+            self._known.cover(touched, self._write(CHANGE_EVENT, self._bronze(touched), make_events, touched, SEEN))
         touched = self._spread(touched, news, before)
         gaps_of = frozenset(self._known.polled if news.polls else touched.clusters & self._known.polled)
         if touched.clusters or gaps_of:
             covers = {each: self._known.covers.get(each) for each in touched.clusters | gaps_of}
             make = _made_history(covers, touched, self._known.last_poll)
-            self._write(HISTORY, self._events(touched), make, touched, gaps_of)
+            self._write(HISTORY, self._events(touched), make, touched, gaps_of=gaps_of)
         return touched.more((), ((each, CLUSTER, each) for each in gaps_of))
 
     def _write(
@@ -300,14 +301,17 @@ class Renewal:
         rows: DataFrame,
         make: Callable[[pa.Table], pa.Table],
         touched: Touched,
+        counts: Mapping[str, str] = MappingProxyType({}),
+        *,
         gaps_of: frozenset[str] = frozenset(),
-    ) -> None:
-        """Makes the rows of what is touched by groups, and appends those that differ."""
+    ) -> Mapping[str, Any] | None:
+        """Make the rows of what is touched by groups, and append those that differ. Returns what `Tables.append`
+        does."""
         former = self._tables.read(table).where(of_clusters(touched.clusters | gaps_of))
         mine = former.select(*table.names, "made", F.lit("former").alias("of"))
         placed = self._placed(rows.unionByName(mine, allowMissingColumns=True), touched, gaps_of)
         groups = placed.groupBy("cluster_id", "place")
-        self._tables.append(groups.applyInArrow(make, table.ddl), table, self._batch)
+        return self._tables.append(groups.applyInArrow(make, table.ddl), table, self._batch, counts)
 
     def _placed(self, rows: DataFrame, touched: Touched, gaps_of: frozenset[str]) -> DataFrame:
         """The rows that are about what is touched, in their buckets, with the polls of each cluster in each of them.
@@ -401,7 +405,8 @@ class Renewal:
             except All:
                 touched = touched.more([cluster])
                 continue
-            if at is not None:
+            # Without polls the log's own changes count the same, whatever else it reaches.
+            if at is not None and (times.get(cluster) or self._known.last_told.get(cluster, 0) > at - TOLERANCE):
                 since.append((cluster, at - TOLERANCE))
             if before[cluster] != self._known.covers.get(cluster):
                 touched = touched.more((), [(cluster, CLUSTER, cluster)])
@@ -472,14 +477,15 @@ def _only(rows: pa.Table, wanted: frozenset[Entity] | None) -> pa.Table:
 class Known:
     """What the application knows of clusters: it follows from the tables, is read once, and goes on with the batches.
 
-    epochs: of each cluster's log. covers: the time that the log covers. polled: the clusters of which there are polls.
-    last_poll: the latest of any cluster, in microseconds.
+    epochs: of each cluster's log. covers: the time that the log covers. last_told: when others than the log told of a
+    change last. polled: the clusters of which there are polls. last_poll: the latest of any cluster. In microseconds.
     """
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
         self.epochs: dict[str, Epochs] = {}
         self.covers: dict[str, Covered] = {}
+        self.last_told: dict[str, int] = {}
         self.polled: frozenset[str] = frozenset()
         self.last_poll = 0
         self._covers_read: set[str] = set()
@@ -507,37 +513,40 @@ class Known:
         """Whether `change_event` has anything of it."""
         return cluster_id in self._with_events
 
-    def cover(self, touched: Touched) -> None:
+    def cover(self, touched: Touched, seen: Mapping[str, Any] | None) -> None:
         """Go on with the covered time, by what was just made. Changes of some entities only add to it: a log that goes
-        on takes none of its changes back."""
+        on takes none of its changes back. seen: what `SEEN` gives of the rows that were appended."""
         self._read_covers(touched.whole)
         some = touched.clusters - touched.whole
-        made = F.col("made") == self._tables.made(CHANGE_EVENT)
-        for each, now in self._covers_of(self._tables.newest(CHANGE_EVENT, of_clusters(some) & made)).items():
+        if seen is not None and len(some) == 1 and touched.clusters == some and not seen["of_snapshots"]:
+            [cluster] = some
+            rows = [(cluster, None, None, seen["first"], seen["last"], seen["told"])] if seen["rows"] else []
+        elif some:
+            made = F.col("made") == self._tables.made(CHANGE_EVENT)
+            rows = _marks(self._tables.newest(CHANGE_EVENT, of_clusters(some) & made))
+        else:
+            rows = []
+        for each, now in self._told(rows).items():
             former = self.covers.get(each)
             self.covers[each] = now if former is None else former.merged(now)
 
     def _read_covers(self, clusters: frozenset[str] | set[str]) -> None:
         for each in clusters:
             self.covers.pop(each, None)
+            self.last_told.pop(each, None)
         self._covers_read |= set(clusters)
         if clusters and self._tables.exists(CHANGE_EVENT):
-            self.covers |= self._covers_of(self._tables.newest(CHANGE_EVENT, of_clusters(clusters)))
+            self.covers |= self._told(_marks(self._tables.newest(CHANGE_EVENT, of_clusters(clusters))))
 
-    def _covers_of(self, rows: DataFrame) -> dict[str, Covered]:
-        """The time that rows of `change_event` say the log covers, by cluster."""
-        of_snapshot = F.col("source") == "kraft_snapshot"
-        marks = (F.when(of_snapshot, F.col(name)).alias(name) for name in ("event_ts", "ts_uncertainty_ms"))
-        of_log = F.col("source").isin(*LOG)
-        ends = (F.when(of_log, F.unix_micros("event_ts")) for _ in range(2))
-        found = rows.groupBy("cluster_id", *marks).agg(F.min(next(ends)), F.max(next(ends)))
-        read = taken(found.withColumn("event_ts", F.unix_micros("event_ts")), MOST_CLUSTERS)
-        self._with_events |= {row[0] for row in read}
+    def _told(self, marks: Iterable[tuple[Any, ...]]) -> dict[str, Covered]:
+        """Learn from rows of `_marks`. Returns the time that they say the log covers, by cluster."""
         marks_of: dict[str, list[tuple[int | None, int | None, int, int]]] = defaultdict(list)
-        for cluster, *mark in read:
-            if mark[2] is not None:
-                marks_of[cluster].append((mark[0], mark[1], mark[2], mark[3]))
-        return {cluster: _covered(found_of) for cluster, found_of in marks_of.items()}
+        for cluster, at, uncertainty, first, last, told in marks:
+            self._with_events.add(cluster)
+            self.last_told[cluster] = max(self.last_told.get(cluster, 0), told or 0)
+            if first is not None:
+                marks_of[cluster].append((at, uncertainty, first, last))
+        return {cluster: _covered(found) for cluster, found in marks_of.items()}
 
     def poll_times(self, number: int, news: News) -> dict[str, list[PollTimes]]:
         """The polls of clusters that have news, as far as `reached` needs them; read once for a batch."""
@@ -583,7 +592,21 @@ class Known:
         return None if covered is None else covered.reaches
 
 
+_LOGGED = f"CASE WHEN source IN {LOG} THEN unix_micros(event_ts) END"
+_TOLD = f"CASE WHEN source NOT IN {LOG} THEN unix_micros(event_ts) END"
+_ENDS = {"first": f"min({_LOGGED})", "last": f"max({_LOGGED})", "told": f"max({_TOLD})"}
+SEEN = {"rows": "count(source)", "of_snapshots": "count_if(source = 'kraft_snapshot')", **_ENDS}
+"""What changes of one cluster say of the time that its log covers, as SQL."""
 _BOUNDS = pa.schema([("cluster_id", pa.string()), ("first", pa.int64()), ("bound", pa.int64())])
+
+
+def _marks(changes: DataFrame) -> list[tuple[Any, ...]]:
+    """`_ENDS` of each cluster, and of each time at which its snapshots report changes, with how long before it they may
+    have been: None of the others."""
+    of_snapshot = F.col("source") == "kraft_snapshot"
+    marks = (F.when(of_snapshot, F.col(name)).alias(name) for name in ("event_ts", "ts_uncertainty_ms"))
+    found = changes.groupBy("cluster_id", *marks).agg(*(F.expr(sql) for sql in _ENDS.values()))
+    return taken(found.withColumn("event_ts", F.unix_micros("event_ts")), MOST_CLUSTERS)
 
 
 def _covered(marks: Iterable[tuple[int | None, int | None, int, int]]) -> Covered:

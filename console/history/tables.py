@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from console.history.lake import Lake
@@ -121,14 +122,23 @@ class Tables:
         reader = reader.option("skipChangeCommits", "true").option("maxFilesPerTrigger", _ALL_AT_ONCE)
         return reader.load(self.path(table))
 
-    def append(self, rows: DataFrame, table: Table, batch: Batch) -> None:
-        """Appends rows, once for each batch however often it is called."""
+    def append(
+        self, rows: DataFrame, table: Table, batch: Batch, counts: Mapping[str, str] = MappingProxyType({})
+    ) -> Mapping[str, Any] | None:
+        """Append rows, once for each batch however often it is called. Returns what aggregations, as SQL by name, give
+        of them; None: none were asked for, or the rows were there."""
+        seen = Observation()
         written = rows.withColumns({name: F.expr(of) for name, of in table.partitions.items()})
         if table.newest:
             made = self._next_made(table)
             written = written.withColumn("made", F.lit(made).cast("bigint"))
             self._made[table.name] = made
+        if counts:
+            written = written.observe(seen, *(F.expr(sql).alias(name) for name, sql in counts.items()))
+            before = self._lake.version(table)
         self._save(written.write.format("delta").mode("append").partitionBy(*table.partitions), table, batch)
+        # Of what is not written again nothing is observed, and it would be waited for without end.
+        return seen.get if counts and self._lake.version(table) > before else None
 
     def overwrite(self, rows: DataFrame, table: Table, batch: Batch) -> None:
         """Makes these its only rows."""

@@ -110,7 +110,7 @@ def from_baseline(values: Sequence[Peer], baseline: Sequence[Wanted]) -> Iterato
 
 # -- the table -------------------------------------------------------------------------------------------------------
 
-_A_PAIR = 2
+A_PAIR = 2
 """Clusters of which neither is the odd one."""
 _OF_EACH_CLUSTER = (":topic_id", UNOBSERVED)
 _STATIC = "STATIC_BROKER_CONFIG"
@@ -133,7 +133,7 @@ def drift_within(current: pa.Table, seen: pa.Table, baseline: Sequence[Wanted] =
 def drift_between(current: pa.Table, everywhere: Collection[str]) -> pa.Table:
     """DRIFT's rows of entities among clusters. current: as for `drift_within`, all of each entity that is among them.
     everywhere: the clusters of the lake."""
-    odd = (outliers(peers, "cluster") for peers in _clusters(list(_now(current)), everywhere) if len(peers) > _A_PAIR)
+    odd = (outliers(peers, "cluster") for peers in _clusters(list(_now(current)), everywhere) if len(peers) > A_PAIR)
     return table_of(DRIFT, chain.from_iterable(odd))
 
 
@@ -181,7 +181,7 @@ def _in_files(seen: pa.Table) -> set[Row]:
 def _clusters(now: Sequence[Peer], everywhere: Collection[str]) -> Iterator[list[Peer]]:
     """The values of clusters under one name: each cluster that is compared, with each attribute that one of them
     has."""
-    if len(everywhere) <= _A_PAIR:
+    if len(everywhere) <= A_PAIR:
         return
     rows = [peer for peer in now if peer.entity_type in ("topic", "quota") or _is_default(peer)]
     having: dict[tuple[str, str], set[str]] = defaultdict(set)
