@@ -78,7 +78,7 @@ def _topic(topic: WantedTopic | None) -> dict[str, Value] | None:
 
 
 def _numbers(limits: Mapping[str, float]) -> dict[str, Value]:
-    return {key: f"{value:.17g}" for key, value in limits.items()}
+    return {key: f"{value + 0.0:.17g}" for key, value in limits.items()}  # -0.0 is 0
 
 
 # Differences as tables.

@@ -37,6 +37,7 @@ from console.language.statements import (
     Unregister,
     Unset,
 )
+from console.model.acl import PREFIXED
 from console.model.codes import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC, ResourceType
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.feature_levels import CORDONED, ELR_VERSION, MIN_ISR
@@ -159,7 +160,7 @@ def _access(statement: Access) -> Needs:
     """What takes rights from many resources says which there are."""
     takes = statement.revoke != (statement.permission.name == "DENY")
     part = _ACL_PARTS.get(statement.resource_type.name)
-    if not takes or part is None or not (statement.prefixed or statement.resource_name == "*"):
+    if not takes or part is None or not (statement.pattern == PREFIXED or statement.resource_name == "*"):
         return _parts("acls")
     return _parts("acls", part)
 

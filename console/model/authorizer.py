@@ -15,10 +15,9 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import NamedTuple
 
-from console.model.acl import Acl
+from console.model.acl import LITERAL, PREFIXED, Acl
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 
-LITERAL, PREFIXED = PatternType.parse("LITERAL"), PatternType.parse("PREFIXED")
 DENY, ALLOW = Permission.parse("DENY"), Permission.parse("ALLOW")
 ALL = AclOperation.parse("ALL")
 WILDCARD = "*"

@@ -40,6 +40,7 @@ from console.plan.kafka_tools import (
     alter_configs,
     alter_with_secrets,
     bracketed,
+    can_name_key,
     entity_words,
     needs_file,
     property_line,
@@ -335,8 +336,9 @@ def _commands(target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
     """One command for what fits on its line, one for what needs a file, one for what is secret."""
     assert isinstance(target, ConfigResource)
     words = entity_words(_ENTITY_TYPES[target.type], target.name or None)
-    removed = [line.key for line in lines if line.verb == "unset"]
-    given = [line for line in lines if line.verb != "unset"]
+    beyond = [line.key for line in lines if not can_name_key(line.key, added=line.verb != "unset")]
+    removed = [line.key for line in lines if line.verb == "unset" and line.key not in beyond]
+    given = [line for line in lines if line.verb != "unset" and line.key not in beyond]
     unknown = [line.key for line in given if line.new.value is None and not line.new.hidden]
     secret = [(line.key, "…") for line in given if line.new.hidden]
     values = [(line.key, str(line.new.value)) for line in given if line.new.value is not None]
@@ -350,6 +352,8 @@ def _commands(target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
         yield alter_with_secrets(words, secret)
     if removed:
         yield alter_configs(words, "--delete-config", ",".join(removed))
+    if beyond:
+        yield Command((), note=f"kafka-configs can't name {', '.join(map(repr, beyond))} of {' '.join(words)}")
     if unknown:
         note = f"no command can say this while the list is not read: {', '.join(unknown)} of {' '.join(words)}"
         yield Command((), note=note)
