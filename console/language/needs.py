@@ -212,7 +212,8 @@ def _show(statement: Show, subject: Subject | None) -> Needs:
     if not isinstance(subject, ConfigResource):
         need = Needs(parts=frozenset({"cluster"}), quotas_of=_quotas_around(subject))
         return need | _parts("scram") if statement.full and subject.has(USER) else need
-    need = _configs(subject)
+    # The group with the empty name has no configs: brokers take the word for all groups, and refuse it.
+    need = _configs(subject) if subject.name or subject.type != GROUP else NOTHING
     if not statement.full:
         return need
     if statement.keys:
