@@ -203,7 +203,9 @@ def _read_at(snapshot: Snapshot, part: str, at: datetime) -> Mapping[str, dateti
 def with_cluster(snapshot: Snapshot, cluster: ClusterInfo, at: datetime) -> Snapshot:
     """Who the cluster is and which brokers it has."""
     cluster = snapshot.cluster if snapshot.cluster == cluster else cluster
-    return replace(snapshot, cluster=cluster, read_at=_read_at(snapshot, "cluster", at))
+    rules = snapshot.observer_rules
+    topics = observed(snapshot.topics, rules, cluster.brokers) if rules else snapshot.topics  # by their racks
+    return replace(snapshot, cluster=cluster, topics=topics, read_at=_read_at(snapshot, "cluster", at))
 
 
 def with_quorum(snapshot: Snapshot, quorum: Quorum | None, at: datetime) -> Snapshot:
