@@ -38,6 +38,7 @@ from console.language.statements import (
     Unset,
 )
 from console.model.acl import PREFIXED
+from console.model.authorizer import range_of
 from console.model.codes import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC, ResourceType
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.feature_levels import CORDONED, ELR_VERSION, MIN_ISR
@@ -99,7 +100,7 @@ def needs(statement: Statement, selected: Subject | None = None) -> Needs:
         case Unset():
             return _edit(_subject(statement.entity, selected), [each.name for each in statement.keys])
         case Explain():
-            return _parts("acls")
+            return _parts("acls", "versions")
         case Create():
             named = Needs(topics=frozenset({statement.name.text or ""}), a_topic=bool(statement.configs))
             return named if not statement.assignments else named | _parts("cluster")
@@ -158,6 +159,8 @@ def _records(statement: DeleteRecords) -> Needs:
 
 def _access(statement: Access) -> Needs:
     """What takes rights from many resources says which there are."""
+    if range_of(statement.host) is not None:
+        return _parts("acls", "versions")
     takes = statement.revoke != (statement.permission.name == "DENY")
     part = _ACL_PARTS.get(statement.resource_type.name)
     if not takes or part is None or not (statement.pattern == PREFIXED or statement.resource_name == "*"):

@@ -33,6 +33,7 @@ from console.model.failure import Failure
 from console.model.observers import Rules, observed, observer_rules
 from console.model.quota import Match, QuotaEntity, QuotaFilter, QuotaValues
 from console.model.rates import NOT_LOOKED, Rates, with_ends
+from console.model.releases import takes_host_ranges
 
 if TYPE_CHECKING:
     from console.model.lag_trend import LagTrend
@@ -217,6 +218,12 @@ def without_quorum(snapshot: Snapshot) -> Snapshot:
     """The quorum is unknown: the cluster refuses to describe it."""
     read_at = {part: at for part, at in snapshot.read_at.items() if part != "quorum"}
     return replace(snapshot, quorum=None, read_at=read_at)
+
+
+def host_ranges(snapshot: Snapshot) -> bool:
+    """Whether the cluster's brokers take a range of addresses for the host of an ACL, as far as their versions were
+    read."""
+    return takes_host_ranges(each.supported_features for each in snapshot.versions.values())
 
 
 def with_versions(snapshot: Snapshot, versions: Mapping[int, BrokerVersion], at: datetime) -> Snapshot:

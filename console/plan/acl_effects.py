@@ -22,12 +22,14 @@ from console.model.authorizer import (
     AclIndex,
     Pattern,
     Request,
-    address_as_compared,
+    address_in,
     covers,
     granted,
+    is_compared,
     pattern_of,
 )
 from console.model.codes import AclOperation, AclResourceType
+from console.model.snapshot import host_ranges
 from console.plan.edits import AclEdit, AddAcl, RemoveAcl
 from console.plan.staged import Draft
 
@@ -85,7 +87,7 @@ def change_by(draft: Draft) -> Change:
     edits = [each.edit for each in draft.staged]
     added = [edit.acl for edit in edits if isinstance(edit, AddAcl)]
     removed = [edit.acl for edit in edits if isinstance(edit, RemoveAcl)]
-    before = AclIndex(snapshot.acls)
+    before = AclIndex(snapshot.acls, ranges=host_ranges(snapshot))
     existing: dict[AclResourceType, Sequence[str]] = {}
     if draft.read("topics"):
         existing[_TOPIC] = sorted(snapshot.topics)
@@ -182,16 +184,16 @@ def _hosts_moved(
         at = request._replace(host=host)
         return bool(held.allows(at)) and not left.allows(at)
 
-    if acl.host != WILDCARD:
-        if address_as_compared(acl.host) != acl.host:
-            return None
-        return ((acl.host,), ()) if moves_from(acl.host) else None
     _, _, _, type_, name = request
     named = {each.host for index in (held, left) for each in index.of(request.principal, type_, name)}
-    hosts = sorted(host for host in named if address_as_compared(host) == host)[:LOOKED_AT]
+    if acl.host != WILDCARD:
+        if not is_compared(acl.host, ranges=held.ranges):
+            return None
+        return ((acl.host,), ()) if moves_from(address_in(acl.host, named)) else None
+    hosts = sorted(host for host in named if host != WILDCARD and is_compared(host, ranges=held.ranges))[:LOOKED_AT]
     if moves_from(None):
-        return (), tuple(host for host in hosts if left.allows(request._replace(host=host)))
-    only = tuple(host for host in hosts if moves_from(host))
+        return (), tuple(host for host in hosts if left.allows(request._replace(host=address_in(host, named))))
+    only = tuple(host for host in hosts if moves_from(address_in(host, named)))
     return (only, ()) if only else None
 
 

@@ -12,11 +12,11 @@ from typing import Any
 from msgspec.structs import replace
 
 from console.model.acl import CLUSTER_NAME, LITERAL, PREFIXED, Acl, beyond_one, has_type
-from console.model.authorizer import address_as_compared
+from console.model.authorizer import address_as_compared, is_compared, range_of
 from console.model.changes import CreateAcls, DeleteAcls, Target
 from console.model.codes import BROKER, AclOperation, AclResourceType, PatternType, Permission
 from console.model.inheritance import Inheritance
-from console.model.snapshot import Snapshot
+from console.model.snapshot import Snapshot, host_ranges
 from console.plan.acl_effects import acl_effects
 from console.plan.edit_kind import Batch, EditKind, Json, Reversal
 from console.plan.edits import AclEdit, AddAcl, RemoveAcl
@@ -136,8 +136,9 @@ def _open_values(judged: Judged) -> set[str | None]:
     return {entry.value and entry.value.lower() for entry in entries if entry is not None}
 
 
-def _matches_nothing(edit: AddAcl, _judged: Judged) -> Iterator[str]:
-    """A ``*`` that is no wildcard: it is one as the whole of a literal name, of a user or of a host alone."""
+def _matches_nothing(edit: AddAcl, judged: Judged) -> Iterator[str]:
+    """A ``*`` that is no wildcard: it is one as the whole of a literal name, of a user or of a host alone. And a host
+    that no client has."""
     acl = edit.acl
     kind, name = acl.resource_type.name.lower().replace("_", "-"), acl.resource_name
     if acl.pattern_type == PREFIXED and _ANY in name:
@@ -150,9 +151,11 @@ def _matches_nothing(edit: AddAcl, _judged: Judged) -> Iterator[str]:
     type_, _, who = acl.principal.partition(":")
     if _ANY in who and acl.principal != ANYBODY:
         yield f"in a principal * is no wildcard: {ANYBODY} is everybody, and {type_}:{who} is one that is called so"
-    if acl.host != _ANY and address_as_compared(acl.host) != acl.host:
+    if not is_compared(acl.host, ranges=host_ranges(judged.before)):
         written = address_as_compared(acl.host)
         instead = f"brokers write that address {written}" if written else "brokers compare it with a client's address"
+        if range_of(acl.host) is not None:
+            instead = "brokers of 4.4 know ranges of addresses, and not all of these are so new, or said so"
         yield f"from {acl.host} no client comes: {instead}"
 
 
