@@ -11,7 +11,8 @@ from console.model.acl import Acl
 from console.model.broker_matrix import BrokerRow
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, topic_resource
 from console.model.quota import QuotaEntity
-from console.plan.values import LIST, UNORDERED, as_compared
+from console.model.unordered import UNORDERED, as_it_counts
+from console.plan.values import LIST, as_compared
 from console.present import names
 
 # What differs between two wanted states, and between brokers.
@@ -145,7 +146,9 @@ def _data(value: Value | None) -> str | None:
 
 
 def _effective(entry: ConfigEntry | None) -> tuple[str | None, bool] | None:
-    return None if entry is None else (entry.value, entry.sensitive)
+    if entry is None:
+        return None
+    return entry.value and as_it_counts(entry.name, entry.value), entry.sensitive
 
 
 def _with_source(entry: ConfigEntry | None) -> str:

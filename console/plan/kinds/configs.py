@@ -29,6 +29,7 @@ from console.model.config import ConfigEntry, ConfigResource, Synonym, is_overri
 from console.model.inheritance import Inheritance
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot
+from console.model.unordered import as_it_counts
 from console.plan import config_rules, topic_risks
 from console.plan.config_requests import config_steps
 from console.plan.edit_kind import Batch, EditKind, Json, Reversal
@@ -83,8 +84,10 @@ def _own_moved(edit: ConfigEdit, was: ConfigEntry | None, now: ConfigEntry | Non
     if was is None or now is None:
         return _moved(edit, was, now)
     mine, theirs = _is_own(was, edit.resource), _is_own(now, edit.resource)
-    hidden = was.hidden or now.hidden
-    return mine != theirs or (mine and not hidden and own_text(was, edit.resource) != own_text(now, edit.resource))
+    if mine != theirs or not mine or was.hidden or now.hidden:
+        return mine != theirs
+    before, after = own_text(was, edit.resource), own_text(now, edit.resource)
+    return as_it_counts(edit.key, before or "") != as_it_counts(edit.key, after or "")
 
 
 def _parsed(entry: ConfigEntry, type_: ConfigType) -> str | None:
@@ -108,9 +111,13 @@ def _own_is(
 
 def _is_set(edit: SetConfig, now: ConfigEntry | None) -> bool | None:
     value = edit.value
-    return _own_is(
-        edit, now, lambda entry, own: None if isinstance(value, Secret) else same_value(entry.type, own, value)
-    )
+
+    def as_wanted(entry: ConfigEntry, own: str) -> bool | None:
+        if isinstance(value, Secret):
+            return None
+        return same_value(entry.type, as_it_counts(edit.key, own), as_it_counts(edit.key, value))
+
+    return _own_is(edit, now, as_wanted)
 
 
 def _is_unset(edit: UnsetConfig, now: ConfigEntry | None) -> bool | None:
