@@ -16,10 +16,11 @@ from console.model.authorizer import (
     granted,
     host_within,
     is_compared,
-    pattern_of,
+    is_within,
+    within_whole,
 )
 from console.model.snapshot import Snapshot, host_ranges
-from console.plan.acl_effects import acl_effects, any_name, is_within, operations_text
+from console.plan.acl_effects import acl_effects, any_name, operations_text
 from console.plan.edits import RemoveAcl
 from console.plan.staged import Draft, Staged
 from console.present import names
@@ -50,9 +51,11 @@ def explain_acl(acl: Acl, snapshot: Snapshot) -> AclExplained:
     against = [each for each in others if each.permission != acl.permission]
     denies = acl.permission == DENY
     whole = [
-        each for each in against if (_within_whole(each, acl, ranges) if denies else _within_whole(acl, each, ranges))
+        each
+        for each in against
+        if (within_whole(each, acl, ranges=ranges) if denies else within_whole(acl, each, ranges=ranges))
     ]
-    same = [each for each in others if each.permission == acl.permission and _within_whole(acl, each, ranges)]
+    same = [each for each in others if each.permission == acl.permission and within_whole(acl, each, ranges=ranges)]
     removal = Draft(
         [Staged(RemoveAcl(acl), acl)],
         Snapshot(
@@ -119,13 +122,3 @@ def _meet(acl: Acl, other: Acl, ranges: bool) -> bool:
     """Whether both can be about one request, of those that are on one resource and about one principal."""
     hosts = host_within(acl.host, other.host, ranges=ranges) or host_within(other.host, acl.host, ranges=ranges)
     return hosts and not set(granted(acl)).isdisjoint(granted(other))
-
-
-def _within_whole(acl: Acl, other: Acl, ranges: bool) -> bool:
-    """Whether the other one is about all that the ACL is about."""
-    return (
-        other.principal in (acl.principal, EVERYBODY)
-        and host_within(acl.host, other.host, ranges=ranges)
-        and set(granted(acl)) <= set(granted(other))
-        and (pattern_of(acl) == pattern_of(other) or is_within(pattern_of(acl), other))
-    )

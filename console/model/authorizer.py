@@ -170,6 +170,30 @@ _LOOKED_AT = 64
 """Addresses of a range."""
 
 
+def is_pattern(acl: Acl) -> bool:
+    """Whether the ACL is about more than one name."""
+    return acl.pattern_type == PREFIXED or acl.resource_name == WILDCARD
+
+
+def is_within(pattern: Pattern, acl: Acl) -> bool:
+    """Whether all that the pattern is about is only a part of what the ACL is about."""
+    if not is_pattern(acl) or pattern.resource_type != acl.resource_type:
+        return False
+    if pattern.name == WILDCARD and pattern.pattern_type != PREFIXED:
+        return False
+    return acl.pattern_type != PREFIXED or pattern.name.startswith(acl.resource_name)
+
+
+def within_whole(acl: Acl, other: Acl, *, ranges: bool) -> bool:
+    """Whether the other one is about all that the ACL is about."""
+    return (
+        other.principal in (acl.principal, EVERYBODY)
+        and host_within(acl.host, other.host, ranges=ranges)
+        and set(granted(acl)) <= set(granted(other))
+        and (pattern_of(acl) == pattern_of(other) or is_within(pattern_of(acl), other))
+    )
+
+
 class Request(NamedTuple):
     """What a client asks for. host: its address, None for one that no ACL names."""
 
