@@ -16,7 +16,9 @@ from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
-from console.model.acl import LITERAL, PREFIXED, Acl
+from console.model.acl import LITERAL as LITERAL
+from console.model.acl import PREFIXED as PREFIXED
+from console.model.acl import Acl
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 
 DENY, ALLOW = Permission.parse("DENY"), Permission.parse("ALLOW")

@@ -44,7 +44,7 @@ class _Change(NamedTuple):
         return self.parts[0].acl
 
     def takes(self, operations: frozenset[str]) -> bool:
-        """Whether somebody may do one of these no more. The first ACL on a resource shuts out all others, whatever it
+        """Whether a user may do one of these no more. The first ACL on a resource shuts out all others, whatever it
         allows."""
         return any(
             each.first or operations & {each.acl.operation.name, *(one.name for one in granted(each.acl))}

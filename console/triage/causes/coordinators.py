@@ -48,7 +48,7 @@ class _StateTopic(NamedTuple):
 
 
 def _may_begin_transactions(snapshot: Snapshot) -> bool:
-    """Whether an ACL lets somebody use a transactional id: who waits for a coordinator is listed nowhere."""
+    """Whether an ACL lets a user have a transactional id: who waits for a coordinator is listed nowhere."""
     return any(acl.resource_type == _TRANSACTIONAL_ID and acl.permission == _ALLOW for acl in snapshot.acls)
 
 

@@ -108,7 +108,7 @@ NEIGHBOURS = (
         name="a throttle that is meant",
         fault="throttle left over",
         how="brokers have a replication throttle at all times, which the context declares",
-        decides="nobody declares it",
+        decides="it is not declared",
         ill=cause("replication-throttled"),
         looks=embedded(
             _kept_throttle,
