@@ -67,6 +67,18 @@ class Halving:
         return {each: found[each] if each in found else not_answered(self._name(each)) for each in members}
 
 
+async def each_of(
+    filters: Sequence[K], ask: Callable[[Sequence[K]], Awaitable[Sequence[V | Failure]]]
+) -> list[V | Failure]:
+    """What each filter of a batch finds, or its failure, in their order. ask: sends one request for some."""
+
+    async def some(places: Sequence[int]) -> Mapping[int, V | Failure]:
+        return dict(zip(places, await ask([filters[place] for place in places]), strict=True))
+
+    found = await Halving().read(range(len(filters)), some)
+    return [found[place] for place in range(len(filters))]
+
+
 def _spoiled(found: Mapping[K, V | Failure]) -> list[tuple[str, list[K]]]:
     """Each error that several members have, with these, where no member has a value: what one of them may do to the
     others. Some may have an error of their own, which a server looks at first, such as a missing right."""

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.admin.errors import BadAnswer, BrokerError, Disconnected, Unsupported
-from console.admin.halving import Halving
+from console.admin.halving import Halving, each_of
 from console.model.failure import Failure
 
 SPOILED = Failure("UNKNOWN_SERVER_ERROR", "", "")
@@ -88,6 +88,20 @@ def test_who_may_read_nothing_is_asked_for_a_few_halves_once(count: int, batches
 
     asyncio.run(read())
     assert len(server.asked) <= batches + 2 * count.bit_length() + 3
+
+
+@given(st.integers(1, 60), st.integers(0, 59), st.booleans())
+def test_filters_have_their_answers_in_their_order(count: int, spoiler: int, raises: bool) -> None:
+    """Equal ones too, each its own; one spoils all, or the whole answer can't be read for it."""
+    filters = ["spoils" if place == spoiler else "abc"[place % 3] for place in range(count)]
+
+    async def ask(some: Sequence[str]) -> Sequence[str | Failure]:
+        if "spoils" in some and raises:
+            raise BadAnswer(SPOILED)
+        return [SPOILED if "spoils" in some else each.upper() for each in some]
+
+    found = asyncio.run(each_of(filters, ask))
+    assert found == [SPOILED if each == "spoils" else each.upper() for each in filters]
 
 
 def test_different_errors_are_no_reason_to_ask_again() -> None:
